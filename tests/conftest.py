@@ -25,6 +25,7 @@ import numpy as np
 import pytest
 from filelock import FileLock
 from hypothesis import settings
+from warm_processes import WarmForks
 
 # A busy machine is no failure, so there are no deadlines; `make test-all` looks at more examples of every property.
 settings.register_profile("quick", settings.default, deadline=None, max_examples=16)
@@ -96,6 +97,14 @@ def momentseek(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Out
         return Outcome(int(end.value.code or 0), *texts)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def warm_forks() -> Iterator[WarmForks]:
+    """``warm_forks.start("serve", …)``: a ``momentseek`` process that needs no time for imports."""
+    forks = WarmForks()
+    yield forks
+    forks.close()
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's palette, which colour-blind readers can tell apart; markers differ as well."""
 MARKERS = "osD^vP*"
+PNG_DOTS_PER_INCH = 150
 STYLE: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "momentseek"}
 
 
@@ -42,12 +43,19 @@ def save_figures(figures: Mapping[str, Callable[[], Figure]], folder: str | Path
     except OSError as e:
         raise MomentseekError(f"{target}: cannot be created as a folder for figures ({e.strerror})") from None
     written = []
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
     with matplotlib.rc_context(STYLE):
         for name, make in figures.items():
             figure = make()
-            for kind, about in (("png", {"Software": None}), ("svg", {"Date": None})):
+            figure.set_dpi(PNG_DOTS_PER_INCH)
+            for canvas, kind, about in (
+                (FigureCanvasAgg, "png", {"Software": None}),
+                (FigureCanvasSVG, "svg", {"Date": None}),
+            ):
                 data = io.BytesIO()
-                figure.savefig(data, format=kind, dpi=150, metadata=about)
+                getattr(canvas(figure), f"print_{kind}")(data, metadata=about)  # Figure.savefig draws everything twice
                 figure.set_layout_engine("none")  # the second file keeps the first one's, which took as long as drawing
                 write_bytes(target / f"{name}.{kind}", data.getvalue())
                 written.append(target / f"{name}.{kind}")

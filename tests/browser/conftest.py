@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_processes import WarmForks
 
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser")
 """The same browser without and with its windows, which take half of the time of a test although nobody sees them."""
 CHROMIUM = os.environ.get("MOMENTSEEK_CHROMIUM") or next(filter(None, map(shutil.which, PROGRAMS)), None)
 FLAGS = ("--no-sandbox", "--disable-gpu", "--in-process-gpu", "--renderer-process-limit=1")
 """Nobody looks at the pictures, and a test opens one page after the other: fewer processes do as well."""
-LIGHT = str(Path(__file__).parent.parent / "library" / "light.py")
 TOKEN = "a token nobody would guess"
 WATCH_FRAMES = """
 document.addEventListener("loadedmetadata", (event) => {
@@ -83,15 +82,14 @@ class Served:
 
 
 @contextmanager
-def _serving(library: Path, *options: str, program: tuple[str, ...] = ("-m", "momentseek")) -> Iterator[Served]:
-    command = [sys.executable, *program, "serve", "--library", str(library), "--port", "0", *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+def _serving(forks: WarmForks, library: Path, *options: str, light: bool = False) -> Iterator[Served]:
+    process = forks.start("serve", "--library", library, "--port", 0, *options, light=light)
     try:
-        assert process.stdout is not None
         yield Served(process.stdout.readline().split()[-1], library, process.pid)
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        _, said = process.communicate(timeout=30)
+        print(said, file=sys.stderr)  # which is shown if a test failed
 
 
 @pytest.fixture(scope="session")
@@ -103,14 +101,16 @@ def demo(sample: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def served(chromium: str, demo: Path) -> Iterator[Served]:
+def served(chromium: str, demo: Path, warm_forks: WarmForks) -> Iterator[Served]:
     """The sample library, which tests only look at."""
-    with _serving(demo / "library") as running:
+    with _serving(warm_forks, demo / "library") as running:
         yield running
 
 
 @pytest.fixture
-def guarded(chromium: str, demo: Path, tmp_path: Path, make_video: Callable[..., Path]) -> Iterator[Served]:
+def guarded(
+    chromium: str, demo: Path, tmp_path: Path, make_video: Callable[..., Path], warm_forks: WarmForks
+) -> Iterator[Served]:
     """A copy of the library that a test may change, a folder ``more`` to add, and a token before everything."""
     shutil.copytree(demo / "library", tmp_path / "library")
     more = tmp_path / "more"
@@ -118,19 +118,19 @@ def guarded(chromium: str, demo: Path, tmp_path: Path, make_video: Callable[...,
     make_video(more / "harbour.mp4", [(4.0, (200, 30, 30)), (5.0, (30, 30, 200))], rate=10, size=(160, 90))
     (more / "harbour.srt").write_text("1\n00:00:01,000 --> 00:00:03,000\nThe lighthouse keeper waved.\n")
     (more / "broken.mp4").write_bytes(b"not a video at all")
-    with _serving(tmp_path / "library", "--folder", str(more), "--token", TOKEN) as running:
+    with _serving(warm_forks, tmp_path / "library", "--folder", str(more), "--token", TOKEN) as running:
         yield running
 
 
 @pytest.fixture
-def serving(chromium: str) -> Iterator[Callable[..., Served]]:
+def serving(chromium: str, warm_forks: WarmForks) -> Iterator[Callable[..., Served]]:
     """``serving(library, *options)``: a server for one test."""
     with ExitStack() as open:
-        yield lambda library, *options: open.enter_context(_serving(library, *options))
+        yield lambda library, *options: open.enter_context(_serving(warm_forks, library, *options))
 
 
 @pytest.fixture
-def light_serving(chromium: str) -> Iterator[Callable[..., Served]]:
+def light_serving(chromium: str, warm_forks: WarmForks) -> Iterator[Callable[..., Served]]:
     """``light_serving(film, library, *options)``: a server of a new library of a film, with encoders that cost nothing.
 
     ``LIGHT_SLOW`` is how many seconds each picture takes.
@@ -140,25 +140,26 @@ def light_serving(chromium: str) -> Iterator[Callable[..., Served]]:
     with ExitStack() as open:
 
         def start(film: Path, library: Path, *options: str) -> Served:
-            words = [sys.executable, LIGHT, "add", str(film), "--library", str(library), "--encoder", "colours"]
-            done = subprocess.run(
-                words, capture_output=True, text=True, check=False, env=os.environ | {"LIGHT_SLOW": "0"}
-            )
-            assert done.returncode == 0, done.stderr
-            return open.enter_context(_serving(library, *options, program=(LIGHT,)))
+            words = ("add", film, "--library", library, "--encoder", "colours")
+            adding = warm_forks.start(*words, light=True, env=os.environ | {"LIGHT_SLOW": "0"})
+            _, said = adding.communicate()
+            assert adding.returncode == 0, said
+            return open.enter_context(_serving(warm_forks, library, *options, light=True))
 
         yield start
 
 
 @pytest.fixture(scope="session")
-def judged(chromium: str, demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def judged(
+    chromium: str, demo: Path, tmp_path_factory: pytest.TempPathFactory, warm_forks: WarmForks
+) -> Iterator[Served]:
     """A copy of the library in which tests judge."""
     library = tmp_path_factory.mktemp("judged") / "library"
     shutil.copytree(demo / "library", library)
     broken = library.parent / "more"
     broken.mkdir()
     (broken / "broken.mp4").write_bytes(b"not a video at all")
-    with _serving(library, "--folder", str(broken)) as running:
+    with _serving(warm_forks, library, "--folder", str(broken)) as running:
         yield running
 
 

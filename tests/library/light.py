@@ -1,12 +1,7 @@
-"""Encoders that cost nothing, and the command line with them, as a process of its own.
-
-python light.py ARGUMENT...      run momentseek once
-python light.py --serve          run it in a forked process for each line of arguments (JSON) on stdin
-"""
+"""Encoders that cost nothing, and the command line with them: ``python light.py ARGUMENT...``."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -77,24 +72,5 @@ def main(arguments: Sequence[str]) -> None:
     main()
 
 
-def serve() -> None:
-    """Fork a process for each line, say its id, and when it has ended."""
-    import av  # noqa: F401
-
-    import momentseek.cli.add
-    import momentseek.library.ingest.add
-    import momentseek.media.thumbnails  # noqa: F401
-
-    for line in sys.stdin:
-        if child := os.fork():
-            print(child, flush=True)
-            _, status = os.waitpid(child, 0)
-            print(os.waitstatus_to_exitcode(status), flush=True)
-        else:
-            os.dup2(os.open(os.devnull, os.O_RDWR), 0)
-            os.dup2(2, 1)
-            main(json.loads(line))
-
-
 if __name__ == "__main__":
-    serve() if sys.argv[1:] == ["--serve"] else main(sys.argv[1:])
+    main(sys.argv[1:])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import resource
@@ -10,7 +9,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from warm_processes import WarmForks
 
 from momentseek.errors import MomentseekError
 from momentseek.library import AddInterrupted, LibraryStore
@@ -28,7 +27,6 @@ from momentseek.library.ingest.report import IngestStep
 from momentseek.library.ingest.writer import WritePace
 from momentseek.library.lock import hold_lock
 
-LIGHT = Path(__file__).with_name("light.py")
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
 Film = Callable[..., Path]
 Content = Callable[[LibraryStore], dict[str, Any]]
@@ -40,46 +38,29 @@ def _kill(process: int) -> None:
 
 
 class Forks:
-    """Runs the command in processes forked from one that has everything imported."""
+    """Runs the command in processes of their own, which may be killed."""
 
-    def __init__(self, slow: float) -> None:
-        self.server = subprocess.Popen(
-            [sys.executable, str(LIGHT), "--serve"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env={**os.environ, "LIGHT_SLOW": str(slow)},
-        )
+    def __init__(self, forks: WarmForks, slow: float) -> None:
+        self.forks, self.slow = forks, slow
 
     def run(self, *arguments: object, kill_after: float | None = None) -> int:
         """The exit code; minus 9 if it was still running when its time was over."""
-        assert self.server.stdin is not None
-        assert self.server.stdout is not None
-        self.server.stdin.write(json.dumps([str(a) for a in arguments]) + "\n")
-        self.server.stdin.flush()
-        process = int(self.server.stdout.readline())
-        timer = threading.Timer(kill_after or 0, _kill, (process,))
+        environment = {**os.environ, "LIGHT_SLOW": str(self.slow)}
+        process = self.forks.start(*arguments, light=True, env=environment)
+        timer = threading.Timer(kill_after or 0, _kill, (process.pid,))
         if kill_after is not None:
             timer.start()
         try:
-            return int(self.server.stdout.readline())
+            return process.wait()
         finally:
             timer.cancel()
-
-    def close(self) -> None:
-        assert self.server.stdin is not None
-        self.server.stdin.close()
-        self.server.wait()
-        assert self.server.stdout is not None
-        self.server.stdout.close()
+            process.stdout.close()
+            process.stderr.close()
 
 
 @pytest.fixture
-def forks() -> Iterator[Forks]:
-    server = Forks(slow=0.001)
-    yield server
-    server.close()
+def forks(warm_forks: WarmForks) -> Forks:
+    return Forks(warm_forks, slow=0.001)
 
 
 @pytest.mark.slow
@@ -206,18 +187,13 @@ def _interrupted_after(parts: int) -> Callable[..., Iterator[Any]]:
     return decoded
 
 
-def test_ctrl_c_keeps_what_is_whole(tmp_path: Path, film: Film) -> None:
+def test_ctrl_c_keeps_what_is_whole(tmp_path: Path, film: Film, warm_forks: WarmForks) -> None:
     films = tmp_path / "films"
     films.mkdir()
     for i in range(30):
         film(films / f"{i:02d}.mp4", RED, (8 * i, 0, 0), seconds=2)
-    process = subprocess.Popen(
-        [sys.executable, str(LIGHT), "add", str(films), "--library", str(tmp_path / "l"), "--encoder", "colours"],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "LIGHT_SLOW": "0.02"},
-    )
+    words = ("add", films, "--library", tmp_path / "l", "--encoder", "colours")
+    process = warm_forks.start(*words, light=True, env={**os.environ, "LIGHT_SLOW": "0.02"})
     while not _videos(tmp_path / "l"):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)

@@ -18,25 +18,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_processes import WarmForks
 
 from momentseek.api import Library
 from momentseek.server.process import serve
 from momentseek.server.settings import ServerSettings
 
-LIGHT = Path(__file__).parent.parent / "library" / "light.py"
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and /proc")
 
 
 class Running:
     """A server that runs, and its port."""
 
-    def __init__(self, *arguments: object, slow: float = 0.0) -> None:
-        words = [sys.executable, str(LIGHT), "serve", "--port", "0", *map(str, arguments)]
+    def __init__(self, forks: WarmForks, *arguments: object, slow: float = 0.0) -> None:
         environment = {**os.environ, "LIGHT_SLOW": str(slow), "PYTHONUNBUFFERED": "1"}
-        self.process = subprocess.Popen(
-            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-        )
-        assert self.process.stdout is not None
+        self.process = forks.start("serve", "--port", 0, *arguments, light=True, env=environment)
         self.first = self.process.stdout.readline()
         self.port = int(self.first.rsplit(":", 1)[1].strip().rstrip("/"))
 
@@ -59,21 +55,20 @@ class Running:
         """Exit code and what was printed."""
         self.process.send_signal(number)
         out, err = self.process.communicate(timeout=30)
-        return self.process.returncode, out, err
+        return self.process.wait(), out, err
 
 
 @pytest.fixture
-def start() -> Iterator[Callable[..., Running]]:
+def start(warm_forks: WarmForks) -> Iterator[Callable[..., Running]]:
     running: list[Running] = []
 
     def make(*arguments: object, **more: Any) -> Running:
-        running.append(Running(*arguments, **more))
+        running.append(Running(warm_forks, *arguments, **more))
         return running[-1]
 
     yield make
     for one in running:
-        if one.process.poll() is None:
-            one.process.kill()
+        one.process.kill()
         one.process.communicate()
 
 
@@ -102,7 +97,6 @@ def test_a_signal_right_after_the_address_is_heard(tmp_path: Path) -> None:
 
 def test_for_others_a_token_is_made_and_asked_for(start: Callable[..., Running], shared: Path) -> None:
     server = start("--library", shared / "library", "--host", "0.0.0.0")
-    assert server.process.stdout is not None
     token = server.process.stdout.readline().removeprefix("token: ").strip()
     assert len(token) > 30
     assert server.request("GET", "/api/v1/status")[0] == 401
@@ -166,9 +160,9 @@ def large(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def sending(large: Path) -> Iterator[Running]:
+def sending(large: Path, warm_forks: WarmForks) -> Iterator[Running]:
     """A server that has the large video to send."""
-    server = Running("--library", large.parent / "library")
+    server = Running(warm_forks, "--library", large.parent / "library")
     yield server
     assert server.stop()[0] == 0
 

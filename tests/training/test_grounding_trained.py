@@ -27,7 +27,7 @@ MEASURE = "dR@1[IoU>=0.5]"
 ONE_LAYER = {"map_layers": 1, "kernel": 3}  # of the map's convolutions
 STRETCHED = {"fit": "stretch", "max_clips": 16, "longest": 16}
 LEARNERS: dict[str, dict[str, Any]] = {
-    "ctrl": {"steps": 120},
+    "ctrl": {"steps": 120, "seed": 1},
     "acrn": {"steps": 120, "lr": 0.02, "batch": 24},
     "tcn_dcm": {"steps": 150, "hidden": 24, "max_clips": 8, "longest": 8, "lr": 1e-2, **ONE_LAYER, "other_videos": 0.0},
     "ablr": {"steps": 300},

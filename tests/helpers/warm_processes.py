@@ -1,0 +1,215 @@
+"""Starts ``momentseek`` processes that have everything imported already: forks of one that waits for requests.
+
+A process that serves spends a second of the processor on imports before it does anything. What is started here is a
+process of its own in every other respect, with its own arguments, environment, folder, pipes and signals.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any
+
+LIGHT = Path(__file__).parent.parent / "library" / "light.py"
+IMPORTS = (
+    "av",
+    "momentseek.api.library",
+    "momentseek.cli.add",
+    "momentseek.cli.serve",
+    "momentseek.library.ingest.add",
+    "momentseek.media.thumbnails",
+    "momentseek.search.engine",
+    "momentseek.server.app",
+    "momentseek.server.process",
+    "uvicorn",
+)
+
+
+class WarmProcess:
+    """What ``subprocess.Popen`` would be of such a process."""
+
+    def __init__(self, forks: WarmForks, pid: int, stdout: IO[str], stderr: IO[str]) -> None:
+        self.pid, self.stdout, self.stderr = pid, stdout, stderr
+        self.returncode: int | None = None
+        self._forks = forks
+
+    def poll(self) -> int | None:
+        """The exit code, if it has ended."""
+        return self._wait(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit code, when it has ended."""
+        code = self._wait(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
+        return code
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """What it still prints, until it ends."""
+        said: dict[str, str] = {}
+
+        def read(name: str, stream: IO[str]) -> None:
+            said[name] = "" if stream.closed else stream.read()
+            stream.close()
+
+        readers = [threading.Thread(target=read, args=pair) for pair in (("out", self.stdout), ("err", self.stderr))]
+        for reader in readers:
+            reader.start()
+        self.wait(timeout)
+        for reader in readers:
+            reader.join(timeout)
+        return said["out"], said["err"]
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it."""
+        self.send_signal(signal.SIGKILL)
+
+    def _wait(self, timeout: float | None) -> int | None:
+        if self.returncode is None:
+            self.returncode = self._forks.exit_code(self.pid, timeout)
+        return self.returncode
+
+
+class WarmForks:
+    """The process that has everything imported, from here."""
+
+    def __init__(self) -> None:
+        here, there = socket.socketpair()
+        self.process = subprocess.Popen([sys.executable, __file__, str(there.fileno())], pass_fds=[there.fileno()])
+        there.close()
+        self._socket = here
+        self._lines = here.makefile("r")
+        self._ended: dict[int, int] = {}
+
+    def start(
+        self, *arguments: object, light: bool = False, env: Mapping[str, str] | None = None, cwd: Path | None = None
+    ) -> WarmProcess:
+        """``momentseek ARGUMENTS``, if asked for with encoders that cost nothing."""
+        words = [str(LIGHT) if light else "momentseek", *map(str, arguments)]
+        request = {"words": words, "environment": dict(env or os.environ), "folder": str(cwd or Path.cwd())}
+        out, err = os.pipe(), os.pipe()
+        data = json.dumps(request).encode()
+        self._socket.sendall(len(data).to_bytes(4, "big"))
+        socket.send_fds(self._socket, [b"!"], [out[1], err[1]])
+        self._socket.sendall(data)
+        os.close(out[1])
+        os.close(err[1])
+        while (message := json.loads(self._lines.readline()))["ended"]:
+            self._ended[message["pid"]] = message["code"]
+        return WarmProcess(self, message["pid"], os.fdopen(out[0]), os.fdopen(err[0]))
+
+    def exit_code(self, pid: int, timeout: float | None) -> int | None:
+        """The exit code of a process that was started; nothing if it has not ended in time."""
+        while pid not in self._ended:
+            if not select.select([self._socket], [], [], timeout)[0]:
+                return None
+            message = json.loads(self._lines.readline())
+            self._ended[message["pid"]] = message["code"]
+        return self._ended.pop(pid)
+
+    def close(self) -> None:
+        """End it; what it started goes on."""
+        self._lines.close()
+        self._socket.close()
+        self.process.wait()
+
+
+def _listen(connection: socket.socket) -> list[str]:
+    """Fork for each request; returns in the forked processes alone, with what each is to run."""
+    ended, wakes = os.pipe()
+    os.set_blocking(wakes, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+    while True:
+        ready, _, _ = select.select([connection, ended], [], [])
+        if ended in ready:
+            os.read(ended, 1000)
+            _tell_ended(connection)
+        if connection not in ready:
+            continue
+        head = connection.recv(4, socket.MSG_WAITALL)
+        if len(head) < 4:
+            os._exit(0)
+        _, files, _, _ = socket.recv_fds(connection, 1, 2)
+        request = json.loads(connection.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL))
+        child = os.fork()
+        if child == 0:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            connection.close()
+            return _become(request, files, [ended, wakes])
+        for file in files:
+            os.close(file)
+        _tell(connection, ended=False, pid=child)
+
+
+def _tell(connection: socket.socket, **message: Any) -> None:
+    connection.sendall(json.dumps(message).encode() + b"\n")
+
+
+def _tell_ended(connection: socket.socket) -> None:
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if not pid:
+            return
+        _tell(connection, ended=True, pid=pid, code=os.waitstatus_to_exitcode(status))
+
+
+def _become(request: dict[str, Any], files: Sequence[int], unused: Sequence[int]) -> list[str]:
+    """Take on the environment, folder and pipes of a request."""
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["folder"])
+    for number, file in enumerate((os.open(os.devnull, os.O_RDONLY), *files)):
+        os.dup2(file, number)
+        os.close(file)
+    for file in unused:
+        os.close(file)
+    at_once = bool(os.environ.get("PYTHONUNBUFFERED"))
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout.reconfigure(line_buffering=at_once)
+    sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr.reconfigure(line_buffering=True)
+    words: list[str] = request["words"]
+    return words
+
+
+def _main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal, which is for the tests
+    for name in IMPORTS:
+        import_module(name)
+    gc.collect()
+    gc.freeze()
+    sys.argv = _listen(socket.socket(fileno=int(sys.argv[1])))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if sys.argv[0] == "momentseek":
+        runpy.run_module("momentseek", run_name="__main__", alter_sys=True)
+    else:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    _main()
