@@ -49,6 +49,7 @@ LEARNERS: dict[str, dict[str, Any]] = {
 
 SEEDED: dict[str, dict[str, Any]] = {
     **LEARNERS,
+    "ctrl": {},
     "drn": {"hidden": 16, "wide": 16, "least": 0.0},
     "scdm": {"hidden": 16},
     "g2l": {"hidden": 16, "map_layers": 1, "max_clips": 8, "longest": 8},
