@@ -74,7 +74,9 @@ def test_it_plays_by_itself_and_loops(search: Callable[..., Any], settled: Calla
     assert not page.evaluate("document.querySelector('.player video').paused")
 
 
-def test_a_handle_is_dragged_and_the_clip_is_as_long(playing: Callable[..., Any], tmp_path: Any) -> None:
+def test_handles_are_dragged_the_clip_is_as_long_and_they_snap_to_cuts_but_not_with_alt(
+    playing: Callable[..., Any], tmp_path: Any
+) -> None:
     from momentseek.media.probe import probe
 
     page = playing()
@@ -90,10 +92,6 @@ def test_a_handle_is_dragged_and_the_clip_is_as_long(playing: Callable[..., Any]
     assert download.value.suggested_filename.startswith("lecture ")
     assert probe(tmp_path / "clip.mp4").duration == pytest.approx(edited[1] - edited[0], abs=FRAME + 1e-3)
 
-
-def test_a_dragged_handle_snaps_to_a_cut_but_not_with_alt(playing: Callable[..., Any]) -> None:
-    page = playing()
-    end = span(page)[1]
     drag(page, "end", end - 3)
     assert span(page)[1] != end
     drag(page, "end", end, off=5)
@@ -104,10 +102,21 @@ def test_a_dragged_handle_snaps_to_a_cut_but_not_with_alt(playing: Callable[...,
     assert end < span(page)[1] < end + 0.5
 
 
-def test_a_copied_link_reopens_exactly_the_same(
+def test_edit_list_timecode_and_a_copied_link_that_reopens_exactly_the_same(
     playing: Callable[..., Any], settled: Callable[[Any], float], open_page: Callable[..., Any]
 ) -> None:
     page = playing(permissions=["clipboard-read", "clipboard-write"])
+    with page.expect_download() as download:
+        page.get_by_role("button", name="EDL", exact=True).click()
+    text = download.value.path().read_text()
+    rate = int(text.split("FRAME RATE: ")[1].split()[0])
+    event = next(line for line in text.splitlines() if line.startswith("001"))
+    assert [seconds(code, rate) for code in event.split()[4:6]] == list(ROCKET)
+    page.get_by_role("button", name="Copy timecode").click()
+    page.get_by_text("Timecode copied").wait_for()
+    codes = page.evaluate("navigator.clipboard.readText()").split()
+    assert [seconds(code, 20) for code in codes] == list(ROCKET)
+
     drag(page, "end", span(page)[1] - 1.7)
     page.get_by_role("button", name="Copy link").click()
     page.get_by_text("Link copied").wait_for()
@@ -124,8 +133,14 @@ def test_a_copied_link_reopens_exactly_the_same(
     assert other.locator("#q").input_value() == "a rocket taking off"
 
 
-def test_frames_are_stepped_one_at_a_time(playing: Callable[..., Any]) -> None:
+def test_frames_are_stepped_one_at_a_time_and_the_position_is_not_read_out_at_each(
+    playing: Callable[..., Any],
+) -> None:
     page = playing()
+    position = page.locator(".position")
+    assert "/" in position.inner_text()
+    assert position.get_attribute("aria-live") == "off"
+    assert position.evaluate("(element) => element.tagName") != "OUTPUT"
     before = page.evaluate("window.frameShown")
     for step in (1, 2, 3):
         page.keyboard.press(".")
@@ -153,20 +168,6 @@ def test_words_and_other_moments_lead_to_their_times(playing: Callable[..., Any]
     asked = others.nth(1).get_attribute("data-span")
     others.nth(1).click()
     assert ",".join(f"{value:g}" for value in span(page)) == asked
-
-
-def test_edit_list_and_timecode(playing: Callable[..., Any]) -> None:
-    page = playing(permissions=["clipboard-read", "clipboard-write"])
-    with page.expect_download() as download:
-        page.get_by_role("button", name="EDL", exact=True).click()
-    text = download.value.path().read_text()
-    rate = int(text.split("FRAME RATE: ")[1].split()[0])
-    event = next(line for line in text.splitlines() if line.startswith("001"))
-    assert [seconds(code, rate) for code in event.split()[4:6]] == list(ROCKET)
-    page.get_by_role("button", name="Copy timecode").click()
-    page.get_by_text("Timecode copied").wait_for()
-    codes = page.evaluate("navigator.clipboard.readText()").split()
-    assert [seconds(code, 20) for code in codes] == list(ROCKET)
 
 
 def seconds(code: str, rate: int) -> float:
@@ -217,14 +218,6 @@ def test_a_link_to_a_missing_video_says_so_and_shows_no_other(
     assert page.locator(".lost:visible").count() == 0
     assert page.locator("h1:visible").inner_text() == "lecture.mp4"
     assert span(page) == ROCKET
-
-
-def test_the_position_is_not_read_out_at_every_frame(playing: Callable[..., Any]) -> None:
-    page = playing()
-    position = page.locator(".position")
-    assert "/" in position.inner_text()
-    assert position.get_attribute("aria-live") == "off"
-    assert position.evaluate("(element) => element.tagName") != "OUTPUT"
 
 
 def test_a_moment_plays_silently_where_sound_is_not_allowed_yet(served: Any, open_page: Callable[..., Any]) -> None:

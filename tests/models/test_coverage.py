@@ -32,9 +32,9 @@ def reached(best: list[float]) -> list[float]:
 @pytest.mark.parametrize(
     ("lengths", "expected"),
     [
-        ((128, 256), [34.8, 22.3]),
+        pytest.param((128, 256), [34.8, 22.3], marks=pytest.mark.figures),
         ((64, 128, 256, 512), [58.5, 44.6]),
-        ((64, 128, 256, 512, 1024, 2048, 4096), [98.4, 87.7]),
+        pytest.param((64, 128, 256, 512, 1024, 2048, 4096), [98.4, 87.7], marks=pytest.mark.figures),
     ],
 )
 def test_ctrls_windows_reach_so_many_moments(data: Path, lengths: tuple[int, ...], expected: list[float]) -> None:

@@ -112,6 +112,7 @@ def test_still_relevant_without_any_consensus():
     assert still_relevant([[float("nan")] * 5]).tolist() == [False]
 
 
+@pytest.mark.figures
 def test_tvr_rankings_own_decisions(data):
     """Pair ids come in blocks of 20, and block b + 8,666 is the second batch of block b."""
     from momentseek.construct.annotation.consensus import find_consensus

@@ -75,6 +75,7 @@ def test_matrices_leave_incomplete_pairs_out():
     assert pictures.final.tolist() == [0, 0, 1, 0, 0]
 
 
+@pytest.mark.figures
 def test_tvr_ranking_as_published(data):
     labels = read_labels(data / "tvr-ranking/raw_annotation.csv")
     found = find_consensus(labels)
