@@ -11,10 +11,12 @@ Last, merging the answers of 1 to 1,000 simulated shards. A million videos need 
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
 
@@ -24,8 +26,11 @@ from merge import print_merges
 from momentseek.cluster.connection import join_cluster
 from momentseek.cluster.searching import RayShards
 from momentseek.library.catalog import Catalog, SegmentRow
+from momentseek.library.scan.plan import refresh_plan
 from momentseek.library.segments import build_segment, write_segment
+from momentseek.library.shards.manifest import read_manifest
 from momentseek.library.shards.split import split_library
+from momentseek.library.store import LibraryStore
 from momentseek.library.video import Video
 from momentseek.search.engine import Engine
 from momentseek.search.hit import Results
@@ -79,6 +84,8 @@ def make_corpus(folder: Path, videos: int, queries: int) -> Floats:
             noise = unit(rng.standard_normal(clips.shape).astype(np.float32))
             asked.append(unit(0.8 * clips + 0.6 * noise))
     catalog.close()
+    with LibraryStore.open(folder, create=False) as library:
+        refresh_plan(library.snapshot().vision, library.paths.plan)
     return np.concatenate(asked)[:queries]
 
 
@@ -112,6 +119,12 @@ def rate(make: Callable[[], Callable[[int], Results]], clients: int, queries: in
     return clients * each / (time.perf_counter() - begun)
 
 
+def spent(process: int | str = "self") -> float:
+    """Seconds of a processor that a process has had."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -119,23 +132,32 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--on", default="local")
-    parser.add_argument("--folder", type=Path, help="where the libraries are written and deleted again")
+    parser.add_argument("--folder", type=Path, help="where the libraries are written, and kept to be used again")
     parser.add_argument("--clients", default=",".join(map(str, CLIENTS)))
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=args.folder) as made, join_cluster(args.on) as cluster:
-        folder, target = Path(made) / "one", Path(made) / "shards"
-        vectors = make_corpus(folder, args.videos, args.queries)
-        manifest = split_library(folder, target, args.shards)
-        print(f"{args.videos:,} videos × {CLIPS} clips × {DIM}, {args.shards} shards, {len(vectors)} queries")
+    with ExitStack() as stack:
+        made = args.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder, target = made / "one", made / "shards"
+        if not (made / "queries.npy").exists():
+            vectors = make_corpus(folder, args.videos, args.queries)
+            split_library(folder, target, args.shards)
+            np.save(made / "queries.npy", vectors)
+        vectors = np.load(made / "queries.npy")[: args.queries]
+        manifest = read_manifest(target)
+        encoder = NumberedQueries(vectors)
+        cluster = stack.enter_context(join_cluster(args.on))
+        with LibraryStore.open(folder, create=False) as opened:
+            videos = len(opened.catalog.ids())
+        print(f"{videos:,} videos × {CLIPS} clips × {DIM}, {len(manifest.shards)} shards, {len(vectors)} queries")
         fan_out = RayShards(cluster, target, seconds=120)
         fan_out.wait()
 
         def make_single() -> Callable[[int], Results]:
-            engine = Engine(open_reader(folder, NumberedQueries(vectors)))
+            engine = Engine(open_reader(folder, encoder))
             return lambda number: engine.search(Query.parse(f"query {number}"), OPTIONS)
 
         def make_sharded() -> Callable[[int], Results]:
-            engine = ShardedEngine(fan_out, open_reader(manifest.folders(target)[0], NumberedQueries(vectors)))
+            engine = ShardedEngine(fan_out, open_reader(manifest.folders(target)[0], encoder))
             return lambda number: engine.search(Query.parse(f"query {number}"), OPTIONS)
 
         before = resident()
@@ -146,16 +168,29 @@ def main() -> None:
         parts = [cluster.ray.get(actor.process.remote()) for row in fan_out.actors for actor in row]
         print(f"memory of each shard's process: {', '.join(f'{resident(part):.0f} MB' for part in parts)}")
         single, sharded = [], []
+        worked = dict.fromkeys(("one process", "asking", *parts), 0.0)
         for n in range(len(vectors)):  # in turns, so that both meet the same machine
+            begun = spent()
             single += time_queries(one, [n])
+            worked["one process"] += spent() - begun
+            begun, before_parts = spent(), {part: spent(part) for part in parts}
             sharded += time_queries(many, [n])
-        for name, took in (("one process", single), (f"{args.shards} shards", sharded)):
+            worked["asking"] += spent() - begun
+            for part in parts:
+                worked[part] += spent(part) - before_parts[part]
+        for name, took in (("one process", single), (f"{len(parts)} shards", sharded)):
             low, high = 1000 * np.quantile(took, [0.5, 0.99])
-            print(f"{name}: p50 {low:.1f} ms, p99 {high:.1f} ms")
+            print(f"{name}: p50 {low:.1f} ms, p99 {high:.1f} ms, at best {1000 * min(took):.1f}")
         print(f"p50 of shards / one process: {np.median(sharded) / np.median(single):.2f}")
+        alone, asking, *each = (1000 * value / len(vectors) for value in worked.values())
+        listed = ", ".join(f"{value:.0f}" for value in each)
+        print(
+            f"processor time a query: {alone:.0f} ms in one process; {asking:.0f} ms to ask shards, which take {listed} "
+            f"ms: on a free processor each, {(asking + max(each)) / alone:.2f} of one process"
+        )
         for clients in map(int, args.clients.split(",")):
             rates = rate(make_single, clients, args.queries), rate(make_sharded, clients, args.queries)
-            print(f"{clients} clients: {rates[0]:.1f} queries/s in one process, {rates[1]:.1f} on {args.shards} shards")
+            print(f"{clients} clients: {rates[0]:.1f} queries/s in one process, {rates[1]:.1f} on {len(parts)} shards")
         fan_out.close()
     print_merges([1, 4, 16, 64, 256, 1000])
 

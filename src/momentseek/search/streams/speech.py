@@ -21,6 +21,7 @@ from momentseek.library.words import WordMatcher, content_words
 from momentseek.search.confidence import MIN_CLIPS, Scale
 from momentseek.search.fusion import RRF_K
 from momentseek.search.hit import StreamHit
+from momentseek.search.products import row_products
 from momentseek.search.state import Ids, LibraryState, QueryEncoder, SampledIndex
 from momentseek.search.streams.word_weights import rarest_words, rarity, word_level
 
@@ -141,7 +142,7 @@ def ask_meaning(index: SampledIndex, encoder: QueryEncoder, text: str) -> Meanin
     if not len(index.sample) or index.clips < MIN_CLIPS or not encoder.knows_words("speech", [text]):
         return None
     vector = encoder.encode("speech", [text])[0]
-    return MeaningQuery(vector, Scale.of(index.sample @ vector, index.clips))
+    return MeaningQuery(vector, Scale.of(row_products(index.sample, vector), index.clips))
 
 
 def find_meant(state: LibraryState, asked: MeaningQuery, allowed: Ids | None) -> MeantCues:

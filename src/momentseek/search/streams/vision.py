@@ -16,6 +16,7 @@ from momentseek.moments.arrays import FloatArray
 from momentseek.search.confidence import SCENE_CLIPS, Scale, evidence
 from momentseek.search.hit import Level, StreamHit
 from momentseek.search.localise.localiser import LEARNED_LOCALISER, Background, Curve, Proposals, localise
+from momentseek.search.products import row_products
 from momentseek.search.query import Part
 from momentseek.search.state import Encode, Evidence, Ids, LibraryState, SampledIndex, StreamIndex
 from momentseek.search.streams.moment_map import TOLERATED_SPREADS, MapQuery, build_map_query, score_moments
@@ -104,14 +105,14 @@ def build_vision_query(
     weights = np.array([part.weight for part in seen], np.float32)
     rows = encode([part.text for part in (*seen, *avoid)])
     vector = vector_of_parts(weights, rows[: len(seen)])
-    spread = Scale.of(index.sample @ vector).spread
+    spread = Scale.of(row_products(index.sample, vector)).spread
     avoided = []
     for part, row in zip(avoid, rows[len(seen) :], strict=True):
         rest = row - (row @ vector) * vector
         direction = _unit_vector(rest) if np.linalg.norm(rest) > MIN_AVOIDED_LENGTH else None
         if direction is None:
             raise MomentseekError(f"the query looks for and avoids the same: {part.text}; take one of them out")
-        avoided.append((direction, part.weight, Scale.of(index.sample @ direction)))
+        avoided.append((direction, part.weight, Scale.of(row_products(index.sample, direction))))
     usual = _clip_scores(index.sample, vector, avoided, spread)
     query = VisionQuery(
         vector, tuple(avoided), spread, Scale.of(usual, index.clips), Background.of(usual), evidence=named
@@ -138,7 +139,7 @@ def vector_of_parts(weights: Vectors, rows: Vectors) -> Vectors:
 
 def query_of_vector(index: SampledIndex, vector: Vectors) -> VisionQuery:
     """A query that looks for what a unit vector stands for, be it of a text or of a picture."""
-    usual = np.asarray(index.sample @ vector, np.float32)
+    usual = row_products(index.sample, vector)
     scale = Scale.of(usual, index.clips)
     return VisionQuery(vector, (), Scale.of(usual).spread, scale, Background.of(usual))
 
@@ -377,9 +378,9 @@ def rank_scores(curve: Curve, spans: Proposals) -> FloatArray:
 def _clip_scores(
     clips: Vectors, vector: Vectors, avoid: Sequence[tuple[Vectors, float, Scale]], spread: float
 ) -> NDArray[np.float32]:
-    out = clips @ vector
+    out = row_products(clips, vector)
     for direction, weight, usual in avoid:
-        excess = (clips @ direction - usual.centre) / usual.spread - TOLERATED_SPREADS
+        excess = (row_products(clips, direction) - usual.centre) / usual.spread - TOLERATED_SPREADS
         out = out - weight * spread * np.maximum(0, excess)
     return np.asarray(out, np.float32)
 
