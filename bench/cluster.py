@@ -185,8 +185,8 @@ def main() -> None:
         alone, asking, *each = (1000 * value / len(vectors) for value in worked.values())
         listed = ", ".join(f"{value:.0f}" for value in each)
         print(
-            f"processor time a query: {alone:.0f} ms in one process; {asking:.0f} ms to ask shards, which take {listed} "
-            f"ms: on a free processor each, {(asking + max(each)) / alone:.2f} of one process"
+            f"processor time a query: {alone:.0f} ms in one process; {asking:.0f} ms to ask shards, which take {listed}"
+            f" ms: on a free processor each, {(asking + max(each)) / alone:.2f} of one process"
         )
         for clients in map(int, args.clients.split(",")):
             rates = rate(make_single, clients, args.queries), rate(make_sharded, clients, args.queries)
