@@ -123,27 +123,31 @@ EXPORT int64_t quantise_videos(const float *rows, const float *squares, int64_t 
     return state;
 }
 
-/* Add `share` of the largest dot product of a pair's query and video to the pair's score. */
+/* Add `share` of the largest dot product of a pair's query and video to the pair's score; quickest where pairs of a
+ * video stand together. */
 EXPORT int64_t add_pair_scores(const float *rows, int64_t dim, const int64_t *offsets, int64_t videos, int64_t count,
                                const float *queries, int64_t asked, const int64_t *query, const int64_t *video,
                                int64_t pairs, float share, float *out) {
-    enum { PART = 64 };
     videos_t of = {offsets, videos, count, video};
-    int64_t state = DONE, begin, end;
-    float products[PART];
-    for (int64_t pair = 0; pair < pairs; pair++) {
-        if (!rows_of(&of, pair, &begin, &end) || query[pair] < 0 || query[pair] >= asked) {
-            state = OUTSIDE;
-            continue;
+    int64_t begin, end, some;
+    for (int64_t pair = 0; pair < pairs; pair += some) {
+        const float *those[ASKED_AT_ONCE];
+        float products[ASKED_AT_ONCE][PRODUCTS_AT_ONCE], best[ASKED_AT_ONCE];
+        if (!rows_of(&of, pair, &begin, &end)) return OUTSIDE;
+        some = same_video(video, pair, pairs);
+        for (int64_t q = 0; q < some; q++) {
+            if (query[pair + q] < 0 || query[pair + q] >= asked) return OUTSIDE;
+            those[q] = queries + query[pair + q] * dim;
+            best[q] = -INFINITY;
         }
-        float best = -INFINITY;
-        for (; begin < end; begin += PART) {
-            int64_t some = smaller(PART, end - begin);
-            multiply_rows(rows + begin * dim, dim, some, queries + query[pair] * dim, products);
-            for (int64_t n = 0; n < some; n++)
-                if (products[n] > best || isnan(products[n])) best = products[n];
+        for (; begin < end; begin += PRODUCTS_AT_ONCE) {
+            int64_t part = smaller(PRODUCTS_AT_ONCE, end - begin);
+            multiply_rows(rows + begin * dim, dim, part, those, some, products);
+            for (int64_t q = 0; q < some; q++)
+                for (int64_t n = 0; n < part; n++)
+                    if (products[q][n] > best[q] || isnan(products[q][n])) best[q] = products[q][n];
         }
-        out[pair] += share * best;
+        for (int64_t q = 0; q < some; q++) out[pair + q] += share * best[q];
     }
-    return state;
+    return DONE;
 }

@@ -55,6 +55,23 @@ INLINE float sum_of(const eight *at) {
     return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
 }
 
+/* The number that a float16 stands for. */
+INLINE float widen(uint16_t half) {
+    uint32_t sign = (uint32_t)(half & 0x8000u) << 16, rest = half & 0x7fffu, bits;
+    float value;
+    if (rest >= 0x7c00u) { /* infinite, or no number */
+        bits = sign | 0x7f800000u | (rest & 0x3ffu) << 13;
+    } else if (rest >= 0x400u) {
+        bits = sign | ((rest << 13) + 0x38000000u);
+    } else {
+        value = (float)rest * 0x1p-24f;
+        memcpy(&bits, &value, 4);
+        bits |= sign;
+    }
+    memcpy(&value, &bits, 4);
+    return value;
+}
+
 INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 

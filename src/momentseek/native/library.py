@@ -23,6 +23,7 @@ SIGNATURES = {
     "bounds_of_many": "aan ann a anaa an nn",
     "add_bounds_of_many": "an ann anaa aan an nn",
     "scores_of_one": "an ann a aann",
+    "widen_halves": "aan",
     "pool_scenes": "aan ann aaa nnff nn",
     "centre_videos": "an ann aa",
     "quantise_videos": "aan ann aa",

@@ -5,23 +5,6 @@
 
 enum { ROWS_AHEAD = 16 };
 
-/* The number that a float16 stands for. */
-INLINE float widen(uint16_t half) {
-    uint32_t sign = (uint32_t)(half & 0x8000u) << 16, rest = half & 0x7fffu, bits;
-    float value;
-    if (rest >= 0x7c00u) { /* infinite, or no number */
-        bits = sign | 0x7f800000u | (rest & 0x3ffu) << 13;
-    } else if (rest >= 0x400u) {
-        bits = sign | ((rest << 13) + 0x38000000u);
-    } else {
-        value = (float)rest * 0x1p-24f;
-        memcpy(&bits, &value, 4);
-        bits |= sign;
-    }
-    memcpy(&value, &bits, 4);
-    return value;
-}
-
 INLINE float tail_of(const uint16_t *row, const float *asked, int64_t from, int64_t dim) {
     float total = 0;
     for (int64_t j = from; j < dim; j++) total += widen(row[j]) * asked[j];
@@ -87,4 +70,22 @@ EXPORT int64_t scores_of_one(const uint16_t *half, int64_t dim, const int64_t *o
     if (uses_wide()) return scores_wide(half, dim, &of, asked, out, low, high);
 #endif
     return scores_plain(half, dim, &of, asked, out, low, high);
+}
+
+#if HAS_WIDE
+WIDE static int64_t widen_wide(const uint16_t *half, float *out, int64_t count) {
+    int64_t n = 0;
+    for (; n + 8 <= count; n += 8) _mm256_storeu_ps(out + n, halves(half + n));
+    return n;
+}
+#endif
+
+/* The numbers that float16s stand for. */
+EXPORT int64_t widen_halves(const uint16_t *half, float *out, int64_t count) {
+    int64_t n = 0;
+#if HAS_WIDE
+    if (uses_wide()) n = widen_wide(half, out, count);
+#endif
+    for (; n < count; n++) out[n] = widen(half[n]);
+    return DONE;
 }

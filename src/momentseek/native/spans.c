@@ -10,24 +10,28 @@
 EXPORT int64_t add_curves(const float *rows, const float *lengths, int64_t dim, const int64_t *offsets, int64_t videos,
                           int64_t count, const float *queries, int64_t asked, const int64_t *query,
                           const int64_t *video, int64_t pairs, float share, float *curves, int64_t width) {
-    enum { PART = 64 };
     videos_t of = {offsets, videos, count, video};
-    int64_t state = DONE, begin, end;
-    float products[PART];
-    for (int64_t pair = 0; pair < pairs; pair++) {
-        if (!rows_of(&of, pair, &begin, &end) || end - begin > width || query[pair] < 0 || query[pair] >= asked) {
-            state = OUTSIDE;
-            continue;
+    int64_t begin, end, some;
+    for (int64_t pair = 0; pair < pairs; pair += some) {
+        const float *those[ASKED_AT_ONCE];
+        float products[ASKED_AT_ONCE][PRODUCTS_AT_ONCE];
+        if (!rows_of(&of, pair, &begin, &end) || end - begin > width) return OUTSIDE;
+        some = same_video(video, pair, pairs);
+        for (int64_t q = 0; q < some; q++) {
+            if (query[pair + q] < 0 || query[pair + q] >= asked) return OUTSIDE;
+            those[q] = queries + query[pair + q] * dim;
         }
-        float *curve = curves + pair * width;
-        for (int64_t row = begin; row < end; row += PART) {
-            int64_t some = smaller(PART, end - row);
-            multiply_rows(rows + row * dim, dim, some, queries + query[pair] * dim, products);
-            for (int64_t n = 0; n < some; n++)
-                curve[row - begin + n] += share * (lengths ? products[n] * lengths[row + n] : products[n]);
+        for (int64_t row = begin; row < end; row += PRODUCTS_AT_ONCE) {
+            int64_t part = smaller(PRODUCTS_AT_ONCE, end - row);
+            multiply_rows(rows + row * dim, dim, part, those, some, products);
+            for (int64_t q = 0; q < some; q++) {
+                float *curve = curves + (pair + q) * width + row - begin;
+                for (int64_t n = 0; n < part; n++)
+                    curve[n] += share * (lengths ? products[q][n] * lengths[row + n] : products[q][n]);
+            }
         }
     }
-    return state;
+    return DONE;
 }
 
 /* Logarithms of the softmax, over the clips there are, of what a filter answers to a curve that is 0 outside. */

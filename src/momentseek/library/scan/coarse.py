@@ -96,7 +96,7 @@ def encode(vectors: Floats, centres: Floats) -> NDArray[np.uint8]:
 def query_tables(centres: Floats, queries: Floats) -> NDArray[np.uint8]:
     """(queries, pairs, 16): what each centre adds to a query's product, from 0 on and in steps that a query shares."""
     asked = pad_columns(queries).reshape(len(queries), len(centres), 2)
-    products = np.einsum("qpd,pcd->qpc", asked, centres, optimize=True)
+    products = np.matmul(asked.transpose(1, 0, 2), centres.transpose(0, 2, 1)).transpose(1, 0, 2)
     products -= products.min(axis=2, keepdims=True)
     most = min(MAX_ENTRY, (2**16 - 1) // max(1, len(centres)))
     span = np.maximum(products.max(axis=(1, 2), keepdims=True), np.float32(1e-30))

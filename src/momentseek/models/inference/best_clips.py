@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from momentseek.library.scan.threads import run_together, share_rows
 from momentseek.moments.arrays import IntArray
+from momentseek.native.halves import as_floats, float_copy
 from momentseek.native.library import address, call, is_wide, kernels, writable
 from momentseek.native.panels import filled_up, panel_places, query_panels
 
@@ -41,9 +42,9 @@ MIN_PRODUCTS = 1 << 36
 PAIRS_PER_TASK = 1 << 12
 """Pairs that a thread scores at a time."""
 SAMPLE_VIDEOS, SAMPLE_QUERIES = 256, 48
-CODE_SLACK = 0.022
+CODE_SLACK = 0.011
 """About what codes add to a bound, as a share of the lengths: (|t b| |e| + |d| |x1|) / (|q1| |x1|)."""
-SCAN, TURN, SCORE, PLAIN = 1.1e-11, 2.6e-11, 6e-11, 2.6e-11
+SCAN, TURN, SCORE, PLAIN = 1.6e-11, 2.6e-11, 6e-11, 2.6e-11
 """Seconds of one thread per product of numbers: in a bound, in turning, in scoring a pair, in plain products."""
 
 
@@ -195,7 +196,7 @@ def encode_clips(clips: NDArray[Any], offsets: IntArray, turn: Floats | None) ->
     sizes = np.empty((len(offsets) - 1, 4), np.float32)
 
     def encode(low: int, high: int) -> None:
-        rows = clips[offsets[low] : offsets[high]].astype(np.float32)
+        rows = float_copy(clips[offsets[low] : offsets[high]])
         squares = np.empty(len(rows), np.float32)
         starts = offsets[low : high + 1] - offsets[low]
         there = address(starts, np.int64, -1), high - low, len(rows)
@@ -317,7 +318,7 @@ def score_pairs(vectors: Sequence[LateVectors], offsets: IntArray, query: IntArr
         first, beyond = there[low], there[high - 1] + 1
         starts, mine = offsets[first : beyond + 1] - offsets[first], there[low:high] - first
         for v in vectors:
-            rows = np.ascontiguousarray(v.clips[offsets[first] : offsets[beyond]], np.float32)
+            rows = as_floats(v.clips[offsets[first] : offsets[beyond]])
             columns = rows.shape[1]
             call(
                 kernels().add_pair_scores,

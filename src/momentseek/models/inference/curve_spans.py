@@ -19,6 +19,7 @@ from momentseek.models.inference.encode import StageCallback
 from momentseek.models.inference.ragged import EncodedCorpus
 from momentseek.models.model import CurveFilters
 from momentseek.moments.arrays import IntArray
+from momentseek.native.halves import as_floats
 from momentseek.native.library import address, call, kernels, writable
 from momentseek.ranking import Spans
 
@@ -71,8 +72,8 @@ def fill_spans(
         pairs = high - low
         chosen = np.ascontiguousarray(query[low:high], np.int64), np.ascontiguousarray(there, np.int64)
         for questions, (_, clips, lengths) in zip(asked, filters.terms, strict=True):
-            vectors = np.ascontiguousarray(corpus.values[clips][rows], np.float32)
-            scale = np.ascontiguousarray(corpus.values[lengths][rows], np.float32) if lengths else None
+            vectors = as_floats(corpus.values[clips][rows])
+            scale = as_floats(corpus.values[lengths][rows]) if lengths else None
             columns = vectors.shape[1]
             call(
                 kernels().add_curves,
