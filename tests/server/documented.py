@@ -28,7 +28,7 @@ def attempt(
 ) -> None:
     """Make requests, right ones or wrong ones; ``changed`` may alter each before it is sent.
 
-    An operation is asked with a sixth as many requests as other properties have examples.
+    An operation is asked with an eighth as many requests as other properties have examples.
     """
     schemathesis = pytest.importorskip("schemathesis")
     from schemathesis.specs.openapi import checks
@@ -44,7 +44,7 @@ def attempt(
 
     @given(case=operation.as_strategy(generation_mode=schemathesis.GenerationMode(mode), **(fixed or {})))
     @settings(
-        max_examples=settings().max_examples // 5,
+        max_examples=settings().max_examples // 8,
         deadline=None,
         derandomize=True,
         database=None,
