@@ -43,9 +43,14 @@ def test_a_search_waits_for_nothing_that_only_changes_a_library():
     unused = (
         *("formats", "measures", "media.cut", "media.decode", "media.sandbox", "chat"),
         *("library.ingest.add", "library.ingest.writer", "library.verify"),
+        *("cluster", "storage", "search.shards", "library.replicas.", "server"),
     )
     assert {name for name in loaded for room in unused if name.startswith(f"momentseek.{room}")} == set()
-    assert loaded & {"subprocess", "importlib.metadata", "http.client", "ssl", "logging", "faiss"} == set()
+    assert (
+        loaded
+        & {"subprocess", "importlib.metadata", "http.client", "ssl", "logging", "faiss", "ray", "fsspec", "obstore"}
+        == set()
+    )
     assert len([name for name in loaded if name.startswith("momentseek")]) <= 145  # 275 when each room loaded whole
 
 
