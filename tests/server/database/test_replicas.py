@@ -51,6 +51,7 @@ def test_a_second_replica_begins_under_load(shared: Path, database: str) -> None
 
     with join_cluster("local"):
         args = {"library": str(shared / "library"), "replicas": "2", "token": TOKEN, "database": database}
+        args["hosts"] = "127.0.0.1"
         serve.run(application(args), name="films", route_prefix="/")
         try:
             right = ask("/search?q=something+red")["hits"]
