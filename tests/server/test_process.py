@@ -231,7 +231,7 @@ def many(tmp_path: Path, make_video: Callable[..., Path]) -> Path:
 def test_nothing_is_lost_when_it_is_told_to_stop(
     start: Callable[..., Running], place: Path, many: Path, light: None
 ) -> None:
-    server = start("--library", place, "--folder", many, slow=0.08)
+    server = start("--library", place, "--folder", many, slow=0.2)
     folder = server.request("GET", "/api/v1/folders")[1]["folders"][0]["id"]
     job = server.request("POST", "/api/v1/jobs", {"folder": folder})[1]
     following: list[str] = []
