@@ -41,7 +41,7 @@ def test_a_second_replica_begins_under_load(shared: Path, database: str) -> None
     def search() -> None:
         while not stop.is_set():
             try:
-                told[json.dumps(ask("/search?q=something+red")["hits"])] += 1
+                told[json.dumps(ask("/search?q=said%3Arunning")["hits"])] += 1
             except OSError as e:  # too many at a time is refused with a word, which is no wrong answer
                 failed[str(getattr(e, "code", e))] += 1
 
@@ -54,7 +54,7 @@ def test_a_second_replica_begins_under_load(shared: Path, database: str) -> None
         args["hosts"] = "127.0.0.1"
         serve.run(application(args), name="films", route_prefix="/")
         try:
-            right = ask("/search?q=something+red")["hits"]
+            right = ask("/search?q=said%3Arunning")["hits"]
             assert (replicas(), len(right) > 0) == (1, True)
             ask("/shelf/searches", {"person": "ann", "query": "a red dog"})
             clients = [threading.Thread(target=search) for _ in range(CLIENTS)]
