@@ -10,10 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from momentseek.native.build import library_path
+
 pytest_plugins = ["forked_workers"]
 SOURCE = Path(__file__).parent / "src"
 LATE = ("matplotlib.figure", "scipy.stats", "sklearn.linear_model", "torch._dynamo")
 """What tests of several folders import late and takes long: forked workers have it when they begin."""
+COMPILED = ("formats/record_lists.py", "library/scan/scenes.py")
+"""Modules whose examples need the kernels in C."""
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
@@ -24,6 +28,8 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """
     if collection_path.suffix == ".py" and collection_path.is_relative_to(SOURCE):
         if b">>>" not in collection_path.read_bytes():
+            return True
+        if collection_path.as_posix().endswith(COMPILED) and not library_path().exists():
             return True
         parts = collection_path.relative_to(SOURCE).with_suffix("").parts
         import_module(".".join(parts[:-1] if parts[-1] == "__init__" else parts))

@@ -76,6 +76,8 @@ def build_plan(segments: Sequence[Segment], folder: Path, progress: Advance | No
     covers = [s for s in segments if len(s.ids)]
     if not covers or not any(s.rows for s in covers):
         raise MomentseekError("there are no vectors to plan for; add videos first")
+    if not has_kernels():
+        raise MomentseekError("a plan needs the compiled kernels; build them by `python -m momentseek.native.build`")
     try:
         make_folder(folder)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".building-") as work:
