@@ -3,8 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-# One worker more than there are cores: a test that waits for a browser or another process leaves its core idle.
-WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# Two workers more than there are cores: a test that waits for a browser or another process leaves its core idle.
+WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 # Forked workers collect the tests once for all (tests/helpers/forked_workers.py); libraries of other systems do not bear that.
 SPREAD := $(if $(filter Linux,$(shell uname -s)),--forks $(WORKERS),-n $(WORKERS) --dist worksteal)
 PYTEST := $(BIN)/python -m pytest --durations 20
@@ -23,16 +23,16 @@ demo: .venv/installed-demo
 # What every change must pass: all but the tests that only repeat a published figure. It leaves pictures of every view
 # of the page, to keep and to look at.
 test test-all: export MOMENTSEEK_SCREENSHOTS ?= $(CURDIR)/artefacts/screenshots
-test: .venv/installed-dev .venv/chromium style
+test: .venv/installed-dev native .venv/chromium style
 	$(call with-types,$(PYTEST) $(SPREAD) -m 'not figures')
 
 # Every test there is: before a release, and when a figure in the docs may have changed.
 test-all: export MOMENTSEEK_EXAMPLES ?= thorough
-test-all: .venv/installed-dev .venv/chromium style
+test-all: .venv/installed-dev native .venv/chromium style
 	$(call with-types,$(PYTEST) $(SPREAD))
 
 # Without the browser and what takes more than a few seconds: while one works.
-test-quick: .venv/installed-dev
+test-quick: .venv/installed-dev native
 	$(PYTEST) $(SPREAD) -m 'not figures and not slow and not browser'
 
 # Every test, and which lines none of them reaches; slower.
@@ -49,7 +49,7 @@ style: .venv/installed-dev
 # One record of all of it, with the machine and the commit: compare it with an older one (bench/compare.py OLD NEW), or put
 # it into the docs (bench/page.py artefacts/bench.json).
 bench: export BENCH_RECORD ?= artefacts/bench.json
-bench: .venv/installed-dev
+bench: .venv/installed-dev native
 	$(BIN)/python bench/start.py
 	$(BIN)/python bench/checks.py
 	$(BIN)/python bench/evaluation.py

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 SLOW = float(os.environ.get("LIGHT_SLOW", "0"))
 """Seconds that an image takes."""
+PACE = float(os.environ.get("LIGHT_PACE", "0"))
+"""Seconds after which what is finished is written; 0 for the usual."""
 
 
 class Colours:
@@ -55,6 +57,11 @@ def install() -> None:
     """Register them under their names; speech is encoded by ``Letters``."""
     from momentseek.encoders import registry
 
+    if PACE:
+        from momentseek.library import LibraryStore
+        from momentseek.library.ingest.writer import WritePace
+
+        LibraryStore.pace = WritePace(seconds=PACE)  # type: ignore[assignment]
     registry.IMAGE_TEXT_ENCODERS["colours"] = Colours
     registry.IMAGE_TEXT_ENCODERS["colours-2"] = lambda: Colours("2")
     registry.TEXT_ENCODERS["minilm"] = Letters

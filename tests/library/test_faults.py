@@ -193,7 +193,7 @@ def test_ctrl_c_keeps_what_is_whole(tmp_path: Path, film: Film, warm_forks: Warm
     for i in range(30):
         film(films / f"{i:02d}.mp4", RED, (8 * i, 0, 0), seconds=2)
     words = ("add", films, "--library", tmp_path / "l", "--encoder", "colours")
-    process = warm_forks.start(*words, light=True, env={**os.environ, "LIGHT_SLOW": "0.02"})
+    process = warm_forks.start(*words, light=True, env={**os.environ, "LIGHT_SLOW": "0.1", "LIGHT_PACE": "0.2"})
     while not _videos(tmp_path / "l"):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)

@@ -20,7 +20,7 @@ from momentseek.encoders.hub.get import fetch_model
 from momentseek.encoders.window_mean import WindowMean
 from momentseek.errors import MomentseekError
 from momentseek.library import LibraryStore
-from momentseek.library import store as collection
+from momentseek.library.ingest import writer
 from momentseek.library.ingest.writer import WritePace
 from momentseek.library.vectors import StoredVectors
 from momentseek.media.decode import frames
@@ -126,7 +126,7 @@ def test_parts_of_a_long_video_fit_together(
     film(tmp_path / "films/a.mp4", *(RED, BLUE, GREEN) * 4, seconds=2.0)
     whole = open_library("mean:colours")
     whole.add(tmp_path / "films")
-    monkeypatch.setattr(collection, "WritePace", lambda: WritePace(rows=40, seconds=0.05, part_clips=3))
+    monkeypatch.setattr(writer, "WritePace", lambda: WritePace(rows=40, seconds=0.05, part_clips=3))
     parts = open_library("mean:colours")
     parts.add(tmp_path / "films")
     np.testing.assert_array_equal(rows_of(parts)[0], rows_of(whole)[0])
