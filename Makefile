@@ -3,8 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-# Two workers more than there are cores: a test that waits for a browser or another process leaves its core idle.
-WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
+# One worker more than there are cores: a test that waits for a browser or another process leaves its core idle.
+WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # Forked workers collect the tests once for all (tests/helpers/forked_workers.py); libraries of other systems do not bear that.
 SPREAD := $(if $(filter Linux,$(shell uname -s)),--forks $(WORKERS),-n $(WORKERS) --dist worksteal)
 PYTEST := $(BIN)/python -m pytest --durations 20

@@ -81,7 +81,7 @@ def test_no_more_is_begun_while_too_much_waits_for_an_earlier_file(
     turns = Turns(monkeypatch, 1)
     library.jobs = 2
     assert library.add(many).added == 5
-    assert turns.begun.index("0.mp4") < 2
+    assert turns.begun.index("0.mp4") <= 2  # another may have begun before the first that is whole was handed over
     assert library.verify().clean
 
 

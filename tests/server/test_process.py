@@ -31,7 +31,7 @@ class Running:
     """A server that runs, and its port."""
 
     def __init__(self, forks: WarmForks, *arguments: object, slow: float = 0.0) -> None:
-        environment = {**os.environ, "LIGHT_SLOW": str(slow), "PYTHONUNBUFFERED": "1"}
+        environment = {**os.environ, "LIGHT_SLOW": str(slow), "LIGHT_PACE": "0.2", "PYTHONUNBUFFERED": "1"}
         self.process = forks.start("serve", "--port", 0, *arguments, light=True, env=environment)
         self.first = self.process.stdout.readline()
         self.port = int(self.first.rsplit(":", 1)[1].strip().rstrip("/"))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.errors import LibraryError
-from momentseek.library.scan.kernels import Places, Scores, SegmentPart, video_count
+from momentseek.library.scan.kernels import NumpyKernel, Places, Scores, SegmentPart, video_count
 from momentseek.library.scan.queries import QuantisedQueries
 from momentseek.library.scan.threads import RowTask, share_rows
 from momentseek.library.segments import Segment
@@ -37,6 +37,8 @@ class CompiledKernel:
 
     def scores(self, parts: Sequence[SegmentPart], query: NDArray[np.float32]) -> Scores:
         """The largest dot product of each video's float16 rows with a query, ``(videos,)``, in float32."""
+        if any(segment.half.dtype != np.float16 for segment, _ in parts):  # vectors in memory need not be rounded
+            return NumpyKernel().scores(parts, query)
         outs = [np.empty(video_count(*part), np.float32) for part in parts]
         share_rows([_half_rows(*part, query, out) for part, out in zip(parts, outs, strict=True)], 1)
         return np.concatenate(outs) if len(outs) > 1 else outs[0]

@@ -6,6 +6,7 @@ that has not begun when the queue is empty is never waited for.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
@@ -98,3 +99,7 @@ def thread_pool() -> ThreadPoolExecutor:
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(max(1, thread_count() - 1), thread_name_prefix="scan")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=thread_pool.cache_clear)  # threads stay behind in the parent
