@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -34,7 +35,12 @@ def many(tmp_path: Path, film: Film) -> Path:
 class Turns:
     """Keeps the frames of the first file back until so many others have been read to their end."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, others: int, error: BaseException | None = None) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, others: int, error: BaseException | None = None, pause: float = 0.0
+    ) -> None:
+        self.pause = pause
+        """Seconds for which it is kept back even then."""
+        self.begun_meanwhile = 0
         self.ended = threading.Semaphore(0)
         self.begun: list[str] = []
         self.others, self.error, self.plain = others, error, reading.decode_video
@@ -45,6 +51,8 @@ class Turns:
         if job.file.path.name == "0.mp4":
             for _ in range(self.others):
                 assert self.ended.acquire(timeout=60)
+            time.sleep(self.pause)
+            self.begun_meanwhile = len(self.begun)
             if self.error is not None:
                 raise self.error
         yield from self.plain(job, *rest)
@@ -78,10 +86,10 @@ def test_no_more_is_begun_while_too_much_waits_for_an_earlier_file(
 ) -> None:
     monkeypatch.setattr(run, "MAX_CLIPS_AHEAD", 0)
     monkeypatch.setattr("momentseek.library.ingest.batches.FRAMES_PER_BATCH", 2)
-    turns = Turns(monkeypatch, 1)
+    turns = Turns(monkeypatch, 1, pause=0.5)
     library.jobs = 2
     assert library.add(many).added == 5
-    assert turns.begun.index("0.mp4") <= 2  # another may have begun before the first that is whole was handed over
+    assert turns.begun_meanwhile <= 3  # another may have begun before the first that is whole was handed over
     assert library.verify().clean
 
 

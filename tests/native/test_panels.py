@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.native.panels import QUERIES_PER_PANEL, filled_up, panel_places, query_panels
+from momentseek.native.panels import QUERIES_PER_PANEL, pad_panel, panel_places, query_panels
 
 
 @given(st.integers(1, 40), st.integers(1, 9))
@@ -22,4 +22,4 @@ def test_every_code_is_where_the_kernel_looks_for_it(queries, columns):
 
 
 def test_places_left_over_are_zeros():
-    assert filled_up(np.ones(17, np.float32)).tolist() == [1.0] * 17 + [0.0] * 15
+    assert pad_panel(np.ones(17, np.float32)).tolist() == [1.0] * 17 + [0.0] * 15

@@ -27,6 +27,6 @@ def panel_places(queries: int) -> int:
     return -(-queries // QUERIES_PER_PANEL) * QUERIES_PER_PANEL
 
 
-def filled_up(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
+def pad_panel(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
     """One number per query, and zeros for the places left over in the last panel."""
     return np.concatenate([numbers, np.zeros(panel_places(len(numbers)) - len(numbers), np.float32)])

@@ -19,7 +19,7 @@ from momentseek.library.scan.queries import QuantisedQueries
 from momentseek.library.scan.threads import RowTask, share_rows
 from momentseek.library.segments import Segment
 from momentseek.native.library import address, call, kernels, writable
-from momentseek.native.panels import filled_up, panel_places, query_panels
+from momentseek.native.panels import pad_panel, panel_places, query_panels
 
 
 class CompiledKernel:
@@ -57,7 +57,7 @@ def _one_query(segment: Segment, places: Places | None, queries: QuantisedQuerie
 def _many_queries(segment: Segment, places: Places | None, queries: QuantisedQueries, out: Scores) -> RowTask:
     room = panel_places(len(queries))
     panels = query_panels(queries.codes)
-    steps, slacks = filled_up(queries.steps), filled_up(queries.slacks)
+    steps, slacks = pad_panel(queries.steps), pad_panel(queries.slacks)
     asked = (
         address(panels, np.int16, room * (segment.dim + segment.dim % 2)),
         len(queries),

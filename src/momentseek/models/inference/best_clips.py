@@ -28,7 +28,7 @@ from momentseek.library.scan.threads import run_together, share_rows
 from momentseek.moments.arrays import IntArray
 from momentseek.native.halves import as_floats, float_copy
 from momentseek.native.library import address, call, is_wide, kernels, writable
-from momentseek.native.panels import filled_up, panel_places, query_panels
+from momentseek.native.panels import pad_panel, panel_places, query_panels
 
 Floats = NDArray[np.float32]
 MAX_BOUNDS = 1 << 26
@@ -281,7 +281,7 @@ def query_terms(queries: Floats, turn: Floats | None) -> QueryCodes:
         tail = np.sqrt(left + np.float32(rounding(queries.shape[1])) * square)
     lengths = np.stack([step * np.linalg.norm(codes, axis=1), missed, tail]).astype(np.float32)
     zeros = np.zeros(panel_places(len(first)), np.float32)
-    return QueryCodes(query_panels(codes.astype(np.int16)), filled_up(step.astype(np.float32)), zeros, lengths)
+    return QueryCodes(query_panels(codes.astype(np.int16)), pad_panel(step.astype(np.float32)), zeros, lengths)
 
 
 # Scores
