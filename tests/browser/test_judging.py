@@ -135,8 +135,34 @@ def values(found: Any) -> list[float]:
     return [value for part in found for value in values(part)] if isinstance(found, list) else []
 
 
+def test_a_query_can_be_added_before_the_others_are_known(judged: Any, open_page: Callable[..., Any]) -> None:
+    asked: list[Any] = []
+
+    def hold(page: Any) -> None:
+        page.route("**/judging/queries", lambda route: asked.append(route) if not asked else route.continue_())
+
+    page = open_page(judged.address + "#judge", prepare=hold)
+    button = page.get_by_role("button", name="Collect moments")
+    button.wait_for()
+    before = button.bounding_box()
+    page.get_by_label("New query").fill("a slow server")
+    page.get_by_label("Moments", exact=True).fill("1")
+    page.get_by_label("Your name").fill("ann")  # which is taken when the button is pressed
+    with page.expect_response(lambda answer: answer.request.method == "POST") as created:
+        button.click()
+    assert page.get_by_text("No queries yet").count() == 0  # which nobody knows
+    assert button.bounding_box() == before
+    assert created.value.status == 201
+    page.locator(".query", has_text="a slow server").wait_for()
+    asked[0].fulfill(json={"queries": []})  # what was known before
+    page.wait_for_selector(".judging[data-candidate]")
+    assert page.locator(".query", has_text="a slow server").count() == 1
+    page.request.delete(f"{judged.address}/api/v1/judging/queries/{created.value.json()['id']}")
+
+
 def test_disagreement_asks_for_more_people_and_undo_takes_back(judging: Any) -> None:
     page = judging
+    page.get_by_label("Two: the rule of TVR-Ranking").check()
     page.get_by_label("New query").fill("a cat on a chair")
     page.get_by_label("Moments", exact=True).fill("1")
     page.get_by_role("button", name="Collect moments").click()

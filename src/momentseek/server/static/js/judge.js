@@ -47,16 +47,17 @@ export function judgeView(go, lastSearch) {
     h("p", { class: "lead" }, LEAD),
     h("div", { class: "columns setup" },
       panel("who", "Annotator", h("div", { class: "field" }, h("label", { for: "annotator" }, "Your name"), name), rules),
-      panel("what", "Queries", list, create, collecting)),
+      panel("what", "Queries", create, collecting, list)), // the form stays where it is when the list grows
     stage.element,
     agreementPanel.element,
     panel("figures", "How good is the search?", results.element),
   );
-  let queries = [];
+  let queries = null; // until the server has told
   let query = null;
   let candidate = null;
   let skipped = [];
   let turns = 0;
+  let refreshes = 0;
 
   function panel(id, title, ...content) {
     return h("section", { class: "panel", "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), content);
@@ -101,6 +102,7 @@ export function judgeView(go, lastSearch) {
   }
 
   function showQueries() {
+    if (!queries) return;
     const focused = list.contains(document.activeElement) ? document.activeElement.dataset.id : null;
     setChildren(list, queries.length ? queries.map(queryItem) : h("li", { class: "quiet" }, "No queries yet: add the first one."));
     if (focused) list.querySelector(`[data-id="${focused}"]`)?.focus();
@@ -179,7 +181,9 @@ export function judgeView(go, lastSearch) {
   }
 
   async function refresh() {
+    const turn = ++refreshes;
     const [listed, rule] = await Promise.all([api.get("/judging/queries"), api.get("/judging/rule")]);
+    if (turn !== refreshes) return; // a later answer knows more
     queries = listed.queries;
     agreementPanel.setRule(rule.rule);
     showRule(rule);
