@@ -145,3 +145,26 @@ def test_sentences_are_encoded_to_the_same_bits(cluster: Cluster) -> None:
     texts = [[f"a person opens door {i} and {j}" for i in range(40)] for j in range(3)]
     found = list(map_in_order(cluster, [ClusterTask(str(i), encode_texts, ("minilm", t)) for i, t in enumerate(texts)]))
     assert [one.tobytes() for one in found] == [encode_texts("minilm", some).tobytes() for some in texts]
+
+
+def test_pools_of_many_videos_are_the_same(address: str, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    deeds = [
+        f"{verb} the {thing}" for verb in ("opens", "closes", "carries", "paints") for thing in ("door", "box", "chair")
+    ]
+    videos = {
+        f"v{i:02d}": {"duration": 30.0, "timestamps": [[1.0, 5.0]], "sentences": [f"a person {deeds[i % len(deeds)]}"]}
+        for i in range(36)
+    }
+    (tmp_path / "test.json").write_text(json.dumps(videos))
+    asked = ["data", "massive", "test.json", "--pool", 6, "--text-negative", 0.8, "--json"]
+    here, there = (
+        run(*asked, "--out", "a.json", cwd=tmp_path),
+        run(*asked, "--out", "b.json", "--on", address, cwd=tmp_path),
+    )
+    assert (here.returncode, there.returncode) == (0, 0), here.stderr + there.stderr
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+    found, spread = json.loads(here.stdout), json.loads(there.stdout)
+    assert found.pop("out") != spread.pop("out")
+    assert found == spread
+    assert found["kept"] > 0
