@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -160,13 +160,16 @@ def command(
             raise click.UsageError(f"{flag} is for searches by words.")
     options.check_targets([image], files.values(), force)
     clip_folder = check_clip_folder(cut)
-    from momentseek.api import open_library
     from momentseek.library.location import library_folder
+
+    folder = library_folder(library)
+    if on is None and like is None and image is None:
+        _load_encoder(folder, " ".join(query))
+    from momentseek.api import open_library
     from momentseek.search.export import render
     from momentseek.search.fusion import DEFAULT_FUSION
     from momentseek.search.options import SearchOptions
 
-    folder = library_folder(library)
     with _shards(on, folder) as fan_out, open_library(folder, create=False, fan_out=fan_out) as opened:
         chosen = cast("Any", tuple(s.strip() for s in streams.split(","))) if streams is not None else None
         results = _search_like(opened, like, image, " ".join(query), k, localiser, cast("Any", group), show_all)
@@ -195,6 +198,16 @@ def command(
             cut_hits(opened, results, clip_folder, exact=exact, pad=pad, force=force)
         if open_first:
             _open_first(results)
+
+
+def _load_encoder(folder: Path, query: str) -> None:
+    """Begin to load what encodes a query that says what the picture shows, before all else is loaded."""
+    from momentseek.library.encoder_ahead import load_ahead
+    from momentseek.search.query import Query
+
+    with suppress(MomentseekError):  # a query that makes no sense is refused below
+        if Query.parse(query).picture_parts:
+            load_ahead(folder)
 
 
 def _shards(on: str | None, folder: Path) -> AbstractContextManager[FanOut | None]:

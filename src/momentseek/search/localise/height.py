@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.moments.arrays import FloatArray, Positions
+from momentseek.moments.arrays import FloatArray, Positions, distinct
 from momentseek.search.confidence import NORMAL_QUARTILE
 from momentseek.search.localise.localiser import LOCALISERS, MAX_SPANS, Background, Curve, Proposals
 from momentseek.search.localise.scenes import clearness, edge_times, feature_change
@@ -106,9 +106,9 @@ def scene_edges(curve: Curve) -> Positions:
     """
     cuts, _ = curve.cuts
     if curve.features is None or len(curve) < MIN_CLIPS_FOR_CHANGES:
-        return np.unique(cuts)
+        return distinct(cuts)
     clear = np.flatnonzero(clearness(feature_change(curve.features)) >= CLEAR_CHANGE) + 1
-    return np.union1d(cuts, clear)
+    return distinct(np.concatenate((cuts, clear)))
 
 
 def usual_level(curve: Curve) -> tuple[float, float]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from momentseek.errors import MomentseekError
-from momentseek.moments.arrays import FloatArray, Positions
+from momentseek.moments.arrays import FloatArray, Positions, quantiles
 from momentseek.ranking.suppress import suppress as unsuppressed
 from momentseek.registry import Registry
 from momentseek.trained.boundary_head import Boundaries
@@ -53,7 +53,7 @@ class Background:
     def of(cls, scores: ArrayLike, bins: int = 100) -> Background:
         """The background that a sample of scores shows."""
         s = np.asarray(scores, dtype=np.float64)
-        return cls(s.mean(), s.std(), np.quantile(s, np.linspace(0, 1, bins + 1)))
+        return cls(s.mean(), s.std(), np.array(quantiles(s, np.linspace(0, 1, bins + 1).tolist())))
 
     def quantile(self, share: float) -> float:
         """The score that a ``share`` of the library's clips stays below.
