@@ -8,6 +8,7 @@ import pytest
 from momentseek.native import build, library
 from momentseek.native.library import ARGUMENTS, SIGNATURES, address, writable
 
+LETTERS = {"int64_t": "n", "float": "f", "double": "d"}
 needs_kernels = pytest.mark.skipif(library.kernels() is None, reason="needs the compiled kernels")
 
 
@@ -16,8 +17,7 @@ def test_every_function_is_called_with_the_arguments_it_takes():
     text = "\n".join(path.read_text() for path in build.sources())
     declared = {}
     for name, arguments in re.findall(r"^EXPORT int64_t (\w+)\(([^)]*)\)", text, re.MULTILINE):
-        kinds = ["a" if "*" in each else "f" if "float" in each else "n" for each in arguments.split(",")]
-        declared[name] = "".join(kinds)
+        declared[name] = "".join("a" if "*" in each else LETTERS[each.split()[0]] for each in arguments.split(","))
     assert declared == {name: kinds.replace(" ", "") for name, kinds in SIGNATURES.items()}
     assert set("".join(declared.values())) <= set(ARGUMENTS)
 

@@ -36,9 +36,12 @@ SIGNATURES = {
     "encode_pairs": "ann aa",
     "sums_of_list": "annn aa",
     "list_above": "an an aana nn",
+    "clear_changes": "annn ddd a",
+    "stretches_of_height": "an an dd nddd dd aana",
 }
-"""Each function's arguments: ``a`` an array's address, ``n`` a whole number, ``f`` a float32."""
-ARGUMENTS = {"a": ctypes.c_void_p, "n": ctypes.c_int64, "f": ctypes.c_float}
+"""Each function's arguments: ``a`` an array's address, ``n`` a whole number, ``f`` and ``d`` a float32 and
+a float64."""
+ARGUMENTS = {"a": ctypes.c_void_p, "n": ctypes.c_int64, "f": ctypes.c_float, "d": ctypes.c_double}
 OUTSIDE, NO_MEMORY = 1, 2
 IN_ORDER = 0x101
 """Numpy's flags of an array whose numbers lie row after row and where the processor wants them."""

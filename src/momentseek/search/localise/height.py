@@ -18,9 +18,10 @@ from __future__ import annotations
 import numpy as np
 
 from momentseek.moments.arrays import FloatArray, Positions, distinct
+from momentseek.native.library import address, call, kernels, writable
 from momentseek.search.confidence import NORMAL_QUARTILE
 from momentseek.search.localise.localiser import LOCALISERS, MAX_SPANS, Background, Curve, Proposals
-from momentseek.search.localise.scenes import clearness, edge_times, feature_change
+from momentseek.search.localise.scenes import clear_changes, edge_times
 
 NEIGHBOUR_CLIPS = 4
 """Clips on either side, in the same shot, with which a clip is averaged."""
@@ -55,10 +56,31 @@ def height(curve: Curve) -> Proposals:
     >>> height(short).start.tolist(), height(short).end.tolist()
     ([0.0], [8.0])
     """
+    find = python_stretches if kernels() is None else compiled_stretches
+    firsts, lasts = find(curve, scene_edges(curve), *usual_level(curve))
+    times = edge_times(curve)
+    best = [curve.scores[a:b].max() for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True)]
+    falling = np.minimum.accumulate(np.array(best, np.float64))
+    return Proposals.of_clips(curve, firsts, lasts, falling, times[firsts], times[lasts])
+
+
+def compiled_stretches(curve: Curve, edges: Positions, base: float, spread: float) -> tuple[Positions, Positions]:
+    """What :func:`python_stretches` finds, by a compiled kernel."""
+    firsts, lasts, found = np.empty(MAX_SPANS, np.int64), np.empty(MAX_SPANS, np.int64), np.empty(1, np.int64)
+    call(
+        kernels().stretches_of_height,
+        address(curve.scores, np.float32, len(curve)), len(curve), address(edges, np.int64, len(edges)), len(edges),
+        base, (NOISE_SPREADS * spread) ** 2, NEIGHBOUR_CLIPS, HEIGHT_SHARE, MAX_CLIP_GAIN, MIN_HEIGHT_SHARE,
+        CUT_COST, EDGE_COST, writable(firsts, np.int64, MAX_SPANS), writable(lasts, np.int64, MAX_SPANS), MAX_SPANS,
+        writable(found, np.int64, 1),
+    )  # fmt: skip
+    return firsts[: found[0]], lasts[: found[0]]
+
+
+def python_stretches(curve: Curve, edges: Positions, base: float, spread: float) -> tuple[Positions, Positions]:
+    """First and last clips (exclusive) of the moment about the best clip, then of those about the best other clips."""
     scores = curve.scores.astype(np.float64)
-    edges = scene_edges(curve)
     smooth = neighbour_means(curve, edges)
-    base, spread = usual_level(curve)
     costs = edge_costs(len(curve), edges)
     free = np.ones(len(scores), bool)
     spans: list[tuple[int, int]] = []
@@ -76,9 +98,7 @@ def height(curve: Curve) -> Proposals:
         free[first:last] = False
         spans.append((first, last))
     firsts, lasts = np.array(spans).T
-    times = edge_times(curve)
-    best = np.array([scores[a:b].max() for a, b in spans])
-    return Proposals.of_clips(curve, firsts, lasts, np.minimum.accumulate(best), times[firsts], times[lasts])
+    return firsts, lasts
 
 
 def neighbour_means(curve: Curve, edges: Positions) -> FloatArray:
@@ -107,7 +127,7 @@ def scene_edges(curve: Curve) -> Positions:
     cuts, _ = curve.cuts
     if curve.features is None or len(curve) < MIN_CLIPS_FOR_CHANGES:
         return distinct(cuts)
-    clear = np.flatnonzero(clearness(feature_change(curve.features)) >= CLEAR_CHANGE) + 1
+    clear = np.flatnonzero(clear_changes(curve.features) >= CLEAR_CHANGE) + 1
     return distinct(np.concatenate((cuts, clear)))
 
 

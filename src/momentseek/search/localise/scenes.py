@@ -1,4 +1,4 @@
-"""`scenes`, the default: the intervals that explain the curve best, with a preference for the edges of scenes.
+"""`scenes`: the intervals that explain the curve best, with a preference for the edges of scenes.
 
 It grew out of TAG (Lee et al. 2025): straighten the scores by Box–Cox, know the scenes, prefer stretches that stand
 above the rest. Measured on curves with known truth (docs/localising.md), three things were worth changing:
@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from momentseek.moments.arrays import FloatArray, Positions, quantiles
+from momentseek.native.library import address, call, kernels, writable
 from momentseek.search.localise.box_cox import straighten
 from momentseek.search.localise.localiser import LOCALISERS, Background, Curve, Floats32, Proposals
 
@@ -199,6 +200,8 @@ COMPARED_CLIPS = 4
 """Clips on either side of a boundary that are compared."""
 CLEAR_DEVIATIONS = 6.0
 """Changes this many deviations above the median count in full."""
+LEAST_DEVIATION = 1e-9
+"""Deviations below this are none; the mean distance from the median stands for them."""
 SLOPE_SHARE = 0.6
 """What counts of a change that is not a local maximum: its neighbour is the likelier edge."""
 
@@ -213,11 +216,28 @@ def edge_prior(curve: Curve) -> FloatArray:
     """
     prior = np.zeros(len(curve) + 1)
     if curve.features is not None and len(curve) > 4:
-        prior[1:-1] = CHANGE_PRIOR * clearness(feature_change(curve.features))
+        prior[1:-1] = CHANGE_PRIOR * clear_changes(curve.features)
     cuts, _ = curve.cuts
     prior[cuts] = np.maximum(prior[cuts], CUT_PRIOR)
     prior[[0, -1]] = END_PRIOR
     return prior
+
+
+def clear_changes(features: Floats32) -> FloatArray:
+    """(T − 1,) how clearly the clips' vectors change at each inner boundary, 0 … 1: the clearness of each change.
+
+    >>> clear_changes(np.repeat(np.eye(2, dtype=np.float32), 8, axis=0)).round(2).tolist()[5:10]
+    [0.14, 0.31, 0.91, 0.31, 0.14]
+    """
+    if kernels() is None or len(features) < 2:
+        return clearness(feature_change(features))
+    rows = np.ascontiguousarray(features, np.float32)
+    clear = np.empty(len(rows) - 1)
+    call(
+        kernels().clear_changes, address(rows, np.float32, *rows.shape), *rows.shape, COMPARED_CLIPS, LEAST_DEVIATION,
+        CLEAR_DEVIATIONS, SLOPE_SHARE, writable(clear, np.float64, len(clear)),
+    )  # fmt: skip
+    return clear
 
 
 def feature_change(features: Floats32, width: int = COMPARED_CLIPS) -> FloatArray:
@@ -242,8 +262,8 @@ def clearness(values: FloatArray) -> FloatArray:
     """How far changes stand above the usual one, 0 … 1: local maxima in full and their slopes in part."""
     middle = median(values)
     deviation = 1.4826 * median(np.abs(values - middle))
-    if deviation <= 1e-9:
-        deviation = max(float(np.abs(values - middle).mean()), 1e-9)
+    if deviation <= LEAST_DEVIATION:
+        deviation = max(float(np.abs(values - middle).mean()), LEAST_DEVIATION)
     clear = np.clip((values - middle) / deviation / CLEAR_DEVIATIONS, 0.0, 1.0)
     around = np.concatenate(([-np.inf], values, [-np.inf]))
     top = (values >= around[:-2]) & (values > around[2:])
