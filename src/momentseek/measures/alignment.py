@@ -50,8 +50,10 @@ class Alignment:
         if depth is not None:
             counts = np.minimum(counts, depth)
         self.query: IntArray = np.repeat(place, counts)
-        self.rank: IntArray = np.arange(len(self.query)) - np.repeat(np.cumsum(counts) - counts, counts)
-        self.row: IntArray = np.repeat(first, counts) + self.rank
+        self.rank: IntArray = np.arange(len(self.query))
+        self.rank -= np.repeat(np.cumsum(counts) - counts, counts)
+        self.row: IntArray = np.repeat(first, counts)
+        self.row += self.rank
         video = np.fromiter(map(truth.video_code.get, run.videos, repeat(-1)), np.int64, len(run.videos))
         self.video: IntArray = video[run.video[self.row]]
         self._known: dict[object, Any] = {}

@@ -13,7 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from momentseek.measures.alignment import Alignment, Overlap, OverlapPairs, passes
-from momentseek.moments.arrays import IntArray, stable_order
+from momentseek.moments import Judgements
+from momentseek.moments.arrays import FloatArray, IntArray, stable_order
 from momentseek.native.library import address, call, kernels, writable
 
 MAX_COMPARISONS = 100_000_000
@@ -27,6 +28,70 @@ def match(view: Alignment, threshold: float, *, strict: bool, absorb: bool, over
     """
     key = ("match", threshold, strict, absorb, overlap)
     return view.once(key, lambda: _match(view, threshold, strict, absorb, overlap))
+
+
+def sum_matched_gains(
+    view: Alignment, threshold: float, gains: FloatArray, *, strict: bool, absorb: bool
+) -> FloatArray:
+    """What the predictions of each query gain up to each rank: a row per query.
+
+    ``gains`` has a row for each grade of relevance and a column for each rank: what a prediction at that rank gains by
+    a moment of that grade. Sums go from the left, as the official code's do.
+    """
+    ranks = gains.shape[1]
+    sums = np.zeros((view.queries, ranks))
+    if kernels() is None or not (strict or threshold > 0):
+        matched = match(view, threshold, strict=strict, absorb=absorb)
+        hit = np.flatnonzero((matched >= 0) & (view.rank < ranks))
+        sums[view.query[hit], view.rank[hit]] = gains[view.truth.relevance[matched[hit]], view.rank[hit]]
+        return np.cumsum(sums, axis=1, out=sums)
+    pairs = view.once(("preferred", "union", True), lambda: _pairs_by_preference(view, "union", True))
+    relevance, count = view.truth.relevance, len(pairs.row)
+    used = np.zeros(len(relevance), np.uint8)
+    call(
+        kernels().sum_matched_gains,
+        *(address(some, np.int64, count) for some in (pairs.row, pairs.judged)),
+        address(pairs.iou, np.float64, count),
+        count,
+        threshold,
+        strict,
+        absorb,
+        *(address(some, np.int64, len(view.query)) for some in (view.query, view.rank)),
+        len(view.query),
+        address(relevance, np.int8, len(relevance)),
+        writable(used, np.uint8, len(relevance)),
+        len(relevance),
+        address(gains, np.float64, len(gains), ranks),
+        *gains.shape,
+        writable(sums, np.float64, view.queries, ranks),
+        view.queries,
+    )
+    return sums
+
+
+def sum_best_gains(truth: Judgements, gains: FloatArray) -> FloatArray:
+    """What the moments of each query gain up to each rank if the most relevant come first: a row per query."""
+    grades, ranks = gains.shape
+    sums = np.zeros((len(truth), ranks))
+    if kernels() is None:
+        of_grade = np.bincount(truth.row_query * grades + (grades - 1 - truth.relevance), minlength=len(truth) * grades)
+        falling = np.repeat(np.tile(np.arange(grades - 1, -1, -1), len(truth)), of_grade)
+        rank = np.arange(len(falling)) - np.repeat(truth.offsets[:-1], truth.counts)
+        seen = np.flatnonzero(rank < ranks)
+        sums[truth.row_query[seen], rank[seen]] = gains[falling[seen], rank[seen]]
+        return np.cumsum(sums, axis=1, out=sums)
+    call(
+        kernels().sum_best_gains,
+        address(truth.offsets, np.int64, len(truth) + 1),
+        len(truth),
+        address(truth.relevance, np.int8, len(truth.video)),
+        len(truth.video),
+        address(gains, np.float64, grades, ranks),
+        grades,
+        ranks,
+        writable(sums, np.float64, len(truth), ranks),
+    )
+    return sums
 
 
 def _match(view: Alignment, threshold: float, strict: bool, absorb: bool, overlap: Overlap) -> IntArray:
@@ -48,10 +113,12 @@ def _pairs_by_preference(view: Alignment, overlap: Overlap, touching: bool) -> O
 
 def _compiled_pairs(view: Alignment) -> OverlapPairs:
     truth, predictions = view.truth, len(view.query)
+    run = view.run
     given = (
-        *(address(some, np.int64, predictions) for some in (view.query, view.video)),
-        *(address(some, np.float64, predictions) for some in (view.start, view.end)),
+        *(address(some, np.int64, predictions) for some in (view.query, view.video, view.row)),
         predictions,
+        *(address(some, np.float64, len(run.video)) for some in (run.start, run.end)),
+        len(run.video),
         address(truth.offsets, np.int64, len(truth) + 1),
         address(truth.video, np.int32, len(truth.video)),
         address(truth.relevance, np.int8, len(truth.video)),

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
 from momentseek.measures.alignment import Alignment
-from momentseek.measures.matching import match
+from momentseek.measures.matching import sum_best_gains, sum_matched_gains
 from momentseek.measures.measure import Measure, register
 from momentseek.moments import MAX_RELEVANCE
-from momentseek.moments.arrays import FloatArray, IntArray
+from momentseek.moments.arrays import FloatArray
 
 
 @register
@@ -64,30 +63,19 @@ class NDCG(Measure):
         return values
 
     def _matched_dcg(self, view: Alignment) -> FloatArray:
-        matched = match(view, self.iou, strict=self.strict, absorb=self.zeros == "absorb")
-        hit = np.flatnonzero(matched >= 0)
-        return self._dcg(view, view.query[hit], view.rank[hit], view.truth.relevance[matched[hit]])
+        """(queries, ranks): DCG@1, DCG@2, … of every query."""
+        absorb = self.zeros == "absorb"
+        return sum_matched_gains(view, self.iou, self._gains(view.longest), strict=self.strict, absorb=absorb)
 
     def _ideal_dcg(self, view: Alignment) -> FloatArray:
-        truth = view.truth
-        grades = MAX_RELEVANCE + 1
-        of_grade = np.bincount(
-            truth.row_query * grades + (MAX_RELEVANCE - truth.relevance), minlength=len(truth) * grades
-        )
-        falling = np.repeat(np.tile(np.arange(MAX_RELEVANCE, -1, -1), len(truth)), of_grade)
-        rank = np.arange(len(falling)) - np.repeat(truth.offsets[:-1], truth.counts)
-        return self._dcg(view, truth.row_query, rank, falling)
+        """The same of the judged moments in the best order."""
+        return sum_best_gains(view.truth, self._gains(int(view.truth.counts.max(initial=1))))
 
-    def _dcg(self, view: Alignment, query: IntArray, rank: IntArray, relevance: NDArray[Any]) -> FloatArray:
-        """(queries, ranks): DCG@1, DCG@2, … of every query."""
-        ranks = int(rank.max(initial=0)) + 1
+    def _gains(self, ranks: int) -> FloatArray:
+        """(grades, ranks): what a moment gains by its relevance and the rank at which it is found."""
         grade = np.arange(MAX_RELEVANCE + 1.0)
         gain = np.exp2(grade) - 1 if self.gain == "exp2" else grade
-        discounted = gain[:, None] / np.log2(np.arange(2, ranks + 2))
-        dense = np.zeros((view.queries, ranks))
-        dense.reshape(-1)[query * ranks + rank] = discounted.reshape(-1)[relevance * np.int64(ranks) + rank]
-        # cumsum adds left to right, as the official code's sum does.
-        return np.cumsum(dense, axis=1, out=dense)
+        return np.asarray(gain[:, None] / np.log2(np.arange(2, ranks + 2)), np.float64)
 
 
 def upto(dcg: FloatArray, k: int) -> FloatArray:
