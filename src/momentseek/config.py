@@ -12,9 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
-from momentseek.toml import read_toml, toml_text
 
 CONFIG_VARIABLE = "MOMENTSEEK_CONFIG"
 LIBRARY_KEY = "library"
@@ -45,6 +43,8 @@ def read_config() -> dict[str, Any]:
             return {}
     except OSError:  # a folder that may not be entered has no settings for us
         return {}
+    from momentseek.toml import read_toml
+
     found = read_toml(path)
     if not isinstance(found.get(LIBRARY_KEY, ""), str):
         raise MomentseekError(f"{path}: library must be a text, a name or a path; correct the file")
@@ -53,6 +53,9 @@ def read_config() -> dict[str, Any]:
 
 def write_config(settings: Mapping[str, Any]) -> Path:
     """Write all settings anew, whole or not at all; comments in the file are lost, and tables without settings."""
+    from momentseek.atomic import write_bytes
+    from momentseek.toml import toml_text
+
     path = config_path()
     kept = {key: value for key, value in settings.items() if not isinstance(value, Mapping) or value}
     try:

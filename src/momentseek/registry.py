@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, MutableMapping
 from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any, TypeVar
 
 from momentseek.errors import MomentseekError
@@ -65,8 +64,18 @@ class Registry(MutableMapping[str, T]):
         return enter
 
     def __getitem__(self, name: str) -> T:
-        """The thing called ``name``; where there is none, an error that names the nearest."""
-        known = self._load()
+        """The thing called ``name``; where there is none, an error that names the nearest.
+
+        The module of that name is imported first, if there is one: mostly it adds the thing, and no other is needed.
+        """
+        if name not in self._things and self._package is not None and name.isidentifier():
+            module = f"{self._package}.{name}"
+            try:
+                import_module(module)
+            except ModuleNotFoundError as e:
+                if e.name != module:
+                    raise
+        known = self._things if name in self._things else self._load()
         if name not in known:
             raise MomentseekError(f"there is no {self.kind} {name!r}; {did_you_mean(name, known)}")
         return known[name]
@@ -104,6 +113,8 @@ class Registry(MutableMapping[str, T]):
     def _load(self) -> dict[str, T]:
         package = self._package  # another thread may finish meanwhile
         if package is not None:
+            from pkgutil import iter_modules
+
             for module in iter_modules(import_module(package).__path__):
                 if not module.ispkg:
                     import_module(f"{package}.{module.name}")

@@ -169,7 +169,7 @@ def test_as_many_videos_are_looked_at_as_asked(tmp_path: Path, monkeypatch: pyte
     catalog = fill(tmp_path, films)
     model = Half()
     on = Engine(OpenLibrary(tmp_path, catalog, WordVectors()))
-    monkeypatch.setattr("momentseek.search.engine.open_reranker", lambda folder, catalog, clip_seconds: model)
+    monkeypatch.setattr("momentseek.search.rerank.open_reranker", lambda folder, catalog, clip_seconds: model)
     found = on.search(Query.parse("dog beach -leash"), SearchOptions(rerank="there", rerank_videos=25, k=5))
     assert model.looked == 25
     assert [hit.name for hit in found] == ["shore0.mp4", "shore1.mp4", "shore2.mp4"]

@@ -44,7 +44,7 @@ def searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., l
 
     def search(films: dict[str, Any], model: Says, options: SearchOptions, **more: Any) -> list[Hit]:
         catalog = fill(tmp_path, films, **more)
-        monkeypatch.setattr("momentseek.search.engine.open_reranker", lambda folder, catalog, clip_seconds: model)
+        monkeypatch.setattr("momentseek.search.rerank.open_reranker", lambda folder, catalog, clip_seconds: model)
         on = Engine(OpenLibrary(tmp_path, catalog, WordVectors()))
         return list(on.search(Query.parse("dog beach"), options))
 

@@ -12,11 +12,10 @@ from momentseek.library.catalog import Catalog
 from momentseek.library.source_file import MAX_PICTURED_BYTES, is_missing, source_file
 from momentseek.library.store import LibraryStore
 from momentseek.library.thumbnail_cache import ThumbnailCache
-from momentseek.moments import Moment
+from momentseek.moments.moment import Moment
 from momentseek.plain_file import PlainFile
 from momentseek.registry import did_you_mean
 from momentseek.search.engine import Engine
-from momentseek.search.example import SearchExample, example_of_moment, example_of_picture, search_like
 from momentseek.search.fusion import DEFAULT_FUSION
 from momentseek.search.hit import Hit, Results
 from momentseek.search.localise.localiser import DEFAULT_LOCALISER, LEARNED_LOCALISER, LOCALISERS, MAP_LOCALISER
@@ -26,6 +25,7 @@ from momentseek.search.state import SampledIndex
 
 if TYPE_CHECKING:
     from momentseek.media.cut import Cut
+    from momentseek.search.example import SearchExample
     from momentseek.search.shards.fan_out import FanOut
 
 EMPTY_NOTE = "the library is empty; add videos with: momentseek add FOLDER"
@@ -122,6 +122,7 @@ class Library(LibraryStore):
         ``where`` may hold ``in:``, ``before:`` and ``after:``; the rest is as in :meth:`search`.
         """
         from momentseek.media.still import read_picture
+        from momentseek.search.example import example_of_picture
 
         if self.encoders.has_model:
             raise MomentseekError(
@@ -151,9 +152,13 @@ class Library(LibraryStore):
         return self._engine.search(query, options)
 
     def _ask_like(self, example: SearchExample, where: Query, options: SearchOptions) -> Results:
+        from momentseek.search.example import search_like
+
         return search_like(self._engine, example, where, options)
 
     def _example(self, video: int, start: float, end: float) -> SearchExample:
+        from momentseek.search.example import example_of_moment
+
         return example_of_moment(self._engine.state().vision, self.catalog.videos([video])[0], start, end)
 
     def _named_video(self, name: str) -> int:

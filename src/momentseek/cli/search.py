@@ -166,7 +166,6 @@ def command(
     if on is None and like is None and image is None:
         _load_encoder(folder, " ".join(query))
     from momentseek.api import open_library
-    from momentseek.search.export import render
     from momentseek.search.fusion import DEFAULT_FUSION
     from momentseek.search.options import SearchOptions
 
@@ -190,6 +189,8 @@ def command(
             )
         )
         if as_json or as_csv:
+            from momentseek.search.export import render
+
             click.echo(render(results, str(results.query), "json" if as_json else "csv").text, nl=False)
         else:
             _show_results(opened, results, explain, images)
@@ -240,14 +241,17 @@ def _search_like(
 
 
 def _show_results(library: Library, results: Results, explain: bool, images: bool | None) -> None:
-    import shutil
-
-    from momentseek.cli.terminal_images import supported_images
     from momentseek.search.display import card, remarks, table
 
     terminal = sys.stdout.isatty()
-    columns = shutil.get_terminal_size((DEFAULT_COLUMNS, 24)).columns if terminal else DEFAULT_COLUMNS
-    kind = supported_images() if terminal and images is not False else None
+    columns, kind = DEFAULT_COLUMNS, None
+    if terminal:
+        import shutil
+
+        from momentseek.cli.terminal_images import supported_images
+
+        columns = shutil.get_terminal_size((DEFAULT_COLUMNS, 24)).columns
+        kind = supported_images() if images is not False else None
     if images and kind is None:
         options.say("no pictures: this terminal does not say that it shows any (kitty, Ghostty, iTerm2, WezTerm do)")
     if results and kind is not None:

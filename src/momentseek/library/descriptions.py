@@ -9,14 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.captioning.scene import SceneCaption
 from momentseek.library.catalog import Catalog
 from momentseek.library.passes import PassCounts, PassTable
 from momentseek.library.words import match_any
+
+if TYPE_CHECKING:
+    from momentseek.captioning.scene import SceneCaption
 
 CAPTION_COLUMNS = "start, end, text"
 DESCRIBING = PassTable("descriptions", "captions", CAPTION_COLUMNS)
@@ -67,7 +70,7 @@ def description(catalog: Catalog, video: int) -> VideoDescription | None:
         return None
     model, problem, whole = rows[0]
     found = catalog.rows(f"{_SELECT} WHERE captions.video = ? ORDER BY captions.id", (video,))
-    return VideoDescription(video, model, tuple(SceneCaption(*row) for row in found), problem, bool(whole))
+    return VideoDescription(video, model, tuple(map(_caption, found)), problem, bool(whole))
 
 
 def captions_between(catalog: Catalog, video: int, start: float, end: float) -> list[SceneCaption]:
@@ -75,7 +78,13 @@ def captions_between(catalog: Catalog, video: int, start: float, end: float) -> 
     if not catalog.has_descriptions:
         return []
     sql = f"{_SELECT} WHERE captions.video = ? AND captions.start < ? AND ? < captions.end ORDER BY captions.id"
-    return [SceneCaption(*row) for row in catalog.rows(sql, (video, end, start))]
+    return [_caption(row) for row in catalog.rows(sql, (video, end, start))]
+
+
+def _caption(row: Sequence[Any]) -> SceneCaption:
+    from momentseek.captioning.scene import SceneCaption
+
+    return SceneCaption(*row)
 
 
 def described_counts(catalog: Catalog) -> PassCounts:
@@ -109,7 +118,7 @@ def best_captions(
             ORDER BY bm25(caption_words), captions.video, captions.id LIMIT ?""",
         (match_any(words), *ids, limit),
     )
-    return [CaptionMatch(row[0], row[1], SceneCaption(*row[3:]), float(row[2])) for row in rows]
+    return [CaptionMatch(row[0], row[1], _caption(row[3:]), float(row[2])) for row in rows]
 
 
 def caption_times(

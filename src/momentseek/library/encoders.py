@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import shlex
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from momentseek.atomic import flush_file, flush_folder, make_folder
 from momentseek.encoders.protocol import ImageTextEncoder, TextEncoder, fingerprint
-from momentseek.encoders.registry import MODEL_PREFIX, text_encoder
+from momentseek.encoders.registry import MODEL_PREFIX, image_text_encoder, text_encoder
 from momentseek.errors import MomentseekError
 from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.paths import LibraryPaths
-from momentseek.trained.encoder import TrainedEncoder, load_trained_encoder, resolve_encoder
-from momentseek.trained.manifest import CLIPS_GRAPH, MANIFEST_FILE, WORDS_GRAPH, read_encoder_manifest, read_kind
+
+if TYPE_CHECKING:
+    from momentseek.trained.encoder import TrainedEncoder
 
 DEFAULT_ENCODER = "things"
 """The spec of the image-text encoder that a library is made with unless another is named."""
@@ -67,6 +66,8 @@ class LibraryEncoders:
     @property
     def model(self) -> TrainedEncoder | None:
         """The trained model that makes the library's vectors; None if none does."""
+        from momentseek.trained.encoder import TrainedEncoder
+
         return encoder if isinstance(encoder := self.vision, TrainedEncoder) else None
 
     @property
@@ -130,15 +131,21 @@ def installed_speech_encoder() -> TextEncoder | None:
 
 def load_encoder(spec: str, library: Path) -> ImageTextEncoder:
     """An image-text encoder by its spec; a trained model is loaded from the library's own copy of it."""
-    if spec.startswith(MODEL_PREFIX):
-        spec = f"{MODEL_PREFIX}{_model_copy(spec, library)}"
-    return resolve_encoder(spec)
+    if not spec.startswith(MODEL_PREFIX):
+        return image_text_encoder(spec)
+    from momentseek.trained.encoder import resolve_encoder
+
+    return resolve_encoder(f"{MODEL_PREFIX}{_model_copy(spec, library)}")
 
 
 def model_kind(catalog: Catalog, library: Path) -> str:
     """What the library's trained model keeps vectors of, read without loading it; empty if there is no model."""
     spec = vision_spec(catalog)
-    return read_kind(_model_copy(spec, library)) if spec.startswith(MODEL_PREFIX) else ""
+    if not spec.startswith(MODEL_PREFIX):
+        return ""
+    from momentseek.trained.manifest import read_kind
+
+    return read_kind(_model_copy(spec, library))
 
 
 def span_rows(catalog: Catalog, library: Path) -> Callable[[int], int]:
@@ -148,6 +155,8 @@ def span_rows(catalog: Catalog, library: Path) -> Callable[[int], int]:
     spec = vision_spec(catalog)
     if model_kind(catalog, library) != "map":
         return lambda clips: clips
+    from momentseek.trained.manifest import read_encoder_manifest
+
     moments = read_encoder_manifest(_model_copy(spec, library)).moments
     assert moments is not None
     return lambda clips: len(moments.of(clips)) if clips else 0
@@ -155,6 +164,8 @@ def span_rows(catalog: Catalog, library: Path) -> Callable[[int], int]:
 
 def _model_copy(spec: str, library: Path) -> Path:
     """The folder of the library's own copy of its model; refused if a part of it is gone."""
+    from momentseek.trained.manifest import CLIPS_GRAPH, MANIFEST_FILE, WORDS_GRAPH
+
     folder = LibraryPaths(library).models / spec.removeprefix(MODEL_PREFIX)
     if not all((folder / name).is_file() for name in (MANIFEST_FILE, CLIPS_GRAPH, WORDS_GRAPH)):
         raise MomentseekError(
@@ -168,6 +179,8 @@ def catalogued_spec(spec: str) -> str:
     """A spec as the catalog keeps it: a model goes by its fingerprint, wherever its folder lies."""
     if not spec.startswith(MODEL_PREFIX):
         return spec
+    from momentseek.trained.manifest import read_encoder_manifest
+
     return f"{MODEL_PREFIX}{read_encoder_manifest(_model_folder(spec)).fingerprint[:FINGERPRINT_DIGITS]}"
 
 
@@ -175,6 +188,8 @@ def check_model(spec: str | None, clip_seconds: float) -> None:
     """Refuse, before a library is made, a model that could not be used in it."""
     if spec is None or not spec.startswith(MODEL_PREFIX):
         return
+    from momentseek.trained.encoder import load_trained_encoder
+
     folder = _model_folder(spec)
     model = load_trained_encoder(folder)
     if abs(model.about.clip_seconds - clip_seconds) > 1e-9:
@@ -193,15 +208,25 @@ def adopt_encoder(spec: str, library: Path) -> str:
         return spec
     adopted = catalogued_spec(spec)
     target = LibraryPaths(library).models / adopted.removeprefix(MODEL_PREFIX)
-    if _is_whole(target):
-        return adopted
+    if not _is_whole(target):
+        _copy_model(_model_folder(spec), target)
+    return adopted
+
+
+def _copy_model(folder: Path, target: Path) -> None:
+    import shutil
+    import tempfile
+
+    from momentseek.atomic import flush_file, flush_folder, make_folder
+    from momentseek.trained.manifest import CLIPS_GRAPH, MANIFEST_FILE, WORDS_GRAPH
+
     try:
         make_folder(target.parent)
         beside = Path(tempfile.mkdtemp(dir=target.parent, prefix="."))
         try:
             beside.chmod(0o755)
             for name in (MANIFEST_FILE, CLIPS_GRAPH, WORDS_GRAPH):
-                shutil.copyfile(_model_folder(spec) / name, beside / name)
+                shutil.copyfile(folder / name, beside / name)
                 with (beside / name).open("rb+") as file:
                     flush_file(file.fileno())
             flush_folder(beside)
@@ -212,10 +237,11 @@ def adopt_encoder(spec: str, library: Path) -> str:
             shutil.rmtree(beside, ignore_errors=True)
     except OSError as e:
         raise MomentseekError(f"{target}: the model cannot be copied there ({e.strerror}); make room") from None
-    return adopted
 
 
 def _is_whole(copy: Path) -> bool:
+    from momentseek.trained.manifest import read_encoder_manifest
+
     try:
         read_encoder_manifest(copy)
     except MomentseekError:

@@ -14,11 +14,11 @@ from momentseek.library.names import select_videos
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.replicas import ORIGIN_FILE
 from momentseek.library.snapshot import Snapshot, take_snapshot
-from momentseek.library.status import Status, status
 from momentseek.library.video import Failure, Video
 
 if TYPE_CHECKING:
     from momentseek.library.replicas.replica import ShardReplica
+    from momentseek.library.status import Status
 
 CLIP_SECONDS = 1.5
 """Length of a clip of a library that is made without naming another."""
@@ -75,6 +75,8 @@ class LibraryReader:
 
     def status(self) -> Status:
         """Counts of what the library holds."""
+        from momentseek.library.status import status
+
         found = status(self.catalog, self.paths)
         return found if self.replica is None else replace(found, size=self.replica.size())
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.lettering.line import Box, ReadPart, ScreenLine, frame_as_json, frame_of_json
-from momentseek.lettering.merge import merge_lines
 from momentseek.library.catalog import Catalog
 from momentseek.library.passes import PassCounts, PassTable
 from momentseek.library.words import is_one_letter_off, match_any, plain_words
+
+if TYPE_CHECKING:
+    from momentseek.lettering.line import ReadPart, ScreenLine
 
 LINE_COLUMNS = "start, end, text, at, x, y, width, height, score"
 MIN_FUZZY_LETTERS = 4
@@ -60,6 +61,8 @@ class LineMatch:
 
 def keep_frames(catalog: Catalog, video: int, reader: str, fingerprint: str, part: ReadPart) -> None:
     """Keep what was read of a video so far, inside ``changes()``; it is not searched before the video is whole."""
+    from momentseek.lettering.line import frame_as_json
+
     if not READING.is_begun(catalog, video, fingerprint):
         catalog.run("DELETE FROM read_frames WHERE video = ?", (video,))
     for frame in part.frames:
@@ -72,6 +75,8 @@ def keep_frames(catalog: Catalog, video: int, reader: str, fingerprint: str, par
 
 def finish_reading(catalog: Catalog, video: int, reader: str, fingerprint: str, duration: float) -> None:
     """Make lines of the frames that were read of a video, inside ``changes()``."""
+    from momentseek.lettering.merge import merge_lines
+
     catalog.run("DELETE FROM lines WHERE video = ?", (video,))
     lines = merge_lines(_kept_frames(catalog, video))
     catalog.add_terms(word for text in plain_words([line.text for line in lines]) for word in text.split())
@@ -89,6 +94,8 @@ def note_unread(catalog: Catalog, video: int, reader: str, fingerprint: str, pro
 
 
 def _kept_frames(catalog: Catalog, video: int) -> Iterator[Any]:
+    from momentseek.lettering.line import frame_of_json
+
     for (frame,) in catalog.rows("SELECT frame FROM read_frames WHERE video = ? ORDER BY start", (video,)):
         yield frame_of_json(json.loads(frame))
 
@@ -122,6 +129,8 @@ def read_counts(catalog: Catalog) -> PassCounts:
 
 
 def _line(row: Sequence[Any]) -> ScreenLine:
+    from momentseek.lettering.line import Box, ScreenLine
+
     start, end, text, at, x, y, width, height, score = row
     return ScreenLine(start, end, text, at, Box(x, y, width, height), score)
 

@@ -10,16 +10,18 @@ import json
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.errors import MediaError, MomentseekError
 from momentseek.library.catalog import Catalog
-from momentseek.library.file_stamp import printable
 from momentseek.library.video import Video
-from momentseek.media.sound_events import SOUND_DETECTORS, SoundDetector, SoundEvent
-from momentseek.progress import ShowCount
+
+if TYPE_CHECKING:
+    from momentseek.media.sound_events import SoundDetector, SoundEvent
+    from momentseek.progress import ShowCount
 
 
 @dataclass
@@ -38,6 +40,9 @@ def listen_to_videos(
     catalog: Catalog, name: str, wanted: Collection[int] | None = None, progress: ShowCount | None = None
 ) -> SoundReport:
     """Hear the videos with sound that a detector has not heard yet; the caller holds the library's lock."""
+    from momentseek.library.file_stamp import printable
+    from momentseek.media.sound_events import SOUND_DETECTORS
+
     detector = SOUND_DETECTORS[name]()
     catalog.make_sounds()
     done = {row[0] for row in catalog.rows("SELECT video FROM listened WHERE fingerprint = ?", (detector.fingerprint,))}
@@ -76,6 +81,8 @@ def hear_events(detector: SoundDetector, video: Video) -> list[SoundEvent]:
 
 def keep_events(catalog: Catalog, video: int, detector: SoundDetector, events: list[SoundEvent]) -> None:
     """Keep what was heard in a video in place of what was heard before, inside ``changes()``."""
+    from momentseek.library.file_stamp import printable
+
     catalog.run("DELETE FROM sounds WHERE video = ?", (video,))
     for event in sorted(events, key=lambda event: (event.start, event.end, event.label)):
         catalog.run(
@@ -96,6 +103,8 @@ def events_with_labels(
     catalog: Catalog, labels: Collection[str], videos: NDArray[np.int64] | None, limit: int
 ) -> list[tuple[int, SoundEvent]]:
     """Video and event of the surest events with one of some labels; ``videos`` restricts them to these ids."""
+    from momentseek.media.sound_events import SoundEvent
+
     some = "" if videos is None else "AND video IN (SELECT value FROM json_each(?))"
     ids = () if videos is None else (json.dumps(videos.tolist()),)
     rows = catalog.rows(

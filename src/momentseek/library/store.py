@@ -13,27 +13,25 @@ from typing import TYPE_CHECKING, Self
 
 from momentseek.errors import MomentseekError
 from momentseek.lettering import SLOT_SECONDS
-from momentseek.library import encoders, known_files
+from momentseek.library import encoders
 from momentseek.library.catalog import Catalog
 from momentseek.library.database import CATALOG_FILE
-from momentseek.library.files import FoundFiles, VideoFile, find_videos
-from momentseek.library.ingest.report import AddReport, ShowIngest
-from momentseek.library.lock import hold_lock
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.reader import CLIP_SECONDS, LibraryReader
 from momentseek.library.shards.manifest import is_sharded
-from momentseek.library.transcripts import Transcript
 from momentseek.library.video import Video
 from momentseek.media.sampling import Sampling, default_sampling
-from momentseek.progress import ShowCount
-from momentseek.tables import count
 
 if TYPE_CHECKING:
     from momentseek.library.compact import CompactReport
+    from momentseek.library.files import FoundFiles
+    from momentseek.library.ingest.report import AddReport, ShowIngest
     from momentseek.library.ingest.writer import WritePace
     from momentseek.library.replicas.replica import ShardReplica
     from momentseek.library.sounds import SoundReport
+    from momentseek.library.transcripts import Transcript
     from momentseek.library.verify import VerifyReport
+    from momentseek.progress import ShowCount
     from momentseek.transcription import CueEdit
 
 
@@ -127,6 +125,8 @@ class LibraryStore(LibraryReader):
     @contextmanager
     def changing(self) -> Iterator[None]:
         """Be the only writer of this library for the time of a ``with``."""
+        from momentseek.library.lock import hold_lock
+
         with hold_lock(self.path, self.wait), self._publishing():
             used = (self.catalog.encoder(stream) for stream in ("vision", "speech"))
             self.encoders.forget_others(row for row in used if row is not None)
@@ -157,6 +157,8 @@ class LibraryStore(LibraryReader):
         with ``retry``. What has been done stays if this is stopped at any instant, and the next call goes on from
         there. Without ``links`` none is followed, so that nothing outside of the folders given is read.
         """
+        from momentseek.library.files import find_videos
+
         given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
         folder = subtitles_folder(subtitles)
         begun = time.monotonic()
@@ -202,6 +204,8 @@ class LibraryStore(LibraryReader):
         links: bool = True,
     ) -> AddReport:
         """Try again the files that failed; those that are no longer there are forgotten."""
+        from momentseek.library import known_files
+        from momentseek.library.files import FoundFiles, VideoFile
         from momentseek.library.ingest.add import add_files
 
         folder = subtitles_folder(subtitles)
@@ -381,6 +385,7 @@ class LibraryStore(LibraryReader):
         from momentseek.library.repair import repair_library
         from momentseek.library.replicas.checking import check_objects, send_missing_objects
         from momentseek.library.verify import verify_library
+        from momentseek.tables import count
 
         done: list[str] = []
         if repair:

@@ -35,6 +35,8 @@ STRONG_EVIDENCE, FAIR_EVIDENCE = 0.3, 0.05
 """Evidence by labels from which a hit that stands out is strong, and any hit is fair (docs/searching.md)."""
 LABELLED_FAIR_CHANCE = 0.5
 """Chance below which a hit is fair where labels can make it strong: it need only be worth a look."""
+TOLERATED_SPREADS = 1.0
+"""Spreads above the usual from which something to avoid counts."""
 MIN_CLIPS = 24
 """Clips (half a minute) below which a library says nothing about what is usual."""
 SCENE_CLIPS = 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from momentseek.search.hit import Hit, Results, StreamHit
 from momentseek.search.localise.localiser import Curve, localise
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
-from momentseek.search.rerank import RerankInput, open_reranker, read_input
 from momentseek.search.session import PagedLook, RankingSession, Times, WordHits
 from momentseek.search.state import Ids, LibraryState, QueryEncoder
 from momentseek.search.streams.described import search_described
@@ -28,11 +28,12 @@ from momentseek.search.streams.name import NameHit, search_names
 from momentseek.search.streams.phrases import find_phrases, phrase_times
 from momentseek.search.streams.sound import search_sounds
 from momentseek.search.streams.speech import search_speech
-from momentseek.search.streams.spoken_words import bound_by_words
 from momentseek.search.streams.text import search_text
-from momentseek.search.streams.trained import choose_look, search_by_map
-from momentseek.search.streams.vision import LibraryLook, VisionQuery, WholeLook, build_curve
-from momentseek.trained.reranker import Reranker
+from momentseek.search.streams.vision import ClipLook, LibraryLook, VisionQuery, WholeLook, build_curve
+
+if TYPE_CHECKING:
+    from momentseek.search.rerank import RerankInput
+    from momentseek.trained.reranker import Reranker
 
 CONTEXT_SECONDS = 6.0
 """Time before and after what is said in which the picture may set the times of a moment."""
@@ -53,6 +54,8 @@ class Engine:
         query.check()
         model = None
         if options.rerank is not None and query.picture_parts:
+            from momentseek.search.rerank import open_reranker
+
             model = open_reranker(options.rerank, self._library.catalog, self._library.clip_seconds)
         state = self.state()
         allowed = allowed_videos(self._library.catalog, query)
@@ -103,6 +106,8 @@ class SearchSession(RankingSession):
     def rank(self) -> list[Candidate]:
         """Rank everything that the streams find as one list of candidates without repetitions."""
         if self.query.phrases:  # word for word is a condition, whichever streams are asked
+            from momentseek.search.streams.spoken_words import bound_by_words
+
             found = find_phrases(self.state.catalog, self.query.phrases, self.allowed)
             self.phrases = bound_by_words(self.state.catalog, found, self.query.phrases)
             self.allowed = np.unique(np.array([hit.video for hit in self.phrases], np.int64))
@@ -110,10 +115,14 @@ class SearchSession(RankingSession):
 
     def look(self, asked: VisionQuery, depth: int) -> PagedLook:
         """A look at what is seen."""
+        head, localiser = self.state.vision.head, self.options.localiser
+        if head is None and not self._searches_by_map(asked):
+            return LibraryLook(self.state, ClipLook(asked, localiser), self.allowed, depth)
+        from momentseek.search.streams.trained import choose_look, search_by_map
+
         if self._searches_by_map(asked):
             return WholeLook(search_by_map(self.state, asked, self.allowed, depth))
-        look = choose_look(asked, self.options.localiser, self.state.vision.head)
-        return LibraryLook(self.state, look, self.allowed, depth)
+        return LibraryLook(self.state, choose_look(asked, localiser, head), self.allowed, depth)
 
     def find_words(self) -> WordHits:
         """What the streams of words find."""
@@ -122,6 +131,8 @@ class SearchSession(RankingSession):
         if self.asks.speech:
             spoken = search_speech(self.state, query.speech_text, allowed, only_speech=bool(query.said))
             if query.said:
+                from momentseek.search.streams.spoken_words import bound_by_words
+
                 spoken = bound_by_words(catalog, spoken, query.said)
         return WordHits(
             spoken,
@@ -174,6 +185,8 @@ class SearchSession(RankingSession):
 
     def rerank_inputs(self, model: Reranker, firsts: Sequence[Candidate]) -> dict[int, RerankInput]:
         """What a re-ranking model reads of the videos of some candidates, by video."""
+        from momentseek.search.rerank import read_input
+
         videos = self.state.videos(c.video for c in firsts)
         return {
             c.video: read_input(self.state, model, videos[c.video], self.curve(videos[c.video]), c.peak) for c in firsts

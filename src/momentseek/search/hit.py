@@ -6,15 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from momentseek.captioning.scene import SceneCaption
-from momentseek.lettering.line import ScreenLine
 from momentseek.media.cue import Cue
-from momentseek.moments import Moment
+from momentseek.moments.moment import Moment
 from momentseek.search.query import Query
 from momentseek.tables import count
 from momentseek.tabular import Tabular
+
+if TYPE_CHECKING:
+    from momentseek.captioning.scene import SceneCaption
+    from momentseek.lettering.line import ScreenLine
 
 Level = Literal["strong", "fair", "weak"]
 """How sure a hit is."""

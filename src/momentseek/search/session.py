@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from momentseek.search.fusion import (
     MAX_WORD_CANDIDATES,
@@ -30,11 +30,13 @@ from momentseek.search.hit import MAX_HIDDEN, Hit, Results, StreamHit
 from momentseek.search.localise.localiser import MAP_LOCALISER, MAX_SPANS
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
-from momentseek.search.rerank import RerankInput, rank_reranked, rerank_videos
 from momentseek.search.state import QueryEncoder, SampledIndex
 from momentseek.search.streams.name import NameHit
 from momentseek.search.streams.vision import MAX_VIDEOS, VisionQuery, VisionResult, build_vision_query
-from momentseek.trained.reranker import Reranker
+
+if TYPE_CHECKING:
+    from momentseek.search.rerank import RerankInput
+    from momentseek.trained.reranker import Reranker
 
 SMALL_LIBRARY_CLIPS = 200
 """Clips (five minutes) below which the nearest hits are shown even if none is sure …"""
@@ -282,6 +284,8 @@ class RankingSession(ABC):
 
     def rerank(self, candidates: Sequence[Candidate], model: Reranker) -> list[Candidate]:
         """The model's moments in the first videos of a ranking, where what must be said is said and nothing else."""
+        from momentseek.search.rerank import rank_reranked, rerank_videos
+
         videos = self.known_videos(c.video for c in candidates)
         firsts = list(drop_copies(candidates, videos, one_per_video=True))[: self.options.rerank_videos]
         moments = rerank_videos(self.rerank_inputs(model, firsts), model, self.asks.picture_text, firsts)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,11 @@ from momentseek.library.snapshot import Snapshot
 from momentseek.library.video import Video
 from momentseek.library.words import content_words
 from momentseek.search.sampling import SampledRows, chosen_rows, video_keys
-from momentseek.trained.boundary_head import BoundaryHead
-from momentseek.trained.moment_map import MomentMap
+
+if TYPE_CHECKING:
+    from momentseek.trained.boundary_head import BoundaryHead
+    from momentseek.trained.manifest import EncoderManifest
+    from momentseek.trained.moment_map import MomentMap
 
 SAMPLE_CLIPS = 8192
 """Clips from which it is judged what is usual for a query."""
@@ -227,6 +230,12 @@ class StreamIndex:
         return sorted(parts, key=lambda part: part[0])
 
 
+def _head(about: EncoderManifest) -> BoundaryHead:
+    from momentseek.trained.boundary_head import BoundaryHead
+
+    return BoundaryHead.of(about)
+
+
 def sample_step(clips: int) -> int:
     """The step at which a sample is taken from so many clips.
 
@@ -325,7 +334,7 @@ class LibraryState:
             library.clip_seconds,
             library.paths.plan,
             spans=snapshot.spans,
-            head=None if model is None or moments is not None else BoundaryHead.of(model.about),
+            head=None if model is None or moments is not None else _head(model.about),
             moments=moments,
         )
         speech = StreamIndex(snapshot.speech, snapshot.gone, library.clip_seconds)

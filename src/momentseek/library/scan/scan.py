@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.scan.choice import best_kernel, has_kernels
+from momentseek.library.scan.choice import MIN_PLANNED_ROWS, best_kernel, has_kernels
 from momentseek.library.scan.exact import NONE_GONE, BestVideos, best_among, open_videos
 from momentseek.library.scan.kernels import video_count
-from momentseek.library.scan.plan import MIN_PLANNED_ROWS, Plan, open_plan
 from momentseek.library.scan.queries import quantise_queries
 from momentseek.library.segments import Segment, check_map
+
+if TYPE_CHECKING:
+    from momentseek.library.scan.plan import Plan
 
 MIN_PLANNED_SHARE = 0.05
 """When a filter leaves less than this share of the videos, those few are scanned exactly."""
@@ -45,8 +47,11 @@ class Scan:
     def open(cls, segments: Sequence[Segment], folder: Path) -> Scan:
         """Open segments for searching; with the plan in ``folder`` if the library is large."""
         rows = sum(segment.rows for segment in segments)
-        useful = rows >= MIN_PLANNED_ROWS and has_kernels()
-        return cls(segments, open_plan(folder, segments) if useful else None)
+        if rows < MIN_PLANNED_ROWS or not has_kernels():
+            return cls(segments)
+        from momentseek.library.scan.plan import open_plan
+
+        return cls(segments, open_plan(folder, segments))
 
     @property
     def rows(self) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,8 +20,10 @@ from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import FloatArray, Positions, quantiles
 from momentseek.ranking.suppress import suppress as unsuppressed
 from momentseek.registry import Registry
-from momentseek.trained.boundary_head import Boundaries
-from momentseek.trained.moment_map import MomentScores
+
+if TYPE_CHECKING:
+    from momentseek.trained.boundary_head import Boundaries
+    from momentseek.trained.moment_map import MomentScores
 
 Floats32 = NDArray[np.float32]
 

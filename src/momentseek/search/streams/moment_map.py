@@ -17,14 +17,12 @@ from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
 from momentseek.library.video import Video
 from momentseek.moments.arrays import FloatArray
-from momentseek.search.confidence import SCENE_CLIPS, Scale
+from momentseek.search.confidence import SCENE_CLIPS, TOLERATED_SPREADS, Scale
 from momentseek.search.fusion import fit_spans
 from momentseek.search.state import Ids, SampledIndex, StreamIndex
 from momentseek.search.streams.seen import VideoList
 from momentseek.trained.moment_map import MomentMap, MomentScores, combine_cosines, cosines
 
-TOLERATED_SPREADS = 1.0
-"""Spreads above the usual from which something to avoid counts."""
 BOUNDED_WINDOWS = 100
 """Best windows that the tangents are to bound well."""
 AVERAGED_WINDOWS = 3

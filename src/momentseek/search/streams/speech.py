@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from momentseek.encoders.protocol import Vectors
 from momentseek.library.catalog import Catalog, CueMatch
-from momentseek.library.transcripts import transcribed_videos
 from momentseek.library.words import WordMatcher, content_words
 from momentseek.search.confidence import MIN_CLIPS, Scale
 from momentseek.search.fusion import RRF_K
@@ -59,6 +58,8 @@ def _search_words(catalog: Catalog, text: str, allowed: Ids | None, only_speech:
     matches = catalog.best_cues(rarest_words(terms, counts), allowed, MAX_CUES)
     if not matches:
         return []
+    from momentseek.library.transcripts import transcribed_videos
+
     return judge_cues(matches, transcribed_videos(catalog), terms, rarity(counts, catalog.count_cues()), only_speech)
 
 

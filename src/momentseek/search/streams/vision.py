@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +14,18 @@ from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
 from momentseek.library.video import Video
 from momentseek.moments.arrays import FloatArray
-from momentseek.search.confidence import SCENE_CLIPS, Scale, evidence
+from momentseek.search.confidence import SCENE_CLIPS, TOLERATED_SPREADS, Scale, evidence
 from momentseek.search.hit import Level, StreamHit
 from momentseek.search.localise.localiser import LEARNED_LOCALISER, Background, Curve, Proposals, localise
 from momentseek.search.products import row_products
 from momentseek.search.query import Part
 from momentseek.search.state import Encode, Evidence, Ids, LibraryState, SampledIndex, StreamIndex
-from momentseek.search.streams.moment_map import TOLERATED_SPREADS, MapQuery, build_map_query, score_moments
 from momentseek.search.streams.seen import SpanBudget, in_order, seek_spans
-from momentseek.trained.boundary_head import Boundaries
+
+if TYPE_CHECKING:
+    from momentseek.search.streams.moment_map import MapQuery
+    from momentseek.trained.boundary_head import Boundaries
+    from momentseek.trained.moment_map import MomentScores
 
 MAX_VIDEOS = 100
 """Best videos on whose curves spans are sought."""
@@ -118,6 +122,8 @@ def build_vision_query(
         vector, tuple(avoided), spread, Scale.of(usual, index.clips), Background.of(usual), evidence=named
     )
     if encode_spans is not None and index.moments is not None:
+        from momentseek.search.streams.moment_map import build_map_query
+
         rows = encode_spans([part.text for part in (*seen, *avoid)])
         against = [(row, part.weight) for row, part in zip(rows[len(seen) :], avoid, strict=True)]
         return replace(query, moments=build_map_query(index, weights, rows[: len(seen)], against))
@@ -317,8 +323,17 @@ def build_curve(
         np.asarray(video.shots, np.float64),
         query.background,
         _boundaries(index, query, video.id, rows, scores),
-        None if query.moments is None else score_moments(index, query.moments, video),
+        _moments(index, query, video),
     )
+
+
+def _moments(index: StreamIndex, query: VisionQuery, video: Video) -> MomentScores | None:
+    """How a map model scores a video's moments; None where none made the library's vectors."""
+    if query.moments is None:
+        return None
+    from momentseek.search.streams.moment_map import score_moments
+
+    return score_moments(index, query.moments, video)
 
 
 def _boundaries(
