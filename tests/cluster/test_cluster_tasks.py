@@ -108,8 +108,9 @@ def test_ctrl_c_saves_what_runs_and_the_same_command_goes_on(address: str, tmp_p
     ]
     process = subprocess.Popen([*asked, *long, "--on", address], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     folder = tmp_path / "s" / "xml" / "train_top01" / "seed-0"
-    until = time.monotonic() + 120
+    until = time.monotonic() + 240
     while not list(folder.glob("last*")) and time.monotonic() < until:  # saved every second, so it is well under way
+        assert process.poll() is None, process.communicate()[1]
         time.sleep(0.2)
     saved = max(path.stat().st_mtime_ns for path in folder.glob("last*"))
     process.send_signal(signal.SIGINT)
