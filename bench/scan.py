@@ -1,7 +1,7 @@
 """How fast and how completely the best videos are found, beside FAISS and numpy, in one run.
 
     python bench/scan.py [--videos 10k,100k,1M] [--corpus smooth,scenes] [--quick]
-                         [--peers flat,ivf,hnsw,numpy] [--folder DIR]
+                         [--peers flat,ivf,hnsw,numpy] [--folder DIR] [--keep]
 
 Generated corpora (scan_corpus.py): videos of 20 clips × 256 columns. Queries are noisy copies of clips (cosine .8;
 "hard" .55). Recall is the share of the 100 best videos of an exact float32 search that is found, and the share of the
@@ -9,7 +9,8 @@ Generated corpora (scan_corpus.py): videos of 20 clips × 256 columns. Queries a
 single queries, taken in turns with the peers', and the least, which a busy machine disturbs less; "reading the codes"
 is numpy's maximum over the bytes that the exact scan reads. 100 queries are one call, three of each in turns. Files
 stay in the page cache. A library of 1M videos takes 17 GB in --folder (default: the system's temporary folder) and is
-deleted at the end.
+deleted at the end, or with --keep stays there and is used again by the next run that is given the same folder; its plan
+is built anew each time.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -45,11 +47,45 @@ READING, BLOCKED = "reading the codes", "numpy float32, blocked"
 Found = NDArray[np.int64]
 
 
-def generate(kind: str, videos: int, folder: Path, asked: Floats, keep: bool) -> tuple[list[str], Found, Floats, float]:
-    """Write the segments; their names, the exact float32 answer, all clips if they are kept, and the writing time."""
+@dataclass(frozen=True)
+class Corpus:
+    """What is known of a library that was written."""
+
+    names: list[str]
+    """Of its segments."""
+    truth: Found
+    """The exact float32 answer to the queries."""
+    writing: float
+    """Seconds that quantising and writing took."""
+
+
+def stored(kind: str, videos: int, folder: Path, asked: Floats) -> Corpus:
+    """The library of a folder, which is written if it is not there."""
+    known = folder / "corpus.json"
+    if known.exists():
+        kept = json.loads(known.read_text())
+        if np.array_equal(np.load(folder / "asked.npy"), asked):
+            return Corpus(kept["names"], np.load(folder / "truth.npy"), kept["writing"])
+        sys.exit(f"{folder}: was made for other queries; delete it or run as it was made")
+    corpus = generate(kind, videos, folder, asked)
+    np.save(folder / "asked.npy", asked)
+    np.save(folder / "truth.npy", corpus.truth)
+    known.write_text(json.dumps({"names": corpus.names, "writing": corpus.writing}))
+    return corpus
+
+
+def all_clips(kind: str, videos: int) -> Floats:
+    """The clips of all videos as float32, for peers."""
+    kept = np.empty((videos * CLIPS, DIM), np.float32)
+    for first, clips in chunks(kind, videos):
+        kept[first * CLIPS : (first + len(clips)) * CLIPS] = clips.reshape(-1, DIM)
+    return kept
+
+
+def generate(kind: str, videos: int, folder: Path, asked: Floats) -> Corpus:
+    """Write the segments, and find the exact float32 answer."""
     names, found, scores, writing = [], [], [], 0.0
     waiting: list[Segment] = []
-    kept = np.empty((videos * CLIPS if keep else 0, DIM), np.float32)
     for first, clips in chunks(kind, videos):
         rows = clips.reshape(-1, DIM)
         best = np.concatenate(
@@ -61,8 +97,6 @@ def generate(kind: str, videos: int, folder: Path, asked: Floats, keep: bool) ->
         top = np.argpartition(-best, min(K, best.shape[1] - 1), axis=1)[:, :K]
         found.append(top + first)
         scores.append(np.take_along_axis(best, top, axis=1))
-        if keep:
-            kept[first * CLIPS : first * CLIPS + len(rows)] = rows
         begun = time.perf_counter()
         offsets = np.arange(0, len(rows) + 1, CLIPS)
         ids = np.arange(first, first + len(clips))
@@ -72,7 +106,7 @@ def generate(kind: str, videos: int, folder: Path, asked: Floats, keep: bool) ->
             waiting.clear()
         writing += time.perf_counter() - begun
     order = np.argsort(-np.concatenate(scores, axis=1), axis=1)[:, :K]
-    return names, np.take_along_axis(np.concatenate(found, axis=1), order, axis=1), kept, writing
+    return Corpus(names, np.take_along_axis(np.concatenate(found, axis=1), order, axis=1), writing)
 
 
 def moments(curves: Floats, videos: Found) -> set[tuple[int, int, int]]:
@@ -197,8 +231,8 @@ def cold(folder: Path) -> dict[str, float]:
 
 def cold_child(folder: Path) -> None:
     begun = time.perf_counter()
-    asked = np.load(folder / "queries.npy")
-    names = json.loads((folder / "names.json").read_text())
+    asked = np.load(folder / "asked.npy")[:100]
+    names = json.loads((folder / "corpus.json").read_text())["names"]
     scan = Scan.open([read_segment(folder, name) for name in names], folder / "plan")
     opened = time.perf_counter()
     scan.search(asked[0], K)
@@ -212,7 +246,8 @@ def cold_child(folder: Path) -> None:
 def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool, record: Record) -> None:
     count = 20 if quick else 100 if videos <= 200_000 else 50
     asked = np.concatenate([queries(kind, videos, count, level) for level in ("main", "hard")])
-    names, truth, clips, writing = generate(kind, videos, folder, asked, keep=bool(wanted))
+    corpus = stored(kind, videos, folder, asked)
+    names, truth = corpus.names, corpus.truth
     segments = [read_segment(folder, name) for name in names]
     begun = time.perf_counter()
     plan = build_plan(segments, folder / "plan")
@@ -221,17 +256,15 @@ def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool, re
     begun = time.perf_counter()
     depths = tune(scan, sample=24 if videos > 200_000 else 64)
     tuning = time.perf_counter() - begun
-    rows, corpus = videos * CLIPS, f"{videos:,} videos, {kind}"
-    stored = sum((folder / f"{name}.vec").stat().st_size for name in names) / rows
+    rows, title = videos * CLIPS, f"{videos:,} videos, {kind}"
+    size = sum((folder / f"{name}.vec").stat().st_size for name in names) / rows
     planned = sum(path.stat().st_size for path in (folder / "plan").iterdir()) / rows
     print(f"\n{videos:,} {kind} videos, {rows:,} clips; {count} queries of each kind")
     print(
-        f"  segments: {writing:.1f} s to quantise and write, {stored:.0f} bytes per clip (int8 and float16)\n"
+        f"  segments: {corpus.writing:.1f} s to quantise and write, {size:.0f} bytes per clip (int8 and float16)\n"
         f"  plan: {planning:.1f} s to build, {planned:.1f} bytes per clip, {plan.means.rows / videos:.2f} means "
         f"per video; tuned in {tuning:.0f} s to depths {depths.coarse:,} / {depths.fine:,}"
     )
-    np.save(folder / "queries.npy", asked[:100])
-    (folder / "names.json").write_text(json.dumps(names))
     fresh = cold(folder)
     print(
         f"  cold process: {fresh['open']:.2f} s to open, {fresh['first']:.2f} s to the first answer; "
@@ -243,7 +276,7 @@ def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool, re
     }
     if videos <= 100_000:
         ours["ours, exact, numpy only"] = lambda q: list(top_videos(segments, q, K).ids)
-    others = peers(wanted, clips)
+    others = peers(wanted, all_clips(kind, videos)) if wanted else {}
     searches = {**ours, **{name: peer[0] for name, peer in others.items()}}
     slow = videos > 200_000
     turns = {**searches, READING: lambda _: read_codes(segments)}
@@ -264,9 +297,9 @@ def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool, re
         quality = f"  {name:28}{main:8.4f}{hard:8.4f}{spans:9.4f}"
         print(f"{quality}{median:10.1f}{least:8.1f}{1000 * min(hundred[name]):9.0f}{ratio:>9}{build:>9}", flush=True)
         if name in ("ours, exact", "ours, planned"):
-            record.figure(f"{corpus}, {name.removeprefix('ours, ')}, recall", [main], "share", "more")
-            record.figure(f"{corpus}, {name.removeprefix('ours, ')}, recall on hard queries", [hard], "share", "more")
-    note_ratios(record, corpus, single, hundred)
+            record.figure(f"{title}, {name.removeprefix('ours, ')}, recall", [main], "share", "more")
+            record.figure(f"{title}, {name.removeprefix('ours, ')}, recall on hard queries", [hard], "share", "more")
+    note_ratios(record, title, single, hundred)
 
 
 def note_ratios(record: Record, corpus: str, single: dict[str, list[float]], hundred: dict[str, list[float]]) -> None:
@@ -289,6 +322,7 @@ def main() -> None:
     parser.add_argument("--corpus", default=",".join(KINDS))
     parser.add_argument("--peers", help="flat, ivf, hnsw, numpy, or none; default: those that fit the size")
     parser.add_argument("--folder", type=Path, help="where the library is written and deleted again")
+    parser.add_argument("--keep", action="store_true", help="leave the library in --folder for the next run")
     parser.add_argument("--quick", action="store_true", help="20,000 videos and few queries")
     parser.add_argument("--cold", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -303,14 +337,19 @@ def main() -> None:
             fitting = [name for name, limit in LIMITS.items() if videos <= limit and not options.quick]
             wanted = fitting if options.peers is None else [p for p in options.peers.split(",") if p in LIMITS]
             wanted = [*wanted, "flat", "numpy"] if options.quick and options.peers is None else wanted
-            folder = Path(tempfile.mkdtemp(prefix="scan-", dir=options.folder))
+            if options.keep and options.folder:
+                folder = options.folder / f"{kind}-{videos}"
+                folder.mkdir(parents=True, exist_ok=True)
+            else:
+                folder = Path(tempfile.mkdtemp(prefix="scan-", dir=options.folder))
             try:
                 need = videos * CLIPS * DIM * 3.6
-                if shutil.disk_usage(folder).free < need:
+                if not (folder / "corpus.json").exists() and shutil.disk_usage(folder).free < need:
                     sys.exit(f"{folder}: {need / 1e9:.0f} GB are needed; choose another place with --folder")
                 run(kind, videos, folder, wanted, options.quick, record)
             finally:
-                shutil.rmtree(folder)
+                if not options.keep:
+                    shutil.rmtree(folder)
     record.save()
 
 

@@ -4,7 +4,7 @@
  * A query has a table of sixteen numbers for each two columns: what each of their centres adds to its product. Thirty-
  * two vectors lie side by side in a block, two codes in a byte; one shuffle looks up 32 numbers of 7 bits, two of them
  * are added in a byte, and these are summed in 16 bits. Which vectors come first is what is wanted, so the sums are
- * never turned back into products. */
+ * never turned back into products. The blocks are cut into groups of like vectors, and a query reads some of these. */
 #include "kernels.h"
 
 enum { CENTRES = 16, VECTORS_PER_BLOCK = 32, BLOCKS_PER_TILE = 32, QUERIES_AT_ONCE = 4 };
@@ -85,18 +85,18 @@ INLINE void sum_block_plain(const uint8_t *block, const uint8_t *tables, int64_t
 }
 
 #if HAS_WIDE
-/* The same for `queries` at once, in registers: `even` holds the sums of the vectors 0, 2, 4 and so on, `odd` those of
- * the others. */
-WIDE INLINE void sum_block_wide(const uint8_t *block, const uint8_t *tables, int64_t bytes, int queries, __m256i *even,
-                                __m256i *odd) {
+/* The same for `queries` at once, each with tables of its own, in registers: `even` holds the sums of the vectors 0, 2, 4
+ * and so on, `odd` those of the others. */
+WIDE INLINE void sum_block_wide(const uint8_t *block, const uint8_t *const *tables, int64_t bytes, int queries,
+                                __m256i *even, __m256i *odd) {
     const __m256i nibble = _mm256_set1_epi8(15);
     for (int q = 0; q < queries; q++) even[q] = odd[q] = _mm256_setzero_si256();
     UNROLL
-    for (int64_t j = 0; j < bytes; j++, block += VECTORS_PER_BLOCK, tables += 2 * CENTRES) {
+    for (int64_t j = 0; j < bytes; j++, block += VECTORS_PER_BLOCK) {
         __m256i codes = _mm256_loadu_si256((const __m256i *)block);
         __m256i low = _mm256_and_si256(codes, nibble), high = _mm256_and_si256(_mm256_srli_epi16(codes, 4), nibble);
         for (int q = 0; q < queries; q++) {
-            const __m128i *mine = (const __m128i *)(tables + q * bytes * 2 * CENTRES);
+            const __m128i *mine = (const __m128i *)(tables[q] + j * 2 * CENTRES);
             __m256i one = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(mine)), low);
             __m256i two = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(mine + 1)), high);
             __m256i sum = _mm256_add_epi8(one, two);
@@ -109,7 +109,7 @@ WIDE INLINE void sum_block_wide(const uint8_t *block, const uint8_t *tables, int
 
 WIDE static void sums_of_block_wide(const uint8_t *block, const uint8_t *tables, int64_t bytes, uint16_t *sums) {
     __m256i even, odd;
-    sum_block_wide(block, tables, bytes, 1, &even, &odd);
+    sum_block_wide(block, &tables, bytes, 1, &even, &odd);
     __m256i low = _mm256_unpacklo_epi16(even, odd), high = _mm256_unpackhi_epi16(even, odd);
     _mm256_storeu_si256((__m256i *)sums, _mm256_permute2x128_si256(low, high, 0x20));
     _mm256_storeu_si256((__m256i *)sums + 1, _mm256_permute2x128_si256(low, high, 0x31));
@@ -126,92 +126,120 @@ INLINE void sums_of_block(const uint8_t *block, const uint8_t *tables, int64_t b
     sum_block_plain(block, tables, bytes, sums);
 }
 
-/* Sums of every vector of each `stride`-th block. */
-EXPORT int64_t sums_of_list(const uint8_t *blocks, int64_t count, int64_t bytes, int64_t stride, const uint8_t *tables,
-                            uint16_t *sums) {
-    for (int64_t block = 0; block < count; block += stride, sums += VECTORS_PER_BLOCK)
-        sums_of_block(blocks + block * bytes * VECTORS_PER_BLOCK, tables, bytes, sums);
+/* Sums of the vectors of some blocks, `which` of `held`, in their order. */
+EXPORT int64_t sums_of_blocks(const uint8_t *blocks, int64_t held, int64_t bytes, const int64_t *which, int64_t count,
+                              const uint8_t *tables, uint16_t *sums) {
+    for (int64_t n = 0; n < count; n++, sums += VECTORS_PER_BLOCK) {
+        if (which[n] < 0 || which[n] >= held) return OUTSIDE;
+        if (n + 1 < count && which[n + 1] >= 0 && which[n + 1] < held)
+            for (int64_t j = 0; j < bytes * VECTORS_PER_BLOCK; j += 64)
+                __builtin_prefetch(blocks + which[n + 1] * bytes * VECTORS_PER_BLOCK + j);
+        sums_of_block(blocks + which[n] * bytes * VECTORS_PER_BLOCK, tables, bytes, sums);
+    }
     return DONE;
 }
 
-/* The queries of a list: each has its table, the least sum it wants, and room for the numbers of `room` vectors. */
+/* Queries that read a list: each has its tables, and room for the places of `room` vectors. */
 typedef struct {
     const uint8_t *blocks, *tables;
     int64_t bytes;
-    const uint16_t *least;
     int32_t *out;
     int64_t room, *found;
 } wanted_t;
 
-/* Note the vectors of a block, one bit each, for the query q. */
-INLINE void note(const wanted_t *w, int64_t q, int64_t block, uint32_t bits) {
+INLINE const uint8_t *tables_of(const wanted_t *w, int64_t query) { return w->tables + query * w->bytes * 2 * CENTRES; }
+
+/* Note the vectors of a block, one bit each, for a query. */
+INLINE void note(const wanted_t *w, int64_t query, int64_t block, uint32_t bits) {
     for (; bits; bits &= bits - 1) {
-        if (w->found[q] < w->room)
-            w->out[q * w->room + w->found[q]] = (int32_t)(block * VECTORS_PER_BLOCK + __builtin_ctz(bits));
-        w->found[q]++;
+        if (w->found[query] < w->room)
+            w->out[query * w->room + w->found[query]] = (int32_t)(block * VECTORS_PER_BLOCK + __builtin_ctz(bits));
+        w->found[query]++;
     }
 }
 
-/* The blocks low to high for `queries` from `first` on. */
-static void list_plain(const wanted_t *w, int64_t first, int queries, int64_t low, int64_t high) {
+/* The blocks low to high for some queries, each of which wants sums from its `least` on. */
+static void list_plain(const wanted_t *w, const int64_t *query, const uint16_t *least, int64_t queries, int64_t low,
+                       int64_t high) {
     for (int64_t block = low; block < high; block++)
-        for (int64_t q = first; q < first + queries; q++) {
+        for (int64_t n = 0; n < queries; n++) {
             uint16_t sums[VECTORS_PER_BLOCK];
             uint32_t bits = 0;
-            sum_block_plain(w->blocks + block * w->bytes * VECTORS_PER_BLOCK, w->tables + q * w->bytes * 2 * CENTRES,
-                            w->bytes, sums);
-            for (int v = 0; v < VECTORS_PER_BLOCK; v++) bits |= (uint32_t)(sums[v] >= w->least[q]) << v;
-            note(w, q, block, bits);
+            sum_block_plain(w->blocks + block * w->bytes * VECTORS_PER_BLOCK, tables_of(w, query[n]), w->bytes, sums);
+            for (int v = 0; v < VECTORS_PER_BLOCK; v++) bits |= (uint32_t)(sums[v] >= least[n]) << v;
+            note(w, query[n], block, bits);
         }
 }
 
 #if HAS_WIDE
-WIDE INLINE void list_wide(const wanted_t *w, int64_t first, int queries, int64_t low, int64_t high) {
+WIDE INLINE void list_wide(const wanted_t *w, const int64_t *query, const uint16_t *least, int queries, int64_t low,
+                           int64_t high) {
     const __m256i upper = _mm256_set1_epi16((short)0xff00);
-    __m256i least[QUERIES_AT_ONCE];
-    for (int q = 0; q < queries; q++) least[q] = _mm256_set1_epi16((short)w->least[first + q]);
+    const uint8_t *tables[QUERIES_AT_ONCE];
+    __m256i wanted[QUERIES_AT_ONCE];
+    for (int q = 0; q < queries; q++) {
+        wanted[q] = _mm256_set1_epi16((short)least[q]);
+        tables[q] = tables_of(w, query[q]);
+    }
     for (int64_t block = low; block < high; block++) {
         const uint8_t *codes = w->blocks + block * w->bytes * VECTORS_PER_BLOCK;
         __m256i even[QUERIES_AT_ONCE], odd[QUERIES_AT_ONCE];
         if (queries == 1) /* then memory decides, and a processor's own prefetching stops at every page */
             for (int64_t n = 0; n < w->bytes * VECTORS_PER_BLOCK; n += 64)
                 __builtin_prefetch(codes + 2 * w->bytes * VECTORS_PER_BLOCK + n);
-        sum_block_wide(codes, w->tables + first * w->bytes * 2 * CENTRES, w->bytes, queries, even, odd);
+        sum_block_wide(codes, tables, w->bytes, queries, even, odd);
         for (int q = 0; q < queries; q++) {
-            even[q] = _mm256_cmpeq_epi16(_mm256_max_epu16(even[q], least[q]), even[q]);
-            odd[q] = _mm256_cmpeq_epi16(_mm256_max_epu16(odd[q], least[q]), odd[q]);
-            note(w, first + q, block, (uint32_t)_mm256_movemask_epi8(_mm256_blendv_epi8(even[q], odd[q], upper)));
+            even[q] = _mm256_cmpeq_epi16(_mm256_max_epu16(even[q], wanted[q]), even[q]);
+            odd[q] = _mm256_cmpeq_epi16(_mm256_max_epu16(odd[q], wanted[q]), odd[q]);
+            note(w, query[q], block, (uint32_t)_mm256_movemask_epi8(_mm256_blendv_epi8(even[q], odd[q], upper)));
         }
     }
 }
 
-WIDE static void list_one_wide(const wanted_t *w, int64_t first, int64_t low, int64_t high) {
-    list_wide(w, first, 1, low, high);
+WIDE static void list_one_wide(const wanted_t *w, const int64_t *query, const uint16_t *least, int64_t low,
+                               int64_t high) {
+    list_wide(w, query, least, 1, low, high);
 }
 
-WIDE static void list_some_wide(const wanted_t *w, int64_t first, int64_t low, int64_t high) {
-    list_wide(w, first, QUERIES_AT_ONCE, low, high);
+WIDE static void list_some_wide(const wanted_t *w, const int64_t *query, const uint16_t *least, int64_t low,
+                                int64_t high) {
+    list_wide(w, query, least, QUERIES_AT_ONCE, low, high);
 }
 #endif
 
-/* For each query, the numbers of the vectors in the blocks low to high whose sums are at least its `least`: `out` is
- * (queries, room), and `found` counts them, even those that found no room. Blocks meet all queries while they are in
- * the caches. */
-EXPORT int64_t list_above(const uint8_t *blocks, int64_t bytes, const uint8_t *tables, int64_t queries,
-                          const uint16_t *least, int32_t *out, int64_t room, int64_t *found, int64_t low,
-                          int64_t high) {
-    wanted_t w = {blocks, tables, bytes, least, out, room, found};
+/* The blocks of one group for the queries that read it, while they are in the caches. */
+static void list_group(const wanted_t *w, const int64_t *query, const uint16_t *least, int64_t queries, int64_t low,
+                       int64_t high) {
     int64_t tile = queries > QUERIES_AT_ONCE ? BLOCKS_PER_TILE : larger(1, high - low);
-    for (int64_t q = 0; q < queries; q++) found[q] = 0;
     for (int64_t first = low; first < high; first += tile) {
-        int64_t beyond = smaller(high, first + tile), q = 0;
+        int64_t beyond = smaller(high, first + tile), n = 0;
 #if HAS_WIDE
         if (uses_wide()) {
-            for (; q + QUERIES_AT_ONCE <= queries; q += QUERIES_AT_ONCE) list_some_wide(&w, q, first, beyond);
-            for (; q < queries; q++) list_one_wide(&w, q, first, beyond);
+            for (; n + QUERIES_AT_ONCE <= queries; n += QUERIES_AT_ONCE)
+                list_some_wide(w, query + n, least + n, first, beyond);
+            for (; n < queries; n++) list_one_wide(w, query + n, least + n, first, beyond);
         }
 #endif
-        if (q < queries) list_plain(&w, 0, (int)queries, first, beyond);
+        if (n < queries) list_plain(w, query, least, queries, first, beyond);
+    }
+}
+
+/* For each query, the places of the vectors whose sums reach what it wants, among the groups low to high. The group g is
+ * blocks edges[g] up to edges[g + 1] of `held`, and the queries that read it, with the least sums they want there, are
+ * entries[g] up to entries[g + 1] of `query` and `least`. `out` is (queries, room), and `found` counts what was found,
+ * even what found no room. */
+EXPORT int64_t list_above(const uint8_t *blocks, int64_t held, int64_t bytes, const uint8_t *tables, int64_t queries,
+                          const int64_t *edges, const int64_t *entries, const int64_t *query, const uint16_t *least,
+                          int64_t count, int32_t *out, int64_t room, int64_t *found, int64_t low, int64_t high) {
+    wanted_t w = {blocks, tables, bytes, out, room, found};
+    for (int64_t q = 0; q < queries; q++) found[q] = 0;
+    for (int64_t g = low; g < high; g++) {
+        int64_t first = entries[g], beyond = entries[g + 1];
+        if (edges[g] < 0 || edges[g + 1] < edges[g] || edges[g + 1] > held) return OUTSIDE;
+        if (first < 0 || beyond < first || beyond > count) return OUTSIDE;
+        for (int64_t n = first; n < beyond; n++)
+            if (query[n] < 0 || query[n] >= queries) return OUTSIDE;
+        if (first < beyond) list_group(&w, query + first, least + first, beyond - first, edges[g], edges[g + 1]);
     }
     return DONE;
 }

@@ -36,8 +36,8 @@ SIGNATURES = {
     "take_in_turn": "aan an an",
     "train_pairs": "ann an nn",
     "encode_pairs": "ann aa",
-    "sums_of_list": "annn aa",
-    "list_above": "an an aana nn",
+    "sums_of_blocks": "ann an aa",
+    "list_above": "ann an aaaan ana nn",
     "clear_changes": "annn ddd a",
     "stretches_of_height": "an an dd nddd dd aana",
 }

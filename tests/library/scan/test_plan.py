@@ -15,7 +15,7 @@ from momentseek.native.library import kernels
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="needs the compiled kernels")
 
-ALL = Depths(10**6, 10**6)
+ALL = Depths(10**6, 10**6, 1.0)
 
 
 def made(seed: int, first: int, videos: int, dim: int = 32, name: str = "s") -> Segment:
@@ -176,6 +176,7 @@ def test_what_tuning_predicts_is_what_a_search_finds(library, tmp_path, monkeypa
 
     monkeypatch.setattr(recall, "COARSE_DEPTHS", (40, 120))
     monkeypatch.setattr(recall, "FINE_DEPTHS", (20, 60))
+    monkeypatch.setattr(recall, "SHARES", (0.3, 0.7, 1.0))
     scan = Scan(library, build_plan(library, tmp_path))
     queries = recall.sample_queries(scan, 30, seed=1)
     none = np.zeros(0, np.int64)

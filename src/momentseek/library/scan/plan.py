@@ -1,7 +1,7 @@
 """A plan for a large library: scene means of every video in two sizes, as files beside the segments.
 
 The folder holds ``plan.json``, which names the segments covered, the depths to search to, and immutable files named by
-the hash of their bytes: the means in int8 (``.codes``), their scales and owners with the centres of the coarse list
+the hash of their bytes: the means in int8 (``.codes``), their scales and owners with what belongs to the coarse list
 (``.npz``), and the coarse list itself (``.list``). ``plan.json`` is replaced last, in one step, so a reader sees the
 old plan or the new one. All of it can be built anew from the segments; nothing is lost if it is deleted.
 """
@@ -29,7 +29,7 @@ from momentseek.library.scan.coarse import CoarseList
 from momentseek.library.segments import MAX_JOINED_ROWS, Segment, quantise, read_or_map
 from momentseek.progress import Advance
 
-PLAN_VERSION = 2
+PLAN_VERSION = 3
 CLIPS_PER_POOLING = 1 << 18
 """Clips pooled at a time."""
 MEANS_PER_ENCODING = 1 << 16
@@ -47,6 +47,8 @@ class Depths:
 
     coarse: int = 10_000
     fine: int = 3_000
+    share: float = 0.6
+    """Share of the coarse list that is read."""
     recall: float | None = None
     """Recall measured with these depths on the library itself; None if they are the defaults."""
 
@@ -80,9 +82,9 @@ def build_plan(segments: Sequence[Segment], folder: Path, progress: Advance | No
         make_folder(folder)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".building-") as work:
             means = _pool_all(covers, Path(work), progress)
-            centres = _list_means(means, Path(work) / "list")
+            lists = _list_means(means, Path(work) / "list")
             rest = io.BytesIO()
-            np.savez(rest, ids=means.ids, offsets=means.offsets, scales=means.scales, dim=means.dim, centres=centres)
+            np.savez(rest, ids=means.ids, offsets=means.offsets, scales=means.scales, dim=means.dim, **lists)
             names = {
                 "means": _move(Path(work) / "codes", folder, ".codes"),
                 "list": _move(Path(work) / "list", folder, ".list"),
@@ -201,32 +203,50 @@ def _pool_all(segments: Sequence[Segment], work: Path, progress: Advance | None)
     )
 
 
-def _list_means(means: Segment, path: Path) -> NDArray[np.float32]:
-    """Write the coarse list of all means; returns its centres."""
+def _list_means(means: Segment, path: Path) -> dict[str, NDArray[Any]]:
+    """Write the coarse list of all means; returns what belongs to it, as `CoarseList` has it."""
+    from momentseek.library.scan.groups import group_count, nearest_groups, train_groups
+
     rng = np.random.default_rng(0)
     chosen = np.sort(rng.choice(means.rows, min(means.rows, coarse.MAX_TRAINING_MEANS), replace=False))
-    centres = coarse.train_centres(_floats(means, chosen))
+    sample = _floats(means, chosen)
+    groups = train_groups(sample, group_count(means.rows))
+    centres = coarse.train_centres(sample - groups[nearest_groups(sample, groups)])
+    parts = [slice(start, start + MEANS_PER_ENCODING) for start in range(0, means.rows, MEANS_PER_ENCODING)]
+    owner = np.concatenate([nearest_groups(_floats(means, part), groups) for part in parts])
+    numbers, edges = coarse.lay_out(owner, len(groups))
+    squares = np.zeros(len(groups))
     with path.open("wb") as file:
-        for start in range(0, means.rows, MEANS_PER_ENCODING):
-            coarse.encode(_floats(means, slice(start, start + MEANS_PER_ENCODING)), centres).tofile(file)
-    return centres
+        for start in range(0, len(numbers), MEANS_PER_ENCODING):
+            some = numbers[start : start + MEANS_PER_ENCODING]
+            there = np.flatnonzero(some >= 0)
+            mine = owner[some[there]]
+            rest = np.zeros((len(some), means.dim), np.float32)
+            rest[there] = _floats(means, some[there]) - groups[mine]
+            squares += np.bincount(mine, np.square(rest[there]).sum(axis=1), len(groups))
+            coarse.encode(rest, centres).tofile(file)
+    sizes = np.bincount(owner, minlength=len(groups))
+    spreads = np.sqrt(squares / np.maximum(1, sizes * means.dim)).astype(np.float32)
+    return {"centres": centres, "groups": groups, "spreads": spreads, "edges": edges, "numbers": numbers}
 
 
-def _floats(means: Segment, rows: slice | NDArray[np.int64]) -> NDArray[np.float32]:
+def _floats(means: Segment, rows: slice | NDArray[Any]) -> NDArray[np.float32]:
     wide = means.codes[rows].astype(np.float32) * means.scales[rows][:, None]
     return np.ascontiguousarray(np.nan_to_num(wide))
 
 
 def _read(folder: Path, header: dict[str, Any]) -> tuple[Segment, CoarseList]:
     with np.load(folder / header["rest"]) as rest:
-        ids, offsets, scales, dim, centres = (rest[key] for key in ("ids", "offsets", "scales", "dim", "centres"))
+        ids, offsets, scales, dim = (rest[key] for key in ("ids", "offsets", "scales", "dim"))
+        centres, *lists = (rest[key] for key in ("centres", "groups", "spreads", "edges"))
+        numbers = rest["numbers"]
     raw, mapped = read_or_map(folder / header["means"])
     codes = raw[: len(scales) * int(dim)].view(np.int8).reshape(len(scales), int(dim))
     half = np.zeros((0, int(dim)), np.float16)
     means = Segment(header["means"], "scenes", ids, offsets, codes, scales, half, mapped=mapped)
     blocks, mapped = read_or_map(folder / header["list"])
     shaped = blocks.reshape(-1, len(centres) // 2, coarse.VECTORS_PER_BLOCK)
-    return means, CoarseList(centres, shaped, len(scales), mapped)
+    return means, CoarseList(centres, *lists, shaped, numbers, len(scales), mapped)
 
 
 def _write(folder: Path, data: bytes, suffix: str) -> str:

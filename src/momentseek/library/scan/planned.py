@@ -21,6 +21,9 @@ from momentseek.library.scan.queries import QuantisedQueries
 from momentseek.library.scan.threads import run_together
 from momentseek.library.segments import Segment
 
+MIN_MARKED_SHARE = 0.03
+"""Share of the videos below which sorting some is quicker than marking them among all."""
+
 
 def search_by_plan(
     segments: Sequence[Segment],
@@ -35,7 +38,8 @@ def search_by_plan(
     depths = depths or plan.depths
     layout = PlanCoverage(segments, places, plan)
     widen = 1 / max(layout.share, 1e-3)  # what is filtered away later must not use up the depth
-    lists = coarse.nearest(plan.listed, queries.vectors, int(max(depths.coarse, 2 * k) * widen))
+    count = int(max(depths.coarse, 2 * k) * widen)
+    lists = coarse.nearest(plan.listed, queries.vectors, count, depths.share * widen)
     answers: dict[int, BestVideos] = {}
 
     def answer(i: int) -> None:
@@ -59,8 +63,11 @@ def join_answers(answers: Sequence[BestVideos]) -> BestVideos:
 
 def videos_of_means(plan: Plan, means: NDArray[Any]) -> NDArray[np.int64]:
     """The videos of some scene means, each once, in order of their numbers."""
+    owners = plan.owner[means]
+    if len(owners) < len(plan.means.ids) * MIN_MARKED_SHARE:
+        return np.unique(owners).astype(np.int64)
     seen = np.zeros(len(plan.means.ids), bool)
-    seen[plan.owner[means]] = True
+    seen[owners] = True
     return np.flatnonzero(seen)
 
 

@@ -27,6 +27,9 @@ from momentseek.library.scan.scan import Scan
 SAMPLE_QUERIES = 64
 TARGET_RECALL = 0.99
 COARSE_DEPTHS = (1_000, 2_000, 3_000, 5_000, 7_500, 10_000, 15_000, 20_000, 30_000, 50_000, 75_000, 100_000)
+SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+LIST_COST = 0.3
+"""What reading a byte of the coarse list costs beside a byte at a place of its own."""
 FINE_DEPTHS = (250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 20_000, 40_000)
 
 
@@ -152,7 +155,7 @@ def recall_by_depth(
     layout = PlanCoverage(segments, open_videos(segments, None, gone), plan)
     deepest = [c for c in COARSE_DEPTHS if c < plan.means.rows] + [plan.means.rows]
     deepest = deepest[: len(COARSE_DEPTHS)]
-    kept = np.zeros((len(deepest), len(FINE_DEPTHS)))
+    kept = np.zeros((len(SHARES), len(deepest), len(FINE_DEPTHS)))
     total = 0
     for query in queries:
         ready = quantise_queries(query, plan.means.dim)
@@ -161,28 +164,38 @@ def recall_by_depth(
         total += len(mine)
         kept += np.count_nonzero(~mine)  # found anyway: their segments are scanned whole
         true = numbers[mine]
-        order = rank_all(plan.listed, ready.vectors[0])
-        for row, depth in enumerate(deepest):
-            videos = layout.open_only(videos_of_means(plan, order[:depth]))
-            bounds = best_kernel().bounds([(plan.means, videos)], ready)[0]
-            place = np.searchsorted(videos, true)
-            inside = place < len(videos)
-            inside[inside] = videos[place[inside]] == true[inside]
-            ahead = len(bounds) - np.searchsorted(np.sort(bounds), bounds[place[inside]], side="right")
-            kept[row] += [np.count_nonzero(ahead < max(fine, k)) for fine in FINE_DEPTHS]
+        order, reach = rank_all(plan.listed, ready.vectors[0])
+        listed = [order[reach < share][: deepest[-1]] for share in SHARES]
+        every = layout.open_only(videos_of_means(plan, np.concatenate(listed)))
+        bounds = np.full(len(plan.means.ids), -np.inf, np.float32)
+        bounds[every] = best_kernel().bounds([(plan.means, every)], ready)[0]
+        for at, some in enumerate(listed):
+            for row, depth in enumerate(deepest):
+                found = _places_among(bounds, layout.open_only(videos_of_means(plan, some[:depth])), true)
+                kept[at, row] += [np.count_nonzero(found < max(fine, k)) for fine in FINE_DEPTHS]
     recall = kept / max(total, 1)
     return [
-        Depths(coarse, fine, float(recall[i, j]))
+        Depths(coarse, fine, share, float(recall[n, i, j]))
+        for n, share in enumerate(SHARES)
         for i, coarse in enumerate(deepest)
         for j, fine in enumerate(FINE_DEPTHS)
         if fine <= coarse
-    ] or [replace(plan.depths, recall=float(recall[-1, -1]))]
+    ] or [replace(plan.depths, recall=float(recall[-1, -1, -1]))]
+
+
+def _places_among(bounds: NDArray[np.float32], videos: NDArray[np.int64], true: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many of some videos have a larger bound than each of those that are wanted and among them."""
+    there = bounds[true[np.isin(true, videos)]]
+    others = bounds[videos]
+    others = np.sort(others[others > there.min(initial=np.inf)])
+    return np.asarray(len(others) - np.searchsorted(others, there, side="right"))
 
 
 def bytes_read(plan: Plan, depths: Depths) -> float:
-    """Bytes read at these depths: int8 means of the coarse list's videos, and int8 clips of the videos left."""
+    """Bytes read at these depths: of the coarse list, int8 means of its videos, and int8 clips of the videos left."""
     means = plan.means.rows / max(1, len(plan.means.ids))
-    return depths.coarse * means + depths.fine * plan.clips
+    places = (depths.coarse * means + depths.fine * plan.clips) * plan.means.dim
+    return places + LIST_COST * depths.share * plan.listed.blocks.size
 
 
 def recall_report(scan: Scan, target: float = TARGET_RECALL, *, k: int = 100, gone: Sequence[int] = ()) -> RecallReport:

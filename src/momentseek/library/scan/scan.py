@@ -100,4 +100,5 @@ def exact_is_quicker(plan: Plan, rows: int) -> bool:
         return False
     dim = plan.means.dim
     places = plan.depths.coarse * plan.means.rows / max(1, len(plan.means.ids)) + plan.depths.fine * plan.clips
-    return rows * dim / SCAN_RATE < plan.listed.blocks.size / LIST_RATE + places * dim / PLACE_RATE + PLAN_SECONDS
+    listed = plan.depths.share * plan.listed.blocks.size
+    return rows * dim / SCAN_RATE < listed / LIST_RATE + places * dim / PLACE_RATE + PLAN_SECONDS
