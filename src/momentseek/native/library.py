@@ -22,6 +22,7 @@ SIGNATURES = {
     "bounds_of_one": "aan ann a aaa ann",
     "bounds_of_many": "aan ann a anaa an nn",
     "add_bounds_of_many": "an ann anaa aan an nn",
+    "nearest_points": "aan an aa ann",
     "scores_of_one": "an ann a aann",
     "widen_halves": "aan",
     "pool_scenes": "aan ann aaa nnff nn",

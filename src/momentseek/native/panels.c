@@ -194,3 +194,87 @@ EXPORT int64_t add_bounds_of_many(const int8_t *codes, int64_t dim, const int64_
     videos_t of = {offsets, videos, rows, NULL};
     return run_batch(&b, &of, low, high);
 }
+
+/* Which of many points is nearest to a row: the largest x . c - |c|^2 / 2. Each lane keeps the best of its places. */
+typedef struct {
+    eight best[2];
+    eight_whole panel[2];
+} lead_t;
+
+INLINE void keep_nearest(lead_t *lead, const int32_t *sums, float scale, const float *steps, const float *halves,
+                         int32_t panel) {
+    for (int n = 0; n < 2; n++) {
+        eight total = __builtin_convertvector(*(const eight_whole *)(sums + 8 * n), eight);
+        eight value = scale * *(const eight *)(steps + 8 * n) * total - *(const eight *)(halves + 8 * n);
+        eight_whole more = (eight_whole)(value > lead->best[n]);
+        lead->best[n] = (eight)(((eight_whole)value & more) | ((eight_whole)lead->best[n] & ~more));
+        lead->panel[n] = (panel & more) | (lead->panel[n] & ~more);
+    }
+}
+
+/* The place of the best of all lanes, the first of equals; 0 if nothing was kept. */
+static int32_t place_of_best(const lead_t *lead) {
+    float most = -INFINITY;
+    int32_t place = 0;
+    for (int n = 0; n < QUERIES_PER_PANEL; n++) {
+        float value = lead->best[n / 8][n % 8];
+        int32_t there = lead->panel[n / 8][n % 8] * QUERIES_PER_PANEL + n;
+        if (value > most || (value == most && there < place)) most = value, place = there;
+    }
+    return place;
+}
+
+typedef struct {
+    const int8_t *codes;
+    const float *scales;
+    int64_t dim;
+    const int16_t *panels;
+    int64_t places;
+    const float *steps, *halves; /* as many as places; a half is infinite where a place is left over */
+} points_t;
+
+#define DEFINE_NEAREST(KIND, TARGET, MULTIPLY)                                                                       \
+    TARGET static void nearest_##KIND(const points_t *p, int16_t *rows, int64_t width, int64_t first, int count,     \
+                                      int32_t *out) {                                                                \
+        lead_t lead[ROWS_PER_TILE];                                                                                  \
+        for (int r = 0; r < count; r++) {                                                                            \
+            for (int64_t j = 0; j < p->dim; j++) rows[r * width + j] = p->codes[(first + r) * p->dim + j];           \
+            lead[r] = (lead_t){{(eight){0} - INFINITY, (eight){0} - INFINITY}, {{0}}};                               \
+        }                                                                                                            \
+        for (int64_t place = 0; place < p->places; place += QUERIES_PER_PANEL)                                       \
+            for (int row = 0; row < count; row += ROWS_AT_ONCE) {                                                    \
+                sums_t sums;                                                                                         \
+                MULTIPLY(rows + row * width, width, p->panels + place * width, sums);                                \
+                for (int r = row; r < row + ROWS_AT_ONCE && r < count; r++)                                          \
+                    keep_nearest(lead + r, sums[r - row], p->scales[first + r], p->steps + place, p->halves + place, \
+                                 (int32_t)(place / QUERIES_PER_PANEL));                                              \
+            }                                                                                                        \
+        for (int r = 0; r < count; r++) out[first + r] = place_of_best(lead + r);                                    \
+    }
+
+DEFINE_NEAREST(plain, , multiply_plain)
+#if HAS_WIDE
+DEFINE_NEAREST(wide, WIDE, multiply_wide)
+#endif
+
+/* out[row], for low <= row < high, gets the place of the point nearest to the row. */
+EXPORT int64_t nearest_points(const int8_t *codes, const float *scales, int64_t dim, const int16_t *panels,
+                              int64_t places, const float *steps, const float *halves, int32_t *out, int64_t low,
+                              int64_t high) {
+    points_t p = {codes, scales, dim, panels, places, steps, halves};
+    int64_t width = dim + dim % 2;
+    int16_t *rows = calloc(larger(1, ROWS_PER_TILE * width), sizeof(int16_t));
+    if (!rows) return NO_MEMORY;
+    for (int64_t first = low; first < high; first += ROWS_PER_TILE) {
+        int count = (int)smaller(ROWS_PER_TILE, high - first);
+#if HAS_WIDE
+        if (uses_wide()) {
+            nearest_wide(&p, rows, width, first, count, out);
+            continue;
+        }
+#endif
+        nearest_plain(&p, rows, width, first, count, out);
+    }
+    free(rows);
+    return DONE;
+}

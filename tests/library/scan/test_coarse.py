@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from momentseek.library.scan import coarse
 from momentseek.library.scan.coarse import CoarseList
 from momentseek.library.scan.groups import nearest_groups, train_groups
+from momentseek.library.segments import quantise
 from momentseek.native.library import every_processor, kernels
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="needs the compiled kernels")
@@ -23,8 +24,8 @@ def processor(request):
 
 
 def list_of(vectors: np.ndarray, groups: int = 1) -> CoarseList:
-    means = train_groups(vectors, groups)
-    owner = nearest_groups(vectors, means)
+    means = train_groups(*quantise(vectors), groups)
+    owner = nearest_groups(*quantise(vectors), means)
     rest = vectors - means[owner]
     centres = coarse.train_centres(rest)
     numbers, edges = coarse.lay_out(owner, groups)
@@ -62,7 +63,7 @@ def test_sums_are_those_of_the_tables(seed, count, dim, groups):
     vectors = rng.normal(size=(count, dim)).astype(np.float32)
     listed = list_of(vectors, groups=min(count, groups))
     codes = codes_of(listed)
-    owner = nearest_groups(vectors, listed.groups)
+    owner = nearest_groups(*quantise(vectors), listed.groups)
     wide = coarse.pad_columns(vectors - listed.groups[owner]).reshape(count, -1, 1, 2)
     distance = np.square(wide - listed.centres).sum(axis=3)
     np.testing.assert_allclose(

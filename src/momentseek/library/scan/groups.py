@@ -6,8 +6,16 @@ others next to nothing; after each round those that are too small start again in
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
+
+from momentseek.library.scan.queries import quantise_queries
+from momentseek.library.scan.threads import run_together
+from momentseek.native.library import address, call, kernels, writable
+from momentseek.native.panels import pad_panel, panel_places, query_panels
 
 VECTORS_PER_GROUP = 64
 """Vectors of a group, at least, on average: two blocks of a coarse list."""
@@ -16,10 +24,10 @@ MAX_GROUPS = 2048
 GROUPING_ROUNDS = 8
 MIN_GROUP, MAX_GROUP = 0.3, 2.0
 """A group with less than this share of the average starts again inside one with more than that."""
-ROWS_PER_PRODUCT = 1024
-"""Rows that meet all groups at a time, so that the products stay in a cache."""
+ROWS_PER_TASK = 1 << 12
 
 Floats = NDArray[np.float32]
+Codes = NDArray[np.int8]
 
 
 def group_count(vectors: int) -> int:
@@ -31,17 +39,18 @@ def group_count(vectors: int) -> int:
     return max(1, min(MAX_GROUPS, vectors // VECTORS_PER_GROUP))
 
 
-def train_groups(sample: Floats, count: int) -> Floats:
+def train_groups(codes: Codes, scales: Floats, count: int) -> Floats:
     """The means ``(count, columns)`` of groups, learnt from a sample with at least so many rows.
 
-    >>> train_groups(np.array([[0, 1], [0, 3], [8, 8]], np.float32), 1).tolist()
-    [[2.6666667461395264, 4.0]]
+    >>> train_groups(np.array([[0, 1], [0, 3], [9, 8]], np.int8), np.ones(3, np.float32), 1).tolist()
+    [[3.0, 4.0]]
     """
     rng = np.random.default_rng(2)
+    sample = codes * scales[:, None]
     groups = sample[rng.choice(len(sample), count, replace=False)]
     average = len(sample) / count
     for left in reversed(range(GROUPING_ROUNDS)):
-        owner = nearest_groups(sample, groups)
+        owner = nearest_groups(codes, scales, groups)
         order = np.argsort(owner, kind="stable")
         sizes = np.bincount(owner, minlength=count)
         starts = np.cumsum(sizes) - sizes
@@ -56,13 +65,25 @@ def train_groups(sample: Floats, count: int) -> Floats:
     return groups
 
 
-def nearest_groups(vectors: Floats, groups: Floats) -> NDArray[np.int32]:
-    """The group of each vector: the one whose mean is nearest."""
-    half = np.square(groups).sum(axis=1) / 2
-    turned = np.ascontiguousarray(groups.T)
-    out = np.empty(len(vectors), np.int32)
-    for low in range(0, len(vectors), ROWS_PER_PRODUCT):
-        products = vectors[low : low + ROWS_PER_PRODUCT] @ turned
-        products -= half
-        out[low : low + ROWS_PER_PRODUCT] = products.argmax(axis=1)
+def nearest_groups(codes: Codes, scales: Floats, groups: Floats) -> NDArray[np.int32]:
+    """The group of each vector: the one whose mean is nearest, to within the rounding of the means to 16 bits.
+
+    >>> codes, groups = np.array([[9, 0], [0, 9]], np.int8), np.eye(2, dtype=np.float32)
+    >>> nearest_groups(codes, np.ones(2, np.float32), groups).tolist()
+    [0, 1]
+    """
+    rows, dim = codes.shape
+    ready = quantise_queries(groups, dim)
+    room = panel_places(len(groups))
+    panels, steps = query_panels(ready.codes), pad_panel(ready.steps)
+    halves = np.full(room, np.inf, np.float32)
+    halves[: len(groups)] = np.square(groups).sum(axis=1) / 2
+    out = np.empty(rows, np.int32)
+    given = (
+        address(codes, np.int8, rows, dim), address(scales, np.float32, rows), dim,
+        address(panels, np.int16, room * (dim + dim % 2)), room,
+        address(steps, np.float32, room), address(halves, np.float32, room), writable(out, np.int32, rows),
+    )  # fmt: skip
+    edges = [*range(0, rows, ROWS_PER_TASK), rows]
+    run_together([partial(call, kernels().nearest_points, *given, low, high) for low, high in pairwise(edges)])
     return out

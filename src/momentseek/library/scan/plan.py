@@ -209,11 +209,10 @@ def _list_means(means: Segment, path: Path) -> dict[str, NDArray[Any]]:
 
     rng = np.random.default_rng(0)
     chosen = np.sort(rng.choice(means.rows, min(means.rows, coarse.MAX_TRAINING_MEANS), replace=False))
-    sample = _floats(means, chosen)
-    groups = train_groups(sample, group_count(means.rows))
-    centres = coarse.train_centres(sample - groups[nearest_groups(sample, groups)])
-    parts = [slice(start, start + MEANS_PER_ENCODING) for start in range(0, means.rows, MEANS_PER_ENCODING)]
-    owner = np.concatenate([nearest_groups(_floats(means, part), groups) for part in parts])
+    codes, scales = means.codes[chosen], _finite(means.scales[chosen])
+    groups = train_groups(codes, scales, group_count(means.rows))
+    centres = coarse.train_centres(_floats(means, chosen) - groups[nearest_groups(codes, scales, groups)])
+    owner = nearest_groups(np.asarray(means.codes), _finite(means.scales), groups)
     numbers, edges = coarse.lay_out(owner, len(groups))
     squares = np.zeros(len(groups))
     with path.open("wb") as file:
@@ -230,9 +229,13 @@ def _list_means(means: Segment, path: Path) -> dict[str, NDArray[Any]]:
     return {"centres": centres, "groups": groups, "spreads": spreads, "edges": edges, "numbers": numbers}
 
 
-def _floats(means: Segment, rows: slice | NDArray[Any]) -> NDArray[np.float32]:
-    wide = means.codes[rows].astype(np.float32) * means.scales[rows][:, None]
-    return np.ascontiguousarray(np.nan_to_num(wide))
+def _floats(means: Segment, rows: NDArray[Any]) -> NDArray[np.float32]:
+    return np.ascontiguousarray(means.codes[rows] * _finite(means.scales[rows])[:, None])
+
+
+def _finite(scales: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scales, with zero for those of vectors that are no numbers."""
+    return np.nan_to_num(scales, nan=0, posinf=0, neginf=0)
 
 
 def _read(folder: Path, header: dict[str, Any]) -> tuple[Segment, CoarseList]:

@@ -48,6 +48,8 @@ class RecallReport:
     """Recall of the query that does worst."""
     coarse: int
     fine: int
+    share: float
+    """Share of the coarse list that was read."""
     milliseconds: float
     """Median time of one planned query."""
     exact_milliseconds: float
@@ -59,7 +61,7 @@ class RecallReport:
         return (
             f"recall@{self.k} {self.recall:.4f} (worst query {self.worst:.2f}) of {self.queries} queries over {size}: "
             f"{self.milliseconds:.1f} ms each, exact {self.exact_milliseconds:.1f} ms; "
-            f"depths {self.coarse:,} / {self.fine:,}"
+            f"depths {self.coarse:,} / {self.fine:,}, {self.share:.0%} of the coarse list"
         )
 
 
@@ -112,6 +114,7 @@ def measure_recall(
         worst=float(np.min(shares)) if shares else 1.0,
         coarse=plan.depths.coarse if plan is not None else 0,
         fine=plan.depths.fine if plan is not None else 0,
+        share=plan.depths.share if plan is not None else 1.0,
         milliseconds=1000 * float(np.median(quick)) if quick else 0.0,
         exact_milliseconds=1000 * float(np.median(slow)) if slow else 0.0,
     )
