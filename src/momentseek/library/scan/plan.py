@@ -34,6 +34,8 @@ CLIPS_PER_POOLING = 1 << 18
 """Clips pooled at a time."""
 MEANS_PER_ENCODING = 1 << 16
 """Scene means that are put into the coarse list at a time; a multiple of what a block of it holds."""
+LIST_ARRAYS = ("centres", "groups", "spreads", "edges", "numbers")
+"""What is kept of a coarse list beside its blocks."""
 PLAN_FILE = "plan.json"
 MIN_SEGMENT_SHARE = 0.05
 """A segment with this share of all rows is worth planning for; smaller ones are soon joined, and scanned meanwhile."""
@@ -82,9 +84,10 @@ def build_plan(segments: Sequence[Segment], folder: Path, progress: Advance | No
         make_folder(folder)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".building-") as work:
             means = _pool_all(covers, Path(work), progress)
-            lists = _list_means(means, Path(work) / "list")
+            arrays = _list_means(means, Path(work) / "list")
+            arrays |= {"ids": means.ids, "offsets": means.offsets, "scales": means.scales, "dim": np.array(means.dim)}
             rest = io.BytesIO()
-            np.savez(rest, ids=means.ids, offsets=means.offsets, scales=means.scales, dim=means.dim, **lists)
+            np.savez(rest, allow_pickle=False, **arrays)
             names = {
                 "means": _move(Path(work) / "codes", folder, ".codes"),
                 "list": _move(Path(work) / "list", folder, ".list"),
@@ -226,7 +229,7 @@ def _list_means(means: Segment, path: Path) -> dict[str, NDArray[Any]]:
             coarse.encode(rest, centres).tofile(file)
     sizes = np.bincount(owner, minlength=len(groups))
     spreads = np.sqrt(squares / np.maximum(1, sizes * means.dim)).astype(np.float32)
-    return {"centres": centres, "groups": groups, "spreads": spreads, "edges": edges, "numbers": numbers}
+    return dict(zip(LIST_ARRAYS, (centres, groups, spreads, edges, numbers), strict=True))
 
 
 def _floats(means: Segment, rows: NDArray[Any]) -> NDArray[np.float32]:
@@ -241,15 +244,14 @@ def _finite(scales: NDArray[np.float32]) -> NDArray[np.float32]:
 def _read(folder: Path, header: dict[str, Any]) -> tuple[Segment, CoarseList]:
     with np.load(folder / header["rest"]) as rest:
         ids, offsets, scales, dim = (rest[key] for key in ("ids", "offsets", "scales", "dim"))
-        centres, *lists = (rest[key] for key in ("centres", "groups", "spreads", "edges"))
-        numbers = rest["numbers"]
+        centres, groups, spreads, edges, numbers = (rest[key] for key in LIST_ARRAYS)
     raw, mapped = read_or_map(folder / header["means"])
     codes = raw[: len(scales) * int(dim)].view(np.int8).reshape(len(scales), int(dim))
     half = np.zeros((0, int(dim)), np.float16)
     means = Segment(header["means"], "scenes", ids, offsets, codes, scales, half, mapped=mapped)
     blocks, mapped = read_or_map(folder / header["list"])
     shaped = blocks.reshape(-1, len(centres) // 2, coarse.VECTORS_PER_BLOCK)
-    return means, CoarseList(centres, *lists, shaped, numbers, len(scales), mapped)
+    return means, CoarseList(centres, groups, spreads, edges, shaped, numbers, len(scales), mapped)
 
 
 def _write(folder: Path, data: bytes, suffix: str) -> str:
