@@ -30,6 +30,7 @@ IMPORTS = (
     "momentseek.library.ingest.add",
     "momentseek.media.thumbnails",
     "momentseek.search.engine",
+    "momentseek.server.all_routes",
     "momentseek.server.app",
     "momentseek.server.process",
     "uvicorn",

@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import anyio
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI
 from starlette.routing import BaseRoute
@@ -14,64 +16,20 @@ from starlette.routing import BaseRoute
 from momentseek import __version__
 from momentseek.api import Library, open_library
 from momentseek.errors import MomentseekError
-from momentseek.search.rerank import open_reranker
-from momentseek.search.shards.fan_out import FanOut
-from momentseek.server import errors, page, reference
+from momentseek.server import errors, page
 from momentseek.server.database import DatabasePlace
-from momentseek.server.judging.store import JudgementStore
-from momentseek.server.routes import (
-    compare,
-    consensus,
-    cues,
-    curve,
-    encoders,
-    evaluation,
-    examples,
-    export,
-    folders,
-    jobs,
-    judgements,
-    login,
-    media,
-    moments,
-    previews,
-    queries,
-    rule,
-    search,
-    shelf,
-    status,
-    thumbnails,
-    videos,
-)
+from momentseek.server.late_routes import LateRoutes
+from momentseek.server.routes import status
 from momentseek.server.schemas import API
 from momentseek.server.security import protect
 from momentseek.server.service import Service
 from momentseek.server.settings import ServerSettings
 
-ROUTERS = (
-    status.router,
-    search.router,
-    examples.router,
-    curve.router,
-    videos.router,
-    cues.router,
-    moments.router,
-    media.router,
-    previews.router,
-    thumbnails.router,
-    export.router,
-    folders.router,
-    encoders.router,
-    jobs.router,
-    queries.router,
-    rule.router,
-    shelf.router,
-    judgements.router,
-    consensus.router,
-    evaluation.router,
-    compare.router,
-)
-"""The routes below ``/api/v1``; a new resource is one line here."""
+if TYPE_CHECKING:
+    from momentseek.search.shards.fan_out import FanOut
+
+WARM_UP_SECONDS = 0.3
+"""Time after the start in which whoever waits for the first answer has the processor for it."""
 
 
 def create_app(library: Path, settings: ServerSettings | None = None, fan_out: FanOut | None = None) -> FastAPI:
@@ -81,10 +39,15 @@ def create_app(library: Path, settings: ServerSettings | None = None, fan_out: F
     settings = settings or ServerSettings()
     with open_library(library, create=False) as opened:
         for folder in settings.rerank:
+            from momentseek.search.rerank import open_reranker
+
             # open it now, so that a model that does not fit is refused now
             open_reranker(folder, opened.catalog, opened.clip_seconds)
     if settings.database is not None:  # one that cannot be used is refused now
+        from momentseek.server.judging.store import JudgementStore
+
         JudgementStore(DatabasePlace(library, settings.database), create=True).close()
+    others = LateRoutes(_other_routes)
     app = FastAPI(
         title="Momentseek",
         version=__version__,
@@ -94,38 +57,47 @@ def create_app(library: Path, settings: ServerSettings | None = None, fan_out: F
         docs_url=None,
         redoc_url=None,
         separate_input_output_schemas=False,
-        routes=list(_routes()),
+        routes=[*_first_routes(), others],
     )
     service = app.state.service = Service.of(library, settings, fan_out)
+    app.state.others = others
     errors.install_handlers(app)
     protect(app, settings, service.sessions)
     return app
 
 
 @cache
-def _routes() -> tuple[BaseRoute, ...]:
-    """The routes of every application of this process: they ask a request for its library, so they are made once."""
+def _first_routes() -> tuple[BaseRoute, ...]:
+    """What a server answers before all else is loaded: its state, and the files of the page."""
     routes = APIRouter()
-    for router in ROUTERS:
-        routes.include_router(router, prefix=API, responses=errors.COMMON_ERRORS)
-    routes.include_router(login.router, responses=errors.error_responses(400, 403, 422))
-    routes.include_router(reference.router, prefix=API)
+    routes.include_router(status.router, prefix=API, responses=errors.COMMON_ERRORS)
     routes.include_router(page.router())
     return tuple(routes.routes)
 
 
+def _other_routes() -> tuple[BaseRoute, ...]:
+    from momentseek.server.all_routes import other_routes
+
+    return other_routes()
+
+
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Load the encoders in the background, so that the first search need not wait; finish writes at the end."""
+    """Load all routes and the encoders in the background, so that nobody need wait; finish writes at the end."""
     service: Service = app.state.service
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_warm_up, service)
+        tasks.start_soon(_warm_up, app)
         yield
         tasks.cancel_scope.cancel()
     await anyio.to_thread.run_sync(service.close)
 
 
-async def _warm_up(service: Service) -> None:
+async def _warm_up(app: FastAPI) -> None:
+    await anyio.sleep(WARM_UP_SECONDS)
+    others: LateRoutes = app.state.others
+    await others.settle(app)
+    service: Service = app.state.service
+
     def load(library: Library) -> None:
         with suppress(Exception):  # the first real search reports it; an error here must not end the server
             if library.catalog.totals()["videos"]:

@@ -9,11 +9,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from momentseek.api import Library, open_library
-from momentseek.encoders.hub.catalogue import HubModel
-from momentseek.encoders.hub.get import fetch_model
 from momentseek.errors import MomentseekError
 from momentseek.library import AddInterrupted, AddReport
 from momentseek.library.file_stamp import path_text
@@ -21,6 +19,9 @@ from momentseek.library.ingest.report import BesideStep, IngestNote, IngestStep,
 from momentseek.library.location import library_name
 from momentseek.server.errors import ApiError, hide_paths
 from momentseek.server.right_of_way import give_way, lower_priority
+
+if TYPE_CHECKING:
+    from momentseek.encoders.hub.catalogue import HubModel
 
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 JobKind = Literal["add", "retry", "download", "reencode"]
@@ -113,6 +114,8 @@ class Jobs:
         """Start to download an encoder."""
 
         def work(_: Library, show: ShowJob) -> None:
+            from momentseek.encoders.hub.get import fetch_model
+
             def tell(done: int, total: int) -> None:
                 show(IngestStep(0, 1, done, total, model.name, 0.0, 0.0, 0.0, 0.0, 0.0, 0))
 

@@ -19,7 +19,6 @@ from typing import Literal
 from momentseek.errors import MomentseekError
 from momentseek.library.source_file import source_file
 from momentseek.library.video import Video
-from momentseek.media.sandbox import preview
 from momentseek.server.errors import ApiError
 
 LEASE_SECONDS = 10.0
@@ -110,6 +109,8 @@ class Previews:
 
     def _make(self, video: Video, path: Path, job: PreviewJob) -> None:
         """Make a preview under another name, unless or until nobody wants it."""
+        from momentseek.media.sandbox import preview
+
         if not self._is_wanted(job):
             return
         job.state = "making"

@@ -13,18 +13,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import uvicorn
 
 from momentseek.api import open_library
 from momentseek.errors import MomentseekError
 from momentseek.library.location import library_name
-from momentseek.search.shards.fan_out import FanOut
 from momentseek.server.addresses import network_address_lines, own_addresses, page_address
 from momentseek.server.app import create_app
 from momentseek.server.connections import TimedConnection
 from momentseek.server.service import Service
 from momentseek.server.settings import ServerSettings
+
+if TYPE_CHECKING:
+    from momentseek.search.shards.fan_out import FanOut
 
 SHUTDOWN_SECONDS = 10
 """How long answers under way may take after the server was asked to stop."""

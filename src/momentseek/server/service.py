@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
 from momentseek.api import Library
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.video import Video
-from momentseek.search.shards.fan_out import FanOut
 from momentseek.server.companions import CompanionLibraries
 from momentseek.server.database import DatabasePlace
 from momentseek.server.errors import ApiError
@@ -24,6 +23,9 @@ from momentseek.server.security.sessions import open_sessions
 from momentseek.server.security.tokens import Sessions
 from momentseek.server.settings import ServerSettings
 from momentseek.server.workers import LibraryWorkers
+
+if TYPE_CHECKING:
+    from momentseek.search.shards.fan_out import FanOut
 
 
 @dataclass(eq=False)

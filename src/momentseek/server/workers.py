@@ -10,11 +10,13 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from momentseek.api import Library, open_library
-from momentseek.search.shards.fan_out import FanOut
 from momentseek.server.errors import ApiError
+
+if TYPE_CHECKING:
+    from momentseek.search.shards.fan_out import FanOut
 
 T = TypeVar("T")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -15,10 +17,12 @@ from momentseek.library.transcripts import heard_counts
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.localise import DEFAULT_LOCALISER
 from momentseek.search.options import STREAMS
-from momentseek.search.shards.fan_out import FanOut
 from momentseek.server.companions import encoder_name, public_spec
 from momentseek.server.schemas import clean_text
 from momentseek.server.service import ServiceParam
+
+if TYPE_CHECKING:
+    from momentseek.search.shards.fan_out import FanOut
 
 router = APIRouter(tags=["library"])
 LABELS_NOTE = (
