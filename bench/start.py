@@ -3,8 +3,9 @@
     python bench/start.py [--rounds 7] [--library FOLDER]
 
 Each is a process of its own, beside Python's own start (`python -c pass`) and `import numpy`, in turns; counted is the
-processor's time of the process, which other work on the machine disturbs less than the clock. Without --library the
-demo's is made first (a quarter of a minute). The encoder's weights are checked once before.
+processor's time of the process, which other work on the machine disturbs less than the clock, and the time by the
+clock, which is what somebody waits, and means something on an idle machine alone. Without --library the demo's is made
+first (a quarter of a minute). The encoder's weights are checked once before.
 """
 
 from __future__ import annotations
@@ -60,9 +61,11 @@ def main() -> None:
             "a server's first answer": partial(first_answer, library),
         }
         seconds = rounds(works, options.rounds, family_time)
+        waited = rounds(works, options.rounds)
     record = Record("start")
     for name in works:
         record.figure(f"{name}, processor's time", seconds[name], "s")
+        record.figure(f"{name}, by the clock", waited[name], "s")
     for name, peer in (("momentseek --help", "import click"), ("a cold search of a small library", NUMPY)):
         record.ratio(name, seconds[name], peer, seconds[peer])
     record.save()

@@ -18,6 +18,7 @@ ORDER = (
         "registry",
         "atomic",
         "chat",
+        "collector",
         "config",
         "optional",
         "plain_file",

@@ -12,6 +12,7 @@ import click
 
 from momentseek.cli import options
 from momentseek.cli.cutting import check_clip_folder, cut_hits
+from momentseek.collector import pause_collector
 from momentseek.errors import MomentseekError
 
 if TYPE_CHECKING:
@@ -45,6 +46,11 @@ class _SearchCommand(click.Command):
                     ctx,
                 )
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Search without the collector: what is loaded and found stays until the process ends."""
+        with pause_collector():
+            return super().invoke(ctx)
 
 
 def _is_short_option(arg: str, short: set[str]) -> bool:

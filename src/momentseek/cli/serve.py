@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from momentseek.cli import options
+from momentseek.collector import pause_collector
 from momentseek.optional import optional_module
 
 
@@ -96,11 +97,12 @@ def command(
     One of several servers behind a load balancer:
       momentseek serve --host 0.0.0.0 --token "$TOKEN" --database postgresql://momentseek@db.local/films
     """
-    optional_module("fastapi", "serve")
-    optional_module("uvicorn", "serve")
-    from momentseek.library import library_folder
-    from momentseek.server.process import serve
-    from momentseek.server.settings import ServerSettings, is_loopback
+    with pause_collector():
+        optional_module("fastapi", "serve")
+        optional_module("uvicorn", "serve")
+        from momentseek.library import library_folder
+        from momentseek.server.process import serve
+        from momentseek.server.settings import ServerSettings, is_loopback
 
     generated = token is None and not is_loopback(host)
     if generated:

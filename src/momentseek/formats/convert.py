@@ -7,9 +7,10 @@ import pathlib
 from dataclasses import dataclass
 
 from momentseek.atomic import write_bytes
+from momentseek.collector import pause_collector
 from momentseek.errors import MomentseekError
 from momentseek.formats.describe import findings_of, size_of
-from momentseek.formats.document import Document, collector_paused, open_document
+from momentseek.formats.document import Document, open_document
 from momentseek.formats.files import caption_table_of, choose, runs_of, truth_of, writer_for
 from momentseek.formats.losses import lost_in_captions, lost_in_runs, lost_in_truth
 from momentseek.formats.registry import FORMATS, FileFormat, Reading, Runs, Writing, recognise
@@ -51,7 +52,7 @@ def convert(
     path = pathlib.Path(target)
     if path.exists() and not force:
         raise MomentseekError(f"{path}: is there already; choose another name, or overwrite it (force=True)")
-    with collector_paused():
+    with pause_collector():
         document = open_document(source)
         reader = choose(document, format, None)
         captions = reader.kind == "truth" and to is not None and to in FORMATS and FORMATS[to].kind == "captions"

@@ -6,7 +6,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from momentseek.formats.document import collector_paused, open_document
+from momentseek.collector import pause_collector
+from momentseek.formats.document import open_document
 from momentseek.formats.files import caption_table_of, runs_of, truth_of
 from momentseek.formats.registry import Reading, Runs, recognise
 from momentseek.moments import CaptionTable, Corpus, Judgements, Run
@@ -30,7 +31,7 @@ class Description:
 
 def describe(path: str | os.PathLike[str], corpus: Corpus | None = None) -> Description:
     """Recognise and read a file, keeping whatever is broken in it."""
-    with collector_paused():
+    with pause_collector():
         document = open_document(path)
         format = recognise(document)
         reading = Reading("keep", corpus)

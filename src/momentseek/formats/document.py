@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import stat
 import zlib
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Any
 
 import orjson
 
+from momentseek.collector import pause_collector
 from momentseek.errors import MomentseekError
 from momentseek.formats.record_lists import RecordLists, cut_records
 from momentseek.limits import MAX_EXPANSION, is_bomb, max_bytes
@@ -63,7 +62,7 @@ class Document:
     @cached_property
     def json(self) -> Any:
         """The JSON value; JSON Lines become a list of their values."""
-        with collector_paused():
+        with pause_collector():  # parsing makes millions of containers, none of them garbage
             data = self.data.removeprefix(_BOM)
             try:
                 return orjson.loads(data)
@@ -222,15 +221,3 @@ def _loads(data: bytes) -> Any:
     if b"\\ud" in data.lower():
         json.dumps(value, ensure_ascii=False).encode()
     return value
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Parsing makes millions of containers, none of them garbage: collecting during it doubles the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

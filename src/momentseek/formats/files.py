@@ -6,8 +6,9 @@ import os
 import pathlib
 
 from momentseek.atomic import write_bytes
+from momentseek.collector import pause_collector
 from momentseek.errors import MomentseekError
-from momentseek.formats.document import Document, collector_paused, open_document
+from momentseek.formats.document import Document, open_document
 from momentseek.formats.registry import FORMATS, KINDS, FileFormat, Kind, Reading, Runs, Writing, recognise
 from momentseek.formats.variants import with_variant
 from momentseek.moments import CaptionTable, Corpus, Judgements, Policy, Run, captions_of
@@ -23,7 +24,7 @@ def read_truth(
     path: Path, *, format: str | None = None, corpus: Corpus | None = None, invalid: Policy = "error"
 ) -> Judgements:
     """Read ground truth in any known format."""
-    with collector_paused():
+    with pause_collector():
         return _read_truth(open_document(path), format, Reading(invalid, corpus))
 
 
@@ -31,7 +32,7 @@ def read_runs(
     path: Path, *, format: str | None = None, corpus: Corpus | None = None, invalid: Policy = "error"
 ) -> Runs:
     """Predictions in any known format; a TVR submission has one run per task, most files have one."""
-    with collector_paused():
+    with pause_collector():
         return _read_runs(open_document(path), format, Reading(invalid, corpus))
 
 
@@ -44,13 +45,13 @@ def read_captions(
     path: Path, *, format: str | None = None, corpus: Corpus | None = None, invalid: Policy = "error"
 ) -> CaptionTable:
     """Captions of moments: a file of them, or ground truth whose queries describe moments (ActivityNet, TVR, …)."""
-    with collector_paused():
+    with pause_collector():
         return _read_captions(open_document(path), format, Reading(invalid, corpus))
 
 
 def read_answers(path: Path, *, corpus: Corpus | None = None, invalid: Policy = "error") -> Runs | CaptionTable:
     """What a system answered, whichever it is: ranked moments (one run per task), or captions."""
-    with collector_paused():
+    with pause_collector():
         return _read_answers(open_document(path), Reading(invalid, corpus))
 
 

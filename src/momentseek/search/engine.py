@@ -11,9 +11,8 @@ import numpy as np
 
 from momentseek.errors import MomentseekError
 from momentseek.library.catalog import Catalog
-from momentseek.library.descriptions import caption_times, captions_between
 from momentseek.library.reader import LibraryReader
-from momentseek.library.readings import line_times, lines_between
+from momentseek.library.readings import lines_between
 from momentseek.library.video import Video
 from momentseek.search.dates import time_period
 from momentseek.search.fusion import Candidate, StreamPlaces, drop_repeats, fit_span, fit_spans
@@ -23,15 +22,13 @@ from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
 from momentseek.search.session import PagedLook, RankingSession, Times, WordHits
 from momentseek.search.state import Ids, LibraryState, QueryEncoder
-from momentseek.search.streams.described import search_described
 from momentseek.search.streams.name import NameHit, search_names
-from momentseek.search.streams.phrases import find_phrases, phrase_times
-from momentseek.search.streams.sound import search_sounds
 from momentseek.search.streams.speech import search_speech
 from momentseek.search.streams.text import search_text
 from momentseek.search.streams.vision import ClipLook, LibraryLook, VisionQuery, WholeLook, build_curve
 
 if TYPE_CHECKING:
+    from momentseek.captioning.scene import SceneCaption
     from momentseek.search.rerank import RerankInput
     from momentseek.trained.reranker import Reranker
 
@@ -106,6 +103,7 @@ class SearchSession(RankingSession):
     def rank(self) -> list[Candidate]:
         """Rank everything that the streams find as one list of candidates without repetitions."""
         if self.query.phrases:  # word for word is a condition, whichever streams are asked
+            from momentseek.search.streams.phrases import find_phrases
             from momentseek.search.streams.spoken_words import bound_by_words
 
             found = find_phrases(self.state.catalog, self.query.phrases, self.allowed)
@@ -137,11 +135,33 @@ class SearchSession(RankingSession):
         return WordHits(
             spoken,
             search_text(catalog, query.written_text, allowed, only_text=bool(query.written)) if self.asks.text else (),
-            search_sounds(catalog, self.asks.picture_text, allowed) if self.asks.sounds else (),
-            search_described(catalog, query.described_text, allowed, only_described=bool(query.described))
-            if self.asks.described
-            else (),
+            self._find_sounds(),
+            self._find_described(),
         )
+
+    # few libraries have these, so that what finds them is only imported where it can find something
+
+    def _find_sounds(self) -> Sequence[StreamHit]:
+        if not (self.asks.sounds and self.state.catalog.has_sounds):
+            return ()
+        from momentseek.search.streams.sound import search_sounds
+
+        return search_sounds(self.state.catalog, self.asks.picture_text, self.allowed)
+
+    def _find_described(self) -> Sequence[StreamHit]:
+        if not (self.asks.described and self.state.catalog.has_descriptions):
+            return ()
+        from momentseek.search.streams.described import search_described
+
+        text, only = self.query.described_text, bool(self.query.described)
+        return search_described(self.state.catalog, text, self.allowed, only_described=only)
+
+    def _captions(self, video: int, start: float, end: float) -> tuple[SceneCaption, ...]:
+        if not self.state.catalog.has_descriptions:
+            return ()
+        from momentseek.library.descriptions import captions_between
+
+        return tuple(captions_between(self.state.catalog, video, start, end))
 
     def find_names(self) -> list[NameHit]:
         """The videos whose names have words of the query."""
@@ -176,9 +196,19 @@ class SearchSession(RankingSession):
 
     def unwanted_times(self, videos: set[int]) -> Times:
         """When something is said, written or described in some videos that must not be."""
-        out = phrase_times(self.state.catalog, self.query.unsaid, videos)
         catalog, query = self.state.catalog, self.query
-        for found in (line_times(catalog, query.unwritten, videos), caption_times(catalog, query.undescribed, videos)):
+        out: Times = {}
+        if not (query.unsaid or query.unwritten or query.undescribed):
+            return out
+        from momentseek.library.descriptions import caption_times
+        from momentseek.library.readings import line_times
+        from momentseek.search.streams.phrases import phrase_times
+
+        for found in (
+            phrase_times(catalog, query.unsaid, videos),
+            line_times(catalog, query.unwritten, videos),
+            caption_times(catalog, query.undescribed, videos),
+        ):
             for video, times in found.items():
                 out.setdefault(video, []).extend(times)
         return out
@@ -254,5 +284,5 @@ class SearchSession(RankingSession):
             c.first,
             c.model,
             tuple(lines_between(catalog, video.id, start, end)),
-            tuple(captions_between(catalog, video.id, start, end)),
+            self._captions(video.id, start, end),
         )

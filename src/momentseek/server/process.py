@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import logging
 import signal
 import socket
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from momentseek.api import open_library
+from momentseek.collector import pause_collector
 from momentseek.errors import MomentseekError
 from momentseek.library.location import library_name
 from momentseek.server.addresses import network_address_lines, own_addresses, page_address
@@ -66,10 +68,12 @@ def serve(
     listening = listen(settings.host, settings.port)
     settings = replace(settings, port=listening.getsockname()[1])
     try:
-        app = create_app(library, settings, fan_out)
+        with pause_collector():
+            app = create_app(library, settings, fan_out)
     except BaseException:
         listening.close()
         raise
+    gc.freeze()  # the collector's walks over what was loaded would make requests wait
     service: Service = app.state.service
     log = logging.getLogger("momentseek.server")
     log.addHandler(logging.StreamHandler())

@@ -195,15 +195,16 @@ def _reference(text: str) -> tuple[str, str]:
 
 def _read(paths: tuple[str, ...], corpus: Corpus | None) -> tuple[list[Judgements], str]:
     """Read the files, keeping impossible times as the protocol does, and choose the format to write."""
+    from momentseek.collector import pause_collector
     from momentseek.errors import MomentseekError
-    from momentseek.formats.document import collector_paused, open_document
+    from momentseek.formats.document import open_document
     from momentseek.formats.files import choose, truth_of
     from momentseek.formats.registry import Reading
 
     if len({Path(p).resolve() for p in paths}) < len(paths):
         raise MomentseekError("the same file is given twice; give each part of the dataset once")
     truths, forms = [], set()
-    with collector_paused():
+    with pause_collector():
         for path in paths:
             document = open_document(path)
             format = choose(document, None, "truth")
