@@ -24,6 +24,8 @@ def made(first: int, videos: int, rows: int, name: str) -> Segment:
 def test_only_segments_that_will_stay_are_planned_for() -> None:
     large, small = made(1, 100, 10, "large"), made(101, 2, 10, "small")
     assert [s.name for s in worth_planning([large, small])] == ["large"]
+    many = [made(1 + 10 * i, 10, 2, str(i)) for i in range(40)]
+    assert worth_planning(many) == many  # without any of which there would be no plan
 
 
 def test_a_large_library_gets_a_plan_and_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

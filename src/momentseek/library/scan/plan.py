@@ -140,9 +140,14 @@ def refresh_plan(segments: Sequence[Segment], folder: Path) -> bool:
 
 
 def worth_planning(segments: Sequence[Segment]) -> list[Segment]:
-    """The segments that will stay for a while: a plan that names one is void when that is joined with others."""
+    """The segments that will stay for a while: a plan that names one is void when that is joined with others.
+
+    All of them, if those would leave more without a plan than it may.
+    """
     total = sum(segment.rows for segment in segments)
-    return [segment for segment in segments if segment.rows >= min(MIN_SEGMENT_SHARE * total, MAX_JOINED_ROWS)]
+    large = [segment for segment in segments if segment.rows >= min(MIN_SEGMENT_SHARE * total, MAX_JOINED_ROWS)]
+    left = total - sum(segment.rows for segment in large)
+    return large if left <= MAX_UNPLANNED_SHARE * total else list(segments)
 
 
 def set_depths(plan: Plan, depths: Depths) -> Plan:
