@@ -77,3 +77,44 @@ EXPORT int64_t bounds_of_one(const int8_t *codes, const float *scales, int64_t d
 #endif
     return bounds_plain(&q, &of, out, low, high);
 }
+
+typedef struct {
+    const int32_t *which;
+    int64_t rows; /* how many there are */
+} rows_t;
+
+#define DEFINE_ROWS(NAME, DOT)                                                                                \
+    static int NAME(const query_t *q, const rows_t *of, float *out, int64_t low, int64_t high) {              \
+        int state = DONE;                                                                                     \
+        for (int64_t n = low; n < high; n++) {                                                                \
+            int64_t row = of->which[n], next = n + ROWS_AHEAD < high ? of->which[n + ROWS_AHEAD] : -1;        \
+            out[n] = -INFINITY;                                                                               \
+            if (next >= 0 && next < of->rows)                                                                 \
+                for (int64_t j = 0; j < q->dim; j += 64) __builtin_prefetch(q->codes + next * q->dim + j);    \
+            if (row < 0 || row >= of->rows) {                                                                 \
+                state = OUTSIDE;                                                                              \
+                continue;                                                                                     \
+            }                                                                                                 \
+            int32_t total = DOT(q->codes + row * q->dim, q->asked, q->dim);                                   \
+            float bound = q->scales[row] * ((float)total * q->step + q->slack);                               \
+            if (bound > out[n]) out[n] = bound;                                                               \
+        }                                                                                                     \
+        return state;                                                                                         \
+    }
+
+DEFINE_ROWS(rows_plain, dot_plain)
+#if HAS_WIDE
+WIDE DEFINE_ROWS(rows_wide, dot_wide)
+#endif
+
+/* out[n] of the row which[n], for low <= n < high; minus infinity if it is no number. */
+EXPORT int64_t bounds_of_rows(const int8_t *codes, const float *scales, int64_t dim, int64_t rows,
+                              const int32_t *which, const int16_t *asked, const float *step, const float *slack,
+                              float *out, int64_t low, int64_t high) {
+    query_t q = {codes, scales, dim, asked, *step, *slack};
+    rows_t of = {which, rows};
+#if HAS_WIDE
+    if (uses_wide()) return rows_wide(&q, &of, out, low, high);
+#endif
+    return rows_plain(&q, &of, out, low, high);
+}

@@ -20,6 +20,7 @@ from momentseek.native.build import library_path
 SIGNATURES = {
     "set_wide": "n",
     "bounds_of_one": "aan ann a aaa ann",
+    "bounds_of_rows": "aann a aaa ann",
     "bounds_of_many": "aan ann a anaa an nn",
     "add_bounds_of_many": "an ann anaa aan an nn",
     "nearest_points": "aan an aa ann",

@@ -28,7 +28,8 @@ def list_of(vectors: np.ndarray, groups: int = 1) -> CoarseList:
     owner = nearest_groups(*quantise(vectors), means)
     rest = vectors - means[owner]
     centres = coarse.train_centres(rest)
-    numbers, edges = coarse.lay_out(owner, groups)
+    places, edges = coarse.lay_out(np.bincount(owner, minlength=groups))
+    numbers = np.where(places < 0, -1, np.argsort(owner, kind="stable")[places]).astype(np.int32)
     coded = coarse.encode(np.where(numbers[:, None] < 0, 0, rest[numbers]).astype(np.float32), centres)
     spreads = np.array([np.sqrt(np.square(rest[owner == g]).mean()) for g in range(groups)], np.float32)
     return CoarseList(centres, means, np.nan_to_num(spreads), edges, coded, numbers, len(vectors))

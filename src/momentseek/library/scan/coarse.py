@@ -123,19 +123,17 @@ def encode(vectors: Floats, centres: Floats) -> NDArray[np.uint8]:
     return blocks
 
 
-def lay_out(owner: NDArray[np.int32], groups: int) -> tuple[Numbers, NDArray[np.int64]]:
-    """Where vectors lie in a list, given the group of each: the number at each place, and each group's first block.
+def lay_out(sizes: NDArray[np.int64]) -> tuple[Numbers, NDArray[np.int64]]:
+    """Where vectors lie in a list that has them group after group: the number at each place, and the first blocks.
 
-    >>> numbers, edges = lay_out(np.array([1, 0, 1], np.int32), 2)
+    >>> numbers, edges = lay_out(np.array([1, 2]))
     >>> numbers[[0, 1, 32, 33, 34]].tolist(), edges.tolist()
-    ([1, -1, 0, 2, -1], [0, 1, 2])
+    ([0, -1, 1, 2, -1], [0, 1, 2])
     """
-    sizes = np.bincount(owner, minlength=groups)
     edges = np.concatenate([[0], np.cumsum(-(-sizes // VECTORS_PER_BLOCK))])
-    starts = np.cumsum(sizes) - sizes
     numbers = np.full(int(edges[-1]) * VECTORS_PER_BLOCK, -1, np.int32)
-    places = np.repeat(edges[:-1] * VECTORS_PER_BLOCK - starts, sizes) + np.arange(len(owner))
-    numbers[places] = np.argsort(owner, kind="stable")
+    count = np.arange(int(sizes.sum()))
+    numbers[np.repeat(edges[:-1] * VECTORS_PER_BLOCK - (np.cumsum(sizes) - sizes), sizes) + count] = count
     return numbers, edges
 
 

@@ -1,7 +1,7 @@
 """A plan for a large library: scene means of every video in two sizes, as files beside the segments.
 
 The folder holds ``plan.json``, which names the segments covered, the depths to search to, and immutable files named by
-the hash of their bytes: the means in int8 (``.codes``), their scales and owners with what belongs to the coarse list
+the hash of their bytes: the means in int8 (``.codes``), their scales and videos with what belongs to the coarse list
 (``.npz``), and the coarse list itself (``.list``). ``plan.json`` is replaced last, in one step, so a reader sees the
 old plan or the new one. All of it can be built anew from the segments; nothing is lost if it is deleted.
 """
@@ -26,16 +26,15 @@ from momentseek.library.checksums import checksum
 from momentseek.library.scan import coarse
 from momentseek.library.scan.choice import MIN_PLANNED_ROWS, has_kernels
 from momentseek.library.scan.coarse import CoarseList
+from momentseek.library.scan.means import SceneMeans
 from momentseek.library.segments import MAX_JOINED_ROWS, Segment, quantise, read_or_map
 from momentseek.progress import Advance
 
-PLAN_VERSION = 3
+PLAN_VERSION = 4
 CLIPS_PER_POOLING = 1 << 18
 """Clips pooled at a time."""
 MEANS_PER_ENCODING = 1 << 16
 """Scene means that are put into the coarse list at a time; a multiple of what a block of it holds."""
-LIST_ARRAYS = ("centres", "groups", "spreads", "edges", "numbers")
-"""What is kept of a coarse list beside its blocks."""
 PLAN_FILE = "plan.json"
 MIN_SEGMENT_SHARE = 0.05
 """A segment with this share of all rows is worth planning for; smaller ones are soon joined, and scanned meanwhile."""
@@ -61,10 +60,8 @@ class Plan:
 
     folder: Path
     covers: tuple[str, ...]
-    means: Segment
+    means: SceneMeans
     listed: CoarseList
-    owner: NDArray[np.int32]
-    """Number of the video of each scene mean."""
     clips: float
     """Number of clips of a video on average."""
     depths: Depths
@@ -83,13 +80,11 @@ def build_plan(segments: Sequence[Segment], folder: Path, progress: Advance | No
     try:
         make_folder(folder)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".building-") as work:
-            means = _pool_all(covers, Path(work), progress)
-            arrays = _list_means(means, Path(work) / "list")
-            arrays |= {"ids": means.ids, "offsets": means.offsets, "scales": means.scales, "dim": np.array(means.dim)}
+            arrays = _list_means(_pool_all(covers, Path(work), progress), Path(work))
             rest = io.BytesIO()
             np.savez(rest, allow_pickle=False, **arrays)
             names = {
-                "means": _move(Path(work) / "codes", folder, ".codes"),
+                "means": _move(Path(work) / "means", folder, ".codes"),
                 "list": _move(Path(work) / "list", folder, ".list"),
                 "rest": _write(folder, rest.getvalue(), ".npz"),
             }
@@ -116,10 +111,9 @@ def open_plan(folder: Path, segments: Sequence[Segment]) -> Plan | None:
         means, listed = _read(folder, header)
     except (OSError, ValueError, KeyError):
         return None
-    owner = np.repeat(np.arange(len(means.ids), dtype=np.int32), np.diff(means.offsets))
     rows = sum(s.rows for s in segments if s.name in set(header["covers"]))
     clips = rows / max(1, len(means.ids))
-    return Plan(folder, tuple(header["covers"]), means, listed, owner, clips, Depths(**header["depths"]))
+    return Plan(folder, tuple(header["covers"]), means, listed, clips, Depths(**header["depths"]))
 
 
 def refresh_plan(segments: Sequence[Segment], folder: Path) -> bool:
@@ -211,8 +205,8 @@ def _pool_all(segments: Sequence[Segment], work: Path, progress: Advance | None)
     )
 
 
-def _list_means(means: Segment, path: Path) -> dict[str, NDArray[Any]]:
-    """Write the coarse list of all means; returns what belongs to it, as `CoarseList` has it."""
+def _list_means(means: Segment, work: Path) -> dict[str, NDArray[Any]]:
+    """Write all means and their coarse list, group after group; returns what is kept beside these two files."""
     from momentseek.library.scan.groups import group_count, nearest_groups, train_groups
 
     rng = np.random.default_rng(0)
@@ -220,21 +214,27 @@ def _list_means(means: Segment, path: Path) -> dict[str, NDArray[Any]]:
     codes, scales = means.codes[chosen], _finite(means.scales[chosen])
     groups = train_groups(codes, scales, group_count(means.rows))
     centres = coarse.train_centres(_floats(means, chosen) - groups[nearest_groups(codes, scales, groups)])
-    owner = nearest_groups(np.asarray(means.codes), _finite(means.scales), groups)
-    numbers, edges = coarse.lay_out(owner, len(groups))
+    group = nearest_groups(np.asarray(means.codes), _finite(means.scales), groups)
+    order = np.argsort(group, kind="stable")
+    sizes = np.bincount(group, minlength=len(groups))
+    numbers, _ = coarse.lay_out(sizes)
     squares = np.zeros(len(groups))
-    with path.open("wb") as file:
+    with (work / "list").open("wb") as listed, (work / "means").open("wb") as written:
         for start in range(0, len(numbers), MEANS_PER_ENCODING):
             some = numbers[start : start + MEANS_PER_ENCODING]
             there = np.flatnonzero(some >= 0)
-            mine = owner[some[there]]
+            rows = order[some[there]]
             rest = np.zeros((len(some), means.dim), np.float32)
-            rest[there] = _floats(means, some[there]) - groups[mine]
-            squares += np.bincount(mine, np.square(rest[there]).sum(axis=1), len(groups))
-            coarse.encode(rest, centres).tofile(file)
-    sizes = np.bincount(owner, minlength=len(groups))
+            rest[there] = _floats(means, rows) - groups[group[rows]]
+            squares += np.bincount(group[rows], np.square(rest[there]).sum(axis=1), len(groups))
+            coarse.encode(rest, centres).tofile(listed)
+            means.codes[rows].tofile(written)
     spreads = np.sqrt(squares / np.maximum(1, sizes * means.dim)).astype(np.float32)
-    return dict(zip(LIST_ARRAYS, (centres, groups, spreads, edges, numbers), strict=True))
+    owner = np.repeat(np.arange(len(means.ids), dtype=np.int32), np.diff(means.offsets))
+    return {
+        "ids": means.ids, "owner": owner[order], "scales": means.scales[order], "dim": np.array(means.dim),
+        "centres": centres, "groups": groups, "spreads": spreads, "sizes": sizes,
+    }  # fmt: skip
 
 
 def _floats(means: Segment, rows: NDArray[Any]) -> NDArray[np.float32]:
@@ -246,16 +246,16 @@ def _finite(scales: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.nan_to_num(scales, nan=0, posinf=0, neginf=0)
 
 
-def _read(folder: Path, header: dict[str, Any]) -> tuple[Segment, CoarseList]:
+def _read(folder: Path, header: dict[str, Any]) -> tuple[SceneMeans, CoarseList]:
     with np.load(folder / header["rest"]) as rest:
-        ids, offsets, scales, dim = (rest[key] for key in ("ids", "offsets", "scales", "dim"))
-        centres, groups, spreads, edges, numbers = (rest[key] for key in LIST_ARRAYS)
+        ids, owner, scales, dim = (rest[key] for key in ("ids", "owner", "scales", "dim"))
+        centres, groups, spreads, sizes = (rest[key] for key in ("centres", "groups", "spreads", "sizes"))
     raw, mapped = read_or_map(folder / header["means"])
     codes = raw[: len(scales) * int(dim)].view(np.int8).reshape(len(scales), int(dim))
-    half = np.zeros((0, int(dim)), np.float16)
-    means = Segment(header["means"], "scenes", ids, offsets, codes, scales, half, mapped=mapped)
+    means = SceneMeans(header["means"], ids, owner, codes, scales, mapped)
     blocks, mapped = read_or_map(folder / header["list"])
     shaped = blocks.reshape(-1, len(centres) // 2, coarse.VECTORS_PER_BLOCK)
+    numbers, edges = coarse.lay_out(sizes)
     return means, CoarseList(centres, groups, spreads, edges, shaped, numbers, len(scales), mapped)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +15,11 @@ from numpy.typing import NDArray
 from momentseek.library.scan import coarse
 from momentseek.library.scan.exact import BestVideos, OpenVideos, best_among, highest
 from momentseek.library.scan.kernels import Kernel
+from momentseek.library.scan.means import best_of_videos
 from momentseek.library.scan.plan import Depths, Plan
 from momentseek.library.scan.queries import QuantisedQueries
 from momentseek.library.scan.threads import run_together
 from momentseek.library.segments import Segment
-
-MIN_MARKED_SHARE = 0.03
-"""Share of the videos below which sorting some is quicker than marking them among all."""
 
 
 def search_by_plan(
@@ -44,9 +41,11 @@ def search_by_plan(
 
     def answer(i: int) -> None:
         query = queries.part(i, i + 1)
-        videos = layout.open_only(videos_of_means(plan, lists[i]))
+        videos, bounds = best_of_videos(plan.means.owner[lists[i]], plan.means.bounds(lists[i], query))
+        is_open = layout.is_open(videos)
+        videos, bounds = videos[is_open], bounds[is_open]
         if len(videos) > max(depths.fine, k):
-            videos = videos[highest(kernel.bounds([(plan.means, videos)], query)[0], max(depths.fine, k))]
+            videos = videos[highest(bounds, max(depths.fine, k))]
         answers[i] = best_among(segments, query, k, layout.places_of(videos), kernel)
 
     run_together([partial(answer, i) for i in range(len(queries))])
@@ -59,16 +58,6 @@ def join_answers(answers: Sequence[BestVideos]) -> BestVideos:
     return BestVideos(
         *(np.concatenate([getattr(a, name)[:, :depth] for a in answers]) for name in ("ids", "scores", "segment", "at"))
     )
-
-
-def videos_of_means(plan: Plan, means: NDArray[Any]) -> NDArray[np.int64]:
-    """The videos of some scene means, each once, in order of their numbers."""
-    owners = plan.owner[means]
-    if len(owners) < len(plan.means.ids) * MIN_MARKED_SHARE:
-        return np.unique(owners).astype(np.int64)
-    seen = np.zeros(len(plan.means.ids), bool)
-    seen[owners] = True
-    return np.flatnonzero(seen)
 
 
 class PlanCoverage:
@@ -98,9 +87,9 @@ class PlanCoverage:
         """The share of the plan's videos that may be found."""
         return 1.0 if self._open is None else float(self._open.mean())
 
-    def open_only(self, videos: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The part of ``videos``, by their numbers in the plan, that may be found."""
-        return videos if self._open is None else videos[self._open[videos]]
+    def is_open(self, videos: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of some videos, by their numbers in the plan, may be found."""
+        return np.ones(len(videos), bool) if self._open is None else self._open[videos]
 
     def places_of(self, videos: NDArray[np.int64]) -> OpenVideos:
         """Places by segment of some of the plan's videos, and of all open videos in segments that it does not cover."""

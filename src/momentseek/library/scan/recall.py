@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.scan.choice import best_kernel
 from momentseek.library.scan.exact import BestVideos, open_videos
+from momentseek.library.scan.means import best_of_videos
 from momentseek.library.scan.plan import Depths, Plan, set_depths
 from momentseek.library.scan.queries import quantise_queries
 from momentseek.library.scan.scan import Scan
@@ -152,7 +152,7 @@ def recall_by_depth(
 ) -> list[Depths]:
     """Recall for every pair of depths of the grid, from one deep pass."""
     from momentseek.library.scan.coarse import rank_all
-    from momentseek.library.scan.planned import PlanCoverage, videos_of_means
+    from momentseek.library.scan.planned import PlanCoverage
 
     segments = scan.segments
     layout = PlanCoverage(segments, open_videos(segments, None, gone), plan)
@@ -169,12 +169,12 @@ def recall_by_depth(
         true = numbers[mine]
         order, reach = rank_all(plan.listed, ready.vectors[0])
         listed = [order[reach < share][: deepest[-1]] for share in SHARES]
-        every = layout.open_only(videos_of_means(plan, np.concatenate(listed)))
-        bounds = np.full(len(plan.means.ids), -np.inf, np.float32)
-        bounds[every] = best_kernel().bounds([(plan.means, every)], ready)[0]
+        every = np.unique(np.concatenate(listed))
+        bounds = np.full(plan.means.rows, -np.inf, np.float32)
+        bounds[every] = np.where(layout.is_open(plan.means.owner[every]), plan.means.bounds(every, ready), -np.inf)
         for at, some in enumerate(listed):
             for row, depth in enumerate(deepest):
-                found = _places_among(bounds, layout.open_only(videos_of_means(plan, some[:depth])), true)
+                found = _places_among(plan, bounds, some[:depth], true)
                 kept[at, row] += [np.count_nonzero(found < max(fine, k)) for fine in FINE_DEPTHS]
     recall = kept / max(total, 1)
     return [
@@ -186,18 +186,19 @@ def recall_by_depth(
     ] or [replace(plan.depths, recall=float(recall[-1, -1, -1]))]
 
 
-def _places_among(bounds: NDArray[np.float32], videos: NDArray[np.int64], true: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many of some videos have a larger bound than each of those that are wanted and among them."""
-    there = bounds[true[np.isin(true, videos)]]
-    others = bounds[videos]
-    others = np.sort(others[others > there.min(initial=np.inf)])
+def _places_among(
+    plan: Plan, bounds: NDArray[np.float32], numbers: NDArray[np.int32], true: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """How many videos of some means come before each of those that are wanted and among them."""
+    videos, best = best_of_videos(plan.means.owner[numbers], bounds[numbers])
+    there = best[np.isin(videos, true)]
+    others = np.sort(best[best > there.min(initial=np.inf)])
     return np.asarray(len(others) - np.searchsorted(others, there, side="right"))
 
 
 def bytes_read(plan: Plan, depths: Depths) -> float:
-    """Bytes read at these depths: of the coarse list, int8 means of its videos, and int8 clips of the videos left."""
-    means = plan.means.rows / max(1, len(plan.means.ids))
-    places = (depths.coarse * means + depths.fine * plan.clips) * plan.means.dim
+    """Bytes read at these depths: of the coarse list, the int8 means it keeps, and int8 clips of the videos left."""
+    places = (depths.coarse + depths.fine * plan.clips) * plan.means.dim
     return places + LIST_COST * depths.share * plan.listed.blocks.size
 
 

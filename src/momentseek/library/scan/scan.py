@@ -76,9 +76,10 @@ class Scan:
 
         ``allowed`` has one entry per video of all segments in their order; ``gone`` are ids that no longer count.
         """
-        for segment in self.segments if self.plan is None else (*self.segments, self.plan.means):
+        for segment in self.segments:
             segment.check_size()
         if self.plan is not None:
+            self.plan.means.check_size()
             check_map(self.plan.listed.mapped, "the plan's coarse list")
         ready = quantise_queries(queries, self.segments[0].dim if self.segments else np.shape(queries)[-1])
         places = open_videos(self.segments, allowed, gone)
@@ -99,6 +100,6 @@ def exact_is_quicker(plan: Plan, rows: int) -> bool:
     if rows < MIN_PLANNED_ROWS:  # somebody wants the plan of a small library, to try it
         return False
     dim = plan.means.dim
-    places = plan.depths.coarse * plan.means.rows / max(1, len(plan.means.ids)) + plan.depths.fine * plan.clips
+    places = plan.depths.coarse + plan.depths.fine * plan.clips
     listed = plan.depths.share * plan.listed.blocks.size
     return rows * dim / SCAN_RATE < listed / LIST_RATE + places * dim / PLACE_RATE + PLAN_SECONDS
