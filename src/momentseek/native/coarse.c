@@ -7,7 +7,7 @@
  * never turned back into products. The blocks are cut into groups of like vectors, and a query reads some of these. */
 #include "kernels.h"
 
-enum { CENTRES = 16, VECTORS_PER_BLOCK = 32, BLOCKS_PER_TILE = 32, QUERIES_AT_ONCE = 4 };
+enum { CENTRES = 16, VECTORS_PER_BLOCK = 32, BLOCKS_PER_TILE = 32, BLOCKS_AHEAD = 2, QUERIES_AT_ONCE = 4 };
 
 /* The centre nearest to a point: the largest x . c - |c|^2 / 2. `centres` has all x, then all y, then all |c|^2 / 2. */
 INLINE int nearest(const float *centres, float x, float y) {
@@ -173,7 +173,7 @@ static void list_plain(const wanted_t *w, const int64_t *query, const uint16_t *
 
 #if HAS_WIDE
 WIDE INLINE void list_wide(const wanted_t *w, const int64_t *query, const uint16_t *least, int queries, int64_t low,
-                           int64_t high) {
+                           int64_t high, int64_t next) {
     const __m256i upper = _mm256_set1_epi16((short)0xff00);
     const uint8_t *tables[QUERIES_AT_ONCE];
     __m256i wanted[QUERIES_AT_ONCE];
@@ -184,9 +184,11 @@ WIDE INLINE void list_wide(const wanted_t *w, const int64_t *query, const uint16
     for (int64_t block = low; block < high; block++) {
         const uint8_t *codes = w->blocks + block * w->bytes * VECTORS_PER_BLOCK;
         __m256i even[QUERIES_AT_ONCE], odd[QUERIES_AT_ONCE];
-        if (queries == 1) /* then memory decides, and a processor's own prefetching stops at every page */
+        if (queries == 1) { /* then memory decides, and a processor's own prefetching stops at every page */
+            int64_t later = block + BLOCKS_AHEAD < high ? block + BLOCKS_AHEAD : next + block + BLOCKS_AHEAD - high;
             for (int64_t n = 0; n < w->bytes * VECTORS_PER_BLOCK; n += 64)
-                __builtin_prefetch(codes + 2 * w->bytes * VECTORS_PER_BLOCK + n);
+                __builtin_prefetch(w->blocks + later * w->bytes * VECTORS_PER_BLOCK + n);
+        }
         sum_block_wide(codes, tables, w->bytes, queries, even, odd);
         for (int q = 0; q < queries; q++) {
             even[q] = _mm256_cmpeq_epi16(_mm256_max_epu16(even[q], wanted[q]), even[q]);
@@ -197,19 +199,19 @@ WIDE INLINE void list_wide(const wanted_t *w, const int64_t *query, const uint16
 }
 
 WIDE static void list_one_wide(const wanted_t *w, const int64_t *query, const uint16_t *least, int64_t low,
-                               int64_t high) {
-    list_wide(w, query, least, 1, low, high);
+                               int64_t high, int64_t next) {
+    list_wide(w, query, least, 1, low, high, next);
 }
 
 WIDE static void list_some_wide(const wanted_t *w, const int64_t *query, const uint16_t *least, int64_t low,
                                 int64_t high) {
-    list_wide(w, query, least, QUERIES_AT_ONCE, low, high);
+    list_wide(w, query, least, QUERIES_AT_ONCE, low, high, high);
 }
 #endif
 
-/* The blocks of one group for the queries that read it, while they are in the caches. */
+/* The blocks of one group for the queries that read it, while they are in the caches; `next` is what is read then. */
 static void list_group(const wanted_t *w, const int64_t *query, const uint16_t *least, int64_t queries, int64_t low,
-                       int64_t high) {
+                       int64_t high, int64_t next) {
     int64_t tile = queries > QUERIES_AT_ONCE ? BLOCKS_PER_TILE : larger(1, high - low);
     for (int64_t first = low; first < high; first += tile) {
         int64_t beyond = smaller(high, first + tile), n = 0;
@@ -217,8 +219,10 @@ static void list_group(const wanted_t *w, const int64_t *query, const uint16_t *
         if (uses_wide()) {
             for (; n + QUERIES_AT_ONCE <= queries; n += QUERIES_AT_ONCE)
                 list_some_wide(w, query + n, least + n, first, beyond);
-            for (; n < queries; n++) list_one_wide(w, query + n, least + n, first, beyond);
+            for (; n < queries; n++) list_one_wide(w, query + n, least + n, first, beyond, beyond < high ? beyond : next);
         }
+#else
+        (void)next;
 #endif
         if (n < queries) list_plain(w, query, least, queries, first, beyond);
     }
@@ -239,7 +243,10 @@ EXPORT int64_t list_above(const uint8_t *blocks, int64_t held, int64_t bytes, co
         if (first < 0 || beyond < first || beyond > count) return OUTSIDE;
         for (int64_t n = first; n < beyond; n++)
             if (query[n] < 0 || query[n] >= queries) return OUTSIDE;
-        if (first < beyond) list_group(&w, query + first, least + first, beyond - first, edges[g], edges[g + 1]);
+        if (first == beyond) continue;
+        int64_t next = g + 1;
+        while (next < high && entries[next] == entries[next + 1]) next++;
+        list_group(&w, query + first, least + first, beyond - first, edges[g], edges[g + 1], edges[next]);
     }
     return DONE;
 }
