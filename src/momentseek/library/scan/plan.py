@@ -90,7 +90,7 @@ def build_plan(segments: Sequence[Segment], folder: Path, progress: Advance | No
             }
     except OSError as e:
         raise MomentseekError(
-            f"{folder}: the plan cannot be written ({e.strerror}); make room or check the rights"
+            f"{folder}: the plan cannot be written ({e.strerror or e}); make room or check the rights"
         ) from e
     _save(folder, {"version": PLAN_VERSION, "covers": [s.name for s in covers], **names}, Depths())
     _sweep(folder, {PLAN_FILE, *names.values()})
