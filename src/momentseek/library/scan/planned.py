@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +88,7 @@ class PlanCoverage:
         """The share of the plan's videos that may be found."""
         return 1.0 if self._open is None else float(self._open.mean())
 
-    def is_open(self, videos: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def is_open(self, videos: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
         """Which of some videos, by their numbers in the plan, may be found."""
         return np.ones(len(videos), bool) if self._open is None else self._open[videos]
 
