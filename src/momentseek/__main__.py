@@ -1,6 +1,6 @@
 """``python -m momentseek``."""
 
-from momentseek.cli import main
+from momentseek.cli import run
 
 if __name__ == "__main__":
-    main()
+    run()

@@ -72,6 +72,26 @@ def test_searching_and_evaluating_never_import_torch_scipy_or_pandas(root):
     assert result.stdout == "[]\n"
 
 
+def test_a_process_ends_at_once_but_does_what_others_want_done_at_the_end(root):
+    code = (
+        "import atexit, threading, time, sys; from momentseek.cli import run\n"
+        "atexit.register(print, 'not reached')\n"  # asked for before the command runs, so that it would come after
+        "class Late:\n    def __del__(self): print('torn down')\n"
+        "late = Late()\n"
+        "def main(): atexit.register(print, 'at the end'); threading.Thread(target=wait).start(); print('done')\n"
+        "def wait(): time.sleep(0.1); print('waited')\n"
+        "import momentseek.cli as cli; cli.cli.main = lambda **_: main()\n"
+        "run()"
+    )
+    result = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
+    assert (result.stdout, result.stderr, result.returncode) == ("done\nwaited\nat the end\n", "", 0)
+
+
+def test_a_failing_process_says_so(root):
+    result = subprocess.run([sys.executable, "-m", "momentseek", "evalute"], cwd=root, capture_output=True, check=False)
+    assert result.returncode == 2
+
+
 def test_completion_scripts_and_completion_itself(momentseek):
     for shell in ("bash", "zsh", "fish"):
         assert "_MOMENTSEEK_COMPLETE" in momentseek("completion", shell).stdout

@@ -116,8 +116,8 @@ class MiniLM:
 def load_minilm(folder: Path | None = None, threads: int | None = None) -> MiniLM:
     """The encoder from the installed package, or from a folder with the same three files."""
     folder = verify(ASSET) if folder is None else folder
-    tokenizer = WordPieceTokenizer(folder / "tokenizer.json", MAX_TOKENS, ASSET.extra)
     network = session(folder / "onnx/model.onnx", threads, ASSET.extra)
+    tokenizer = WordPieceTokenizer(folder / "tokenizer.json", MAX_TOKENS, ASSET.extra)
     return MiniLM(network, tokenizer, ASSET.fingerprint)
 
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from momentseek.encoders.registry import MODEL_PREFIX, image_text_encoder
+from momentseek.encoders.runtime import onnx_runtime
 from momentseek.errors import MomentseekError
 from momentseek.library.database import Database
 
@@ -28,6 +29,8 @@ def load_ahead(folder: Path) -> threading.Thread | None:
         database.close()
     if not specs or specs[0].startswith(MODEL_PREFIX):  # a model is opened with the library
         return None
+    with suppress(MomentseekError):
+        onnx_runtime()  # two threads that import at once hinder each other; what follows leaves Python to the first
     thread = threading.Thread(target=_load, args=(specs[0],), name="encoder")
     thread.start()
     return thread
