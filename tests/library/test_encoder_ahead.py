@@ -1,3 +1,4 @@
+import sys
 import threading
 from pathlib import Path
 
@@ -31,12 +32,14 @@ def library_of(folder: Path, spec: str) -> Path:
 
 def test_who_asks_meanwhile_gets_the_encoder_that_is_being_loaded(spec, tmp_path):
     loaded, go_on = spec
+    turn = sys.getswitchinterval()
     thread = load_ahead(library_of(tmp_path / "library", "slow"))
     assert thread is not None
     threading.Timer(0.05, go_on.set).start()
     found = image_text_encoder("slow")
     thread.join(10)
     assert loaded == [found]
+    assert sys.getswitchinterval() == turn
 
 
 def test_nothing_is_loaded_without_a_library_an_encoder_or_for_a_model(tmp_path):

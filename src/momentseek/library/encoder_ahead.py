@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +11,10 @@ from momentseek.encoders.registry import MODEL_PREFIX, image_text_encoder
 from momentseek.encoders.runtime import onnx_runtime
 from momentseek.errors import MomentseekError
 from momentseek.library.database import Database
+
+TURN_SECONDS = 5e-4
+"""How long a thread may run while another waits: the one that loads mostly works outside of Python, and would wait ten
+times as long for each of its few words in it."""
 
 
 def load_ahead(folder: Path) -> threading.Thread | None:
@@ -31,11 +36,15 @@ def load_ahead(folder: Path) -> threading.Thread | None:
         return None
     with suppress(MomentseekError):
         onnx_runtime()  # two threads that import at once hinder each other; what follows leaves Python to the first
-    thread = threading.Thread(target=_load, args=(specs[0],), name="encoder")
+    thread = threading.Thread(target=_load, args=(specs[0], sys.getswitchinterval()), name="encoder")
+    sys.setswitchinterval(TURN_SECONDS)
     thread.start()
     return thread
 
 
-def _load(spec: str) -> None:
-    with suppress(Exception):
-        image_text_encoder(spec)
+def _load(spec: str, usual_turn: float) -> None:
+    try:
+        with suppress(Exception):
+            image_text_encoder(spec)
+    finally:
+        sys.setswitchinterval(usual_turn)
