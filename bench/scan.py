@@ -7,10 +7,11 @@ Generated corpora (scan_corpus.py): videos of 20 clips × 256 columns. Queries a
 "hard" .55). Recall is the share of the 100 best videos of an exact float32 search that is found, and the share of the
 100 best moments (windows of 2 to 16 clips by their mean score) that the found videos give. Latencies are medians over
 single queries, taken in turns with the peers', and the least, which a busy machine disturbs less; "reading the codes"
-is numpy's maximum over the bytes that the exact scan reads. 100 queries are one call, three of each in turns. Files
+is numpy's maximum over the bytes that the exact scan reads, "reading what the plan reads" over as many as a planned
+query does, one after another. 100 queries are one call, three of each in turns. Files
 stay in the page cache. A library of 1M videos takes 17 GB in --folder (default: the system's temporary folder) and is
-deleted at the end, or with --keep stays there and is used again by the next run that is given the same folder; its plan
-is built anew each time.
+deleted at the end, or with --keep stays there and is used again by the next run that is given the same folder, with
+its plan and the depths that were found.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.scan import Scan, build_plan, top_videos, tune
+from momentseek.library.scan import Scan, build_plan, open_plan, top_videos, tune
 from momentseek.library.scan.choice import best_kernel
 from momentseek.library.segment_merge import MAX_JOINED_ROWS
 from momentseek.library.segments import Segment, quantise, read_segment, write_joined
@@ -43,7 +44,7 @@ DEPTH = 3000
 """Clips asked of a peer so that they make up the best 100 videos."""
 LIMITS = {"flat": 100_000, "numpy": 100_000, "ivf": 100_000, "hnsw": 10_000}
 """Videos up to which a peer is run unless --peers names it: memory (flat, numpy) or building time (ivf, hnsw)."""
-READING, BLOCKED = "reading the codes", "numpy float32, blocked"
+READING, READING_PLAN, BLOCKED = "reading the codes", "reading what the plan reads", "numpy float32, blocked"
 Found = NDArray[np.int64]
 
 
@@ -221,6 +222,31 @@ def read_codes(segments: list[Segment]) -> None:
         np.asarray(segment.codes).reshape(-1).view(np.int64).max()
 
 
+def bytes_of_query(scan: Scan) -> int:
+    """Bytes that a planned query reads: of the coarse list, of means and clips in int8, and of the best in float16."""
+    assert scan.plan is not None
+    depths, dim = scan.plan.depths, scan.plan.means.dim
+    rows = depths.coarse + depths.fine * CLIPS + 2 * K * CLIPS * 2
+    return int(depths.share * scan.plan.listed.blocks.size + rows * dim)
+
+
+class PlainReading:
+    """Reads so many bytes of the codes, each time the next, so that they come from memory and not from a cache."""
+
+    def __init__(self, segments: list[Segment], size: int) -> None:
+        self._codes = [np.asarray(segment.codes).reshape(-1).view(np.int64) for segment in segments]
+        self._size, self._at = size // 8, 0
+
+    def read(self) -> None:
+        left = self._size
+        while left > 0:
+            part = self._codes[self._at // len(self._codes[0]) % len(self._codes)]
+            start = self._at % len(self._codes[0])
+            part[start : start + left].max(initial=0)
+            done = min(left, len(part) - start)
+            self._at, left = self._at + done, left - done
+
+
 def cold(folder: Path) -> dict[str, float]:
     """In a new process: seconds to import and open, to the first answer, and memory of its own after 100 queries."""
     done = subprocess.run(
@@ -250,11 +276,11 @@ def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool, re
     names, truth = corpus.names, corpus.truth
     segments = [read_segment(folder, name) for name in names]
     begun = time.perf_counter()
-    plan = build_plan(segments, folder / "plan")
+    plan = open_plan(folder / "plan", segments) or build_plan(segments, folder / "plan")
     planning = time.perf_counter() - begun
     scan = Scan(segments, plan)
     begun = time.perf_counter()
-    depths = tune(scan, sample=24 if videos > 200_000 else 64)
+    depths = plan.depths if plan.depths.recall else tune(scan, sample=24 if videos > 200_000 else 64)
     tuning = time.perf_counter() - begun
     rows, title = videos * CLIPS, f"{videos:,} videos, {kind}"
     size = sum((folder / f"{name}.vec").stat().st_size for name in names) / rows
@@ -263,7 +289,8 @@ def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool, re
     print(
         f"  segments: {corpus.writing:.1f} s to quantise and write, {size:.0f} bytes per clip (int8 and float16)\n"
         f"  plan: {planning:.1f} s to build, {planned:.1f} bytes per clip, {plan.means.rows / videos:.2f} means "
-        f"per video; tuned in {tuning:.0f} s to depths {depths.coarse:,} / {depths.fine:,}"
+        f"per video; tuned in {tuning:.0f} s to depths {depths.coarse:,} / {depths.fine:,}, "
+        f"{depths.share:.0%} of the coarse list of {plan.listed.blocks.size / 1e6:.0f} MB"
     )
     fresh = cold(folder)
     print(
@@ -274,15 +301,16 @@ def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool, re
         "ours, exact": lambda q: list(top_videos(segments, q, K, kernel=best_kernel()).ids),
         "ours, planned": lambda q: list(scan.search(q, K).ids),
     }
-    if videos <= 100_000:
+    if videos <= 100_000 and wanted:
         ours["ours, exact, numpy only"] = lambda q: list(top_videos(segments, q, K).ids)
     others = peers(wanted, all_clips(kind, videos)) if wanted else {}
     searches = {**ours, **{name: peer[0] for name, peer in others.items()}}
     slow = videos > 200_000
-    turns = {**searches, READING: lambda _: read_codes(segments)}
+    reading = PlainReading(segments, bytes_of_query(scan))
+    turns = {**searches, READING: lambda _: read_codes(segments), READING_PLAN: lambda _: reading.read()}
     single = in_turns(turns, asked[: min(count, 10 if slow or quick else 20)])
     batch = np.concatenate([asked[:count]] * (100 // count))
-    hundred = rounds({name: lambda search=search: search(batch) for name, search in searches.items()}, 1 if slow else 3)
+    hundred = rounds({name: lambda search=search: search(batch) for name, search in searches.items()}, 3)
     base = single.get("FAISS Flat")
     print(
         f"  {'':28}{'recall':>8}{'hard':>8}{'moments':>9}{'ms/query':>10}{'least':>8}{'ms/100':>9}"
@@ -297,6 +325,9 @@ def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool, re
         quality = f"  {name:28}{main:8.4f}{hard:8.4f}{spans:9.4f}"
         print(f"{quality}{median:10.1f}{least:8.1f}{1000 * min(hundred[name]):9.0f}{ratio:>9}{build:>9}", flush=True)
         if name in ("ours, exact", "ours, planned"):
+            way = f"{title}, {name.removeprefix('ours, ')}"
+            record.figure(f"{way}, one query", [1000 * s for s in single[name]], "ms")
+            record.figure(f"{way}, 100 at once", hundred[name], "s")
             record.figure(f"{title}, {name.removeprefix('ours, ')}, recall", [main], "share", "more")
             record.figure(f"{title}, {name.removeprefix('ours, ')}, recall on hard queries", [hard], "share", "more")
     note_ratios(record, title, single, hundred)
@@ -305,8 +336,8 @@ def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool, re
 def note_ratios(record: Record, corpus: str, single: dict[str, list[float]], hundred: dict[str, list[float]]) -> None:
     """Keep our times beside the peers' that were measured."""
     for way in ("exact", "planned"):
-        for peer in ("FAISS Flat", READING):
-            if peer in single:
+        for peer in ("FAISS Flat", READING, READING_PLAN):
+            if peer in single and (peer, way) != (READING_PLAN, "exact"):
                 record.ratio(f"{corpus}, {way}", single[f"ours, {way}"], peer, single[peer])
         if BLOCKED in hundred:
             record.ratio(f"{corpus}, {way}, 100 at once", hundred[f"ours, {way}"], BLOCKED, hundred[BLOCKED])
