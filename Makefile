@@ -4,12 +4,15 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 # More workers than there are cores: a test that waits for a browser or another process leaves its core idle.
-WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 3)))
+WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 # Forked workers collect the tests once for all (tests/helpers/forked_workers.py); libraries of other systems do not bear that.
 SPREAD := $(if $(filter Linux,$(shell uname -s)),--forks $(WORKERS),-n $(WORKERS) --dist worksteal)
 PYTEST := $(BIN)/python -m pytest --durations 20
 # Some tests start processes; each would compile the package anew where this is set.
 unexport PYTHONDONTWRITEBYTECODE
+# There are more processes than cores already: threads of their own would only wait for each other, and spin.
+test test-all test-quick: export OMP_NUM_THREADS ?= 1
+test test-all test-quick: export OPENBLAS_NUM_THREADS ?= 1
 
 # Types are checked while the tests run, which wait at times, and what was found is said after them. A machine that
 # begins anew each time keeps no cache of them, which takes a fifth of the time to write.
