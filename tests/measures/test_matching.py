@@ -40,42 +40,35 @@ def test_rounds_of_proposals_equal_taking_turns(how, wishes):
 
 
 spans = st.tuples(st.sampled_from("abc"), st.integers(0, 6), st.integers(1, 6), st.integers(0, 4))
-lists = st.lists(st.lists(spans, max_size=7), min_size=1, max_size=3)
+lists = st.lists(st.lists(spans, max_size=7), min_size=1, max_size=3).map(
+    lambda lists: [(q, v, s, s + n, r) for q, rows in enumerate(lists) for v, s, n, r in rows]
+)
+cases = st.tuples(
+    lists.map(Run.from_rows),
+    lists.map(Judgements.from_rows),
+    st.sampled_from([0.0, 0.25, 0.5]),
+    st.fixed_dictionaries({"strict": st.booleans(), "absorb": st.booleans()}),
+)
 
 
 @needs_kernels
-@given(
-    judged=lists,
-    predicted=lists,
-    threshold=st.sampled_from([0.0, 0.25, 0.5]),
-    strict=st.booleans(),
-    absorb=st.booleans(),
-)
-def test_kernels_match_as_numpy_does(judged, predicted, threshold, strict, absorb):
-    truth = Judgements.from_rows([(q, v, s, s + n, r) for q, rows in enumerate(judged) for v, s, n, r in rows])
-    run = Run.from_rows([(q, v, s, s + n, r) for q, rows in enumerate(predicted) for v, s, n, r in rows])
-    compiled = match(Alignment(run, truth), threshold, strict=strict, absorb=absorb)
+@given(case=cases)
+def test_kernels_match_as_numpy_does(case):
+    run, truth, threshold, how = case
+    compiled = match(Alignment(run, truth), threshold, **how)
     with by_numpy():
-        plain = match(Alignment(run, truth), threshold, strict=strict, absorb=absorb)
+        plain = match(Alignment(run, truth), threshold, **how)
     assert compiled.tolist() == plain.tolist()
 
 
 @needs_kernels
-@given(
-    judged=lists,
-    predicted=lists,
-    threshold=st.sampled_from([0.0, 0.25, 0.5]),
-    strict=st.booleans(),
-    absorb=st.booleans(),
-    ranks=st.integers(1, 9),
-)
-def test_kernels_sum_gains_as_numpy_does(judged, predicted, threshold, strict, absorb, ranks):
-    truth = Judgements.from_rows([(q, v, s, s + n, r) for q, rows in enumerate(judged) for v, s, n, r in rows])
-    run = Run.from_rows([(q, v, s, s + n, r) for q, rows in enumerate(predicted) for v, s, n, r in rows])
+@given(case=cases, ranks=st.integers(1, 9))
+def test_kernels_sum_gains_as_numpy_does(case, ranks):
+    run, truth, threshold, how = case
     gains = np.arange(5.0)[:, None] / np.log2(np.arange(2, ranks + 2))
 
     def sums():
-        found = matching.sum_matched_gains(Alignment(run, truth), threshold, gains, strict=strict, absorb=absorb)
+        found = matching.sum_matched_gains(Alignment(run, truth), threshold, gains, **how)
         return found.tolist(), matching.sum_best_gains(truth, gains).tolist()
 
     compiled = sums()
