@@ -34,6 +34,9 @@ from numpy.typing import NDArray
 
 from momentseek.library.scan import Scan, build_plan, open_plan, top_videos, tune
 from momentseek.library.scan.choice import best_kernel
+from momentseek.library.scan.coarse import Reach, list_near
+from momentseek.library.scan.planned import first_videos
+from momentseek.library.scan.queries import quantise_queries
 from momentseek.library.segment_merge import MAX_JOINED_ROWS
 from momentseek.library.segments import Segment, quantise, read_segment, write_joined
 from record import Record, rounds
@@ -222,12 +225,21 @@ def read_codes(segments: list[Segment]) -> None:
         np.asarray(segment.codes).reshape(-1).view(np.int64).max()
 
 
-def bytes_of_query(scan: Scan) -> int:
-    """Bytes that a planned query reads: of the coarse list, of means and clips in int8, and of the best in float16."""
-    assert scan.plan is not None
-    depths, dim = scan.plan.depths, scan.plan.means.dim
-    rows = depths.coarse + depths.fine * CLIPS + 2 * K * CLIPS * 2
-    return int(depths.share * scan.plan.listed.blocks.size + rows * dim)
+def bytes_of_query(scan: Scan, asked: Floats) -> int:
+    """Bytes that a planned query reads, about: of the coarse list, of int8 means and clips, of the best in float16."""
+    plan = scan.plan
+    assert plan is not None
+    depths, dim, bytes_read = plan.depths, plan.means.dim, []
+    reach = Reach(first_videos(K), depths.coarse, depths.share, depths.hope, depths.coarse_margin)
+    for query in asked:
+        near = list_near(plan.listed, plan.means.owner, None, query, reach)
+        ready = quantise_queries(query, dim)
+        _, bounds = plan.means.videos(near.numbers, ready)
+        best = scan.search(query, K).scores[0, -1]
+        looked_at = min(depths.fine, np.count_nonzero(bounds >= best - (depths.fine_margin or np.inf)))
+        rows = len(near.numbers) + (looked_at + 2 * 2 * K) * CLIPS
+        bytes_read.append(near.share * plan.listed.blocks.size + rows * dim)
+    return int(np.mean(bytes_read))
 
 
 class PlainReading:
@@ -280,7 +292,7 @@ def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool, re
     planning = time.perf_counter() - begun
     scan = Scan(segments, plan)
     begun = time.perf_counter()
-    depths = plan.depths if plan.depths.recall else tune(scan, sample=24 if videos > 200_000 else 64)
+    depths = plan.depths if plan.depths.recall else tune(scan)
     tuning = time.perf_counter() - begun
     rows, title = videos * CLIPS, f"{videos:,} videos, {kind}"
     size = sum((folder / f"{name}.vec").stat().st_size for name in names) / rows
@@ -289,8 +301,9 @@ def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool, re
     print(
         f"  segments: {corpus.writing:.1f} s to quantise and write, {size:.0f} bytes per clip (int8 and float16)\n"
         f"  plan: {planning:.1f} s to build, {planned:.1f} bytes per clip, {plan.means.rows / videos:.2f} means "
-        f"per video; tuned in {tuning:.0f} s to depths {depths.coarse:,} / {depths.fine:,}, "
-        f"{depths.share:.0%} of the coarse list of {plan.listed.blocks.size / 1e6:.0f} MB"
+        f"per video; tuned in {tuning:.0f} s to {depths.hope or 0:.2f} spreads, margins "
+        f"{depths.coarse_margin or 0:.3f} and {depths.fine_margin or 0:.3f}; "
+        f"a coarse list of {plan.listed.blocks.size / 1e6:.0f} MB"
     )
     fresh = cold(folder)
     print(
@@ -306,7 +319,7 @@ def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool, re
     others = peers(wanted, all_clips(kind, videos)) if wanted else {}
     searches = {**ours, **{name: peer[0] for name, peer in others.items()}}
     slow = videos > 200_000
-    reading = PlainReading(segments, bytes_of_query(scan))
+    reading = PlainReading(segments, bytes_of_query(scan, asked[:10]))
     turns = {**searches, READING: lambda _: read_codes(segments), READING_PLAN: lambda _: reading.read()}
     single = in_turns(turns, asked[: min(count, 10 if slow or quick else 20)])
     batch = np.concatenate([asked[:count]] * (100 // count))

@@ -356,7 +356,7 @@ class LibraryStore(LibraryReader):
     def compact(self) -> CompactReport:
         """Rewrite the library without the vectors of videos that were removed."""
         from momentseek.library.compact import compact_library
-        from momentseek.library.scan.plan import refresh_plan
+        from momentseek.library.scan.upkeep import refresh_plan
 
         with self.changing():
             report = compact_library(self.catalog, self.paths)
@@ -402,7 +402,7 @@ class LibraryStore(LibraryReader):
     def reencode(self, spec: str, *, progress: ShowIngest | None = None) -> AddReport:
         """Encode all videos again with another encoder; searches use the old vectors until all new ones are there."""
         from momentseek.library.reencode import reencode_library
-        from momentseek.library.scan.plan import refresh_plan
+        from momentseek.library.scan.upkeep import refresh_plan
 
         with self.changing():
             report = reencode_library(self, spec, self.pace, progress)

@@ -20,7 +20,6 @@ from momentseek.native.build import library_path
 SIGNATURES = {
     "set_wide": "n",
     "bounds_of_one": "aan ann a aaa ann",
-    "bounds_of_rows": "aann a aaa ann",
     "bounds_of_many": "aan ann a anaa an nn",
     "add_bounds_of_many": "an ann anaa aan an nn",
     "nearest_points": "aan an aa ann",
@@ -38,8 +37,9 @@ SIGNATURES = {
     "take_in_turn": "aan an an",
     "train_pairs": "ann an nn",
     "encode_pairs": "ann aa",
-    "sums_of_blocks": "ann an aa",
-    "list_above": "ann an aaaan ana nn",
+    "list_near": "an aaann an aanan an ddd n aaaa",
+    "videos_of_means": "aaann an aaa aaa",
+    "rank_videos": "aann aannnd aaaaa aaaaa",
     "clear_changes": "annn ddd a",
     "stretches_of_height": "an an dd nddd dd aana",
 }

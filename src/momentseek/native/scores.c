@@ -1,41 +1,9 @@
 /* Exact scores of videos: the largest dot product of their float16 rows with a float32 query.
  *
  * Every row is added up in the same order, so equal rows score alike wherever they stand. */
-#include "kernels.h"
+#include "dots.h"
 
 enum { ROWS_AHEAD = 16 };
-
-INLINE float tail_of(const uint16_t *row, const float *asked, int64_t from, int64_t dim) {
-    float total = 0;
-    for (int64_t j = from; j < dim; j++) total += widen(row[j]) * asked[j];
-    return total;
-}
-
-INLINE float half_dot_plain(const uint16_t *row, const float *asked, int64_t dim) {
-    eight total = {0};
-    int64_t j = 0;
-    for (; j + 8 <= dim; j += 8) {
-        eight x;
-        for (int n = 0; n < 8; n++) x[n] = widen(row[j + n]);
-        total += x * *(const eight *)(asked + j);
-    }
-    return sum_of(&total) + tail_of(row, asked, j, dim);
-}
-
-#if HAS_WIDE
-WIDE INLINE __m256 halves(const uint16_t *row) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)row)); }
-
-WIDE INLINE float half_dot_wide(const uint16_t *row, const float *asked, int64_t dim) {
-    __m256 total[4] = {_mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps()};
-    int64_t j = 0;
-    for (; j + 32 <= dim; j += 32)
-        for (int n = 0; n < 4; n++)
-            total[n] = _mm256_fmadd_ps(halves(row + j + 8 * n), _mm256_loadu_ps(asked + j + 8 * n), total[n]);
-    for (; j + 8 <= dim; j += 8) total[0] = _mm256_fmadd_ps(halves(row + j), _mm256_loadu_ps(asked + j), total[0]);
-    eight whole = (eight)_mm256_add_ps(_mm256_add_ps(total[0], total[1]), _mm256_add_ps(total[2], total[3]));
-    return sum_of(&whole) + tail_of(row, asked, j, dim);
-}
-#endif
 
 #define DEFINE_SCORES(NAME, DOT)                                                                                     \
     static int NAME(const uint16_t *half, int64_t dim, const videos_t *of, const float *asked, float *out,           \

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from momentseek.library.scan import coarse
-from momentseek.library.scan.coarse import CoarseList
+from momentseek.library.scan.coarse import CoarseList, NearVectors, Reach
 from momentseek.library.scan.groups import nearest_groups, train_groups
 from momentseek.library.segments import quantise
 from momentseek.native.library import every_processor, kernels
@@ -44,70 +45,125 @@ def codes_of(listed: CoarseList) -> np.ndarray:
     return ordered
 
 
-def by_number(listed: CoarseList, values: np.ndarray) -> np.ndarray:
-    """Values at the places of a list, in the order of the vectors' numbers."""
-    ordered = np.empty(listed.count, np.int64)
-    ordered[listed.numbers[listed.numbers >= 0]] = values.reshape(-1)[listed.numbers >= 0]
-    return ordered
+def tables_of(listed: CoarseList, query: np.ndarray) -> tuple[np.ndarray, np.float32, np.float64]:
+    """What a query's tables hold, the size of their steps, and what all sums lack."""
+    asked = coarse.pad_columns(query[None]).reshape(len(listed.centres), 1, 2)
+    products = asked[..., 0] * listed.centres[..., 0] + asked[..., 1] * listed.centres[..., 1]
+    low = products.min(axis=1, keepdims=True)
+    most = np.float32(min(127, 65535 // len(listed.centres)))
+    span = max(np.float32(1e-30), (products - low).max())
+    return ((products - low) * (most / span) + np.float32(0.5)).astype(np.uint8), span / most, low.astype(float).sum()
 
 
-def totals_of(listed: CoarseList, query: np.ndarray) -> np.ndarray:
-    """The sum of each vector with what its group adds, in the order of the numbers."""
-    ready = coarse.ready_queries(listed, query[None])
-    return by_number(listed, coarse.totals_of(listed, ready, 0, np.arange(len(listed.blocks))))
+def estimates_of(listed: CoarseList, query: np.ndarray) -> np.ndarray:
+    """The estimated products of all vectors, in the order of their numbers, computed slowly."""
+    tables, step, base = tables_of(listed, query)
+    sums = tables[np.arange(len(tables)), codes_of(listed)].astype(int).sum(axis=1)
+    group = listed.group_of(np.arange(listed.count, dtype=np.int32))
+    return sums * step + base + listed.groups[group] @ query
+
+
+def near(listed: CoarseList, query: np.ndarray, reach: Reach, is_open: np.ndarray | None = None) -> NearVectors:
+    owner = np.arange(listed.count, dtype=np.int32)
+    return coarse.list_near(listed, owner, is_open, query, reach)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 200), st.sampled_from([1, 2, 3, 4, 7, 24, 64, 255]), st.integers(1, 5))
 @settings(max_examples=25)
-def test_sums_are_those_of_the_tables(seed, count, dim, groups):
+def test_estimates_are_those_of_the_tables(seed, count, dim, groups):
     rng = np.random.default_rng(seed)
     vectors = rng.normal(size=(count, dim)).astype(np.float32)
     listed = list_of(vectors, groups=min(count, groups))
     codes = codes_of(listed)
     owner = nearest_groups(*quantise(vectors), listed.groups)
+    np.testing.assert_array_equal(listed.group_of(np.arange(count, dtype=np.int32)), owner)
     wide = coarse.pad_columns(vectors - listed.groups[owner]).reshape(count, -1, 1, 2)
     distance = np.square(wide - listed.centres).sum(axis=3)
     np.testing.assert_allclose(
         np.take_along_axis(distance, codes[..., None].astype(int), 2)[..., 0], distance.min(2), atol=1e-5
     )
-    table = coarse.query_tables(listed.centres, rng.normal(size=(2, dim)).astype(np.float32))[0][1]
-    expected = table[np.arange(table.shape[0]), codes].astype(int).sum(axis=1)
-    every = np.arange(len(listed.blocks))
-    np.testing.assert_array_equal(by_number(listed, coarse.sums_of(listed, table, every)), expected)
-    np.testing.assert_array_equal(listed.sizes, np.bincount(owner, minlength=len(listed.groups)))
+    query = rng.normal(size=dim).astype(np.float32)
+    found = near(listed, query, Reach(1, count))
+    assert sorted(found.numbers.tolist()) == list(range(count))
+    assert (found.share, np.float32(found.compared)) == (1.0, found.estimates.max())
+    np.testing.assert_allclose(found.estimates, estimates_of(listed, query)[found.numbers], rtol=1e-4, atol=2e-3)
 
 
 def test_tables_of_many_columns_stay_within_16_bits():
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(70, 2000)).astype(np.float32)
     listed = list_of(vectors)
-    table = coarse.query_tables(listed.centres, vectors[:1])[0][0]
-    expected = table[np.arange(table.shape[0]), codes_of(listed)].astype(int).sum(axis=1)
-    assert expected.max() < 2**16
-    found = coarse.sums_of(listed, table, np.arange(len(listed.blocks)))
-    np.testing.assert_array_equal(by_number(listed, found), expected)
+    found = near(listed, vectors[0], Reach(1, 70))
+    np.testing.assert_allclose(found.estimates, estimates_of(listed, vectors[0])[found.numbers], rtol=1e-3)
 
 
-@pytest.mark.parametrize("sample", [1 << 15, 1 << 13])
-@pytest.mark.parametrize("queries", [1, 5])
-@pytest.mark.parametrize("share", [1.0, 0.4])
-def test_a_list_holds_the_vectors_with_the_largest_sums_of_the_groups_that_are_read(
-    monkeypatch, sample, queries, share
-):
-    monkeypatch.setattr(coarse, "MAX_SAMPLE", sample)
+@pytest.fixture(scope="module")
+def large() -> tuple[CoarseList, np.ndarray]:
     rng = np.random.default_rng(1)
-    listed = list_of(rng.normal(size=(20_011, 12)).astype(np.float32), groups=30)
-    asked = rng.normal(size=(queries, 12)).astype(np.float32)
-    for query, found in zip(asked, coarse.nearest(listed, asked, 400, share), strict=True):
-        totals = totals_of(listed, query)
-        order, reach = coarse.rank_all(listed, query)
-        assert sorted(order.tolist()) == list(range(20_011))
-        assert (np.diff(totals[order]) <= 0).all()
-        there = order[reach < share]
-        assert share == 1.0 or share * 20_011 <= len(there) < share * 20_011 + listed.sizes.max()
-        least = totals[found].min()
-        np.testing.assert_array_equal(np.sort(found), np.sort(there[totals[there] >= least]))
-        assert 0.5 * 400 < len(found) < 2 * 400
+    vectors = rng.normal(size=(20_011, 12)).astype(np.float32)
+    return list_of(vectors, groups=30), rng.normal(size=(5, 12)).astype(np.float32)
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.5, 3.0])
+def test_a_list_holds_what_comes_within_the_margin(large, margin):
+    listed, queries = large
+    for query in queries:
+        every = estimates_of(listed, query)
+        found = near(listed, query, Reach(50, 20_011, margin=margin))
+        assert found.compared == pytest.approx(np.sort(every)[-50], abs=1e-3)
+        assert set(np.flatnonzero(every > found.compared - margin + 1e-3)) <= set(found.numbers.tolist())
+        assert (every[found.numbers] > found.compared - margin - 1e-3).all()
+        assert len(set(found.numbers.tolist())) == len(found.numbers)
+
+
+def test_no_more_are_listed_than_may_be_and_they_are_the_best(large):
+    listed, queries = large
+    for query, most in itertools.product(queries, (1, 40, 400, 5000)):
+        every = estimates_of(listed, query)
+        found = near(listed, query, Reach(50, most))
+        assert len(set(found.numbers.tolist())) == most
+        assert every[found.numbers].min() >= np.sort(every)[-most] - 1e-3
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5])
+def test_only_the_groups_that_promise_most_are_read_up_to_a_share(large, share):
+    listed, queries = large
+    for query in queries:
+        found = near(listed, query, Reach(1, 20_011, share))
+        groups = set(listed.group_of(found.numbers).tolist())
+        promise = listed.groups @ query + 2 * listed.spreads
+        assert groups == set(np.argsort(-promise)[: len(groups)].tolist())
+        blocks = np.diff(listed.edges)
+        assert found.share == sum(blocks[g] for g in groups) / len(listed.blocks)
+        assert share <= found.share < share + blocks.max() / len(listed.blocks)
+
+
+@pytest.mark.parametrize("hope", [0.5, 2.0, 4.0])
+def test_a_group_is_read_if_it_may_hold_what_is_wanted(large, hope):
+    listed, queries = large
+    reads = []
+    for query in queries:
+        every = estimates_of(listed, query)
+        found = near(listed, query, Reach(50, 20_011, hope=hope, margin=0.3))
+        promise = listed.groups @ query + hope * listed.spreads
+        least = found.compared - 0.3
+        read = promise[listed.group_of(np.arange(20_011, dtype=np.int32))] > least + 1e-3
+        assert set(np.flatnonzero(read & (every > least + 1e-3))) <= set(found.numbers.tolist())
+        assert (every[found.numbers] > least - 1e-3).all()
+        reads.append(found.share)
+    assert np.mean(reads) < {0.5: 0.2, 2.0: 0.6, 4.0: 1.01}[hope]
+
+
+def test_vectors_of_closed_videos_count_for_nothing(large):
+    listed, queries = large
+    is_open = np.random.default_rng(4).random(20_011) < 0.3
+    every = estimates_of(listed, queries[0])
+    found = near(listed, queries[0], Reach(50, 20_011, margin=0.5), is_open)
+    assert is_open[found.numbers].all()
+    assert found.compared == pytest.approx(np.sort(every[is_open])[-50], abs=1e-3)
+    assert set(np.flatnonzero(is_open & (every > found.compared - 0.499))) <= set(found.numbers.tolist())
+    none = near(listed, queries[0], Reach(50, 20_011, hope=1.0, margin=0.5), np.zeros(20_011, bool))
+    assert (len(none.numbers), none.compared, none.share) == (0, -np.inf, 1.0)
 
 
 def test_a_group_too_far_away_is_left_out_and_one_that_is_near_is_taken_whole():
@@ -117,19 +173,18 @@ def test_a_group_too_far_away_is_left_out_and_one_that_is_near_is_taken_whole():
     vectors[:100] += 1000
     vectors[100:200] -= 1000
     listed = list_of(vectors, groups=3)
-    found = coarse.nearest(listed, np.ones((2, 8), np.float32), 120)
-    assert [set(range(100)) < set(f.tolist()) <= {*range(100), *range(200, 300)} for f in found] == [True, True]
+    found = near(listed, np.ones(8, np.float32), Reach(100, 120)).numbers
+    assert set(range(100)) < set(found.tolist()) <= {*range(100), *range(200, 300)}
+    found = near(listed, np.ones(8, np.float32), Reach(10, 300, hope=3.0, margin=100.0))
+    assert set(found.numbers.tolist()) == set(range(100))
+    assert found.share < 0.5
 
 
-def test_all_that_share_a_sum_are_found_even_if_there_are_many():
+def test_of_equal_estimates_there_may_be_very_many():
     vectors = np.ones((3000, 4), np.float32)
     listed = list_of(vectors)
-    assert len(coarse.nearest(listed, vectors[:1], 10)[0]) == 3000
-
-
-def test_as_many_as_there_are_need_no_scan():
-    listed = list_of(np.eye(5, 8, dtype=np.float32))
-    assert [n.tolist() for n in coarse.nearest(listed, np.ones((2, 8), np.float32), 5)] == [[0, 1, 2, 3, 4]] * 2
+    assert len(near(listed, vectors[0], Reach(10, 3000, margin=0.0)).numbers) == 3000
+    assert len(near(listed, vectors[0], Reach(10, 70, margin=0.0)).numbers) == 70
 
 
 def test_the_best_vectors_come_early():
@@ -142,8 +197,19 @@ def test_the_best_vectors_come_early():
     for row in range(20):
         query = vectors[row] + rng.normal(size=64).astype(np.float32) * 0.1
         best = np.argsort(-(vectors @ query))[:20]
-        kept.append(np.isin(best, coarse.rank_all(listed, query)[0][:400]).mean())
+        kept.append(np.isin(best, near(listed, query, Reach(20, 400)).numbers).mean())
     assert np.mean(kept) > 0.95
+
+
+def test_what_lies_outside_is_an_error_and_is_not_read(large):
+    listed, queries = large
+    strange = np.where(np.arange(20_011) == 7, 10**6, 0).astype(np.int32)
+    with pytest.raises(IndexError):
+        coarse.list_near(listed, strange, np.ones(1, bool), queries[0], Reach(1, 20_011))
+    with pytest.raises(TypeError):
+        near(listed, queries[0].astype(np.float64), Reach(1, 10))
+    with pytest.raises(IndexError):
+        near(listed, queries[0], Reach(0, 10))
 
 
 def test_centres_of_another_list_are_refused():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from momentseek.library.scan.kernels import NumpyKernel
-from momentseek.library.scan.means import SceneMeans, best_of_videos
+from momentseek.library.scan.means import SceneMeans
 from momentseek.library.scan.queries import quantise_queries
 from momentseek.library.segments import build_segment, quantise
 from momentseek.native.library import every_processor, kernels
@@ -21,33 +21,39 @@ def means_of(vectors: np.ndarray) -> SceneMeans:
 
 @pytest.mark.parametrize("dim", [1, 16, 37, 256])
 @pytest.mark.parametrize("processor", ["this", "every"])
-def test_bounds_of_means_are_those_of_the_scan(dim, processor):
+def test_the_best_mean_of_a_video_counts_with_the_bound_of_the_scan(dim, processor):
     rng = np.random.default_rng(dim)
     vectors = rng.normal(size=(90, dim)).astype(np.float32)
     query = quantise_queries(rng.normal(size=dim), dim)
     numbers = rng.integers(0, 90, 200).astype(np.int32)
-    expected = NumpyKernel().bounds([(build_segment("vision", range(90), list(vectors[:, None])), None)], query)[0]
+    means = replace(means_of(vectors), owner=rng.integers(0, 40, 90).astype(np.int32))
+    bounds = NumpyKernel().bounds([(build_segment("vision", range(90), list(vectors[:, None])), None)], query)[0]
+    expected: dict[int, np.float32] = {}
+    for number in numbers.tolist():
+        video = int(means.owner[number])
+        expected[video] = max(expected.get(video, -np.inf), bounds[number])
     with every_processor() if processor == "every" else contextlib.nullcontext():
-        np.testing.assert_array_equal(means_of(vectors).bounds(numbers, query), expected[numbers])
+        videos, best = means.videos(numbers, query)
+    assert dict(zip(videos.tolist(), best, strict=True)) == expected
+    assert (np.diff(best) <= 0).all()
+    assert [len(a) for a in means.videos(numbers[:0], query)] == [0, 0]
+
+
+def test_equal_videos_stay_in_the_order_of_the_list():
+    means = means_of(np.ones((50, 4), np.float32))
+    numbers = np.random.default_rng(0).permutation(50).astype(np.int32)
+    for sign in (1, -1, 0):
+        assert means.videos(numbers, quantise_queries(np.full(4, sign), 4))[0].tolist() == numbers.tolist()
 
 
 def test_a_mean_that_is_no_number_never_matches_and_one_that_is_not_there_is_an_error():
     means = means_of(np.ones((3, 4), np.float32))
     means = replace(means, scales=np.array([1, np.nan, 1], np.float32))
     query = quantise_queries(np.ones(4), 4)
-    assert means.bounds(np.array([0, 1], np.int32), query)[1] == -np.inf
+    assert means.videos(np.array([0, 1], np.int32), query)[0].tolist() == [0]
     for outside in (-1, 3):
         with pytest.raises(IndexError):
-            means.bounds(np.array([0, outside], np.int32), query)
-
-
-def test_the_best_mean_of_a_video_counts():
-    rng = np.random.default_rng(0)
-    owner, bounds = rng.integers(0, 40, 300).astype(np.int32), rng.normal(size=300).astype(np.float32)
-    videos, best = best_of_videos(owner, bounds)
-    assert videos.tolist() == sorted(set(owner.tolist()))
-    assert best.tolist() == [bounds[owner == v].max() for v in videos]
-    assert [len(a) for a in best_of_videos(owner[:0], bounds[:0])] == [0, 0]
+            means.videos(np.array([0, outside], np.int32), query)
 
 
 def test_means_without_a_video_are_refused():

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from momentseek.errors import LibraryError, MomentseekError
-from momentseek.library.scan import Depths, Scan, build_plan, measure_recall, open_plan, recall_report, top_videos, tune
-from momentseek.library.scan.plan import PLAN_FILE, set_depths
+from momentseek.library.scan import Depths, Scan, build_plan, open_plan, recall_report, top_videos, tune
+from momentseek.library.scan.plan import PLAN_FILE
+from momentseek.library.scan.recall import share_found
 from momentseek.library.segments import Segment, build_segment
 from momentseek.native.library import kernels
 
@@ -171,19 +172,46 @@ def test_tuning_reaches_its_target_and_is_remembered(library, tmp_path):
     assert again.depths == depths
 
 
-def test_what_tuning_predicts_is_what_a_search_finds(library, tmp_path, monkeypatch):
+@pytest.mark.parametrize("less", [{"hope": -3.0, "coarse_margin": 0.5}, {"coarse_margin": 0.0}, {"fine_margin": 0.0}])
+def test_a_margin_that_is_too_narrow_loses_videos_and_wide_ones_lose_none(library, queries, tmp_path, less):
+    plan = build_plan(library, tmp_path)
+    wide = replace(ALL, hope=30.0, coarse_margin=3.0, fine_margin=3.0)
+    exact = top_videos(library, queries, 50)
+    same(Scan(library, replace(plan, depths=wide)).search(queries, 50), exact)
+    narrow = Scan(library, replace(plan, depths=replace(wide, **less)))
+    assert share_found(narrow.search(queries, 50), exact) < 1
+
+
+def test_what_a_query_needs_is_just_enough(library, tmp_path):
+    """With the margins that one query's videos need, all of them are found; with less, one is not."""
     from momentseek.library.scan import recall
 
-    monkeypatch.setattr(recall, "COARSE_DEPTHS", (40, 120))
-    monkeypatch.setattr(recall, "FINE_DEPTHS", (20, 60))
-    monkeypatch.setattr(recall, "SHARES", (0.3, 0.7, 1.0))
     scan = Scan(library, build_plan(library, tmp_path))
-    queries = recall.sample_queries(scan, 30, seed=1)
-    none = np.zeros(0, np.int64)
-    for depths in recall.recall_by_depth(scan, scan.plan, queries, 15, none):
-        scan.plan = set_depths(scan.plan, depths)
-        measured = measure_recall(scan, queries, k=15)
-        assert measured.recall == pytest.approx(depths.recall, abs=0.02)
+    plan, none = scan.plan, np.zeros(0, np.int64)
+    lost = []
+    for query in recall.sample_queries(scan, 8, seed=1):
+        truth = scan.search(query, 15, exact=True)
+        need = recall.needs_of(scan, plan, query, truth, none)
+        depths = recall.depths_for([need], 0.0)
+        assert depths.hope is not None
+        scan.plan = replace(plan, depths=replace(depths, coarse_margin=depths.coarse_margin + 1e-5))
+        assert share_found(scan.search(query, 15), truth) == 1
+        scan.plan = replace(plan, depths=replace(depths, hope=None, coarse_margin=need.coarse_margin.max() - 1e-3))
+        if need.coarse_margin.max() > 1e-2:
+            lost.append(share_found(scan.search(query, 15), truth) < 1)
+    assert len(lost) > 3
+    assert all(lost)
+
+
+def test_depths_of_a_plan_without_margins_are_read(library, queries, tmp_path):
+    plan = build_plan(library, tmp_path)
+    header = tmp_path / PLAN_FILE
+    values = json.loads(header.read_text())
+    values["depths"] = {"coarse": 60, "fine": 30, "share": 0.5, "recall": 0.9}
+    header.write_text(json.dumps(values))
+    old = open_plan(tmp_path, library)
+    assert old.depths == Depths(60, 30, 0.5, 0.9)
+    same(Scan(library, old).search(queries, 5), Scan(library, replace(plan, depths=old.depths)).search(queries, 5))
 
 
 def test_reports_say_whether_a_plan_was_used(library, tmp_path):

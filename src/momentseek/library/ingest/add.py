@@ -28,7 +28,7 @@ from momentseek.library.ingest.transcribing import TranscribeRun
 from momentseek.library.ingest.writer import SegmentWriter, WritePace
 from momentseek.library.reader import LibraryReader
 from momentseek.library.scan.choice import MIN_PLANNED_ROWS
-from momentseek.library.scan.plan import refresh_plan
+from momentseek.library.scan.upkeep import refresh_plan
 from momentseek.library.segments import locate
 from momentseek.library.vectors import StoredVectors
 from momentseek.library.video import Failure, Video

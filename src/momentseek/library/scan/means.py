@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import mmap
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.scan.queries import QuantisedQueries
-from momentseek.library.scan.threads import share_rows
 from momentseek.library.segments import check_map
 from momentseek.native.library import address, call, kernels, writable
+
+Numbers = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,34 +54,25 @@ class SceneMeans:
         """Refuse a file that was cut short since it was mapped."""
         check_map(self.mapped, f"the plan's means {self.name}")
 
-    def bounds(self, numbers: NDArray[np.int32], query: QuantisedQueries) -> NDArray[np.float32]:
-        """Upper bounds of the products of one query with some means, by their numbers; -inf where they are none."""
-        out = np.empty(len(numbers), np.float32)
-        ready = (
-            address(self.codes, np.int8, self.rows, self.dim), address(self.scales, np.float32, self.rows), self.dim,
-            self.rows, address(numbers, np.int32, len(numbers)), address(query.codes, np.int16, 1, self.dim),
-            address(query.steps, np.float32, 1), address(query.slacks, np.float32, 1),
-            writable(out, np.float32, len(numbers)),
+    @cached_property
+    def given(self) -> tuple[int, ...]:
+        """What a kernel is told of the means."""
+        return (
+            address(self.codes, np.int8, self.rows, self.dim), address(self.scales, np.float32, self.rows),
+            address(self.owner, np.int32, self.rows), self.rows, self.dim,
         )  # fmt: skip
 
-        def work(low: int, high: int) -> None:
-            call(kernels().bounds_of_rows, *ready, low, high)
+    def videos(self, numbers: NDArray[np.int32], query: QuantisedQueries) -> tuple[Numbers, NDArray[np.float32]]:
+        """The videos of some means, by their numbers, and the largest upper bound of each one's products with a query.
 
-        share_rows([(work, np.arange(len(numbers) + 1))], 1)
-        return out
-
-
-def best_of_videos(
-    owner: NDArray[np.int32], bounds: NDArray[np.float32]
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The videos that some means belong to, in order of their numbers, and the largest bound of each.
-
-    >>> best_of_videos(np.array([3, 1, 3], np.int32), np.array([2, 5, 4], np.float32))
-    (array([1, 3]), array([5., 4.], dtype=float32))
-    """
-    order = np.argsort(owner, kind="stable")
-    videos = owner[order].astype(np.int64)
-    starts = np.flatnonzero(np.diff(videos, prepend=-1))
-    if not len(starts):
-        return videos, np.zeros(0, np.float32)
-    return videos[starts], np.maximum.reduceat(bounds[order], starts)
+        The largest comes first; of equal ones the first in the list. A mean that is no number never matches.
+        """
+        videos, bounds = np.empty(len(numbers), np.int32), np.empty(len(numbers), np.float32)
+        done = np.zeros(1, np.int64)
+        call(
+            kernels().videos_of_means,
+            *self.given, address(numbers, np.int32, -1), len(numbers), address(query.codes, np.int16, 1, self.dim),
+            address(query.steps, np.float32, 1), address(query.slacks, np.float32, 1),
+            writable(videos, np.int32, -1), writable(bounds, np.float32, -1), writable(done, np.int64, 1),
+        )  # fmt: skip
+        return videos[: done.item()], bounds[: done.item()]

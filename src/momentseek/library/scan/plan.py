@@ -24,10 +24,10 @@ from momentseek.atomic import flush_file, make_folder, write_bytes
 from momentseek.errors import MomentseekError
 from momentseek.library.checksums import checksum
 from momentseek.library.scan import coarse
-from momentseek.library.scan.choice import MIN_PLANNED_ROWS, has_kernels
+from momentseek.library.scan.choice import has_kernels
 from momentseek.library.scan.coarse import CoarseList
 from momentseek.library.scan.means import SceneMeans
-from momentseek.library.segments import MAX_JOINED_ROWS, Segment, quantise, read_or_map
+from momentseek.library.segments import Segment, quantise, read_or_map
 from momentseek.progress import Advance
 
 PLAN_VERSION = 4
@@ -36,22 +36,27 @@ CLIPS_PER_POOLING = 1 << 18
 MEANS_PER_ENCODING = 1 << 16
 """Scene means that are put into the coarse list at a time; a multiple of what a block of it holds."""
 PLAN_FILE = "plan.json"
-MIN_SEGMENT_SHARE = 0.05
-"""A segment with this share of all rows is worth planning for; smaller ones are soon joined, and scanned meanwhile."""
-MAX_UNPLANNED_SHARE = 0.2
-"""Share of rows outside the plan above which it is built anew."""
 
 
 @dataclass(frozen=True)
 class Depths:
-    """How far to look: scene means kept by the coarse list, and videos kept by their int8 means."""
+    """How far to look: at most so many scene means in the coarse list, and so many videos by their int8 means.
+
+    Where there are margins, a query stops sooner, as soon as what is left comes nowhere near what it has found.
+    """
 
     coarse: int = 10_000
     fine: int = 3_000
     share: float = 0.6
-    """Share of the coarse list that is read."""
+    """Share of the coarse list that is read, at most."""
     recall: float | None = None
     """Recall measured with these depths on the library itself; None if they are the defaults."""
+    hope: float | None = None
+    """Spreads above its mean that a group's best scene means are taken to lie; None reads on up to the share."""
+    coarse_margin: float | None = None
+    """How far below those of the best scene means other estimates may lie; None lists as many as may be."""
+    fine_margin: float | None = None
+    """How far below the best videos' scores the bounds of others may lie; None looks at as many as may be."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,34 +119,6 @@ def open_plan(folder: Path, segments: Sequence[Segment]) -> Plan | None:
     rows = sum(s.rows for s in segments if s.name in set(header["covers"]))
     clips = rows / max(1, len(means.ids))
     return Plan(folder, tuple(header["covers"]), means, listed, clips, Depths(**header["depths"]))
-
-
-def refresh_plan(segments: Sequence[Segment], folder: Path) -> bool:
-    """Build the plan of a library that is large enough to need one and has none that serves; true if it was built.
-
-    The caller holds the library's lock. Without the compiled kernels nothing is built, and searches stay exact.
-    """
-    rows = sum(segment.rows for segment in segments)
-    if rows < MIN_PLANNED_ROWS or not has_kernels():
-        return False
-    plan = open_plan(folder, segments)
-    if plan is not None:
-        left = sum(segment.rows for segment in segments if segment.name not in plan.covers)
-        if left <= MAX_UNPLANNED_SHARE * rows:
-            return False
-    build_plan(worth_planning(segments), folder)
-    return True
-
-
-def worth_planning(segments: Sequence[Segment]) -> list[Segment]:
-    """The segments that will stay for a while: a plan that names one is void when that is joined with others.
-
-    All of them, if those would leave more without a plan than it may.
-    """
-    total = sum(segment.rows for segment in segments)
-    large = [segment for segment in segments if segment.rows >= min(MIN_SEGMENT_SHARE * total, MAX_JOINED_ROWS)]
-    left = total - sum(segment.rows for segment in large)
-    return large if left <= MAX_UNPLANNED_SHARE * total else list(segments)
 
 
 def set_depths(plan: Plan, depths: Depths) -> Plan:

@@ -7,96 +7,159 @@ segments the plan does not know, so what was added a moment ago is found as sure
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.scan import coarse
-from momentseek.library.scan.exact import BestVideos, OpenVideos, best_among, highest
+from momentseek.library.scan.coarse import NO_LIMIT, Reach, list_near
+from momentseek.library.scan.exact import BestVideos, OpenVideos, best_among
 from momentseek.library.scan.kernels import Kernel
-from momentseek.library.scan.means import best_of_videos
-from momentseek.library.scan.plan import Depths, Plan
+from momentseek.library.scan.plan import Plan
 from momentseek.library.scan.queries import QuantisedQueries
 from momentseek.library.scan.threads import run_together
 from momentseek.library.segments import Segment
+from momentseek.native.library import address, call, kernels, writable
+
+
+def first_videos(k: int) -> int:
+    """How many videos are scored first when the k best are wanted; the rank of the mean that others are compared with.
+
+    >>> first_videos(100)
+    125
+    """
+    return k + k // 4
 
 
 def search_by_plan(
-    segments: Sequence[Segment],
-    queries: QuantisedQueries,
-    k: int,
-    places: OpenVideos,
-    plan: Plan,
-    kernel: Kernel,
-    depths: Depths | None = None,
+    queries: QuantisedQueries, k: int, places: OpenVideos, plan: Plan, covered: CoveredSegments, kernel: Kernel
 ) -> BestVideos:
     """The k best videos for each query, of those the plan lets through."""
-    depths = depths or plan.depths
-    layout = PlanCoverage(segments, places, plan)
-    widen = 1 / max(layout.share, 1e-3)  # what is filtered away later must not use up the depth
-    count = int(max(depths.coarse, 2 * k) * widen)
-    lists = coarse.nearest(plan.listed, queries.vectors, count, depths.share * widen)
+    if k <= 0:
+        return BestVideos.empty(len(queries))
+    is_open = covered.open_numbers(places)
+    others = covered.others(places)
     answers: dict[int, BestVideos] = {}
 
     def answer(i: int) -> None:
         query = queries.part(i, i + 1)
-        videos, bounds = best_of_videos(plan.means.owner[lists[i]], plan.means.bounds(lists[i], query))
-        is_open = layout.is_open(videos)
-        videos, bounds = videos[is_open], bounds[is_open]
-        if len(videos) > max(depths.fine, k):
-            videos = videos[highest(bounds, max(depths.fine, k))]
-        answers[i] = best_among(segments, query, k, layout.places_of(videos), kernel)
+        best = best_of_plan(query, k, plan, covered, is_open)
+        if others is not None:
+            best = merge(best, best_among(covered.segments, query, k, others, kernel), k)
+        answers[i] = best
 
     run_together([partial(answer, i) for i in range(len(queries))])
     return join_answers([answers[i] for i in range(len(queries))])
 
 
+def best_of_plan(
+    query: QuantisedQueries, k: int, plan: Plan, covered: CoveredSegments, is_open: NDArray[np.bool_] | None
+) -> BestVideos:
+    """The k best videos for one query, of those the plan covers and lets through."""
+    depths = plan.depths
+    # What is filtered away must not use up what may be read.
+    share = depths.share if is_open is None else depths.share / max(1e-3, float(is_open.mean()))
+    reach = Reach(first_videos(k), max(depths.coarse, 2 * k), share, depths.hope, depths.coarse_margin)
+    near = list_near(plan.listed, plan.means.owner, is_open, query.vectors[0], reach)
+    videos, bounds = plan.means.videos(near.numbers, query)
+    most = max(depths.fine, k)
+    return covered.rank(query, k, videos[:most], bounds[:most], depths.fine_margin)
+
+
+def merge(one: BestVideos, two: BestVideos, k: int) -> BestVideos:
+    """The k best videos for one query, of two lists that have none in common."""
+    both = [np.concatenate([getattr(b, name)[0] for b in (one, two)]) for name in ("ids", "scores", "segment", "at")]
+    order = np.lexsort((both[0], -both[1]))[:k]
+    return BestVideos(*(values[order][None] for values in both))
+
+
 def join_answers(answers: Sequence[BestVideos]) -> BestVideos:
     """The best videos of several queries that were asked one by one; as many of each as there are of all."""
+    if len(answers) == 1:
+        return answers[0]
     depth = min((a.ids.shape[1] for a in answers), default=0)
     return BestVideos(
         *(np.concatenate([getattr(a, name)[:, :depth] for a in answers]) for name in ("ids", "scores", "segment", "at"))
     )
 
 
-class PlanCoverage:
-    """Where the plan's videos are in the segments of a search, and which of them may be found."""
+class CoveredSegments:
+    """The segments of a search, and which of them a plan covers: its videos are numbered in the order of these."""
 
-    def __init__(self, segments: Sequence[Segment], places: OpenVideos, plan: Plan) -> None:
+    def __init__(self, segments: Sequence[Segment], covers: tuple[str, ...]) -> None:
         index = {segment.name: i for i, segment in enumerate(segments)}
-        self._covered = [index[name] for name in plan.covers]
-        self._starts = np.concatenate([[0], np.cumsum([len(segments[i].ids) for i in self._covered])])
-        self._places = places
-        self._open: NDArray[np.bool_] | None = None
-        if any(places[i] is not None for i in self._covered):
-            self._open = np.zeros(int(self._starts[-1]), bool)
-            for start, end, i in zip(self._starts[:-1], self._starts[1:], self._covered, strict=True):
-                chosen = places[i]
-                self._open[slice(start, end) if chosen is None else start + chosen] = True
+        self.segments = segments
+        self.covers = covers
+        self._index = np.array([index[name] for name in covers], np.int64)
+        self._parts = [segments[i] for i in self._index]
+        self._starts = np.concatenate([[0], np.cumsum([len(part.ids) for part in self._parts])]).astype(np.int64)
+
+    @cached_property
+    def _given(self) -> tuple[NDArray[np.int64], list[NDArray[np.generic]]]:
+        """What a kernel is told of each segment, and the arrays it then reads, which must stay."""
+        rows, kept = [], []
+        for part in self._parts:
+            arrays = [np.asarray(a) for a in (part.codes, part.scales, part.half, part.offsets, part.ids)]
+            shapes = [(part.rows, part.dim), (part.rows,), (part.rows, part.dim), (len(part.ids) + 1,), (-1,)]
+            kinds = [np.int8, np.float32, np.float16, np.int64, np.int64]
+            where = [address(a, kind, *shape) for a, kind, shape in zip(arrays, kinds, shapes, strict=True)]
+            rows.append([*where, len(part.ids), part.rows])
+            kept += arrays
+        return np.array(rows, np.int64).reshape(len(rows), 7), kept
+
+    def rank(
+        self,
+        query: QuantisedQueries,
+        k: int,
+        videos: NDArray[np.int32],
+        bounds: NDArray[np.float32],
+        margin: float | None,
+    ) -> BestVideos:
+        """The k best of some videos, by their numbers, that come by falling bounds.
+
+        The first few are scored; of the others those whose bounds come within the margin of the k-th of these.
+        """
+        dim = query.vectors.shape[1]
+        table, count = self._given[0], min(k, len(videos))
+        ids, part, at = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
+        scores, done = np.empty(count, np.float32), np.zeros(1, np.int64)
+        if count:
+            call(
+                kernels().rank_videos,
+                address(table, np.int64, -1, 7), address(self._starts, np.int64, len(table) + 1), len(table), dim,
+                address(videos, np.int32, -1), address(bounds, np.float32, len(videos)), len(videos),
+                first_videos(k), count, NO_LIMIT if margin is None else margin,
+                address(query.codes, np.int16, 1, dim), address(query.steps, np.float32, 1),
+                address(query.slacks, np.float32, 1), address(query.floors, np.float32, 1),
+                address(query.vectors, np.float32, 1, dim),
+                writable(ids, np.int64, count), writable(scores, np.float32, count), writable(part, np.int64, count),
+                writable(at, np.int64, count), writable(done, np.int64, 1),
+            )  # fmt: skip
+        there = slice(0, done.item())
+        return BestVideos(ids[None, there], scores[None, there], self._index[part[there]][None], at[None, there])
 
     def numbers(self, best: BestVideos) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """Which of one query's best videos the plan covers, and their numbers in the plan."""
-        start = np.full(1 + max([*self._covered, *best.segment[0].tolist()]), -1)
-        start[self._covered] = self._starts[:-1]
+        start = np.full(len(self.segments), -1)
+        start[self._index] = self._starts[:-1]
         first = start[best.segment[0]]
         return first >= 0, first + best.at[0]
 
-    @property
-    def share(self) -> float:
-        """The share of the plan's videos that may be found."""
-        return 1.0 if self._open is None else float(self._open.mean())
+    def open_numbers(self, places: OpenVideos) -> NDArray[np.bool_] | None:
+        """Which of the plan's videos may be found, by their numbers; None if all may."""
+        if all(places[i] is None for i in self._index):
+            return None
+        is_open = np.zeros(int(self._starts[-1]), bool)
+        for start, end, i in zip(self._starts[:-1], self._starts[1:], self._index, strict=True):
+            chosen = places[i]
+            is_open[slice(start, end) if chosen is None else start + chosen] = True
+        return is_open
 
-    def is_open(self, videos: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
-        """Which of some videos, by their numbers in the plan, may be found."""
-        return np.ones(len(videos), bool) if self._open is None else self._open[videos]
-
-    def places_of(self, videos: NDArray[np.int64]) -> OpenVideos:
-        """Places by segment of some of the plan's videos, and of all open videos in segments that it does not cover."""
-        videos = np.sort(videos)
-        cuts = np.searchsorted(videos, self._starts)
-        out = list(self._places)
-        for n, i in enumerate(self._covered):
-            out[i] = videos[cuts[n] : cuts[n + 1]] - self._starts[n]
+    def others(self, places: OpenVideos) -> OpenVideos | None:
+        """The open videos of the segments that the plan does not cover; None if there are none."""
+        if len(self._parts) == len(self.segments):
+            return None
+        out = list(places)
+        for i in self._index:
+            out[i] = np.zeros(0, np.int64)
         return out

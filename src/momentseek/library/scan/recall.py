@@ -4,8 +4,8 @@ Queries are made from the library: a clip's vector with noise, so that its cosin
 as those of descriptions and of similar pictures do. For each, the k best videos of the exact search are the truth, and
 recall is the share of them the plan finds.
 
-For tuning, one deep pass gives each true video its rank in the coarse list and its score by the finer means; whether it
-would be found at smaller depths follows from these by counting, so the whole grid of depths costs one pass.
+For tuning, one pass over the whole list says how far each query must look to find each of its best videos: the margins
+that all but a few of these need are what is set.
 """
 
 from __future__ import annotations
@@ -19,18 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.scan.exact import BestVideos, open_videos
-from momentseek.library.scan.means import best_of_videos
 from momentseek.library.scan.plan import Depths, Plan, set_depths
 from momentseek.library.scan.queries import quantise_queries
 from momentseek.library.scan.scan import Scan
 
 SAMPLE_QUERIES = 64
 TARGET_RECALL = 0.99
-COARSE_DEPTHS = (1_000, 2_000, 3_000, 5_000, 7_500, 10_000, 15_000, 20_000, 30_000, 50_000, 75_000, 100_000)
-SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
-LIST_COST = 0.3
-"""What reading a byte of the coarse list costs beside a byte at a place of its own."""
-FINE_DEPTHS = (250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 20_000, 40_000)
+LOSS_SHARES = (1 / 3, 1 / 6, 1 / 12, 0.0)
+"""Of the videos that may be missed, the share that each of three steps may miss: the next if one was too much."""
+MAX_COARSE, MAX_FINE = 50_000, 10_000
+"""Means and videos that a query looks at where margins decide, at most."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class RecallReport:
     coarse: int
     fine: int
     share: float
-    """Share of the coarse list that was read."""
+    """Share of the coarse list that may be read; as with the depths, a query ends sooner where margins let it."""
     milliseconds: float
     """Median time of one planned query."""
     exact_milliseconds: float
@@ -61,7 +59,7 @@ class RecallReport:
         return (
             f"recall@{self.k} {self.recall:.4f} (worst query {self.worst:.2f}) of {self.queries} queries over {size}: "
             f"{self.milliseconds:.1f} ms each, exact {self.exact_milliseconds:.1f} ms; "
-            f"depths {self.coarse:,} / {self.fine:,}, {self.share:.0%} of the coarse list"
+            f"at most {self.coarse:,} / {self.fine:,} looked at, {self.share:.0%} of the coarse list"
         )
 
 
@@ -130,76 +128,91 @@ def share_found(found: BestVideos, truth: BestVideos) -> float:
 def tune(
     scan: Scan, target: float = TARGET_RECALL, *, sample: int = SAMPLE_QUERIES, k: int = 100, gone: Sequence[int] = ()
 ) -> Depths:
-    """Set the plan's depths to the cheapest that reach the target on sampled queries, and store them with the plan.
+    """Set how far the plan looks by sampled queries so that it reaches the target, and store it with the plan.
 
     It aims two thirds of the way from the target to 1: a sample is small, and hard queries do worse than others. If
-    no depth suffices, the deepest is taken; the recall stored with the depths says what it gives.
+    nothing suffices, the farthest is taken; the recall stored with the depths says what it gives.
     """
     plan = scan.plan
     if plan is None:
         raise ValueError("there is no plan to tune")
     queries = sample_queries(scan, sample, seed=1)
-    grid = recall_by_depth(scan, plan, queries, k, np.asarray(gone, np.int64))
+    away = np.asarray(gone, np.int64)
+    truths = [scan.search(query, k, gone=away, exact=True) for query in queries]
+    needs = [needs_of(scan, plan, query, truth, away) for query, truth in zip(queries, truths, strict=True)]
     aim = target + (1 - target) * 2 / 3
-    enough = [d for d in grid if d.recall is not None and d.recall >= aim]
-    best = min(enough, key=lambda d: bytes_read(plan, d)) if enough else max(grid, key=lambda d: d.recall or 0)
+    best = Depths()
+    for share in LOSS_SHARES:
+        best = depths_for(needs, (1 - aim) * share)
+        scan.plan = replace(plan, depths=best)
+        found = [
+            share_found(scan.search(query, k, gone=away), truth) for query, truth in zip(queries, truths, strict=True)
+        ]
+        reached = float(np.mean(found)) if found else 1.0
+        best = replace(best, recall=reached)
+        if reached >= aim:
+            break
     scan.plan = set_depths(plan, best)
     return best
 
 
-def recall_by_depth(
-    scan: Scan, plan: Plan, queries: NDArray[np.float32], k: int, gone: NDArray[np.int64]
-) -> list[Depths]:
-    """Recall for every pair of depths of the grid, from one deep pass."""
-    from momentseek.library.scan.coarse import rank_all
-    from momentseek.library.scan.planned import PlanCoverage
+@dataclass(frozen=True, eq=False)
+class QueryNeeds:
+    """How far a query must look to find each of its best videos, one entry per video that the plan covers."""
 
-    segments = scan.segments
-    layout = PlanCoverage(segments, open_videos(segments, None, gone), plan)
-    deepest = [c for c in COARSE_DEPTHS if c < plan.means.rows] + [plan.means.rows]
-    deepest = deepest[: len(COARSE_DEPTHS)]
-    kept = np.zeros((len(SHARES), len(deepest), len(FINE_DEPTHS)))
-    total = 0
-    for query in queries:
-        ready = quantise_queries(query, plan.means.dim)
-        truth = scan.search(query, k, gone=gone, exact=True)
-        mine, numbers = layout.numbers(truth)
-        total += len(mine)
-        kept += np.count_nonzero(~mine)  # found anyway: their segments are scanned whole
-        true = numbers[mine]
-        order, reach = rank_all(plan.listed, ready.vectors[0])
-        listed = [order[reach < share][: deepest[-1]] for share in SHARES]
-        every = np.unique(np.concatenate(listed))
-        bounds = np.full(plan.means.rows, -np.inf, np.float32)
-        bounds[every] = np.where(layout.is_open(plan.means.owner[every]), plan.means.bounds(every, ready), -np.inf)
-        for at, some in enumerate(listed):
-            for row, depth in enumerate(deepest):
-                found = _places_among(plan, bounds, some[:depth], true)
-                kept[at, row] += [np.count_nonzero(found < max(fine, k)) for fine in FINE_DEPTHS]
-    recall = kept / max(total, 1)
-    return [
-        Depths(coarse, fine, share, float(recall[n, i, j]))
-        for n, share in enumerate(SHARES)
-        for i, coarse in enumerate(deepest)
-        for j, fine in enumerate(FINE_DEPTHS)
-        if fine <= coarse
-    ] or [replace(plan.depths, recall=float(recall[-1, -1, -1]))]
+    coarse_margin: NDArray[np.float64]
+    fine_margin: NDArray[np.float64]
+    product: NDArray[np.float64]
+    """Of the video's group with the query, below what the best means' estimates are compared with."""
+    spread: NDArray[np.float64]
+    """Of that group."""
 
 
-def _places_among(
-    plan: Plan, bounds: NDArray[np.float32], numbers: NDArray[np.int32], true: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """How many videos of some means come before each of those that are wanted and among them."""
-    videos, best = best_of_videos(plan.means.owner[numbers], bounds[numbers])
-    there = best[np.isin(videos, true)]
-    others = np.sort(best[best > there.min(initial=np.inf)])
-    return np.asarray(len(others) - np.searchsorted(others, there, side="right"))
+def needs_of(
+    scan: Scan, plan: Plan, query: NDArray[np.float32], truth: BestVideos, gone: NDArray[np.int64]
+) -> QueryNeeds:
+    """What a query needs to find the videos that an exact search has found, from one pass over the whole list."""
+    from momentseek.library.scan.coarse import Reach, list_near
+    from momentseek.library.scan.planned import first_videos
+
+    covered = scan.coverage(plan)
+    is_open = covered.open_numbers(open_videos(scan.segments, None, gone))
+    ready = quantise_queries(query, plan.means.dim)
+    mine, numbers = covered.numbers(truth)
+    k = truth.ids.shape[1]
+    near = list_near(plan.listed, plan.means.owner, is_open, ready.vectors[0], Reach(first_videos(k), plan.means.rows))
+    owner = plan.means.owner[near.numbers]
+    wanted = np.flatnonzero(np.isin(owner, numbers[mine]))
+    wanted = wanted[np.lexsort((-near.estimates[wanted], owner[wanted]))]
+    wanted = wanted[np.flatnonzero(np.diff(owner[wanted], prepend=-1))]  # the best mean of each video
+    means = near.numbers[wanted]
+    videos, bounds = plan.means.videos(means, ready)
+    order = np.argsort(videos)
+    group = plan.listed.group_of(means)
+    least = truth.scores[0, -1] if k else 0.0
+    return QueryNeeds(
+        near.compared - near.estimates[wanted].astype(np.float64),
+        np.asarray(least - bounds[order], np.float64),
+        near.compared - (plan.listed.groups[group] @ ready.vectors[0]).astype(np.float64),
+        plan.listed.spreads[group].astype(np.float64),
+    )
 
 
-def bytes_read(plan: Plan, depths: Depths) -> float:
-    """Bytes read at these depths: of the coarse list, the int8 means it keeps, and int8 clips of the videos left."""
-    places = (depths.coarse + depths.fine * plan.clips) * plan.means.dim
-    return places + LIST_COST * depths.share * plan.listed.blocks.size
+def depths_for(needs: Sequence[QueryNeeds], loss: float) -> Depths:
+    """The least margins by which each step loses no more than this share of the videos."""
+    coarse, fine, product, spread = (
+        np.concatenate([getattr(need, name) for need in needs] or [np.zeros(0)])
+        for name in ("coarse_margin", "fine_margin", "product", "spread")
+    )
+    if not len(coarse):
+        return Depths()
+    margin = max(0.0, float(np.quantile(coarse, 1 - loss, method="higher")))
+    hope = np.where(spread > 0, (product - margin) / np.maximum(spread, 1e-9), 0)
+    return Depths(
+        MAX_COARSE, MAX_FINE, 1.0, None,
+        max(0.0, float(np.quantile(hope, 1 - loss, method="higher"))), margin,
+        max(0.0, float(np.quantile(fine, 1 - loss, method="higher"))),
+    )  # fmt: skip
 
 
 def recall_report(scan: Scan, target: float = TARGET_RECALL, *, k: int = 100, gone: Sequence[int] = ()) -> RecallReport:

@@ -29,7 +29,7 @@ from momentseek.library.lock import hold_lock
 from momentseek.library.names import name_text
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.reader import CLIP_SECONDS
-from momentseek.library.scan.plan import refresh_plan
+from momentseek.library.scan.upkeep import refresh_plan
 from momentseek.library.segments import MAX_JOINED_ROWS, VECTOR_STREAMS, Segment, parts_without, write_joined
 from momentseek.library.shards.manifest import ShardManifest, is_sharded, write_manifest
 from momentseek.library.store import LibraryStore
