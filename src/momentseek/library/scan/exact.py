@@ -81,6 +81,8 @@ def open_videos(segments: Sequence[Segment], allowed: NDArray[np.bool_] | None, 
     total = sum(len(s.ids) for s in segments)
     if allowed is not None and len(allowed) != total:
         raise ValueError(f"allowed has {len(allowed)} entries for {total} videos")
+    if allowed is None and not len(gone):
+        return [None] * len(segments)
     places: OpenVideos = []
     start = 0
     for segment in segments:
