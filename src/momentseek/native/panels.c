@@ -43,14 +43,11 @@ WIDE INLINE void multiply_wide(const int16_t *rows, int64_t width, const int16_t
 
 typedef struct {
     const int8_t *codes;
-    const float *scales; /* of each row; or NULL, where all rows of a video have one scale, which `sizes` has */
+    const float *scales;
     int64_t dim;
     const int16_t *panels;
     int64_t queries;
     const float *steps, *slacks; /* as many as the panels have places */
-    const float *sizes;          /* (videos, 1 + terms) */
-    const float *lengths;        /* (terms, queries) */
-    int64_t terms;
     float *out; /* (queries, stride) */
     int64_t stride;
 } batch_t;
@@ -104,7 +101,7 @@ INLINE void keep_larger(float *best, const int32_t *sums, float scale, const flo
                 const int8_t *codes = b->codes + row * b->dim;                                                        \
                 int16_t *place = t->rows + t->filled * t->width;                                                      \
                 for (int64_t j = 0; j < b->dim; j++) place[j] = codes[j];                                             \
-                t->scale[t->filled] = b->scales ? b->scales[row] : 1.0f;                                              \
+                t->scale[t->filled] = b->scales[row];                                                                 \
                 t->slot[t->filled] = t->slots;                                                                        \
                 if (++t->filled == ROWS_PER_TILE) {                                                                   \
                     multiply_tile_##KIND(b, t);                                                                       \
@@ -136,16 +133,7 @@ static void write_slots(const batch_t *b, tile_t *t) {
     for (int slot = 0; slot < t->slots; slot++) {
         const float *best = t->best + slot * t->places;
         float *out = b->out + t->video[slot];
-        if (b->scales) {
-            for (int64_t q = 0; q < b->queries; q++) out[q * b->stride] = best[q];
-            continue;
-        }
-        const float *sizes = b->sizes + t->video[slot] * (1 + b->terms);
-        for (int64_t q = 0; q < b->queries; q++) {
-            float bound = best[q] * sizes[0];
-            for (int64_t n = 0; n < b->terms; n++) bound += sizes[1 + n] * b->lengths[n * b->queries + q];
-            out[q * b->stride] += best[q] > -INFINITY ? bound : -INFINITY;
-        }
+        for (int64_t q = 0; q < b->queries; q++) out[q * b->stride] = best[q];
     }
 }
 
@@ -178,20 +166,8 @@ EXPORT int64_t bounds_of_many(const int8_t *codes, const float *scales, int64_t 
                               int64_t videos, int64_t rows, const int64_t *places, const int16_t *panels,
                               int64_t queries, const float *steps, const float *slacks, float *out, int64_t stride,
                               int64_t low, int64_t high) {
-    batch_t b = {codes, scales, dim, panels, queries, steps, slacks, NULL, NULL, 0, out, stride};
+    batch_t b = {codes, scales, dim, panels, queries, steps, slacks, out, stride};
     videos_t of = {offsets, videos, rows, places};
-    return run_batch(&b, &of, low, high);
-}
-
-/* Add to out[q, v], for the videos low <= v < high, how much their best rows add at most: step, scale and largest sum
- * multiplied, and the products of the lengths; minus infinity for a video without rows. `sizes` (videos, 1 + terms)
- * has the scale of a video's codes and then lengths, `lengths` is (terms, queries). */
-EXPORT int64_t add_bounds_of_many(const int8_t *codes, int64_t dim, const int64_t *offsets, int64_t videos,
-                                  int64_t rows, const int16_t *panels, int64_t queries, const float *steps,
-                                  const float *slacks, const float *sizes, const float *lengths, int64_t terms,
-                                  float *out, int64_t stride, int64_t low, int64_t high) {
-    batch_t b = {codes, NULL, dim, panels, queries, steps, slacks, sizes, lengths, terms, out, stride};
-    videos_t of = {offsets, videos, rows, NULL};
     return run_batch(&b, &of, low, high);
 }
 

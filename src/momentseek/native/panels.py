@@ -22,6 +22,18 @@ def query_panels(codes: NDArray[np.int16]) -> NDArray[np.int16]:
     return np.ascontiguousarray(panels).reshape(-1)
 
 
+def float_panels(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Vectors ``(vectors, columns)``, one column of sixteen of them after another, filled up with zeros.
+
+    >>> float_panels(np.array([[1, 2, 3], [4, 5, 6]], np.float32)).reshape(3, 16)[:, :3].tolist()
+    [[1.0, 4.0, 0.0], [2.0, 5.0, 0.0], [3.0, 6.0, 0.0]]
+    """
+    count, columns = vectors.shape
+    padded = np.zeros((panel_places(count), columns), np.float32)
+    padded[:count] = vectors
+    return np.ascontiguousarray(padded.reshape(-1, QUERIES_PER_PANEL, columns).transpose(0, 2, 1)).reshape(-1)
+
+
 def panel_places(queries: int) -> int:
     """How many queries the panels of so many have places for."""
     return -(-queries // QUERIES_PER_PANEL) * QUERIES_PER_PANEL

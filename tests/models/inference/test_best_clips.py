@@ -6,9 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from momentseek.models import Dims, build
-from momentseek.models.inference import best_clips, encode_corpus, encode_queries, retrieve
+from momentseek.models.inference import best_clips, clip_bounds, clip_trial, encode_corpus, encode_queries, retrieve
 from momentseek.models.inference.best_clips import LateVectors, rank_by_best_clips
-from momentseek.native.library import is_wide
+from momentseek.models.inference.clip_bounds import bounds_of, encode_clips, first_directions
+from momentseek.models.inference.clip_trial import choose_width, principal_directions, sample_videos
+from momentseek.native.library import every_processor, is_wide
 
 pytestmark = pytest.mark.skipif(not is_wide(), reason="needs the compiled kernels and AVX2")
 
@@ -43,7 +45,7 @@ def scores_by_loops(vectors, offsets):
 
 @given(
     st.integers(0, 10**6), st.integers(2, 30), st.integers(1, 40), st.integers(2, 40), st.integers(1, 2),
-    st.sampled_from([0.0, 0.7, 1.5]), st.integers(1, 40),
+    st.sampled_from([0.0, 0.7, 1.5]), st.integers(1, 20).map(lambda n: 2 * n),
 )  # fmt: skip
 @settings(max_examples=40)
 def test_the_best_videos_are_those_of_loops(seed, videos, queries, columns, modalities, spread, width):
@@ -60,20 +62,48 @@ def test_the_best_videos_are_those_of_loops(seed, videos, queries, columns, moda
     assert all(len(set(row)) == n for row in place.tolist())
 
 
-@pytest.mark.parametrize("width", [8, 24, 40, 64])
+def bounds_by(vectors, offsets, width):
+    """Bounds of that many columns, by directions of all clips and queries."""
+    codes = []
+    for v in vectors:
+        x = sample_videos(v.clips, offsets).clips
+        codes.append(encode_clips(v.clips, offsets, first_directions(principal_directions(x, v.queries), width)))
+    return bounds_of([v.queries for v in vectors], codes, offsets)
+
+
+@pytest.mark.parametrize("width", [2, 8, 24, 40, 64])
 @pytest.mark.parametrize("precision", [np.float32, np.float16])
 def test_no_score_is_above_its_bound(width, precision):
     vectors, offsets = corpus_of(25, 37, 40, 2, 3)
     vectors = [LateVectors(v.queries, v.clips.astype(precision)) for v in vectors]
-    turns = [best_clips.principal_directions(v, offsets) for v in vectors]
-    codes = [
-        best_clips.encode_clips(v.clips, offsets, best_clips.first_directions(t, width))
-        for v, t in zip(vectors, turns, strict=True)
-    ]
-    bounds = best_clips.bounds_of([v.queries for v in vectors], codes, offsets)
+    bounds = bounds_by(vectors, offsets, width)
     truth = scores_by_loops(vectors, offsets)
     assert (bounds >= truth).all()
     assert np.median(bounds - truth) < (3.0 if width < 24 else 0.5) * truth.std()  # and they say something
+
+
+@given(
+    st.integers(0, 10**6), st.integers(1, 20), st.integers(1, 40), st.integers(2, 40),
+    st.sampled_from([0.0, 1.5]), st.integers(1, 20).map(lambda n: 2 * n), st.sampled_from([1e-3, 1.0, 1e4]),
+)  # fmt: skip
+@settings(max_examples=30)
+def test_bounds_hold_for_any_shape_and_size(seed, videos, queries, columns, spread, width, size):
+    (v,), offsets = corpus_of(videos, queries, columns, 1, seed, spread)
+    vectors = [LateVectors(v.queries, v.clips * np.float32(size))]
+    bounds, truth = bounds_by(vectors, offsets, width), scores_by_loops(vectors, offsets)
+    assert (bounds >= truth).all()
+    with every_processor():
+        np.testing.assert_allclose(bounds_by(vectors, offsets, width), bounds, rtol=1e-4, atol=1e-4 * size)
+
+
+def test_the_clip_with_the_longest_rest_does_not_loosen_the_bounds_of_others():
+    """What is left out counts clip by clip: here the best clip lies in the columns kept, another one outside."""
+    queries = np.array([[1, 0, 0, 0], [0.8, 0, 0, 0.6]], np.float32)
+    clips = np.array([[1, 0, 0, 0], [-1, 0, 0, 1], [0.9, 0, 0, 0], [-0.9, 0, 0, 0]], np.float32)
+    offsets = np.array([0, 2, 4])
+    codes = encode_clips(clips, offsets, np.eye(4, 2, dtype=np.float32))
+    bounds = bounds_of([queries], [codes], offsets)
+    np.testing.assert_allclose(bounds[0], [1, 0.9], atol=0.03)
 
 
 def test_ties_go_to_the_video_first_in_the_corpus():
@@ -90,7 +120,8 @@ def test_parts_of_queries_change_nothing(monkeypatch):
     whole = rank_by_best_clips(vectors, offsets, 9, width=16)
     told = []
     monkeypatch.setattr(best_clips, "MAX_BOUNDS", 40 * 7)
-    monkeypatch.setattr(best_clips, "QUERIES_TOGETHER", 3)
+    monkeypatch.setattr(clip_bounds, "QUERIES_TOGETHER", 3)
+    monkeypatch.setattr(best_clips, "BOUNDS_PER_TASK", 100)
     parts = rank_by_best_clips(vectors, offsets, 9, lambda *said: told.append(said), width=16)
     assert (whole[0] == parts[0]).all()
     np.testing.assert_allclose(whole[1], parts[1], rtol=1e-6)
@@ -102,8 +133,10 @@ def test_few_columns_are_chosen_where_clips_lie_in_few_directions():
     chosen = {}
     for name, spread in (("few", 2.0), ("all", 0.0)):
         vectors, offsets = corpus_of(400, 300, 96, 1, 5, spread)
-        turns = [best_clips.principal_directions(v, offsets) for v in vectors]
-        chosen[name] = best_clips.choose_width(vectors, turns, offsets, 4)
+        sample = sample_videos(vectors[0].clips, offsets)
+        queries = vectors[0].queries
+        turn = principal_directions(sample.clips, queries)
+        chosen[name] = choose_width([sample], [queries], [turn], 400, 4)
     assert chosen["few"] is not None
     assert chosen["few"] <= 32
     assert chosen["all"] is None or chosen["all"] == 96
@@ -134,7 +167,7 @@ def test_a_models_videos_are_those_of_its_own_match(small, monkeypatch, name):
     corpus, queries = encode_corpus(model, data, data.corpus), encode_queries(model, data, data.truth.query_ids)
     plain = retrieve(model, queries, corpus, 12)
     monkeypatch.setattr(best_clips, "MIN_PRODUCTS", 0)
-    monkeypatch.setattr(best_clips, "PLAIN", 1.0)
+    monkeypatch.setattr(clip_trial, "PLAIN", 1.0)
     told = []
     bounded = retrieve(model, queries, corpus, 12, progress=lambda *said: told.append(said))
     assert told == [("first stage", 1200, 1200)]
