@@ -21,12 +21,12 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from momentseek.library.scan.upkeep import refresh_plan
 
 from merge import print_merges
 from momentseek.cluster.connection import join_cluster
 from momentseek.cluster.searching import RayShards
 from momentseek.library.catalog import Catalog, SegmentRow
+from momentseek.library.scan.upkeep import refresh_plan
 from momentseek.library.segments import build_segment, write_segment
 from momentseek.library.shards.manifest import read_manifest
 from momentseek.library.shards.split import split_library
