@@ -167,8 +167,10 @@ def command(
     options.check_targets([image], files.values(), force)
     clip_folder = check_clip_folder(cut)
     from momentseek.library.location import library_folder
+    from momentseek.native.lean_numpy import load_lean_numpy
 
     folder = library_folder(library)
+    load_lean_numpy()
     if on is None and like is None and image is None:
         _load_encoder(folder, " ".join(query))
     from momentseek.api import open_library

@@ -98,7 +98,11 @@ def command(
       momentseek serve --host 0.0.0.0 --token "$TOKEN" --database postgresql://momentseek@db.local/films
     """
     with pause_collector():
-        optional_module("fastapi", "serve")
+        from momentseek.native.lean_numpy import load_lean_numpy
+        from momentseek.server.lean_fastapi import load_fastapi
+
+        load_lean_numpy()
+        load_fastapi()
         optional_module("uvicorn", "serve")
         from momentseek.library import library_folder
         from momentseek.server.process import serve

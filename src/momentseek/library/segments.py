@@ -14,7 +14,6 @@ import json
 import math
 import mmap
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,6 +145,8 @@ def write_joined(folder: Path, stream: str, parts: Sequence[Segment]) -> str:
     start, _ = _start_of_file(stream, videos, rows, dim)
     temporary = None
     try:
+        import tempfile  # not loaded by a search
+
         with tempfile.NamedTemporaryFile(dir=folder, prefix=TEMPORARY_PREFIX, delete=False) as file:
             temporary = Path(file.name)
             digest = hashlib.blake2b(digest_size=16)
