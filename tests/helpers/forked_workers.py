@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, NoReturn
 
 import pytest
+from warm_processes import share_forks
 
 LONG = 30
 """A browser's or a slow test is worth so many others where folders are compared."""
@@ -35,6 +36,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     config: Any = session.config
     config._tmp_path_factory.getbasetemp()  # theirs is this one
     config.pluginmanager.getplugin("terminalreporter").showfspath = False  # tests of several files end in turns
+    if any("warm_forks" in getattr(item, "fixturenames", ()) for item in session.items):
+        share_forks(config._tmp_path_factory.getbasetemp())
     queue = _Queue(session.items)
     workers: list[_Worker] = []
     try:

@@ -1,11 +1,13 @@
 """Starts ``momentseek`` processes that have everything imported already: forks of one that waits for requests.
 
-A process that serves spends a second of the processor on imports before it does anything. What is started here is a
-process of its own in every other respect, with its own arguments, environment, folder, pipes and signals.
+A process that serves spends a second of the processor on imports before it does anything, one that trains three. What
+is started here is a process of its own in every other respect, with its own arguments, environment, folder, pipes and
+signals. Workers that were forked (forked_workers.py) share the one that waits, which was forked like them.
 """
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import os
@@ -16,10 +18,12 @@ import socket
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 LIGHT = Path(__file__).parent.parent / "library" / "light.py"
 IMPORTS = (
@@ -91,15 +95,24 @@ class WarmProcess:
         return self.returncode
 
 
+_SHARED: list[str] = []
+"""Where the process that workers share listens, if there is one."""
+
+
 class WarmForks:
     """The process that has everything imported, from here."""
 
     def __init__(self) -> None:
-        here, there = socket.socketpair()
-        self.process = subprocess.Popen([sys.executable, __file__, str(there.fileno())], pass_fds=[there.fileno()])
-        there.close()
-        self._socket = here
-        self._lines = here.makefile("r")
+        if _SHARED:
+            self.process = None
+            self._socket = socket.socket(socket.AF_UNIX)
+            self._socket.connect(_SHARED[0])
+        else:
+            self._socket, there = socket.socketpair()
+            command = [sys.executable, __file__, str(there.fileno())]
+            self.process = subprocess.Popen(command, pass_fds=[there.fileno()])
+            there.close()
+        self._lines = self._socket.makefile("r")
         self._ended: dict[int, int] = {}
 
     def start(
@@ -132,51 +145,82 @@ class WarmForks:
         """End it; what it started goes on."""
         self._lines.close()
         self._socket.close()
-        self.process.wait()
+        if self.process is not None:
+            self.process.wait()
 
 
-def _listen(connection: socket.socket) -> list[str]:
-    """Fork for each request; returns in the forked processes alone, with what each is to run."""
-    ended, wakes = os.pipe()
-    os.set_blocking(wakes, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
-    while True:
-        ready, _, _ = select.select([connection, ended], [], [])
-        if ended in ready:
-            os.read(ended, 1000)
-            _tell_ended(connection)
-        if connection not in ready:
-            continue
+def share_forks(folder: Path) -> int:
+    """Fork a process that waits for the requests of all that are forked later; returns its number.
+
+    It has what this process has imported, and ends with it.
+    """
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(folder / "forks"))
+    listener.listen()
+    alive, held = os.pipe()
+    number = os.fork()
+    if number == 0:
+        os.close(held)
+        _wait_for_requests(listener=listener, alive=alive)
+    listener.close()
+    os.close(alive)
+    os.set_inheritable(held, False)
+    _SHARED.append(str(folder / "forks"))
+    return number
+
+
+class _Forking:
+    """Forks for requests, and tells whoever asked when what was forked has ended."""
+
+    def __init__(self, files: Sequence[int]) -> None:
+        self.connections: list[socket.socket] = []
+        self.askers: dict[int, socket.socket] = {}
+        self.ended, self.wakes = os.pipe()
+        self.files = [*files, self.ended, self.wakes]
+        os.set_blocking(self.wakes, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self.wakes, warn_on_full_buffer=False)
+
+    def fork(self, connection: socket.socket) -> list[str] | None:
+        """Take a request; in the forked process alone it returns what that is to run."""
         head = connection.recv(4, socket.MSG_WAITALL)
         if len(head) < 4:
-            os._exit(0)
+            self.connections.remove(connection)
+            connection.close()
+            return None
         _, files, _, _ = socket.recv_fds(connection, 1, 2)
         request = json.loads(connection.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL))
         child = os.fork()
         if child == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            connection.close()
-            return _become(request, files, [ended, wakes])
+            for other in self.connections:
+                other.close()
+            return _become(request, files, self.files)
         for file in files:
             os.close(file)
+        self.askers[child] = connection
         _tell(connection, ended=False, pid=child)
+        return None
+
+    def tell_ended(self) -> None:
+        os.read(self.ended, 1000)
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not pid:
+                return
+            asker = self.askers.pop(pid, None)
+            if asker in self.connections:
+                _tell(asker, ended=True, pid=pid, code=os.waitstatus_to_exitcode(status))
 
 
-def _tell(connection: socket.socket, **message: Any) -> None:
-    connection.sendall(json.dumps(message).encode() + b"\n")
-
-
-def _tell_ended(connection: socket.socket) -> None:
-    while True:
-        try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if not pid:
-            return
-        _tell(connection, ended=True, pid=pid, code=os.waitstatus_to_exitcode(status))
+def _tell(connection: socket.socket | None, **message: Any) -> None:
+    assert connection is not None
+    with suppress(ConnectionError):  # nobody waits for it any more
+        connection.sendall(json.dumps(message).encode() + b"\n")
 
 
 def _become(request: dict[str, Any], files: Sequence[int], unused: Sequence[int]) -> list[str]:
@@ -198,19 +242,58 @@ def _become(request: dict[str, Any], files: Sequence[int], unused: Sequence[int]
     return words
 
 
-def _main() -> None:
+def _wait_for_requests(
+    connection: socket.socket | None = None, listener: socket.socket | None = None, alive: int | None = None
+) -> NoReturn:
+    """Serve one connection until it is closed, or all that come to a listener until nobody holds ``alive`` open."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal, which is for the tests
+    atexit._clear()
     for name in IMPORTS:
         import_module(name)
     gc.collect()
     gc.freeze()
-    sys.argv = _listen(socket.socket(fileno=int(sys.argv[1])))
+    forking = _Forking([] if listener is None or alive is None else [listener.fileno(), alive])
+    if connection is not None:
+        forking.connections.append(connection)
+    words = None
+    while words is None and (listener or forking.connections):
+        sources = [*forking.connections, forking.ended]
+        ready, _, _ = select.select(sources if listener is None else [*sources, listener, alive], [], [])
+        if alive is not None and alive in ready:
+            break
+        if forking.ended in ready:
+            forking.tell_ended()
+        if listener is not None and listener in ready:
+            forking.connections.append(listener.accept()[0])
+        for some in [some for some in ready if some in forking.connections]:
+            words = words or forking.fork(some)
+    if words is None:
+        os._exit(0)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    if sys.argv[0] == "momentseek":
-        runpy.run_module("momentseek", run_name="__main__", alter_sys=True)
-    else:
-        runpy.run_path(sys.argv[0], run_name="__main__")
+    _run(words)
+
+
+def _run(words: Sequence[str]) -> NoReturn:
+    """What a process of its own would do, to its end."""
+    sys.argv = list(words)
+    code: object = 0
+    try:
+        if words[0] == "momentseek":
+            runpy.run_module("momentseek", run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(words[0], run_name="__main__")
+    except SystemExit as e:
+        code = e.code
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    if code is not None and not isinstance(code, int):
+        print(code, file=sys.stderr)
+    os._exit(code if isinstance(code, int) else int(code is not None))
 
 
 if __name__ == "__main__":
-    _main()
+    _wait_for_requests(socket.socket(fileno=int(sys.argv[1])))

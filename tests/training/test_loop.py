@@ -2,10 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import replace
@@ -15,6 +12,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
+from warm_processes import WarmForks
 from weights import same_weights
 
 from momentseek.errors import MomentseekError
@@ -133,17 +131,18 @@ def test_stopped_while_its_report_is_measured_a_run_goes_on_with_the_report(corp
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on_to_the_same_weights(straight: Path, simulated: Path, tmp_path: Path) -> None:
+def test_a_killed_run_goes_on_to_the_same_weights(
+    straight: Path, simulated: Path, tmp_path: Path, warm_forks: WarmForks
+) -> None:
     """kill -9 at a random moment after the first checkpoint."""
     out, file = tmp_path / "run", tmp_path / "config.toml"
     file.write_text(base().with_changes(["save_minutes=0.00001"]).text())
-    command = [sys.executable, "-m", "momentseek", "train", "--config", file, "--data", simulated, "--out", out, "-q"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = warm_forks.start("train", "--config", file, "--data", simulated, "--out", out, "-q")
     try:
         while not (out / "last.safetensors").exists() and process.poll() is None:
             time.sleep(0.005)
     finally:
-        os.kill(process.pid, signal.SIGKILL)
+        process.kill()
     process.communicate()
     assert load_checkpoint(out / "last.safetensors").step <= 6
     with Data.open(simulated) as data:

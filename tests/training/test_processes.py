@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 import torch.distributed as dist
+from warm_processes import WarmForks
 from weights import same_weights
 
 from momentseek.features import Data
@@ -22,22 +21,6 @@ from momentseek.training.processes import Processes
 from momentseek.training.schedules import rate_factor
 from momentseek.training.setup import prepare_training
 
-BOTH = """
-import os
-import torch._dynamo  # which an optimiser imports
-import momentseek.training.loop
-from momentseek.cli import main
-
-child = os.fork()
-os.environ["RANK"] = "0" if child else "1"
-try:
-    main()
-finally:
-    if child and os.waitpid(child, 0)[1]:
-        os._exit(1)
-"""
-"""Two processes of the command line, for which everything is imported once."""
-
 
 def free_port() -> int:
     with socket.socket() as s:
@@ -47,23 +30,16 @@ def free_port() -> int:
 
 @pytest.mark.slow
 def test_two_processes_do_what_one_would_do_for_both(
-    simulated: Path, corpus: Data, config: TrainConfig, tmp_path: Path
+    simulated: Path, corpus: Data, config: TrainConfig, tmp_path: Path, warm_forks: WarmForks
 ) -> None:
     config = config.with_changes(["steps=3"])
     (tmp_path / "config.toml").write_text(config.text())
     arguments = ["train", "--config", tmp_path / "config.toml", "--data", simulated, "--out", tmp_path / "two", "-q"]
     around = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", BOTH, *map(str, arguments)]
-    both = subprocess.run(
-        command,
-        env=os.environ | around,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-        start_new_session=True,
-    )
-    assert both.returncode == 0, both.stderr
+    both = [warm_forks.start(*arguments, env=os.environ | around | {"RANK": rank}) for rank in "01"]
+    for process in both:
+        _, said = process.communicate(timeout=240)
+        assert process.returncode == 0, said
 
     prepared = prepare_training(config, corpus, tmp_path / "one", False, Processes())
     ranks = [TrainingLoop(prepared, tmp_path / "one", Processes(r, 2), Interrupts(), None) for r in range(2)]
