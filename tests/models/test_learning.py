@@ -45,7 +45,7 @@ def test_twenty_pairs_are_learnt_by_heart(name: str, make_batch: Callable[..., B
     model, batch = build(name, SMALL, DIMS), make_batch(20, 20, 20, dims=DIMS)
     assert ndcg(model, batch) < 0.5
     model.train()
-    optimiser = torch.optim.AdamW(model.parameters(), lr=4e-3)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=4e-3, fused=True)
     losses = []
     for step in range(100):
         loss = torch.stack(list(model.loss(batch, 0, torch.Generator().manual_seed(step)).values())).sum()

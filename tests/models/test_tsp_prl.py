@@ -114,7 +114,7 @@ def test_policies_take_turns_and_find_more_than_the_start() -> None:
     assert [(p.name, p.rate("root"), p.rate("leaf"), p.rate("")) for p in phases] == [
         ("leaf", 0.0, 1.0, 1.0), ("leaf", 0.0, 1.0, 1.0), ("root", 1.0, 0.0, 1.0), ("leaf", 0.0, 1.0, 1.0),
     ]  # fmt: skip
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2, fused=True)
     for step in range(120):
         model.phase = model.phase_at(step, 0)
         optimiser.zero_grad()

@@ -138,7 +138,7 @@ def test_pairs_of_weight_zero_cost_nothing(name: str) -> None:
 
 def learnt(name: str, steps: int) -> tuple[CorpusModel, float, float]:
     m, b = model(name).train(), batch()
-    optimiser = torch.optim.Adam(m.parameters(), lr=1e-2)
+    optimiser = torch.optim.Adam(m.parameters(), lr=1e-2, fused=True)
     schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.0, steps)
     losses = []
     for step in range(steps):

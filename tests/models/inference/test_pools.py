@@ -110,7 +110,7 @@ def test_a_pool_is_searched_as_loops_search_it(small, seed, size, k, nms, alpha,
 def test_suppression_looks_at_as_many_spans_as_it_needs(small, monkeypatch, few):
     """However few it begins with: of each video, and of all of a query's."""
     monkeypatch.setattr("momentseek.models.inference.prediction.MIN_SPANS_BEFORE_NMS", few)
-    world, pools = pooled(small.world(videos=20, queries=12, longest=10), 6)
+    world, pools = pooled(small.world(videos=12, queries=5, longest=10), 6)
     model = small.model(longest=8)
     for k, nms in ((3, 0.1), (5, 0.3), (40, 0.3)):
         run = predict(model, world, world, k=k, nms=nms)
