@@ -188,6 +188,7 @@ def _make_video(
         stream.width, stream.height = (size[1], size[0]) if turned else size
         stream.pix_fmt = pix_fmt
         stream.codec_context.time_base = base
+        stream.codec_context.thread_count = 1  # starting threads takes longer than these few small pictures
         if aspect is not None:
             stream.codec_context.sample_aspect_ratio = aspect
         if rotation:

@@ -70,7 +70,7 @@ class _Queue:
         self.weights: dict[str, int] = {}
         self.begun: set[str] = set()
         for number, item in enumerate(items):
-            folder = "/".join(item.nodeid.split("::")[0].split("/")[:2])
+            folder = "/".join(item.nodeid.split("::")[0].split("/")[:-1][:2])
             self.folders.setdefault(folder, deque()).append(number)
             long = any(item.get_closest_marker(name) for name in ("browser", "slow"))
             self.weights[folder] = self.weights.get(folder, 0) + (LONG if long else 1)
