@@ -58,7 +58,6 @@ def test_a_large_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
 
 def test_too_many_cues_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("momentseek.media.subtitles.read.MAX_CUES", 2_000)
-    assert len(parse_subtitles(b"0:01 --> 0:02\na\n" * 2_000, "x.srt")) == 2_000
     with pytest.raises(MediaError, match="more than 2,000 cues"):
         parse_subtitles(b"0:01 --> 0:02\na\n" * 2_001, "x.srt")
 
