@@ -131,7 +131,7 @@ def _colour_planes(picture: Any) -> list[Any]:
 
 
 def _camera_view(planes: Sequence[Any], along: float, focus: float) -> NDArray[np.uint8]:
-    """What the camera sees of a picture: brightness, then the colours in half the width and height, one below the other."""
+    """What the camera sees of a picture: brightness, then each colour in half the width and height."""
     across, down = planes[0].size
     wide = min(across, down * WIDTH / HEIGHT) * (1 - ZOOM_SHARE * along)
     high = wide * HEIGHT / WIDTH
