@@ -27,6 +27,8 @@ SIGNATURES = {
     "widen_halves": "aan",
     "pool_scenes": "aan ann aaa nnff nn",
     "encode_videos": "an ann anf aaa",
+    "turn_basis": "ann a",
+    "float_products": "ann an a",
     "add_pair_scores": "an ann an aan fa",
     "add_curves": "aan ann an aan fan",
     "spans_of_curves": "ann aa an nnn ann aaa a",

@@ -2,7 +2,7 @@
 #include "kernels.h"
 #include "products.h"
 
-enum { PAIRS_AT_ONCE = 16 * ASKED_AT_ONCE, ROWS_AT_ONCE = 16 };
+enum { PAIRS_AT_ONCE = 16 * ASKED_AT_ONCE, ROWS_AT_ONCE = 8 };
 
 /* How many of the pairs from `pair` on, at most 48, ask the same video. */
 INLINE int64_t same_video_pairs(const int64_t *video, int64_t pair, int64_t pairs) {
@@ -12,7 +12,7 @@ INLINE int64_t same_video_pairs(const int64_t *video, int64_t pair, int64_t pair
 }
 
 /* Add `share` of the largest dot product of a pair's query and video to the pair's score; quickest where pairs of a
- * video stand together: then sixteen clips stay in the first cache until all queries have met them. */
+ * video stand together: then eight clips stay in the first cache until all queries have met them. */
 EXPORT int64_t add_pair_scores(const float *rows, int64_t dim, const int64_t *offsets, int64_t videos, int64_t count,
                                const float *queries, int64_t asked, const int64_t *query, const int64_t *video,
                                int64_t pairs, float share, float *out) {

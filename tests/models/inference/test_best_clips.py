@@ -62,12 +62,15 @@ def test_the_best_videos_are_those_of_loops(seed, videos, queries, columns, moda
     assert all(len(set(row)) == n for row in place.tolist())
 
 
-def bounds_by(vectors, offsets, width):
-    """Bounds of that many columns, by directions of all clips and queries."""
-    codes = []
-    for v in vectors:
-        x = sample_videos(v.clips, offsets).clips
-        codes.append(encode_clips(v.clips, offsets, first_directions(principal_directions(x, v.queries), width)))
+def directions_of(vectors, offsets):
+    return [principal_directions(sample_videos(v.clips, offsets).clips, v.queries) for v in vectors]
+
+
+def bounds_by(vectors, offsets, turns, width):
+    """Bounds of that many columns."""
+    codes = [
+        encode_clips(v.clips, offsets, first_directions(t, width)) for v, t in zip(vectors, turns, strict=True)
+    ]
     return bounds_of([v.queries for v in vectors], codes, offsets)
 
 
@@ -76,7 +79,7 @@ def bounds_by(vectors, offsets, width):
 def test_no_score_is_above_its_bound(width, precision):
     vectors, offsets = corpus_of(25, 37, 40, 2, 3)
     vectors = [LateVectors(v.queries, v.clips.astype(precision)) for v in vectors]
-    bounds = bounds_by(vectors, offsets, width)
+    bounds = bounds_by(vectors, offsets, directions_of(vectors, offsets), width)
     truth = scores_by_loops(vectors, offsets)
     assert (bounds >= truth).all()
     assert np.median(bounds - truth) < (3.0 if width < 24 else 0.5) * truth.std()  # and they say something
@@ -90,10 +93,11 @@ def test_no_score_is_above_its_bound(width, precision):
 def test_bounds_hold_for_any_shape_and_size(seed, videos, queries, columns, spread, width, size):
     (v,), offsets = corpus_of(videos, queries, columns, 1, seed, spread)
     vectors = [LateVectors(v.queries, v.clips * np.float32(size))]
-    bounds, truth = bounds_by(vectors, offsets, width), scores_by_loops(vectors, offsets)
+    turns = directions_of(vectors, offsets)
+    bounds, truth = bounds_by(vectors, offsets, turns, width), scores_by_loops(vectors, offsets)
     assert (bounds >= truth).all()
     with every_processor():
-        np.testing.assert_allclose(bounds_by(vectors, offsets, width), bounds, rtol=1e-4, atol=1e-4 * size)
+        np.testing.assert_allclose(bounds_by(vectors, offsets, turns, width), bounds, rtol=1e-3, atol=1e-3 * size)
 
 
 def test_the_clip_with_the_longest_rest_does_not_loosen_the_bounds_of_others():

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from momentseek.library.scan.threads import run_together, share_rows
 from momentseek.moments.arrays import IntArray
+from momentseek.native.directions import products_of
 from momentseek.native.halves import as_floats
 from momentseek.native.library import address, call, kernels, writable
 from momentseek.native.panels import float_panels, pad_panel, panel_places, query_panels
@@ -73,7 +74,7 @@ def first_directions(turn: Floats, width: int) -> Floats | None:
     if width >= len(turn):
         return None
     mixed = np.linalg.qr(np.random.default_rng(0).standard_normal((width - 1, width - 1)))[0]
-    kept = turn[:, : width - 1] @ mixed.astype(np.float32)
+    kept = products_of(turn[:, : width - 1], mixed.T.astype(np.float32))
     return np.ascontiguousarray(np.pad(kept, ((0, 0), (0, 1))))
 
 
@@ -157,7 +158,7 @@ def query_codes(queries: Floats, turn: Floats | None) -> QueryCodes:
     if turn is None:
         first = np.pad(queries, ((0, 0), (0, queries.shape[1] % 2)))
     else:
-        first = queries @ turn
+        first = products_of(queries, turn.T)
         square = np.square(queries).sum(axis=1)
         left = np.maximum(square - np.square(first).sum(axis=1), 0)
         first[:, -1] = np.sqrt(left + np.float32(rounding(queries.shape[1])) * square)

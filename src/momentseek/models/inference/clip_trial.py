@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from momentseek.models.inference.clip_bounds import Floats
 from momentseek.moments.arrays import IntArray
+from momentseek.native.directions import main_directions, products_of
 
 SAMPLE_VIDEOS, SAMPLE_QUERIES, SAMPLE_DIRECTIONS = 256, 32, 2048
 WIDTHS = (16, 32, 48, 64, 96, 128, 192, 256, 384)
@@ -48,8 +49,7 @@ def sample_videos(clips: NDArray[Any], offsets: IntArray) -> SampleVideos:
 def principal_directions(clips: Floats, queries: Floats) -> Floats:
     """(columns, columns), orthogonal: from the direction with most of what clips and queries vary in to the least."""
     few = [x[:: max(1, len(x) // SAMPLE_DIRECTIONS)] for x in (clips, queries)]
-    spread = sum(x.T @ x / max(1e-12, float(np.vdot(x, x))) for x in few)
-    return np.ascontiguousarray(np.linalg.eigh(spread)[1][:, ::-1])
+    return main_directions(sum(products_of(x.T, x.T) / max(1e-12, float(np.square(x).sum())) for x in few))
 
 
 def choose_width(
@@ -62,21 +62,21 @@ def choose_width(
     bounds: Any = [np.float32(0)] * len(widths)
     score: Any = np.float32(0)
     for sample, every, turn in zip(samples, questions, turns, strict=True):
-        starts, base = sample.starts, every[asked] @ sample.means.T
-        x, q = sample.clips @ turn, every[asked] @ turn
-        products = np.zeros((len(asked), len(x)), np.float32)
+        starts, base = sample.starts, products_of(sample.means, every[asked])
+        x, q = products_of(sample.clips, turn.T), products_of(every[asked], turn.T)
+        products = np.zeros((len(x), len(q)), np.float32)
         far, tail = (np.square(a).sum(axis=1) for a in (q, x))
-        slack = CODE_SLACK * np.sqrt(far)[:, None] * np.sqrt(np.maximum.reduceat(tail, starts))
+        above = base + CODE_SLACK * np.sqrt(np.maximum.reduceat(tail, starts))[:, None] * np.sqrt(far)
         for i, (begin, end) in enumerate(pairwise([0, *(w - 1 for w in widths[:-1]), columns])):
-            products += q[:, begin:end] @ x[:, begin:end].T
+            products += products_of(x[:, begin:end], q[:, begin:end])
             far, tail = (
                 np.maximum(left - np.square(a[:, begin:end]).sum(axis=1), 0) for left, a in ((far, q), (tail, x))
             )
-            reach = products + np.sqrt(far)[:, None] * np.sqrt(tail)
-            bounds[i] = bounds[i] + base + np.maximum.reduceat(reach, starts, axis=1) + slack
-        score = score + base + np.maximum.reduceat(products, starts, axis=1)
-    kept = min(score.shape[1], max(1, round(n * score.shape[1] / videos)))
-    needed = np.partition(score, -kept, axis=1)[:, -kept, None]
+            reach = products + np.sqrt(tail)[:, None] * np.sqrt(far)
+            bounds[i] = bounds[i] + above + np.maximum.reduceat(reach, starts)
+        score = score + base + np.maximum.reduceat(products, starts)
+    kept = min(len(score), max(1, round(n * len(score) / videos)))
+    needed = np.partition(score, -kept, axis=0)[-kept]
     share = [float((b >= needed).mean()) for b in bounds]
     cost = [
         SCAN * w + (TURN * columns * w / queries if w < columns else 0) + SCORE * s * columns
