@@ -68,9 +68,7 @@ def directions_of(vectors, offsets):
 
 def bounds_by(vectors, offsets, turns, width):
     """Bounds of that many columns."""
-    codes = [
-        encode_clips(v.clips, offsets, first_directions(t, width)) for v, t in zip(vectors, turns, strict=True)
-    ]
+    codes = [encode_clips(v.clips, offsets, first_directions(t, width)) for v, t in zip(vectors, turns, strict=True)]
     return bounds_of([v.queries for v in vectors], codes, offsets)
 
 

@@ -31,7 +31,7 @@ from momentseek.native.library import address, call, kernels, writable
 from momentseek.native.panels import float_panels, pad_panel, panel_places, query_panels
 
 Floats = NDArray[np.float32]
-QUERIES_TOGETHER = 512
+QUERIES_TOGETHER = 256
 """Queries whose codes stay in the second cache while the videos pass by."""
 ROWS_PER_BLOCK = 1 << 13
 """Clips that a thread codes at a time."""

@@ -19,7 +19,7 @@ WIDTHS = (16, 32, 48, 64, 96, 128, 192, 256, 384)
 """Columns that are tried, the last of which is the length of all that are left out; and all columns."""
 CODE_SLACK = 0.011
 """About what codes add to a bound, as a share of the lengths: (|t b| |e| + |d| |x'|) / (|q'| |x'|)."""
-SCAN, TURN, SCORE, PLAIN = 1.2e-11, 2.6e-11, 3e-11, 2.6e-11
+SCAN, TURN, SCORE, PLAIN = 1.6e-11, 3.5e-11, 5e-11, 2.6e-11
 """Seconds of one thread per product of numbers: in a bound, in turning, in scoring a pair, in plain products."""
 
 
