@@ -95,7 +95,9 @@ def test_bounds_hold_for_any_shape_and_size(seed, videos, queries, columns, spre
     bounds, truth = bounds_by(vectors, offsets, turns, width), scores_by_loops(vectors, offsets)
     assert (bounds >= truth).all()
     with every_processor():
-        np.testing.assert_allclose(bounds_by(vectors, offsets, turns, width), bounds, rtol=1e-3, atol=1e-3 * size)
+        plain = bounds_by(vectors, offsets, turns, width)
+    assert (plain >= truth).all()
+    np.testing.assert_allclose(plain, bounds, rtol=0.02, atol=0.05 * size)  # a code may be one more or less
 
 
 def test_the_clip_with_the_longest_rest_does_not_loosen_the_bounds_of_others():
