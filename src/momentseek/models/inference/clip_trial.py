@@ -49,7 +49,10 @@ def sample_videos(clips: NDArray[Any], offsets: IntArray) -> SampleVideos:
 def principal_directions(clips: Floats, queries: Floats) -> Floats:
     """(columns, columns), orthogonal: from the direction with most of what clips and queries vary in to the least."""
     few = [x[:: max(1, len(x) // SAMPLE_DIRECTIONS)] for x in (clips, queries)]
-    return main_directions(sum(products_of(x.T, x.T) / max(1e-12, float(np.square(x).sum())) for x in few))
+    spread = np.zeros((clips.shape[1], clips.shape[1]), np.float32)
+    for x in few:
+        spread += products_of(x.T, x.T) / np.float32(max(1e-12, float(np.square(x).sum())))
+    return main_directions(spread)
 
 
 def choose_width(
