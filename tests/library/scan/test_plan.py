@@ -190,17 +190,29 @@ def test_what_a_query_needs_is_just_enough(library, tmp_path):
     plan, none = scan.plan, np.zeros(0, np.int64)
     lost = []
     for query in recall.sample_queries(scan, 8, seed=1):
-        truth = scan.search(query, 15, exact=True)
+        truth = scan.search(query, 100, exact=True)
         need = recall.needs_of(scan, plan, query, truth, none)
         depths = recall.depths_for([need], 0.0)
         assert depths.hope is not None
         scan.plan = replace(plan, depths=replace(depths, coarse_margin=depths.coarse_margin + 1e-5))
-        assert share_found(scan.search(query, 15), truth) == 1
+        assert share_found(scan.search(query, 100), truth) == 1
         scan.plan = replace(plan, depths=replace(depths, hope=None, coarse_margin=need.coarse_margin.max() - 1e-3))
         if need.coarse_margin.max() > 1e-2:
-            lost.append(share_found(scan.search(query, 15), truth) < 1)
+            lost.append(share_found(scan.search(query, 100), truth) < 1)
     assert len(lost) > 3
     assert all(lost)
+
+
+def test_fewer_videos_are_the_first_of_many(library, tmp_path):
+    """The margins are those of the hundred best; for one alone they would be too narrow."""
+    from momentseek.library.scan import recall
+
+    scan = Scan(library, build_plan(library, tmp_path))
+    tune(scan, 0.9)
+    for query in recall.sample_queries(scan, 10, seed=2):
+        many = scan.search(query, 100)
+        for k in (1, 7, 100):
+            same(scan.search(query, k), many.first(k))
 
 
 def test_depths_of_a_plan_without_margins_are_read(library, queries, tmp_path):

@@ -40,6 +40,10 @@ class BestVideos:
     segment: NDArray[np.int64]
     at: NDArray[np.int64]
 
+    def first(self, k: int) -> BestVideos:
+        """The k best of each query."""
+        return BestVideos(self.ids[:, :k], self.scores[:, :k], self.segment[:, :k], self.at[:, :k])
+
     @classmethod
     def empty(cls, queries: int) -> BestVideos:
         """The result of a search that found nothing, for so many queries."""

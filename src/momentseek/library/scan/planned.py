@@ -21,6 +21,14 @@ from momentseek.library.scan.threads import run_together
 from momentseek.library.segments import Segment
 from momentseek.native.library import address, call, kernels, writable
 
+MIN_RANKED = 100
+"""Videos that are ranked even if fewer are wanted: margins that hold for these are too narrow for a few alone."""
+
+
+def ranked_videos(k: int) -> int:
+    """How many videos a search ranks to give the k best."""
+    return max(k, MIN_RANKED)
+
 
 def first_videos(k: int) -> int:
     """How many videos are scored first when the k best are wanted; the rank of the mean that others are compared with.
@@ -56,14 +64,15 @@ def best_of_plan(
     query: QuantisedQueries, k: int, plan: Plan, covered: CoveredSegments, is_open: NDArray[np.bool_] | None
 ) -> BestVideos:
     """The k best videos for one query, of those the plan covers and lets through."""
-    depths = plan.depths
+    depths, wanted, k = plan.depths, k, ranked_videos(k)
     # What is filtered away must not use up what may be read.
     share = depths.share if is_open is None else depths.share / max(1e-3, float(is_open.mean()))
     reach = Reach(first_videos(k), max(depths.coarse, 2 * k), share, depths.hope, depths.coarse_margin)
     near = list_near(plan.listed, plan.means.owner, is_open, query.vectors[0], reach)
     videos, bounds = plan.means.videos(near.numbers, query)
     most = max(depths.fine, k)
-    return covered.rank(query, k, videos[:most], bounds[:most], depths.fine_margin)
+    best = covered.rank(query, k, videos[:most], bounds[:most], depths.fine_margin)
+    return best.first(wanted)
 
 
 def merge(one: BestVideos, two: BestVideos, k: int) -> BestVideos:

@@ -133,12 +133,14 @@ def tune(
     It aims two thirds of the way from the target to 1: a sample is small, and hard queries do worse than others. If
     nothing suffices, the farthest is taken; the recall stored with the depths says what it gives.
     """
+    from momentseek.library.scan.planned import ranked_videos
+
     plan = scan.plan
     if plan is None:
         raise ValueError("there is no plan to tune")
     queries = sample_queries(scan, sample, seed=1)
     away = np.asarray(gone, np.int64)
-    truths = [scan.search(query, k, gone=away, exact=True) for query in queries]
+    truths = [scan.search(query, ranked_videos(k), gone=away, exact=True) for query in queries]
     needs = [needs_of(scan, plan, query, truth, away) for query, truth in zip(queries, truths, strict=True)]
     aim = target + (1 - target) * 2 / 3
     best = Depths()
@@ -146,7 +148,8 @@ def tune(
         best = depths_for(needs, (1 - aim) * share)
         scan.plan = replace(plan, depths=best)
         found = [
-            share_found(scan.search(query, k, gone=away), truth) for query, truth in zip(queries, truths, strict=True)
+            share_found(scan.search(query, k, gone=away), truth.first(k))
+            for query, truth in zip(queries, truths, strict=True)
         ]
         reached = float(np.mean(found)) if found else 1.0
         best = replace(best, recall=reached)
@@ -171,7 +174,10 @@ class QueryNeeds:
 def needs_of(
     scan: Scan, plan: Plan, query: NDArray[np.float32], truth: BestVideos, gone: NDArray[np.int64]
 ) -> QueryNeeds:
-    """What a query needs to find the videos that an exact search has found, from one pass over the whole list."""
+    """What a query needs to find the videos that an exact search has found, from one pass over the whole list.
+
+    That must have ranked as many as a planned one ranks.
+    """
     from momentseek.library.scan.coarse import Reach, list_near
     from momentseek.library.scan.planned import first_videos
 
