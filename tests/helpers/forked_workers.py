@@ -37,7 +37,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     config._tmp_path_factory.getbasetemp()  # theirs is this one
     config.pluginmanager.getplugin("terminalreporter").showfspath = False  # tests of several files end in turns
     if any("warm_forks" in getattr(item, "fixturenames", ()) for item in session.items):
-        share_forks(config._tmp_path_factory.getbasetemp())
+        share_forks()
     queue = _Queue(session.items)
     workers: list[_Worker] = []
     try:

@@ -149,24 +149,23 @@ class WarmForks:
             self.process.wait()
 
 
-def share_forks(folder: Path) -> int:
-    """Fork a process that waits for the requests of all that are forked later; returns its number.
+def share_forks() -> None:
+    """Fork a process that waits for the requests of all that are forked later.
 
-    It has what this process has imported, and ends with it.
+    It has what this process has imported, and ends with it and them.
     """
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(folder / "forks"))
+    address = f"\0momentseek-tests-{os.getpid()}"  # no file: paths of sockets may not be long
+    listener.bind(address)
     listener.listen()
     alive, held = os.pipe()
-    number = os.fork()
-    if number == 0:
+    if os.fork() == 0:
         os.close(held)
         _wait_for_requests(listener=listener, alive=alive)
     listener.close()
     os.close(alive)
     os.set_inheritable(held, False)
-    _SHARED.append(str(folder / "forks"))
-    return number
+    _SHARED.append(address)
 
 
 class _Forking:
