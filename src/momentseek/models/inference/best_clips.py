@@ -62,7 +62,12 @@ def rank_by_best_clips(
         return None
     samples = [sample_videos(v.clips, offsets) for v in vectors]
     questions = [v.queries for v in vectors]
-    turns = [principal_directions(s.clips, q) for s, q in zip(samples, questions, strict=True)]
+    turns = [np.empty(0, np.float32)] * len(vectors)
+
+    def turn(i: int) -> None:
+        turns[i] = principal_directions(samples[i].clips, questions[i])
+
+    run_together([partial(turn, i) for i in range(len(vectors))])
     width = width or choose_width(samples, questions, turns, videos, n)
     if width is None:
         return None
