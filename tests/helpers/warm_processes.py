@@ -212,12 +212,11 @@ class _Forking:
             if not pid:
                 return
             asker = self.askers.pop(pid, None)
-            if asker in self.connections:
+            if asker is not None and asker in self.connections:
                 _tell(asker, ended=True, pid=pid, code=os.waitstatus_to_exitcode(status))
 
 
-def _tell(connection: socket.socket | None, **message: Any) -> None:
-    assert connection is not None
+def _tell(connection: socket.socket, **message: Any) -> None:
     with suppress(ConnectionError):  # nobody waits for it any more
         connection.sendall(json.dumps(message).encode() + b"\n")
 

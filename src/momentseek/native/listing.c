@@ -4,6 +4,7 @@
  * these and what a vector's group adds is an estimate of the product, in steps of the table. Groups are read in order of
  * what they promise, and none is read that promises less than the estimates found by then ask for. */
 #include "blocks.h"
+#include "heaps.h"
 
 enum { MAX_ENTRY = 127, MAX_SUM = 65535, BLOCKS_AHEAD = 2 };
 static const float USUAL_HOPE = 2; /* by which groups are ordered that are read whatever they promise */
@@ -75,15 +76,7 @@ INLINE int comes_first(const promise_t *one, const promise_t *two) {
     return one->promise > two->promise || (one->promise == two->promise && one->group < two->group);
 }
 
-INLINE void sift_down(promise_t *heap, int64_t count, int64_t at) {
-    promise_t moved = heap[at];
-    for (int64_t child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && comes_first(heap + child + 1, heap + child)) child++;
-        if (!comes_first(heap + child, &moved)) break;
-        heap[at] = heap[child];
-    }
-    heap[at] = moved;
-}
+DEFINE_SINK(sift_down, promise_t, comes_first)
 
 /* Take the first of a heap off it; `count` becomes one less. */
 INLINE promise_t take_first(promise_t *heap, int64_t *count) {

@@ -3,6 +3,7 @@
  * The first few are scored in float16, and what they reach decides which of the rest are looked at: those whose means
  * come within a margin of it. Of these an upper bound from bytes says which must be scored. */
 #include "dots.h"
+#include "heaps.h"
 
 enum { MEANS_AHEAD = 16, HALVES_AHEAD = 8, DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
@@ -158,15 +159,7 @@ INLINE int is_worse(const ranked_t *one, const ranked_t *two) {
 }
 
 /* The worst of the best is on top of a heap. */
-INLINE void sink(ranked_t *heap, int64_t count, int64_t at) {
-    ranked_t moved = heap[at];
-    for (int64_t child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && is_worse(heap + child + 1, heap + child)) child++;
-        if (!is_worse(heap + child, &moved)) break;
-        heap[at] = heap[child];
-    }
-    heap[at] = moved;
-}
+DEFINE_SINK(sink, ranked_t, is_worse)
 
 INLINE void keep_best(ranked_t *heap, int64_t *held, int64_t k, ranked_t new) {
     if (*held == k) {

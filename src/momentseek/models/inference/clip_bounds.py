@@ -121,22 +121,22 @@ def bounds_of(queries: Sequence[Floats], codes: Sequence[ClipCodes], offsets: In
             np.float32(rounding(a.shape[1]) * length) * np.linalg.norm(a, axis=1)
             for a, length in zip(asked, longest, strict=True)
         )
+        first = np.asarray(slack)[:, None]
         works = [add_bounds(c, offsets, a, rows) for c, a in zip(codes, asked, strict=True)]
-        begin_bounds = partial(
-            fill_columns, rows, np.asarray(slack)[:, None]
-        )  # by threads: the system gives the memory
 
-        def add(low: int, high: int, works: Sequence[Callable[[int, int], None]] = (begin_bounds, *works)) -> None:
+        def add(
+            low: int,
+            high: int,
+            rows: Floats = rows,
+            first: Floats = first,
+            works: Sequence[Callable[[int, int], None]] = works,
+        ) -> None:
+            rows[:, low:high] = first  # new memory, which the system gives to each thread
             for work in works:
                 work(low, high)
 
         share_rows([(add, offsets)], len(codes) * len(rows))
     return out
-
-
-def fill_columns(table: Floats, value: Floats, low: int, high: int) -> None:
-    """Write the same into some columns of all rows."""
-    table[:, low:high] = value
 
 
 def add_bounds(coded: ClipCodes, offsets: IntArray, queries: Floats, out: Floats) -> Callable[[int, int], None]:
