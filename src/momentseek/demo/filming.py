@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from momentseek.atomic import write_bytes
 from momentseek.demo.films import DEMO_FILMS, DemoFilm
@@ -66,8 +65,8 @@ def _write(film: DemoFilm, path: Path) -> None:
             words.codec_context.subtitle_header = TEXT_TRACK_STYLES.encode()
             words.time_base = MILLISECOND
         sound = container.add_stream("aac", rate=VOICE_RATE, layout="mono") if film.voice else None
-        for number, planes in enumerate(_pictures(film)):
-            frame = av.VideoFrame.from_ndarray(planes, "yuv420p")
+        for number, picture in enumerate(_pictures(film)):
+            frame = av.VideoFrame.from_image(picture)
             frame.pts, frame.time_base = number, Fraction(1, RATE)
             container.mux(video.encode(frame))
         container.mux(video.encode(None))
@@ -104,7 +103,7 @@ def _words(av: Any, stream: Any, cue: Cue) -> Any:
     return packet
 
 
-def _pictures(film: DemoFilm) -> Iterator[NDArray[np.uint8]]:
+def _pictures(film: DemoFilm) -> Iterator[Any]:
     """Every frame of a film: the camera closes in on one scene, draws back from the next, drifting sideways."""
     shown = 0
     for number, (scene, _, end) in enumerate(film.times()):
@@ -112,32 +111,17 @@ def _pictures(film: DemoFilm) -> Iterator[NDArray[np.uint8]]:
             picture = draw_slide(scene.written, WIDTH, HEIGHT)
         else:
             picture = read_photograph(scene.photograph, WIDTH, HEIGHT)
-        planes = _colour_planes(picture)
         focus = FOCUS_HEIGHTS.get(scene.photograph, 0.5)
         last = round(end * RATE)
         for at in range(shown, last):
             along = (at - shown) / max(last - shown - 1, 1)
-            yield _camera_view(planes, along if number % 2 == 0 else 1 - along, focus)
+            yield _camera_view(picture, along if number % 2 == 0 else 1 - along, focus)
         shown = last
 
 
-def _colour_planes(picture: Any) -> list[Any]:
-    """Brightness and the two colours of a picture, each as a picture of its own.
-
-    Films hold these: turning every frame into them would take as long as compressing it.
-    """
-    frame = optional_module("av", "demo").VideoFrame.from_image(picture).reformat(format="yuv444p")
-    return [optional_module("PIL.Image", "demo").fromarray(plane) for plane in frame.to_ndarray()]
-
-
-def _camera_view(planes: Sequence[Any], along: float, focus: float) -> NDArray[np.uint8]:
-    """What the camera sees of a picture: brightness, then each colour in half the width and height."""
-    across, down = planes[0].size
-    wide = min(across, down * WIDTH / HEIGHT) * (1 - ZOOM_SHARE * along)
+def _camera_view(picture: Any, along: float, focus: float) -> Any:
+    wide = min(picture.width, picture.height * WIDTH / HEIGHT) * (1 - ZOOM_SHARE * along)
     high = wide * HEIGHT / WIDTH
-    left = (across - wide) * (0.4 + 0.2 * along)
-    top = (down - high) * focus
-    box = (left, top, left + wide, top + high)
-    sizes = [(WIDTH, HEIGHT), (WIDTH // 2, HEIGHT // 2), (WIDTH // 2, HEIGHT // 2)]
-    seen = [plane.resize(size, PILLOW_BILINEAR, box=box) for plane, size in zip(planes, sizes, strict=True)]
-    return np.concatenate([np.asarray(plane).reshape(-1) for plane in seen]).reshape(-1, WIDTH)
+    left = (picture.width - wide) * (0.4 + 0.2 * along)
+    top = (picture.height - high) * focus
+    return picture.resize((WIDTH, HEIGHT), PILLOW_BILINEAR, box=(left, top, left + wide, top + high))
