@@ -13,6 +13,7 @@ import math
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -40,10 +41,20 @@ FINGERPRINT_SAMPLES = 48
 """Entries of a file whose values are in its fingerprint, spread evenly over the names."""
 
 
+@dataclass
+class _Table:
+    """What an entry was found to be; the files are open for reading only, so it stays that."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    may_be_read: bool = False
+    """Whether the sizes that it declares were checked."""
+
+
 class Features:
     """One or more feature files, open for reading; safe to use from several threads.
 
-    ``what`` is what the keys are, for messages: "video" or "query".
+    ``what`` is what the keys are, for messages: "video" or "query". An entry is checked when it is first asked for.
     """
 
     def __init__(self, paths: PathLike | Sequence[PathLike], what: str = "video") -> None:
@@ -54,7 +65,8 @@ class Features:
         self.what = what
         self._lock = threading.Lock()
         self._files: list[Any] = []
-        self._shapes: dict[tuple[int, str], tuple[int, int]] = {}
+        self._tables: dict[tuple[int, str], _Table] = {}
+        self._closed = False
         try:
             for path in self.paths:
                 self._files.append(_open_hdf5(path))
@@ -146,6 +158,7 @@ class Features:
     def close(self) -> None:
         """Close the files that hold the features."""
         with self._lock:
+            self._closed = True
             for file in self._files:
                 with contextlib.suppress(Exception):
                     file.close()
@@ -159,11 +172,14 @@ class Features:
     def _where(self, path: Path, name: str) -> str:
         return f"{path}: {self.what} {name}"
 
-    def _dataset(self, i: int, name: str) -> Any:
-        file, path = self._files[i], self.paths[i]
-        if not file:
+    def _table(self, i: int, name: str) -> _Table:
+        """What the entry is, once it is found to be a table; the lock must be held."""
+        path = self.paths[i]
+        if self._closed:
             raise MomentseekError(f"{path}: was closed; open the data again")
-        found = _entry(file, name, self._where(path, name))
+        if (table := self._tables.get((i, name))) is not None:
+            return table
+        found = _entry(self._files[i], name, self._where(path, name))
         if found is None:
             remedy = (
                 "extract it, or leave it out of the split's corpus and truth"
@@ -171,36 +187,48 @@ class Features:
                 else "encode it, or leave it out of the split's truth"
             )
             raise MomentseekError(f"{path}: has no features for {self.what} {name}; {remedy}")
-        if len(getattr(found, "shape", None) or ()) != 2 or found.dtype.kind not in "fiu":
-            shape = getattr(found, "shape", "a group")
+        shape = getattr(found, "shape", "a group")
+        if not isinstance(shape, tuple) or len(shape) != 2 or found.dtype.kind not in "fiu":
             raise MomentseekError(f"{path}: {self.what} {name} must be a table of numbers (rows, columns), not {shape}")
-        return found
+        table = self._tables[i, name] = _Table((int(shape[0]), int(shape[1])), found.dtype)
+        return table
 
     def _shape(self, i: int, name: str) -> tuple[int, int]:
         with self._lock:
-            if (i, name) not in self._shapes or not self._files[i]:
-                count, columns = self._dataset(i, name).shape
-                self._shapes[i, name] = int(count), int(columns)
-            return self._shapes[i, name]
+            return self._table(i, name).shape
 
     def _shape_text(self, i: int, name: str) -> str:
         """The shape of an entry as text; an entry that nobody uses need not be a table."""
         with self._lock:
-            if (i, name) in self._shapes:
-                return str(self._shapes[i, name])
+            if (i, name) in self._tables:
+                return str(self._tables[i, name].shape)
             return str(getattr(_entry(self._files[i], name, self._where(self.paths[i], name)), "shape", "a group"))
 
     def _values(self, i: int, name: str) -> bytes:
         """The bytes of an entry as the file has them, numbers or not; none if they vary in length."""
+        h5py = optional_module("h5py", "train")
+        path, where = self.paths[i], self._where(self.paths[i], name)
         with self._lock:
-            found = _entry(self._files[i], name, self._where(self.paths[i], name))
+            found = _entry(self._files[i], name, where)
             if not hasattr(found, "shape") or found.dtype.hasobject:
                 return b""
-            return _read_dataset(found, self._where(self.paths[i], name), self.paths[i]).tobytes()
+            with _damage_said(where):
+                _check_sizes(found, where, path)
+                return np.asarray(h5py.Dataset(found)[()]).tobytes()
 
     def _read(self, i: int, name: str) -> Array:
+        h5py = optional_module("h5py", "train")
+        path, where = self.paths[i], self._where(self.paths[i], name)
         with self._lock:
-            values = _read_dataset(self._dataset(i, name), self._where(self.paths[i], name), self.paths[i])
+            table = self._table(i, name)
+            with _damage_said(where):
+                stored = h5py.h5d.open(self._files[i].id, name.encode())
+                if not table.may_be_read:
+                    _check_sizes(stored, where, path)
+                    table.may_be_read = True
+                values = np.empty(table.shape, table.dtype)
+                if values.size:
+                    stored.read(h5py.h5s.ALL, h5py.h5s.ALL, values)
         with np.errstate(over="ignore"):  # what is too large becomes infinite, which ``read`` refuses
             return values.astype(np.float32, copy=False)
 
@@ -236,43 +264,53 @@ def _names(file: Any, path: Path) -> list[str]:
 
 
 def _entry(file: Any, name: str, where: str) -> Any:
-    """The dataset or group called ``name``, None if there is none; whatever leads out of the file is refused."""
+    """h5py's id of the dataset or group called ``name``, None if there is none; what leads out of the file is refused.
+
+    Ids are a fifth of the work of h5py's own objects.
+    """
     h5py = optional_module("h5py", "train")
-    found, rest, links = file, name.split("/")[::-1], 0
+    if not file:
+        return None
+    h5l, groups = h5py.h5l, h5py.h5g.GroupID
+    found, rest, links = file.id, name.split("/")[::-1], 0
     with _damage_said(where):
         while rest:
-            part = rest.pop()
-            if part in ("", "."):
+            part = rest.pop().encode()
+            if part in (b"", b"."):
                 continue
-            link = found.get(part, getlink=True) if isinstance(found, h5py.Group) else None
-            if link is None:
+            if not isinstance(found, groups) or not found.links.exists(part):
                 return None
-            if isinstance(link, h5py.HardLink):
-                found = found[part]
+            kind = found.links.get_info(part).type
+            if kind == h5l.TYPE_HARD:
+                found = h5py.h5o.open(found, part)
                 continue
             links += 1
-            if not isinstance(link, h5py.SoftLink) or links > MAX_SOFT_LINKS:
+            if kind != h5l.TYPE_SOFT or links > MAX_SOFT_LINKS:
                 raise MomentseekError(f"{where} {LEADS_OUT}")
-            found = file if link.path.startswith("/") else found
-            rest += link.path.split("/")[::-1]
-        if isinstance(found, h5py.Dataset) and (found.is_virtual or found.external):
-            raise MomentseekError(f"{where} {LEADS_OUT}")
+            path = found.links.get_val(part).decode()
+            found = file.id if path.startswith("/") else found
+            rest += path.split("/")[::-1]
+        if isinstance(found, h5py.h5d.DatasetID):
+            made = found.get_create_plist()
+            if made.get_layout() == h5py.h5d.VIRTUAL or made.get_external_count() > 0:
+                raise MomentseekError(f"{where} {LEADS_OUT}")
     return found
 
 
-def _read_dataset(dataset: Any, where: str, path: Path) -> NDArray[Any]:
-    """All values of a dataset, once the sizes that it declares are found to be within ``limits``."""
-    with _damage_said(where):
-        stored = min(dataset.id.get_storage_size(), path.stat().st_size)
-        check_size(where, dataset.size * max(dataset.dtype.itemsize, 4), stored)
-        if dataset.chunks:
-            chunk = math.prod(dataset.chunks) * dataset.dtype.itemsize
-            check_size(f"{where}, in a chunk,", chunk, stored)
-            stored_chunks: list[int] = []
-            dataset.id.chunk_iter(lambda info: stored_chunks.append(info.size))
-            if max(stored_chunks, default=0) > 2 * chunk + MAX_CHUNK_OVERHEAD_BYTES:
-                raise MomentseekError(f"{where} has a chunk that is larger than it declares; extract it anew")
-        return np.asarray(dataset[()])
+def _check_sizes(dataset: Any, where: str, path: Path) -> None:
+    """Refuse to read a dataset, given by its id, that declares sizes beyond ``limits``."""
+    h5py = optional_module("h5py", "train")
+    itemsize = dataset.dtype.itemsize
+    stored = min(dataset.get_storage_size(), path.stat().st_size)
+    check_size(where, math.prod(dataset.shape) * max(itemsize, 4), stored)
+    made = dataset.get_create_plist()
+    if made.get_layout() == h5py.h5d.CHUNKED:
+        chunk = math.prod(made.get_chunk()) * itemsize
+        check_size(f"{where}, in a chunk,", chunk, stored)
+        stored_chunks: list[int] = []
+        dataset.chunk_iter(lambda info: stored_chunks.append(info.size))
+        if max(stored_chunks, default=0) > 2 * chunk + MAX_CHUNK_OVERHEAD_BYTES:
+            raise MomentseekError(f"{where} has a chunk that is larger than it declares; extract it anew")
 
 
 def _first_line(error: Exception) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 import typing
 from collections.abc import Mapping
@@ -34,6 +35,7 @@ FOLLOWED = ("paper", "official")
 """Whose ways a model has: its paper's, or its public implementation's with all its quirks."""
 MODELS: Registry[ModelSpec] = Registry("model", package="momentseek.models")
 C = TypeVar("C")
+_type_hints = functools.cache(typing.get_type_hints)
 
 
 def register(
@@ -65,7 +67,7 @@ def build_config(kind: type[C], settings: Mapping[str, Any], what: str) -> C:
         ...
     momentseek.errors.MomentseekError: model xml has no setting 'hiden'; did you mean 'hidden'?
     """
-    hints = typing.get_type_hints(kind)
+    hints = _type_hints(kind)
     known = [f.name for f in dataclasses.fields(kind)]  # type: ignore[arg-type]
     values = {}
     for name, value in plain_settings(kind, settings).items():
