@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 
 import pytest
-from source import trees
+from source import nodes
 
 ORDER = (
     {
@@ -67,12 +67,12 @@ SQL_ROOMS = ("library", "server/database", "server/judging", "server/shelf")
 
 
 @cache
-def modules() -> Mapping[str, ast.Module]:
-    """Every module of the package, by its name without ``momentseek.``; a folder's ``__init__`` by the folder's."""
+def modules() -> Mapping[str, Sequence[ast.AST]]:
+    """What every module consists of, by its name without ``momentseek.``; a folder's ``__init__`` by the folder's."""
     named = {}
-    for path, tree in trees().items():
+    for path, found in nodes().items():
         parts = path.with_suffix("").parts
-        named[".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)] = tree
+        named[".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)] = found
     return named
 
 
@@ -80,9 +80,9 @@ def room(module: str) -> str:
     return module.split(".")[0]
 
 
-def imports(tree: ast.Module) -> Iterator[str]:
+def imports(module: Sequence[ast.AST]) -> Iterator[str]:
     """Full names of all that a module imports, wherever in the file."""
-    for node in ast.walk(tree):
+    for node in module:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -93,7 +93,7 @@ def imports(tree: ast.Module) -> Iterator[str]:
 @cache
 def all_imports() -> Mapping[str, frozenset[str]]:
     """Full names of all that each module imports."""
-    return {module: frozenset(imports(tree)) for module, tree in modules().items()}
+    return {module: frozenset(imports(found)) for module, found in modules().items()}
 
 
 @cache
@@ -147,9 +147,9 @@ def test_a_heavy_package_stays_in_its_rooms(package: str) -> None:
 def test_sql_is_only_where_the_databases_are() -> None:
     statements = {
         (module, node.value.strip().splitlines()[0])
-        for module, tree in modules().items()
+        for module, found in modules().items()
         if not module.replace(".", "/").startswith(SQL_ROOMS)
-        for node in ast.walk(tree)
+        for node in found
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.match(node.value)
     }
     assert statements == set()

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from source import PACKAGE, trees
+from source import PACKAGE, nodes
 
 TESTS = Path(__file__).parent
 WITHOUT_A_ROOM = {"browser"}
@@ -29,8 +29,8 @@ def test_tests_lie_in_the_room_of_what_they_test() -> None:
 
 def test_a_class_name_means_one_thing() -> None:
     places: dict[str, list[str]] = defaultdict(list)
-    for path, tree in trees().items():
-        for node in ast.walk(tree):
+    for path, found in nodes().items():
+        for node in found:
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(f"{path}:{node.lineno}")
     assert {name: lines for name, lines in places.items() if len(lines) > 1} == {}
@@ -43,8 +43,8 @@ def test_functions_are_named_by_verbs_or_by_what_they_return() -> None:
 
 def functions() -> Iterator[tuple[Path, ast.FunctionDef | ast.AsyncFunctionDef]]:
     """All functions and methods but properties."""
-    for path, tree in trees().items():
-        for node in ast.walk(tree):
+    for path, found in nodes().items():
+        for node in found:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
                 if not decorators & {"property", "cached_property"}:
