@@ -156,9 +156,36 @@ def make_video() -> Callable[..., Path]:
     return _make_video
 
 
+_FILMS: dict[object, bytes] = {}
+"""The videos that have been made: many tests want the same, and encoding takes long."""
+
+
 def _make_video(
     path: Path,
     scenes: Sequence[tuple[float, Any]] = ((2.0, (200, 30, 30)), (2.0, (30, 30, 200))),
+    **settings: Any,
+) -> Path:
+    key = (path.suffix, tuple((seconds, _hashable(content)) for seconds, content in scenes), _hashable(settings))
+    if key not in _FILMS:
+        _write_video(path, scenes, **settings)
+        _FILMS[key] = path.read_bytes()
+    else:
+        path.write_bytes(_FILMS[key])
+    return path
+
+
+def _hashable(value: Any) -> Any:
+    """What stands for a value among the keys of a dictionary; a function stands for itself."""
+    if isinstance(value, np.ndarray):
+        return value.shape, value.tobytes()
+    if isinstance(value, dict):
+        return tuple((name, _hashable(value[name])) for name in sorted(value))
+    return tuple(map(_hashable, value)) if isinstance(value, list | tuple) else value
+
+
+def _write_video(
+    path: Path,
+    scenes: Sequence[tuple[float, Any]],
     *,
     rate: Fraction | int = 25,
     size: tuple[int, int] = (160, 120),
@@ -172,7 +199,7 @@ def _make_video(
     times: Sequence[float] | None = None,
     start: float = 0.0,
     options: dict[str, str] | None = None,
-) -> Path:
+) -> None:
     import av
 
     whole = sum(seconds for seconds, _ in scenes)
@@ -205,7 +232,6 @@ def _make_video(
         container.mux(stream.encode(None))
         if tone is not None:
             _write_tone(container, tone, whole if audio_seconds is None else audio_seconds, start)
-    return path
 
 
 def _picture(scenes: Sequence[tuple[float, Any]], time: float, size: tuple[int, int]) -> Any:
