@@ -143,7 +143,7 @@ def test_it_learns_a_handful_of_pairs_by_heart(name: str) -> None:
     """Not where anchors miss a moment (SCDM, truncated), nor what learns by trying (TSP-PRL has a test of its own)."""
     model = build_small(name).train()
     batch = make_batch(model)
-    optimiser = torch.optim.Adam(model.parameters(), lr=5e-3, fused=True)
+    optimiser = torch.optim.Adam(model.parameters(), lr=2e-2, fused=True)
     first = 0.0
     for step in range(300):
         optimiser.zero_grad()

@@ -102,12 +102,9 @@ class Whole(CorpusModel):
         self.seen.append(videos["clip"].numel())
         grid = torch.full((n, clips, self.config.longest - self.config.shortest + 1), -torch.inf)
         for s in range(clips):
-            for w in range(grid.shape[2]):
-                e = s + self.config.shortest - 1 + w
-                if e < clips:
-                    fits = videos["mask"][:, e]
-                    score = curve[:, s] + 2 * curve[:, e] + (inside[:, e + 1] - inside[:, s])
-                    grid[:, s, w] = torch.where(fits, score, -torch.inf)
+            e = torch.arange(clips)[s + self.config.shortest - 1 : s + self.config.longest]
+            score = curve[:, [s]] + 2 * curve[:, e] + (inside[:, e + 1] - inside[:, [s]])
+            grid[:, s, : len(e)] = torch.where(videos["mask"][:, e], score, -torch.inf)
         return grid
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:

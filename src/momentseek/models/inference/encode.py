@@ -116,40 +116,49 @@ def _encode_all(
     if not len(names):
         raise MomentseekError(f"there are no {what} to encode; check the split")
     report = progress or _ignore
+    order = np.argsort(counts, kind="stable")
+    batches = [order[first : first + batch] for first in range(0, len(order), max(1, batch))]
     with inference_mode(model):
-        shapes = _shapes(counts, encode, precision)
-        kept = EncodedCorpus.empty(names, counts, shapes, folder)
-        order = np.argsort(counts, kind="stable")
         report(what, 0, len(names))
-        for first in range(0, len(order), max(1, batch)):
-            index = order[first : first + batch]
-            kept.put(index, encode(index, 0))
-            report(what, first + len(index), len(names))
+        begun = encode(batches[0], 0)
+        kept = EncodedCorpus.empty(names, counts, _shapes(counts, batches[0], begun, encode, precision), folder)
+        done = 0
+        for index in batches:
+            kept.put(index, encode(index, 0) if done else begun)
+            done += len(index)
+            report(what, done, len(names))
     if folder is not None:
         kept.finish(folder)
     return kept
 
 
 def _shapes(
-    counts: IntArray, encode: Callable[[IntArray, int], Encodings], precision: Precision
+    counts: IntArray,
+    first: IntArray,
+    begun: Encodings,
+    encode: Callable[[IntArray, int], Encodings],
+    precision: Precision,
 ) -> Mapping[str, TensorShape]:
-    """Shapes of the model's tensors: which have a row per clip is found by encoding the shortest item with padding.
+    """Shapes of the model's tensors: which have a row per clip is found by comparing two encodings.
 
-    Where all items are of one length nothing grows.
+    One is that of the ``first`` items, which are the shortest; the other that of the shortest alone or, where these
+    are of one length, of the same with padding. Where all items are of one length nothing grows.
     """
-    item = int(np.argmin(counts))
-    change = int(counts[item] < counts.max())
-    index = np.array([item])
-    one = encode(index, 0)
-    other = encode(index, change) if change else one
+    shortest, reached = int(counts[first[0]]), int(counts[first].max())
+    one = other = begun
+    if reached > shortest:
+        one, change = encode(first[:1], 0), reached - shortest
+    else:
+        change = int(shortest < counts.max())
+        other = encode(first, change) if change else begun
     shapes = {}
     for key, tensor in one.items():
-        grows = [axis for axis in range(tensor.ndim) if tensor.shape[axis] != other[key].shape[axis]]
+        grows = [axis for axis in range(1, tensor.ndim) if tensor.shape[axis] != other[key].shape[axis]]
         kind = precision if tensor.is_floating_point() else str(tensor.dtype).removeprefix("torch.")
         if not grows:
             shapes[key] = TensorShape(None, tuple(tensor.shape[1:]), kind)
         elif grows == [1] and other[key].shape[1] - tensor.shape[1] == change:
-            shapes[key] = TensorShape(tensor.shape[1] - int(counts[item]), tuple(tensor.shape[2:]), kind)
+            shapes[key] = TensorShape(tensor.shape[1] - shortest, tuple(tensor.shape[2:]), kind)
         else:
             raise MomentseekError(f"the model's {key!r} grows with clips in axis {grows[-1]}; only axis 1 may grow")
     return shapes
