@@ -67,7 +67,7 @@ def build_config(kind: type[C], settings: Mapping[str, Any], what: str) -> C:
         ...
     momentseek.errors.MomentseekError: model xml has no setting 'hiden'; did you mean 'hidden'?
     """
-    hints = _type_hints(kind)
+    hints = _type_hints(kind)  # type: ignore[arg-type]
     known = [f.name for f in dataclasses.fields(kind)]  # type: ignore[arg-type]
     values = {}
     for name, value in plain_settings(kind, settings).items():

@@ -112,6 +112,7 @@ class TrainingLoop:
         self._began = time.monotonic() - self.counts.seconds
         self._session = (time.monotonic(), self.counts.step)
         self._saved = time.monotonic()
+        self._kept: dict[str, Any] | None = None
         self._pairs = 0
 
     def run(self) -> TrainingOutcome:
@@ -256,8 +257,10 @@ class TrainingLoop:
         return limit is not None and time.monotonic() - self._began > limit * 60
 
     def _save(self) -> None:
-        if self.processes.first:
-            self._write(LAST_CHECKPOINT, self.counts.value, optimiser_tensors(self.optimiser), asdict(self.counts))
+        counts = asdict(self.counts)
+        if self.processes.first and counts != self._kept:  # without a step since, it would be the same
+            self._write(LAST_CHECKPOINT, self.counts.value, optimiser_tensors(self.optimiser), counts)
+            self._kept = counts
         self._saved = time.monotonic()
 
     def _write(self, name: str, value: float | None, *memory: Any) -> None:
