@@ -8,13 +8,13 @@ HEAVIEST = 162_000
 
 def test_the_page_is_light_and_asks_nobody_else(served: Any, open_page: Callable[..., Any]) -> None:
     page = open_page(served.address)
-    page.wait_for_selector("#q:focus")  # every module has been loaded by now
+    page.wait_for_selector("#q:focus")  # every script has been loaded by now
     page.get_by_text("4 videos").wait_for()
     loaded = page.evaluate("""performance.getEntries()
         .filter((one) => one.decodedBodySize && !one.name.includes("/api/"))
         .map((one) => [one.name, one.decodedBodySize])""")
     assert all(url.startswith(served.address) for url, _ in loaded)
-    assert sum(url.endswith(".js") for url, _ in loaded) > 10
+    assert [url for url, _ in loaded if url.endswith(".js")] == [f"{served.address}js/app.js"]  # all modules in one
     assert 50_000 < sum(size for _, size in loaded) < HEAVIEST
 
 

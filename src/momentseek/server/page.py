@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from momentseek.server.joined_modules import join_modules
 from momentseek.server.ranges import etag_matches
 
 STATIC_FOLDER = Path(__file__).parent / "static"
+PAGE_SCRIPT = "app.js"
+"""Name of the module that the page begins with; it is sent together with all it imports."""
 PAGE_MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -54,10 +58,20 @@ def router(folder: Path = STATIC_FOLDER) -> APIRouter:
 
 def _sender(path: Path) -> Callable[[Request], Response]:
     def send(request: Request) -> Response:
-        data = path.read_bytes()
+        data = _joined(path, _newest(path.parent)) if path.name == PAGE_SCRIPT else path.read_bytes()
         headers = {"ETag": f'"{hashlib.blake2b(data, digest_size=12).hexdigest()}"', "Cache-Control": "no-cache"}
         if etag_matches(request.headers.get("if-none-match"), headers["ETag"]):
             return Response(status_code=304, headers=headers)
         return Response(data, media_type=PAGE_MEDIA_TYPES[path.suffix], headers=headers)
 
     return send
+
+
+@lru_cache(maxsize=2)
+def _joined(script: Path, changed: int) -> bytes:
+    return join_modules(script).encode()
+
+
+def _newest(folder: Path) -> int:
+    """When a module of a folder was last changed, in nanoseconds."""
+    return max(path.stat().st_mtime_ns for path in folder.glob("*.js"))

@@ -1,8 +1,12 @@
 // Talking to the server: JSON in and out, one kind of error, and the token when the server asks for it.
 
-import { askForToken } from "./login.js";
-
 const API = "/api/v1";
+let askForToken = null;
+
+/** Ask with this function for the token, when the server wants it; what was refused is then sent again. */
+export function askWith(ask) {
+  askForToken = ask;
+}
 
 /** A refusal of the server, in its own words. */
 export class ApiError extends Error {

@@ -1,10 +1,12 @@
 // The dialog that asks for the token, when the server is open to others.
 
-import { login, logout } from "./api.js";
+import { askWith, login, logout } from "./api.js";
 import { actionButton, h, setChildren } from "./dom.js";
 import { setting } from "./history.js";
 
 let asking = null;
+
+askWith(askForToken);
 
 /** A button to log out, shown once a token has been entered in this browser. */
 export function logoutButton() {
@@ -27,7 +29,7 @@ async function logOutEverywhere() {
 }
 
 /** Ask until the token is right; several callers share one dialog. */
-export function askForToken() {
+function askForToken() {
   asking ??= new Promise((done) => {
     const problem = h("p", { role: "alert", class: "problem" });
     const field = h("input", { type: "password", id: "token", name: "token", autocomplete: "current-password", required: true });
