@@ -7,7 +7,6 @@ import io
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -130,16 +129,16 @@ def once(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[
 
 
 @pytest.fixture(scope="session")
-def sample(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+def sample(once: Callable[[str, Callable[[Path], object]], Path], warm_forks: WarmForks) -> Path:
     """The sample collection, as ``momentseek demo --into`` leaves it: ``films/``, ``library/``, and ``demo.json``."""
     for module in ("av", "onnxruntime", "skimage", "sklearn"):
         pytest.importorskip(module)
 
     def make(folder: Path) -> None:
-        command = [sys.executable, "-m", "momentseek", "demo", "--into", str(folder), "--no-words", "--json"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        (folder / "demo.json").write_text(done.stdout)
+        demo = warm_forks.start("demo", "--into", folder, "--no-words", "--json")
+        told, said = demo.communicate()
+        assert demo.returncode == 0, said
+        (folder / "demo.json").write_text(told)
 
     return once("sample", make)
 
