@@ -106,7 +106,7 @@ def test_a_model_trained_on_ones_own_videos_finds_them(
     library.add(annotated)
     write_library_features(library, {"train": annotated / "train.jsonl"}, tmp_path / "data")
     settings = {"hidden": 32, "heads": 4, "max_clips": 40, "longest": 6, "span_weight": 1.0, "dropout": 0.0}
-    training = {"steps": 80, "lr": 0.002, "batch": 15, "measure": "R@1[IoU>=0.7]", "validate_every": 40, "threads": 1}
+    training = {"steps": 40, "lr": 0.004, "batch": 15, "measure": "R@1[IoU>=0.7]", "validate_every": 20, "threads": 1}
     config = TrainConfig.of(
         {
             "model": {"name": name, **settings},

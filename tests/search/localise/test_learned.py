@@ -40,7 +40,7 @@ SMALL = {"hidden": 32, "heads": 4, "longest": 12, "max_clips": 200}  # longer vi
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Data]:
     folder = tmp_path_factory.mktemp("simulated") / "data"
-    simulate(folder, SimulationSettings(videos=40, queries=60, seed=0, video_dim=24, text_dim=16))
+    simulate(folder, SimulationSettings(videos=24, queries=40, seed=0, video_dim=24, text_dim=16))
     with Data.open(folder) as opened:
         yield opened
 
