@@ -50,9 +50,9 @@ def agreed(page: Any, query: str) -> Any:
 
 
 def test_two_people_judge_and_the_commands_agree_with_the_page(
-    judging: Any, momentseek: Callable[..., Any], tmp_path: Path
+    judged: Any, open_page: Callable[..., Any], momentseek: Callable[..., Any], tmp_path: Path
 ) -> None:
-    page = judging
+    page = open_page(judged.address + "#judge", reduced_motion="reduce")  # to play each moment takes most of the time
     query = "a rocket taking off"
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if request.method == "GET" else None)

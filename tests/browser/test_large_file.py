@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-FRAMES, RATE, APART = 300, 20, 4_000_000
+FRAMES, RATE, APART = 300, 20, 3_600_000
 
 BITS = 12
 """A frame shows its number in two rows of six blocks, the highest bit first; white is one."""
