@@ -33,14 +33,25 @@ SOURCES = {
 }
 
 
-def exported(folder: Path, seed: int = 0, *, encoders: dict[str, EncoderRef] = SOURCES, **more: float) -> Path:
+_EXPORTED: dict[object, dict[str, bytes]] = {}
+"""The files of the models that have been exported: most tests want the same one."""
+
+
+def exported(folder: Path, seed: int = 0, *, encoders: dict[str, EncoderRef] = SOURCES) -> Path:
     """A model with weights of chance."""
+    key = (seed, *encoders.items())
+    if key in _EXPORTED:
+        folder.mkdir()
+        for name, content in _EXPORTED[key].items():
+            (folder / name).write_bytes(content)
+        return folder
     torch.manual_seed(seed)
     model = build("xml", {"hidden": 16, "heads": 2, "max_clips": 8, "max_words": 8}, Dims(27, 4, 27))
     for weight in model.parameters():
         if weight.ndim > 1:
             torch.nn.init.normal_(weight, std=0.5)
-    export(model, "xml", folder, encoders=encoders, **more)  # type: ignore[arg-type]
+    export(model, "xml", folder, encoders=encoders)
+    _EXPORTED[key] = {path.name: path.read_bytes() for path in folder.iterdir()}
     return folder
 
 
