@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from momentseek.measures import Alignment, Measure
-from momentseek.moments import Judgements, Run, iou
+from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import BoolArray, FloatArray, IntArray
 
 MIN_IOU_RISE = 0.001
@@ -225,11 +225,18 @@ def _random(depth: int, moments: int, rng: np.random.Generator) -> Case:
 
 def _near(truth: tuple[ListedMoment, ...], rng: np.random.Generator) -> ListedMoment:
     goal = truth[int(rng.integers(len(truth)))]
-    shift, stretch = rng.normal(0, 8, 2)
+    shift, stretch = rng.normal(0, 8, 2).tolist()
     start = min(max(0, round(goal.start + shift)), RANDOM_VIDEO_SECONDS - 1)
     end = min(max(start + 1, round(goal.end + shift + stretch)), RANDOM_VIDEO_SECONDS)
     return ListedMoment("v", start, end)
 
 
 def _best(span: ListedMoment, truth: tuple[ListedMoment, ...]) -> float:
-    return max(float(iou(span.start, span.end, t.start, t.end)) for t in truth)
+    """The best IoU with a true moment, of moments that are longer than nothing."""
+    return max(_overlap(span, t) for t in truth)
+
+
+def _overlap(one: ListedMoment, other: ListedMoment) -> float:
+    """``moments.iou`` of two, without the arrays that take ten times as long."""
+    shared = max(0.0, min(one.end, other.end) - max(one.start, other.start))
+    return shared / ((one.end - one.start) + (other.end - other.start) - shared)
