@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -85,16 +86,23 @@ def outputs_of(*layers: nn.Module) -> Iterator[tuple[list[Tensor], ...]]:
             hook.remove()
 
 
-def read_golden(path: Path, dtype: torch.dtype) -> GoldenFile:
+@lru_cache(maxsize=1)
+def _arrays(path: Path) -> Mapping[str, Any]:
+    """The arrays of a file; the last one's are kept, since it is read for one kind of numbers after the other."""
     with np.load(path, allow_pickle=False) as arrays:
-        parts: dict[str, dict[str, Tensor]] = {"weight": {}, "input": {}, "output": {}, "gradnorm": {}}
-        for key in arrays.files:
-            section, _, name = key.partition("/")
-            if section in parts:
-                tensor = torch.from_numpy(np.array(arrays[key]))
-                keep = section in ("weight", "output") or not tensor.is_floating_point()
-                parts[section][name] = tensor if keep else tensor.to(dtype)
-        config = json.loads(str(arrays["config.json"]))["config"]
+        return dict(arrays)
+
+
+def read_golden(path: Path, dtype: torch.dtype) -> GoldenFile:
+    arrays = _arrays(path)
+    parts: dict[str, dict[str, Tensor]] = {"weight": {}, "input": {}, "output": {}, "gradnorm": {}}
+    for key, array in arrays.items():
+        section, _, name = key.partition("/")
+        if section in parts:
+            tensor = torch.from_numpy(np.array(array))
+            keep = section in ("weight", "output") or not tensor.is_floating_point()
+            parts[section][name] = tensor if keep else tensor.to(dtype)
+    config = json.loads(str(arrays["config.json"]))["config"]
     norms = {name: float(value) for name, value in parts["gradnorm"].items()}
     return GoldenFile(path.stem, parts["weight"], parts["input"], parts["output"], norms, config, dtype)
 
