@@ -1,7 +1,7 @@
 """How fast and how completely the best videos are found, beside FAISS and numpy, in one run.
 
     python bench/scan.py [--videos 10k,100k,1M] [--corpus smooth,scenes] [--quick]
-                         [--peers flat,ivf,hnsw,numpy] [--folder DIR] [--keep]
+                         [--peers flat,numpy,ivf,hnsw,usearch,hnswlib,lancedb,qdrant,milvus] [--folder DIR] [--keep]
 
 Generated corpora (scan_corpus.py): videos of 20 clips × 256 columns. Queries are noisy copies of clips (cosine .8;
 "hard" .55). Recall is the share of the 100 best videos of an exact float32 search that is found, and the share of the
@@ -30,7 +30,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from momentseek.library.scan import Scan, build_plan, open_plan, top_videos, tune
 from momentseek.library.scan.choice import best_kernel
@@ -41,14 +40,11 @@ from momentseek.library.segment_merge import MAX_JOINED_ROWS
 from momentseek.library.segments import Segment, quantise, read_segment, write_joined
 from record import Record, rounds
 from scan_corpus import CHUNK, CLIPS, DIM, KINDS, Floats, chunks, queries
+from scan_peers import BLOCKED, FLAT, PEERS, Found, K, make_peers
 
-K = 100
-DEPTH = 3000
-"""Clips asked of a peer so that they make up the best 100 videos."""
-LIMITS = {"flat": 100_000, "numpy": 100_000, "ivf": 100_000, "hnsw": 10_000}
-"""Videos up to which a peer is run unless --peers names it: memory (flat, numpy) or building time (ivf, hnsw)."""
-READING, READING_PLAN, BLOCKED = "reading the codes", "reading what the plan reads", "numpy float32, blocked"
-Found = NDArray[np.int64]
+READING, READING_PLAN = "reading the codes", "reading what the plan reads"
+MAX_BRISK_SECONDS = 0.25
+"""Seconds of one query above which nobody is asked a hundred at once."""
 
 
 @dataclass(frozen=True)
@@ -140,71 +136,6 @@ def recalls(segments: list[Segment], asked: Floats, truth: Found, found: list[Fo
         true = moments(curves_of(segments, t, query), t)
         spans.append(len(true & moments(curves_of(segments, f, query), f)) / len(true))
     return float(np.mean(videos)), float(np.mean(spans))
-
-
-def grouped(clips: Found) -> Found:
-    """The first K videos of a ranked list of clips."""
-    videos = clips[clips >= 0] // CLIPS
-    _, first = np.unique(videos, return_index=True)
-    return videos[np.sort(first)][:K]
-
-
-def peers(names: list[str], clips: Floats) -> dict[str, tuple[Callable[[Floats], list[Found]], float, int]]:
-    """Each peer as a search, its building time and its bytes per clip."""
-    import faiss
-
-    out = {}
-
-    def add(
-        name: str, index: object, bytes_per_clip: int, depth: int, setup: Callable[[], object] | None = None
-    ) -> None:
-        def search(asked: Floats) -> list[Found]:
-            if setup is not None:
-                setup()
-            return [grouped(row) for row in index.search(asked, depth)[1]]
-
-        out[name] = (search, time.perf_counter() - begun, bytes_per_clip)
-
-    if "flat" in names:
-        begun = time.perf_counter()
-        flat = faiss.IndexFlatIP(DIM)
-        flat.add(clips)
-        add("FAISS Flat", flat, 4 * DIM, DEPTH)
-    if "numpy" in names:
-
-        def search(asked: Floats) -> list[Found]:
-            best = np.concatenate(
-                [
-                    (clips[i : i + 8000] @ asked.T).reshape(-1, CLIPS, len(asked)).max(axis=1)
-                    for i in range(0, len(clips), 8000)
-                ]
-            )
-            top = np.argpartition(-best, K - 1, axis=0)[:K]
-            return list(np.take_along_axis(top, np.argsort(-np.take_along_axis(best, top, axis=0), axis=0), axis=0).T)
-
-        out[BLOCKED] = (search, 0.0, 4 * DIM)
-    if "ivf" in names:
-        begun = time.perf_counter()
-        lists = int(4 * len(clips) ** 0.5) // 2
-        ivf = faiss.IndexIVFFlat(faiss.IndexFlatIP(DIM), DIM, lists, faiss.METRIC_INNER_PRODUCT)
-        ivf.train(clips[np.random.default_rng(0).choice(len(clips), min(len(clips), 40 * lists), replace=False)])
-        ivf.add(clips)
-        for probe in (lists // 64, lists // 8):
-            add(f"FAISS IVF{lists}, nprobe {probe}", ivf, 4 * DIM + 8, DEPTH, lambda n=probe: setattr(ivf, "nprobe", n))
-    if "hnsw" in names:
-        begun = time.perf_counter()
-        graph = faiss.IndexHNSWFlat(DIM, 32, faiss.METRIC_INNER_PRODUCT)
-        graph.hnsw.efConstruction = 80
-        graph.add(clips)
-        for effort in (3000, 6000):
-            add(
-                f"FAISS HNSW32, ef {effort}",
-                graph,
-                4 * DIM + 4 * 64,
-                1000,
-                lambda n=effort: setattr(graph.hnsw, "efSearch", n),
-            )
-    return out
 
 
 def in_turns(searches: dict[str, Callable[[Floats], object]], asked: Floats) -> dict[str, list[float]]:
@@ -316,15 +247,16 @@ def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool, re
     }
     if videos <= 100_000 and wanted:
         ours["ours, exact, numpy only"] = lambda q: list(top_videos(segments, q, K).ids)
-    others = peers(wanted, all_clips(kind, videos)) if wanted else {}
-    searches = {**ours, **{name: peer[0] for name, peer in others.items()}}
+    others = make_peers(wanted, all_clips(kind, videos), folder, record) if wanted else {}
+    searches = {**ours, **{name: peer.search for name, peer in others.items()}}
     slow = videos > 200_000
     reading = PlainReading(segments, bytes_of_query(scan, asked[:10]))
     turns = {**searches, READING: lambda _: read_codes(segments), READING_PLAN: lambda _: reading.read()}
     single = in_turns(turns, asked[: min(count, 10 if slow or quick else 20)])
     batch = np.concatenate([asked[:count]] * (100 // count))
-    hundred = rounds({name: lambda search=search: search(batch) for name, search in searches.items()}, 3)
-    base = single.get("FAISS Flat")
+    brisk = {name: search for name, search in searches.items() if statistics.median(single[name]) < MAX_BRISK_SECONDS}
+    hundred = rounds({name: lambda search=search: search(batch) for name, search in brisk.items()}, 3)
+    base = single.get(FLAT)
     print(
         f"  {'':28}{'recall':>8}{'hard':>8}{'moments':>9}{'ms/query':>10}{'least':>8}{'ms/100':>9}"
         f"{'vs Flat':>9}{'build s':>9}"
@@ -334,13 +266,15 @@ def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool, re
         hard, _ = recalls(segments, asked[count:], truth[count:], search(asked[count:]))
         median, least = 1000 * statistics.median(single[name]), 1000 * min(single[name])
         ratio = f"{1000 * statistics.median(base) / median:.1f}x" if base else ""
-        build = f"{others[name][1]:.0f}" if name in others else ""
+        build = f"{others[name].seconds:.0f}" if name in others else ""
         quality = f"  {name:28}{main:8.4f}{hard:8.4f}{spans:9.4f}"
-        print(f"{quality}{median:10.1f}{least:8.1f}{1000 * min(hundred[name]):9.0f}{ratio:>9}{build:>9}", flush=True)
+        together = f"{1000 * min(hundred[name]):.0f}" if name in hundred else ""
+        print(f"{quality}{median:10.1f}{least:8.1f}{together:>9}{ratio:>9}{build:>9}", flush=True)
         if name in ("ours, exact", "ours, planned"):
             way = f"{title}, {name.removeprefix('ours, ')}"
             record.figure(f"{way}, one query", [1000 * s for s in single[name]], "ms")
-            record.figure(f"{way}, 100 at once", hundred[name], "s")
+            if name in hundred:
+                record.figure(f"{way}, 100 at once", hundred[name], "s")
             record.figure(f"{title}, {name.removeprefix('ours, ')}, recall", [main], "share", "more")
             record.figure(f"{title}, {name.removeprefix('ours, ')}, recall on hard queries", [hard], "share", "more")
     note_ratios(record, title, single, hundred)
@@ -349,10 +283,10 @@ def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool, re
 def note_ratios(record: Record, corpus: str, single: dict[str, list[float]], hundred: dict[str, list[float]]) -> None:
     """Keep our times beside the peers' that were measured."""
     for way in ("exact", "planned"):
-        for peer in ("FAISS Flat", READING, READING_PLAN):
-            if peer in single and (peer, way) != (READING_PLAN, "exact"):
+        for peer in single:
+            if not peer.startswith("ours") and (peer, way) != (READING_PLAN, "exact"):
                 record.ratio(f"{corpus}, {way}", single[f"ours, {way}"], peer, single[peer])
-        if BLOCKED in hundred:
+        if BLOCKED in hundred and f"ours, {way}" in hundred:
             record.ratio(f"{corpus}, {way}, 100 at once", hundred[f"ours, {way}"], BLOCKED, hundred[BLOCKED])
 
 
@@ -364,10 +298,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--videos", default="10k,100k", help="sizes, as in 10k,100k,1M")
     parser.add_argument("--corpus", default=",".join(KINDS))
-    parser.add_argument("--peers", help="flat, ivf, hnsw, numpy, or none; default: those that fit the size")
+    parser.add_argument("--peers", help=f"{', '.join(PEERS)}, or none; default: those that fit the size")
     parser.add_argument("--folder", type=Path, help="where the library is written and deleted again")
     parser.add_argument("--keep", action="store_true", help="leave the library in --folder for the next run")
-    parser.add_argument("--quick", action="store_true", help="20,000 videos and few queries")
+    parser.add_argument("--quick", action="store_true", help="1,000 and 10,000 videos, few queries")
     parser.add_argument("--cold", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.cold:
@@ -375,12 +309,11 @@ def main() -> None:
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the library is deleted then too
     record = Record("scan")
-    for size in ["20k"] if options.quick else options.videos.split(","):
+    for size in ["1k", "10k"] if options.quick else options.videos.split(","):
         videos = number(size)
         for kind in options.corpus.split(","):
-            fitting = [name for name, limit in LIMITS.items() if videos <= limit and not options.quick]
-            wanted = fitting if options.peers is None else [p for p in options.peers.split(",") if p in LIMITS]
-            wanted = [*wanted, "flat", "numpy"] if options.quick and options.peers is None else wanted
+            fitting = [name for name, peer in PEERS.items() if videos <= peer.max_videos]
+            wanted = fitting if options.peers is None else [p for p in options.peers.split(",") if p in PEERS]
             if options.keep and options.folder:
                 folder = options.folder / f"{kind}-{videos}"
                 folder.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 
@@ -152,3 +153,23 @@ def test_the_page_is_what_the_record_says(root: Path) -> None:
         [sys.executable, str(root / "bench" / "page.py"), "--check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["flat", "numpy", "ivf", "hnsw", "usearch", "hnswlib", "lancedb", "qdrant", "milvus"])
+def test_peers_of_scanning_find_the_best_videos(bench: Any, tmp_path: Path, name: str) -> None:
+    peers = bench("scan_peers")
+    rng = np.random.default_rng(0)
+    clips = rng.standard_normal((150 * peers.CLIPS, peers.DIM)).astype(np.float32)
+    clips /= np.linalg.norm(clips, axis=1, keepdims=True)
+    asked = clips[[40, 2001]] + 0.01
+    record = sys.modules["record"].Record("scan")
+    made = peers.make_peers([name], clips, tmp_path, record)
+    if not made:
+        assert record.skipped == {name: "is not installed"}
+        pytest.skip(f"{name} is not installed")
+    truth = np.argsort(-(asked @ clips.T).reshape(2, -1, peers.CLIPS).max(2), axis=1)
+    for peer in made.values():
+        found = peer.search(asked)
+        assert [row[0] for row in found] == [2, 100]
+        if name in ("flat", "numpy", "lancedb", "qdrant", "milvus"):
+            assert [row.tolist() for row in found] == truth[:, : peers.K].tolist()
