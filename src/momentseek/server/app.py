@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI
+from fastapi.openapi.utils import get_openapi
 from starlette.routing import BaseRoute
 
 from momentseek import __version__
@@ -28,6 +29,7 @@ from momentseek.server.settings import ServerSettings
 if TYPE_CHECKING:
     from momentseek.search.shards.fan_out import FanOut
 
+TITLE, SUMMARY = "Momentseek", "Search for moments in videos, and export them."
 WARM_UP_SECONDS = 0.3
 """Time after the start in which whoever waits for the first answer has the processor for it."""
 
@@ -48,15 +50,14 @@ def create_app(library: Path, settings: ServerSettings | None = None, fan_out: F
 
         JudgementStore(DatabasePlace(library, settings.database), create=True).close()
     others = LateRoutes(_other_routes)
-    app = FastAPI(
-        title="Momentseek",
+    app = _Application(
+        title=TITLE,
         version=__version__,
-        summary="Search for moments in videos, and export them.",
+        summary=SUMMARY,
         lifespan=_lifespan,
         openapi_url=f"{API}/openapi.json",
         docs_url=None,
         redoc_url=None,
-        separate_input_output_schemas=False,
         routes=[*_first_routes(), others],
     )
     service = app.state.service = Service.of(library, settings, fan_out)
@@ -64,6 +65,25 @@ def create_app(library: Path, settings: ServerSettings | None = None, fan_out: F
     errors.install_handlers(app)
     protect(app, settings, service.sessions)
     return app
+
+
+class _Application(FastAPI):
+    """An application of a process in which all have the same routes, and so one OpenAPI document."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The document of all routes, loaded or not."""
+        return _document()
+
+
+@cache
+def _document() -> dict[str, Any]:
+    return get_openapi(
+        title=TITLE,
+        version=__version__,
+        summary=SUMMARY,
+        routes=[*_first_routes(), *_other_routes()],
+        separate_input_output_schemas=False,
+    )
 
 
 @cache
