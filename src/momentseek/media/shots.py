@@ -13,6 +13,7 @@ pictures reduced to a coarse grid of mean colours and three histograms:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -85,12 +86,17 @@ class ShotDetector:
 
 def cells(small: Pixels) -> NDArray[np.float32]:
     """Mean colours of a picture in a grid of 16 × 12, in [0, 1]: noise and small motion are averaged out."""
-    height, width, _ = small.shape
+    rows, columns, area = _grid(*small.shape[:2])
+    sums = np.add.reduceat(np.add.reduceat(small, rows, 0, np.float32), columns, 1)
+    return np.asarray(sums / area, np.float32).reshape(-1, 3)
+
+
+@lru_cache(maxsize=8)
+def _grid(height: int, width: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]]:
+    """Where the cells of a picture begin, in rows and columns, and what their sums are divided by."""
     rows = np.linspace(0, height, min(_GRID_ROWS, height) + 1).astype(int)
     columns = np.linspace(0, width, min(_GRID_COLUMNS, width) + 1).astype(int)
-    sums = np.add.reduceat(np.add.reduceat(small, rows[:-1], 0, np.float32), columns[:-1], 1)
-    area = np.outer(np.diff(rows), np.diff(columns))[..., None] * np.float32(255)
-    return np.asarray(sums / area, np.float32).reshape(-1, 3)
+    return rows[:-1], columns[:-1], np.outer(np.diff(rows), np.diff(columns))[..., None] * np.float32(255)
 
 
 def shares(small: Pixels) -> NDArray[np.float32]:
