@@ -30,7 +30,7 @@ def join_modules(entry: Path) -> str:
         text = (entry.parent / name).read_text(encoding="utf-8")
         for found in IMPORT.finditer(text):
             add(found["file"], (*importers, name))
-        text = IMPORT.sub(_taken, text)
+        text = IMPORT.sub(_constants, text)
         if importers:
             exported = ", ".join(found["name"] for found in EXPORT.finditer(text))
             text = EXPORT.sub("", text)
@@ -44,7 +44,7 @@ def join_modules(entry: Path) -> str:
     return "\n".join(joined.values())
 
 
-def _taken(found: re.Match[str]) -> str:
+def _constants(found: re.Match[str]) -> str:
     """An import as constants taken from the module's exports."""
     return f"const {found['whole'] or found['names']} = {_variable(found['file'])};"
 

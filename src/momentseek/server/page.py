@@ -58,7 +58,7 @@ def router(folder: Path = STATIC_FOLDER) -> APIRouter:
 
 def _sender(path: Path) -> Callable[[Request], Response]:
     def send(request: Request) -> Response:
-        data = _joined(path, _newest(path.parent)) if path.name == PAGE_SCRIPT else path.read_bytes()
+        data = _whole_script(path, _newest(path.parent)) if path.name == PAGE_SCRIPT else path.read_bytes()
         headers = {"ETag": f'"{hashlib.blake2b(data, digest_size=12).hexdigest()}"', "Cache-Control": "no-cache"}
         if etag_matches(request.headers.get("if-none-match"), headers["ETag"]):
             return Response(status_code=304, headers=headers)
@@ -68,7 +68,7 @@ def _sender(path: Path) -> Callable[[Request], Response]:
 
 
 @lru_cache(maxsize=2)
-def _joined(script: Path, changed: int) -> bytes:
+def _whole_script(script: Path, changed: int) -> bytes:
     return join_modules(script).encode()
 
 
