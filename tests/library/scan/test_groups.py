@@ -26,7 +26,8 @@ def test_a_vector_belongs_to_the_group_whose_mean_is_nearest(rows, dim, count, p
     rng = np.random.default_rng(1)
     codes, scales = quantise(rng.normal(size=(rows, dim)))
     groups = rng.normal(size=(count, dim)).astype(np.float32)
-    distance = np.square((codes * scales[:, None])[:, None].astype(float) - groups).sum(axis=2)
+    vectors, means = (codes * scales[:, None]).astype(float), groups.astype(float)
+    distance = np.square(vectors).sum(axis=1)[:, None] - 2 * vectors @ means.T + np.square(means).sum(axis=1)
     with every_processor() if processor == "every" else contextlib.nullcontext():
         found = nearest_groups(codes, scales, groups)
     # Means are rounded to 16 bits, or to fewer where a sum of all columns would not fit 32.
