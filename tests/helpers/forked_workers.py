@@ -7,13 +7,11 @@ once. A worker keeps to a folder as long as there are tests in it, since those s
 from __future__ import annotations
 
 import os
-import sys
 import traceback
 import warnings
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib import import_module
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import Any, NoReturn
@@ -23,8 +21,6 @@ from warm_processes import share_forks
 
 LONG = 30
 """A browser's or a slow test is worth so many others where folders are compared."""
-IMPORTED_LATER = {"torch": "torch._dynamo", "momentseek.figures": "matplotlib.figure"}
-"""What a module imports when it is first used, which takes up to two seconds: torch with the first optimiser."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,10 +36,6 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     config: Any = session.config
     config._tmp_path_factory.getbasetemp()  # theirs is this one
     config.pluginmanager.getplugin("terminalreporter").showfspath = False  # tests of several files end in turns
-    for there, later in IMPORTED_LATER.items():
-        if there in sys.modules:
-            with suppress(ImportError):
-                import_module(later)
     if any("warm_forks" in getattr(item, "fixturenames", ()) for item in session.items):
         share_forks()
     queue = _Queue(session.items)
