@@ -277,17 +277,21 @@ def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool, re
                 record.figure(f"{way}, 100 at once", hundred[name], "s")
             record.figure(f"{title}, {name.removeprefix('ours, ')}, recall", [main], "share", "more")
             record.figure(f"{title}, {name.removeprefix('ours, ')}, recall on hard queries", [hard], "share", "more")
-    note_ratios(record, title, single, hundred)
-
-
-def note_ratios(record: Record, corpus: str, single: dict[str, list[float]], hundred: dict[str, list[float]]) -> None:
-    """Keep our times beside the peers' that were measured."""
-    for way in ("exact", "planned"):
-        for peer in single:
-            if not peer.startswith("ours") and (peer, way) != (READING_PLAN, "exact"):
-                record.ratio(f"{corpus}, {way}", single[f"ours, {way}"], peer, single[peer])
+        elif name in others and not others[name].is_exact:
+            record.figure(f"{title}, {name}, recall on hard queries", [hard], "share", "more")
+    fair = {
+        "exact": [READING, *(name for name, peer in others.items() if peer.is_exact)],
+        "planned": [
+            READING,
+            READING_PLAN,
+            *(name for name, peer in others.items() if name == FLAT or not peer.is_exact),
+        ],
+    }
+    for way, beside in fair.items():
+        for peer in beside:
+            record.ratio(f"{title}, {way}", single[f"ours, {way}"], peer, single[peer])
         if BLOCKED in hundred and f"ours, {way}" in hundred:
-            record.ratio(f"{corpus}, {way}, 100 at once", hundred[f"ours, {way}"], BLOCKED, hundred[BLOCKED])
+            record.ratio(f"{title}, {way}, 100 at once", hundred[f"ours, {way}"], BLOCKED, hundred[BLOCKED])
 
 
 def number(text: str) -> int:
@@ -308,7 +312,7 @@ def main() -> None:
         cold_child(options.cold)
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the library is deleted then too
-    record = Record("scan")
+    record = Record("scan-peers" if options.quick else "scan")
     for size in ["1k", "10k"] if options.quick else options.videos.split(","):
         videos = number(size)
         for kind in options.corpus.split(","):

@@ -42,6 +42,7 @@ class Peer:
     name: str
     search: Search
     seconds: float
+    is_exact: bool
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ class PeerKind:
 
     make: Callable[[Floats, Path], Iterator[tuple[str, Search]]]
     max_videos: int
-    """Bounded by memory (flat, numpy) or by the time that building takes."""
+    """Bounded by memory (flat, numpy) or by the time that building and asking take."""
+    is_exact: bool = True
 
 
 def videos_of(clips: Found) -> Found:
@@ -203,10 +205,10 @@ def make_milvus(clips: Floats, folder: Path) -> Iterator[tuple[str, Search]]:
 PEERS = {
     "flat": PeerKind(make_flat, 100_000),
     "numpy": PeerKind(make_blocked, 100_000),
-    "ivf": PeerKind(make_ivf, 100_000),
-    "hnsw": PeerKind(make_hnsw, 10_000),
-    "usearch": PeerKind(make_usearch, 10_000),
-    "hnswlib": PeerKind(make_hnswlib, 10_000),
+    "ivf": PeerKind(make_ivf, 100_000, is_exact=False),
+    "hnsw": PeerKind(make_hnsw, 10_000, is_exact=False),
+    "usearch": PeerKind(make_usearch, 10_000, is_exact=False),
+    "hnswlib": PeerKind(make_hnswlib, 10_000, is_exact=False),
     "lancedb": PeerKind(make_lancedb, 1000),
     "qdrant": PeerKind(make_qdrant, 1000),
     "milvus": PeerKind(make_milvus, 1000),
@@ -222,7 +224,7 @@ def make_peers(names: Sequence[str], clips: Floats, folder: Path, record: Record
         room.mkdir()
         try:
             for title, search in PEERS[name].make(clips, room):
-                made[title] = Peer(title, search, time.perf_counter() - begun)
+                made[title] = Peer(title, search, time.perf_counter() - begun, PEERS[name].is_exact)
         except ModuleNotFoundError:
             record.skip(name, "is not installed")
     return made
