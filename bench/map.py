@@ -127,7 +127,7 @@ def timed(work: Callable[[], object], least: float) -> float:
 def made(name: str, clips: int, size: str) -> CorpusModel:
     """The model at a size; settings it does not have are left out."""
     torch.manual_seed(0)
-    wanted: dict[str, Any] = {**SIZES[size], "max_clips": clips, "longest": clips, "fit": "stretch"}
+    wanted: dict[str, Any] = {**SIZES[size], "max_clips": clips, "longest": clips, "fit": "stretch", "stride": 1}
     if name == "mdd" and size == "paper":
         wanted["map_layers"] = 4
     allowed = {f.name for f in fields(REGISTERED[name].config)}
