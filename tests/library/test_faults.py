@@ -98,7 +98,7 @@ def test_killed_at_any_instant_it_ends_as_if_nothing_had_been(
     chance = random.Random(4)
     kills = resumed = 0
     while kills < times:
-        folder = tmp_path / f"killed-{kills}"
+        folder, before, begun = tmp_path / f"killed-{kills}", kills, time.monotonic()
         while (code := forks.run("add", films, "--library", folder, *grid, kill_after=chance.uniform(0, length))) != 0:
             assert code == -signal.SIGKILL
             kills += 1
@@ -113,6 +113,8 @@ def test_killed_at_any_instant_it_ends_as_if_nothing_had_been(
                 assert library.verify().problems == []
                 seen = content(library)
                 assert seen == {name: want[name] for name in seen}
+        if kills == before:  # nothing was killed: the first may have taken far longer, on a busy machine
+            length = min(length, time.monotonic() - begun)
         with LibraryStore.open(folder) as library:
             report = library.verify()
             assert report.clean
