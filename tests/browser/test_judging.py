@@ -161,6 +161,32 @@ def test_a_query_can_be_added_before_the_others_are_known(judged: Any, open_page
     page.request.delete(f"{judged.address}/api/v1/judging/queries/{created.value.json()['id']}")
 
 
+def test_a_rule_that_was_chosen_stays_when_an_older_answer_comes(judged: Any, open_page: Callable[..., Any]) -> None:
+    held: dict[str, Any] = {}
+
+    def hold(page: Any) -> None:
+        page.route(
+            "**/judging/rule",
+            lambda route: (
+                route.continue_() if route.request.method in held else held.update({route.request.method: route})
+            ),
+        )
+
+    page = open_page(judged.address + "#judge", prepare=hold)
+    before = page.request.get(f"{judged.address}api/v1/judging/rule").json()
+    chosen = page.get_by_label("Two: the rule of TVR-Ranking")
+    chosen.check()
+    assert set(held) == {"GET", "PUT"}
+    with page.expect_response("**/judging/rule"):
+        held["GET"].fulfill(json=before | {"setting": "auto"})
+    page.evaluate("() => new Promise((done) => setTimeout(done, 100))")
+    assert chosen.is_checked()
+    with page.expect_response(lambda answer: answer.request.method == "GET" and answer.url.endswith("/queries")):
+        held["PUT"].continue_()
+    assert chosen.is_checked()
+    page.request.put(f"{judged.address}api/v1/judging/rule", data={"setting": before["setting"]})
+
+
 def test_disagreement_asks_for_more_people_and_undo_takes_back(judging: Any) -> None:
     page = judging
     page.get_by_label("Two: the rule of TVR-Ranking").check()

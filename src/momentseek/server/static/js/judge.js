@@ -91,9 +91,13 @@ export function judgeView(go, lastSearch) {
   }
 
   async function chooseRule(setting) {
-    showRule(await api.change("PUT", "/judging/rule", { setting }));
-    skipped = [];
-    await refresh();
+    refreshes += 1; // what is still on its way does not know of this choice
+    try {
+      showRule(await api.change("PUT", "/judging/rule", { setting }));
+      skipped = [];
+    } finally {
+      await refresh();
+    }
     if (query) await next();
   }
 
