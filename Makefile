@@ -91,8 +91,8 @@ clean:
 	$(PYTHON) -m venv .venv
 
 # The kernels in C, compiled again when one of their files has changed; without a compiler numpy does their work.
-native .venv/kernels: .venv/bin/python $(wildcard src/momentseek/native/*.[ch]) src/momentseek/native/build.py
-	@$(BIN)/python src/momentseek/native/build.py || true
+native .venv/kernels: .venv/bin/python $(wildcard src/momentseek/core/native/*.[ch]) src/momentseek/core/native/build.py
+	@$(BIN)/python src/momentseek/core/native/build.py || true
 	@touch .venv/kernels
 
 .venv/installed: .venv/bin/python pyproject.toml constraints.txt | .venv/kernels

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from momentseek.native.build import library_path
+from momentseek.core.native.build import library_path
 
 pytest_plugins = ["forked_workers"]
 SOURCE = Path(__file__).parent / "src"
 LATE = ("matplotlib.figure", "scipy.stats", "sklearn.linear_model", "torch._dynamo")
 """What tests of several folders import late and takes long: forked workers have it when they begin."""
-COMPILED = ("formats/record_lists.py", "library/scan/scenes.py")
+COMPILED = ("measuring/formats/record_lists.py", "library/scan/pooling.py")
 """Modules whose examples need the kernels in C."""
 
 

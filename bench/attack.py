@@ -31,10 +31,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import attack_library as target
-from momentseek.errors import MomentseekError
-from momentseek.library import LibraryStore
+from momentseek.core.errors import MomentseekError
+from momentseek.core.reports import text_table
 from momentseek.library.segments import SEGMENT_SUFFIX
-from momentseek.tables import text_table
+from momentseek.library.store import LibraryStore
 
 CALLS = ("write", "pwrite64", "fsync", "fdatasync", "rename", "unlink", "mkdir", "ftruncate")
 ERRORS = ("ENOSPC", "EIO")

@@ -17,17 +17,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from momentseek.encoders.protocol import Pixels, Vectors
-from momentseek.encoders.registry import register_image_text
-from momentseek.lettering import Box, ReadFrame, ReadLine, ReadPart
-from momentseek.library import LibraryStore
-from momentseek.library.ingest import lettering, transcribing
+from momentseek.library.ingest import ocr as lettering
+from momentseek.library.ingest import transcribing
 from momentseek.library.ingest.writer import WritePace
-from momentseek.library.readings import reading
-from momentseek.library.transcripts import transcript
-from momentseek.library.vectors import StoredVectors
+from momentseek.library.segments import StoredVectors
+from momentseek.library.store import LibraryStore
+from momentseek.library.tracks.readings import reading
+from momentseek.library.tracks.transcripts import transcript
+from momentseek.recognition.encoders.protocol import Pixels, Vectors
+from momentseek.recognition.encoders.registry import register_image_text
+from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine, OcrPart
+from momentseek.recognition.speech.transcript import CueEdit, SpokenCue, SpokenWord, TranscribedPart
 from momentseek.server.judging.store import JudgementStore
-from momentseek.transcription import CueEdit, HeardPart, SpokenCue, SpokenWord
 
 T = TypeVar("T")
 State = tuple[dict[str, dict[str, Any]], list[int]]
@@ -70,12 +71,12 @@ class Listener:
     def __init__(self, spec: str, threads: int = 1) -> None:
         pass
 
-    def hear(self, path: Path, begin: float = 0.0, language: str | None = None) -> Iterator[HeardPart]:
+    def hear(self, path: Path, begin: float = 0.0, language: str | None = None) -> Iterator[TranscribedPart]:
         for part in range(round(begin), PARTS):
             time.sleep(PART_SECONDS)
             words = tuple(SpokenWord(part + at / 4, part + at / 4 + 0.2, f" {word}") for at, word in
                           enumerate(("part", f"{part}", path.stem)))  # fmt: skip
-            yield HeardPart(part + 1.0, "en", (SpokenCue(words),))
+            yield TranscribedPart(part + 1.0, "en", (SpokenCue(words),))
 
     def close(self) -> None:
         pass
@@ -87,11 +88,11 @@ class Clerk:
     def __init__(self, spec: str, threads: int = 1) -> None:
         pass
 
-    def read(self, path: Path, duration: float, cuts: Any, begin: float, every: float) -> Iterator[ReadPart]:
+    def read(self, path: Path, duration: float, cuts: Any, begin: float, every: float) -> Iterator[OcrPart]:
         for part in range(round(begin), PARTS):
             time.sleep(PART_SECONDS)
-            line = ReadLine(f"sign {part} of {path.stem}", Box(0.1, 0.2, 0.3, 0.1), 0.9)
-            yield ReadPart(part + 1.0, (ReadFrame(part, part + 1.0, part + 0.5, (line,)),))
+            line = OcrLine(f"sign {part} of {path.stem}", Box(0.1, 0.2, 0.3, 0.1), 0.9)
+            yield OcrPart(part + 1.0, (OcrFrame(part, part + 1.0, part + 0.5, (line,)),))
 
     def close(self) -> None:
         pass
@@ -99,8 +100,8 @@ class Clerk:
 
 def install_encoders() -> None:
     """Make the encoders known by their names, and let stand-ins hear and read."""
-    stand_ins: Any = {transcribing: {"TranscriberProcess": Listener, "transcriber_print": str},
-                      lettering: {"ReaderProcess": Clerk, "reader_print": lambda spec, every: spec}}  # fmt: skip
+    stand_ins: Any = {transcribing: {"TranscriberProcess": Listener, "transcriber_fingerprint": str},
+                      lettering: {"OcrProcess": Clerk, "ocr_fingerprint": lambda spec, every: spec}}  # fmt: skip
     for module, names in stand_ins.items():
         for name, value in names.items():
             setattr(module, name, value)

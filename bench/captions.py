@@ -27,11 +27,11 @@ from typing import Any
 
 import numpy as np
 
-from momentseek.formats import read_captions
-from momentseek.measures import CaptionAlignment, CaptionMeasure, parse
-from momentseek.measures.captions.ptb import PUNCTUATION, caption_words
-from momentseek.moments import CaptionTable
-from momentseek.tables import text_table
+from momentseek.core.moments.captions import CaptionTable
+from momentseek.core.reports import text_table
+from momentseek.measuring.formats import read_captions
+from momentseek.measuring.measures import CaptionAlignment, CaptionMeasure, parse
+from momentseek.measuring.measures.captions.ptb import PUNCTUATION, caption_words
 from record import Record
 
 ROOT = Path(__file__).parents[1]
@@ -231,13 +231,12 @@ def write_captions_per_second(moments: int = 32) -> None:
     """
     import torch
 
-    from momentseek.captioning.decoding import DecodingSettings
-    from momentseek.captioning.moment_input import MomentParts, stack_moments
-    from momentseek.captioning.vocabulary import EOS, build_vocabulary
     from momentseek.models.captioner import CaptionerDims
     from momentseek.models.export.captioner import export_captioner
-    from momentseek.models.mmt import MMT, MMTConfig
-    from momentseek.trained.captioner import ExportedCaptioner
+    from momentseek.models.zoo.mmt import MMT, MMTConfig
+    from momentseek.recognition.captions.decoding import DecodingSettings
+    from momentseek.recognition.captions.inputs import EOS, MomentParts, build_vocabulary, stack_moments
+    from momentseek.recognition.exported.captioner import ExportedCaptioner
 
     torch.set_num_threads(1)
     torch.manual_seed(0)

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from momentseek.library import segments
-from momentseek.library.damage import proven_videos
-from momentseek.library.scan import Scan
+from momentseek.library.merging import proven_videos
+from momentseek.library.scan.scan import Scan
 from record import Record, rounds
 
 CLIPS, DIM = 40, 384

@@ -24,19 +24,19 @@ import numpy as np
 
 from merge import print_merges
 from momentseek.cluster.connection import join_cluster
+from momentseek.cluster.manifest import read_manifest
+from momentseek.cluster.search.engine import ShardedEngine
 from momentseek.cluster.searching import RayShards
+from momentseek.cluster.shards.making import split_library
 from momentseek.library.catalog import Catalog, SegmentRow
-from momentseek.library.scan.upkeep import refresh_plan
+from momentseek.library.scan.recall import refresh_plan
 from momentseek.library.segments import build_segment, write_segment
-from momentseek.library.shards.manifest import read_manifest
-from momentseek.library.shards.split import split_library
 from momentseek.library.store import LibraryStore
 from momentseek.library.video import Video
 from momentseek.search.engine import Engine
 from momentseek.search.hit import Results
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
-from momentseek.search.shards.engine import ShardedEngine
 from scan_corpus import CHUNK, CLIPS, DIM, Floats, chunks, unit
 from stand_in import open_reader
 

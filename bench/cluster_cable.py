@@ -29,18 +29,15 @@ import obstore
 from obstore.store import from_url
 
 from cluster_kills import RAY, compare_with_one_machine, join_patiently, kill_tree, make_videos, wait_for
-from momentseek.api.sharded import open_sharded
+from momentseek.api.library import open_sharded, open_store
 from momentseek.cluster.adding import add_on_cluster
 from momentseek.cluster.connection import Cluster
 from momentseek.cluster.searching import RayShards
-from momentseek.cluster.shard_writer import WriterSettings
-from momentseek.cluster.sources import list_videos
-from momentseek.errors import LibraryError
+from momentseek.cluster.shard_writer import WriterSettings, list_videos
+from momentseek.cluster.shards.making import make_elsewhere, make_shards
+from momentseek.core.errors import LibraryError
 from momentseek.library.files import FoundFiles
 from momentseek.library.location import library_folder
-from momentseek.library.opening import open_store
-from momentseek.library.replicas.making import make_elsewhere
-from momentseek.library.shards.split import make_shards
 from s3_storage import free_port, serve_s3
 from wires import HERE, Wires, can_make_namespaces
 

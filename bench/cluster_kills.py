@@ -30,18 +30,17 @@ from pathlib import Path
 import av
 import numpy as np
 
+from momentseek.api.library import open_store
 from momentseek.cluster.adding import add_on_cluster
 from momentseek.cluster.connection import Cluster, join_cluster
+from momentseek.cluster.manifest import read_manifest
 from momentseek.cluster.shard_writer import WriterSettings
-from momentseek.errors import MomentseekError
+from momentseek.cluster.shards.making import make_elsewhere, make_shards
+from momentseek.core.errors import MomentseekError
 from momentseek.library.files import find_videos
 from momentseek.library.location import library_folder
-from momentseek.library.opening import open_store
-from momentseek.library.replicas.making import make_elsewhere
-from momentseek.library.shards.manifest import read_manifest
-from momentseek.library.shards.split import make_shards
+from momentseek.library.segments import StoredVectors
 from momentseek.library.store import LibraryStore
-from momentseek.library.vectors import StoredVectors
 from s3_storage import free_port, serve_s3
 
 RAY = str(Path(sys.executable).with_name("ray"))

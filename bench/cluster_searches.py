@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 
 from momentseek.cluster.connection import join_cluster
+from momentseek.cluster.search.engine import ShardedEngine
 from momentseek.cluster.searching import RayShards
-from momentseek.library.shards.split import split_library
+from momentseek.cluster.shards.making import split_library
 from momentseek.search.query import Query
-from momentseek.search.shards.engine import ShardedEngine
 from shards import make_library, make_queries, open_reader
 
 

@@ -15,11 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from momentseek.api.library import Library
-from momentseek.api.sharded import open_sharded
+from momentseek.api.library import Library, open_sharded
 from momentseek.cluster.connection import join_cluster
 from momentseek.cluster.searching import RayShards
-from momentseek.library.shards.split import split_library
+from momentseek.cluster.shards.making import split_library
 
 QUERIES = ("a flower", "a dog", "something red", "a cat -dog", "people in a street", "text:exit", "said:hello", "water")
 

@@ -23,21 +23,20 @@ from pathlib import Path
 
 import numpy as np
 
-from momentseek.encoders.protocol import Vectors
+from momentseek.api.library import bring_folder
+from momentseek.cluster.manifest import read_manifest
+from momentseek.cluster.search.engine import ShardedEngine
+from momentseek.cluster.search.shard import SearchShard
+from momentseek.cluster.search.shard_client import LocalShards
+from momentseek.cluster.shards.making import make_elsewhere, split_library
 from momentseek.library.catalog import Catalog, SegmentRow
-from momentseek.library.opening import bring_folder
 from momentseek.library.paths import folder_size
 from momentseek.library.reader import LibraryReader
-from momentseek.library.replicas.making import make_elsewhere
 from momentseek.library.segments import build_segment, write_segment
-from momentseek.library.shards.manifest import read_manifest
-from momentseek.library.shards.split import split_library
 from momentseek.library.video import Video
+from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
-from momentseek.search.shards.engine import ShardedEngine
-from momentseek.search.shards.fan_out import LocalShards
-from momentseek.search.shards.shard import SearchShard
 from s3_storage import serve_s3
 
 DIM, CLIPS, SECONDS = 256, 20, 1.5

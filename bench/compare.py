@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from momentseek.tables import text_table
+from momentseek.core.reports import text_table
 from record import Figure, figures_of, load_record
 
 LEAST_CHANGE = 1.10

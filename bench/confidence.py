@@ -19,13 +19,13 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from momentseek.core.reports import text_table
 from momentseek.library.segments import build_segment
 from momentseek.library.video import Video
 from momentseek.search.localise.localiser import DEFAULT_LOCALISER
 from momentseek.search.query import Part
 from momentseek.search.state import StreamIndex
 from momentseek.search.streams.vision import build_vision_query, search_vision
-from momentseek.tables import text_table
 
 DIM = 256
 SECONDS = 1.5

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from momentseek.search.localise import Curve
+from momentseek.search.localise.localiser import Curve
 
 CLIP = 1.5
 DIM = 64

@@ -24,10 +24,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from momentseek.library import LibraryStore
-from momentseek.media.decode import frames
-from momentseek.media.sampling import SAMPLINGS, Sampling
-from momentseek.media.sandbox import probe, warm
+from momentseek.library.store import LibraryStore
+from momentseek.media.decode import SAMPLINGS, Sampling, frames
+from momentseek.media.sandbox.calls import probe
+from momentseek.media.sandbox.process import warm
 from momentseek.media.shots import ShotDetector
 from record import Record, family_time, rounds
 

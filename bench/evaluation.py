@@ -31,9 +31,10 @@ from pathlib import Path
 
 import numpy as np
 
-from momentseek.formats import read_run, read_truth
-from momentseek.measures import PROTOCOLS, Alignment, parse_all
-from momentseek.moments import Judgements, Run
+from momentseek.core.moments.judgements import Judgements
+from momentseek.core.moments.run import Run
+from momentseek.measuring.formats import read_run, read_truth
+from momentseek.measuring.measures import PROTOCOLS, Alignment, parse_all
 from record import Record, family_time, rounds
 
 CUTOFFS, THRESHOLDS = (10, 20, 40), (0.3, 0.5, 0.7)

@@ -29,16 +29,16 @@ from pathlib import Path
 
 import numpy as np
 
-from momentseek.demo import DemoFilm, DemoScene, make_films
-from momentseek.encoders import image_text_encoder
-from momentseek.encoders.protocol import ImageTextEncoder, Pixels, Vectors
-from momentseek.encoders.registry import register_image_text
-from momentseek.library import AddReport, LibraryStore
+from momentseek.benchmarks.demo.filming import make_films
+from momentseek.benchmarks.demo.films import DemoFilm, DemoScene
+from momentseek.core.reports import text_table
+from momentseek.library.ingest.report import AddReport
 from momentseek.library.paths import clock_text
-from momentseek.media.decode import frames
-from momentseek.media.sampling import SAMPLINGS, Sampling
+from momentseek.library.store import LibraryStore
+from momentseek.media.decode import SAMPLINGS, Sampling, frames
 from momentseek.media.shots import ShotDetector
-from momentseek.tables import text_table
+from momentseek.recognition.encoders.protocol import ImageTextEncoder, Pixels, Vectors
+from momentseek.recognition.encoders.registry import image_text_encoder, register_image_text
 from record import Record, family_time
 
 CLIP = 1.5

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from momentseek.encoders import image_text_encoder
+from momentseek.recognition.encoders.registry import image_text_encoder
 
 CAPTIONS = {
     "astronaut": ["an astronaut", "a woman in a space suit", "a portrait of a woman", "a person smiling"],

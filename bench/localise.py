@@ -22,8 +22,8 @@ from dataclasses import replace
 import numpy as np
 
 from curves import CLIP, WORLDS, Made, World, collection
-from momentseek.moments.overlap import iou
-from momentseek.search.localise import LOCALISERS, Curve, Proposals, localise
+from momentseek.core.moments.moment import iou
+from momentseek.search.localise.localiser import LOCALISERS, Curve, Proposals, localise
 from record import Record
 
 SEED = 30_000

@@ -13,15 +13,15 @@ import time
 
 import numpy as np
 
-from momentseek.library.word_counts import RankedTexts
+from momentseek.cluster.search.merge import CardIndex, join_meant, join_phrases, join_texts
+from momentseek.cluster.search.requests import ShardAnswer, TextKind, TextRows, VideoCards
+from momentseek.cluster.search.shard import LIMITS
+from momentseek.cluster.word_counts import RankedTexts
 from momentseek.search.confidence import Scale
 from momentseek.search.hit import StreamHit
-from momentseek.search.shards.answers import ShardAnswer, TextKind, TextRows, VideoCards
-from momentseek.search.shards.merge import CardIndex, join_meant, join_phrases, join_texts
-from momentseek.search.shards.shard import LIMITS
-from momentseek.search.streams.seen import LookedVideos, VideoList, join_lists, seek_spans
-from momentseek.search.streams.sound import best_sounds
+from momentseek.search.streams.span_search import SearchedVideos, VideoList, join_lists, seek_spans
 from momentseek.search.streams.speech import MeantCues
+from momentseek.search.streams.timed_text import best_sounds
 from momentseek.search.streams.vision import PageBudget
 
 KINDS: tuple[TextKind, ...] = ("cues", "lines", "captions", "names")
@@ -47,7 +47,7 @@ def make_answers(shards: int) -> tuple[dict[int, tuple[VideoList, ...]], dict[in
         answers[shard] = ShardAnswer(None, (), None, texts, meant, (), cards)
     for shard, ids in join_lists(lists, VIDEOS).items():
         hits = [[StreamHit(int(id), 0.0, 3.0, 0.5, "fair", 1.0)] * 2 for id in ids]
-        looked = LookedVideos(ids, np.linspace(1, 0.5, len(ids)), hits)
+        looked = SearchedVideos(ids, np.linspace(1, 0.5, len(ids)), hits)
         answers[shard] = ShardAnswer(looked, (), None, answers[shard].texts, answers[shard].meant, (), cards)
     return lists, answers
 
@@ -56,7 +56,7 @@ def merge(lists: dict[int, tuple[VideoList, ...]], answers: dict[int, ShardAnswe
     """All that a search does to make one answer of many."""
     join_lists(lists, VIDEOS)
     looked = [answer.looked for answer in answers.values() if answer.looked is not None]
-    worth, found = LookedVideos.join(looked, VIDEOS)
+    worth, found = SearchedVideos.join(looked, VIDEOS)
     seek_spans(worth, PageBudget(Scale(0.0, 0.1, 4000), 40), found.__getitem__)
     join_meant(answers)
     join_phrases(answers)

@@ -17,8 +17,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from momentseek.atomic import write_bytes
-from momentseek.tables import markdown_table
+from momentseek.core.atomic import write_bytes
+from momentseek.core.reports import markdown_table
 from record import Figure, digits, load_record
 
 ROOT = Path(__file__).parent.parent

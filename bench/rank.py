@@ -40,23 +40,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from momentseek.library.scan import Scan
+from momentseek.core.native.kernels import kernels
+from momentseek.library.scan.scan import Scan
 from momentseek.library.segments import Segment, quantise
-from momentseek.models import Dims, build
-from momentseek.models.inference import (
-    EncodedCorpus,
-    best_clips,
-    curve_spans,
-    encode_corpus,
-    encode_queries,
-    retrieve,
-    spans_of,
-)
-from momentseek.models.inference.first_stage import RankedVideos
+from momentseek.models.inference import best_clips
+from momentseek.models.inference import second_stage as curve_spans
+from momentseek.models.inference.encode import EncodedCorpus, TensorShape, encode_corpus, encode_queries
+from momentseek.models.inference.first_stage import RankedVideos, retrieve
 from momentseek.models.inference.moment_ranking import ClipSpans, ClipTimes, MomentArrays, rank_moments
-from momentseek.models.inference.ragged import TensorShape
-from momentseek.models.model import CorpusModel
-from momentseek.native.library import kernels
+from momentseek.models.inference.second_stage import spans_of
+from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.registry import build
 from public_code import RANKING_FUNCTIONS, RANKING_MODULE, functions_of
 from record import Record
 from scan_corpus import CHUNK, CLIPS, NOISE, chunk, unit
@@ -465,10 +459,10 @@ def pointed(queries: EncodedCorpus, videos: int) -> EncodedCorpus:
 
 def trained_part(args: argparse.Namespace) -> dict[str, object]:
     """What ranking videos by the best mean cosine, as the scan does, costs a trained XML or ReLoCLNet."""
-    from momentseek.evaluation import evaluate
-    from momentseek.features.data import Data
-    from momentseek.models.inference import predict
-    from momentseek.training import load_checkpoint
+    from momentseek.measuring.evaluate import evaluate
+    from momentseek.models.features.data import Data
+    from momentseek.models.inference.prediction import predict
+    from momentseek.models.training.checkpoint import load_checkpoint
 
     checkpoint = load_checkpoint(args.checkpoint)
     model = checkpoint.model

@@ -21,13 +21,13 @@ from pathlib import Path
 
 import numpy as np
 
-from momentseek.lettering.looking import read_file
-from momentseek.lettering.merge import letters, merge_lines
-from momentseek.lettering.ppocr import PaddleReader
-from momentseek.lettering.reader import DEFAULT_READER, model_files
-from momentseek.media.picture import Pixels
-from momentseek.media.sandbox import close_idle, probe
-from momentseek.tables import text_table
+from momentseek.core.reports import text_table
+from momentseek.media.pixels import Pixels
+from momentseek.media.sandbox.calls import probe
+from momentseek.media.sandbox.process import close_idle
+from momentseek.recognition.ocr.lines import letters, merge_lines
+from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL, PaddleOcr, model_files
+from momentseek.recognition.ocr.recognise import read_file
 
 SENTENCES = """\
 Seven telescopes in the desert
@@ -83,7 +83,7 @@ def wrong_letters(wanted: str, found: str) -> float:
     return 1 - same / max(1, len(one))
 
 
-def read_drawn(reader: PaddleReader, frames: int) -> None:
+def read_drawn(reader: PaddleOcr, frames: int) -> None:
     rng, pictures = np.random.default_rng(16), photographs()
     read = wrong = false = 0.0
     times: dict[bool, list[float]] = {True: [], False: []}
@@ -110,7 +110,7 @@ def read_drawn(reader: PaddleReader, frames: int) -> None:
     print(text_table(["drawn on photographs, 1280 x 720", ""], rows))
 
 
-def read_video(reader: PaddleReader, path: Path, show: bool) -> tuple[float, int, float]:
+def read_video(reader: PaddleOcr, path: Path, show: bool) -> tuple[float, int, float]:
     found = probe(path)
     begun = time.process_time()
     frames = [frame for part in read_file(reader, path, found.duration, ()) for frame in part.frames]
@@ -129,7 +129,7 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="Print the lines of the videos.")
     given = parser.parse_args()
     begun = time.process_time()
-    reader = PaddleReader(*model_files(DEFAULT_READER, check=True))
+    reader = PaddleOcr(*model_files(DEFAULT_OCR_MODEL, check=True))
     print(f"loading: {time.process_time() - begun:.1f} s")
     if given.frames:
         read_drawn(reader, given.frames)

@@ -31,15 +31,15 @@ from typing import Any
 import numpy as np
 
 import momentseek as ms
-from momentseek.evaluation.bootstrap import bootstrap_interval
-from momentseek.evaluation.reliability import RIGHT_RELEVANCE, bins_by_level, bins_by_score, save_reliability
+from momentseek.core.reports import text_table
+from momentseek.measuring.reliability import RIGHT_RELEVANCE, bins_by_level, bins_by_score, save_reliability
+from momentseek.measuring.resampling import bootstrap_interval
 from momentseek.search.confidence import LEVELS
 from momentseek.search.engine import Engine
 from momentseek.search.localise import height
 from momentseek.search.localise.localiser import DEFAULT_LOCALISER, Curve
 from momentseek.search.query import Query
 from momentseek.search.streams.vision import build_curve, build_vision_query
-from momentseek.tables import text_table
 
 LOCALISERS = ("height", "watershed", "scenes", "contrast", "tag", "window", "merge", "whole")
 MEASURES = ("VR@1", "R@1", "NDCG@10")

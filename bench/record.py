@@ -28,8 +28,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
-from momentseek.atomic import write_bytes
-from momentseek.tables import text_table
+from momentseek.core.atomic import write_bytes
+from momentseek.core.reports import text_table
 
 VARIABLE = "BENCH_RECORD"
 PACKAGES = ("numpy", "av", "onnxruntime", "torch", "faiss-cpu", "orjson")

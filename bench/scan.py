@@ -31,12 +31,13 @@ from pathlib import Path
 
 import numpy as np
 
-from momentseek.library.scan import Scan, build_plan, open_plan, top_videos, tune
-from momentseek.library.scan.choice import best_kernel
+from momentseek.library.merging import MAX_JOINED_ROWS
 from momentseek.library.scan.coarse import Reach, list_near
-from momentseek.library.scan.planned import first_videos
-from momentseek.library.scan.queries import quantise_queries
-from momentseek.library.segment_merge import MAX_JOINED_ROWS
+from momentseek.library.scan.exact import top_videos
+from momentseek.library.scan.kernels import best_kernel, quantise_queries
+from momentseek.library.scan.plan import build_plan, open_plan
+from momentseek.library.scan.recall import tune
+from momentseek.library.scan.scan import Scan, first_videos
 from momentseek.library.segments import Segment, quantise, read_segment, write_joined
 from record import Record, rounds
 from scan_corpus import CHUNK, CLIPS, DIM, KINDS, Floats, chunks, queries

@@ -118,7 +118,7 @@ def idle(client: Client) -> dict[str, Any]:
 
 
 def large_file(client: Client, pid: int, library: Path, place: Path) -> None:
-    from momentseek.api import Library
+    from momentseek.api.library import Library
 
     with place.open("wb") as file:
         file.truncate(1 << 30)

@@ -17,18 +17,18 @@ from pathlib import Path
 
 import numpy as np
 
-from momentseek.encoders.protocol import Vectors
+from momentseek.cluster.search.engine import ShardedEngine
+from momentseek.cluster.search.shard import SearchShard
+from momentseek.cluster.search.shard_client import LocalShards
+from momentseek.cluster.shards.making import split_library
 from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.segments import build_segment, write_segment
-from momentseek.library.shards.split import split_library
 from momentseek.library.video import Video
-from momentseek.media.cue import Cue
+from momentseek.media.subtitles.cues import Cue
+from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.search.engine import Engine
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
-from momentseek.search.shards.engine import ShardedEngine
-from momentseek.search.shards.fan_out import LocalShards
-from momentseek.search.shards.shard import SearchShard
 from stand_in import open_reader
 
 DIM, SECONDS, CLIPS = 64, 1.5, 4

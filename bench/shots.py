@@ -28,10 +28,9 @@ from pathlib import Path
 import av
 import numpy as np
 
-from momentseek.media.decode import frames
-from momentseek.media.sampling import Sampling
+from momentseek.core.reports import text_table
+from momentseek.media.decode import Sampling, frames
 from momentseek.media.shots import ShotDetector
-from momentseek.tables import text_table
 
 RATE, WIDTH, HEIGHT = 25, 320, 240
 TOLERANCE = 0.2

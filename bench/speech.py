@@ -28,9 +28,10 @@ from pathlib import Path
 import numpy as np
 
 import speech_recordings as recordings
-from momentseek.moments import iou
-from momentseek.tables import text_table
-from momentseek.transcription import SpokenCue, SpokenWord, TranscriberProcess
+from momentseek.core.moments.moment import iou
+from momentseek.core.reports import text_table
+from momentseek.recognition.speech.transcribe import TranscriberProcess
+from momentseek.recognition.speech.transcript import SpokenCue, SpokenWord
 from speech_recordings import Recording
 
 NOISES = (10, 5, 0)

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.demo.voice import VOICE_RATE, speak
+from momentseek.benchmarks.demo.voice import VOICE_RATE, speak
 from momentseek.media.sound import SAMPLE_RATE, sound
 
 TWO_CITIES = """It was the best of times, it was the worst of times, it was the age of wisdom, it was the age of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from momentseek.encoders.protocol import TextEncoder
 from momentseek.library.catalog import Catalog
 from momentseek.library.reader import LibraryReader
+from momentseek.recognition.encoders.protocol import TextEncoder
 
 
 class StandInEncoders:

@@ -30,7 +30,7 @@ PAIRS_PER_QUERY = 40
 
 def make(folder: Path, videos: int, queries: int, clips: int, video: int, text: int) -> None:
     """Random features and a training list: ``queries`` queries of 40 moments each, TVR's lengths."""
-    from momentseek.features.write import write_features
+    from momentseek.models.features.store import write_features
 
     rng = np.random.default_rng(0)
     lengths = {f"v{i}": int(n) for i, n in enumerate(np.clip(rng.gamma(6.0, 8.5, videos), 8, 2 * clips))}
@@ -65,12 +65,12 @@ def measure(folder: Path, model: str, hidden: int, clips: int, batch: int, way: 
     """Train a few steps in this process, and print the figures."""
     import torch
 
-    from momentseek.features import Data
-    from momentseek.read_ahead import ReadAhead
-    from momentseek.training.optimisers import clip_gradients
-    from momentseek.training.presets import configure
-    from momentseek.training.processes import Processes
-    from momentseek.training.setup import prepare_training
+    from momentseek.core.workers import ReadAhead
+    from momentseek.models.features.data import Data
+    from momentseek.models.training.optimisers import clip_gradients
+    from momentseek.models.training.presets import configure
+    from momentseek.models.training.processes import Processes
+    from momentseek.models.training.setup import prepare_training
 
     torch.set_num_threads(threads)
     per_video, alike = WAYS[way]

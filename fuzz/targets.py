@@ -13,15 +13,15 @@ from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 
-from momentseek.errors import MomentseekError
-from momentseek.formats import read_captions, read_runs, read_truth
-from momentseek.measures.captions.ptb import caption_words
+from momentseek.core.errors import MomentseekError
+from momentseek.measuring.formats import read_captions, read_runs, read_truth
+from momentseek.measuring.measures.captions.ptb import caption_words
 from momentseek.media.decode import frames
 from momentseek.media.probe import probe
 from momentseek.media.sandbox.wire import WireError, receive_message
 from momentseek.media.subtitles.read import parse_subtitles
 from momentseek.search.query import Query
-from momentseek.server.ranges import UnsatisfiableRangeError, etag_matches, if_range_matches, parse_range
+from momentseek.server.files import UnsatisfiableRangeError, etag_matches, if_range_matches, parse_range
 
 SUBTITLE_NAMES = ("a.srt", "a.vtt", "a.ass", "a.sbv")
 ANNOTATION_SUFFIXES = (".json", ".jsonl", ".csv", ".txt")

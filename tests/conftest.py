@@ -263,7 +263,7 @@ def _write_tone(container: Any, stream: Any, seconds: float, start: float) -> No
 @pytest.fixture
 def misbehave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
     """Let the process that decodes run some code of a test as it opens a file, whose ``name`` the code can look at."""
-    from momentseek.media.sandbox import close_idle
+    from momentseek.media.sandbox.process import close_idle
 
     def arrange(code: str) -> None:
         place = tmp_path / "misbehaviour"

@@ -20,18 +20,20 @@ import torch
 from click.testing import CliRunner
 from safetensors.torch import save_file
 
+from momentseek.benchmarks.datasets.massive import read_visual_scores
 from momentseek.cli import cli
-from momentseek.construct.massive.visual import read_visual_scores
-from momentseek.encoders.hashes import sha256
-from momentseek.encoders.vector_file import read_vector_file
-from momentseek.errors import MomentseekError
-from momentseek.features.data import Data, read_related
-from momentseek.features.store import Features
-from momentseek.formats.document import open_document
-from momentseek.models import Dims, build
-from momentseek.toml import read_toml
-from momentseek.trained.manifest import MANIFEST_FILE, fingerprint_of, read_encoder_manifest, sources_of
-from momentseek.training import TrainConfig, load_checkpoint, save_checkpoint
+from momentseek.core.config import read_toml
+from momentseek.core.errors import MomentseekError
+from momentseek.measuring.formats.document import open_document
+from momentseek.models.features.data import Data, read_related
+from momentseek.models.features.store import Features
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.models.training.checkpoint import load_checkpoint, save_checkpoint
+from momentseek.models.training.config import TrainConfig
+from momentseek.recognition.encoders.vector_file import read_vector_file
+from momentseek.recognition.exported.manifest import MANIFEST_FILE, fingerprint_of, read_encoder_manifest, sources_of
+from momentseek.recognition.weights.files import sha256
 
 MUTANTS_PER_FILE = 20
 MAX_EXTRA_BYTES = 100e6
@@ -389,8 +391,8 @@ def test_a_foreign_safetensors_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_json_without_a_bottom_is_refused_in_reports_and_encoded_corpora(tmp_path: Path) -> None:
-    from momentseek.models.inference.ragged import CONTENTS_FILE, EncodedCorpus
-    from momentseek.training.report import REPORT_FILE, read_report
+    from momentseek.models.inference.encode import CONTENTS_FILE, EncodedCorpus
+    from momentseek.models.training.prediction import REPORT_FILE, read_report
 
     for name in (CONTENTS_FILE, REPORT_FILE):
         (tmp_path / name).write_text("[" * 200_000)

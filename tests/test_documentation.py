@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from momentseek.native.library import kernels
+from momentseek.core.native.kernels import kernels
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -111,7 +111,7 @@ def test_every_dependency_has_its_reason():
 
 
 def test_every_measure_and_protocol_is_documented():
-    from momentseek.measures import MEASURES, PROTOCOLS
+    from momentseek.measuring.measures import MEASURES, PROTOCOLS
 
     measures, protocols = (ROOT / "docs/measures.md").read_text(), (ROOT / "docs/evaluating.md").read_text()
     assert [m for m in MEASURES if f"`{m}" not in measures] == []

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 
 FUZZ = Path(__file__).parent.parent / "fuzz"
 

@@ -162,7 +162,7 @@ def test_every_module_can_be_imported() -> None:
 
 
 def test_names_that_load_late_are_there_and_none_is_a_modules() -> None:
-    late = [name for name, names in all_imports().items() if "momentseek.late.late_names" in names]
+    late = [name for name, names in all_imports().items() if "momentseek.core.lazy.lazy_exports" in names]
     assert late
     for name in late:
         package = import_module("momentseek" if name == "__init__" else f"momentseek.{name}")

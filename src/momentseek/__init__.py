@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from momentseek.late import late_names
+from momentseek.core.lazy import lazy_exports
 
 __version__ = "0.1.0"
 
@@ -31,15 +31,16 @@ if TYPE_CHECKING:
     from momentseek.api.library import Library
     from momentseek.api.measuring import compare, diagnose, evaluate
     from momentseek.api.predicting import baseline, predict, simulate, train
-    from momentseek.errors import MomentseekError
-    from momentseek.evaluation.comparison import Comparison
-    from momentseek.evaluation.diagnose.diagnosis import Diagnosis
-    from momentseek.evaluation.result import Evaluation
-    from momentseek.formats import read_runs as read_runs
-    from momentseek.formats import read_truth as read_truth
-    from momentseek.measures import parse as parse
-    from momentseek.measures import parse_all as parse_all
-    from momentseek.moments import CaptionTable, Corpus, Judgements, Moment, Run
+    from momentseek.core.errors import MomentseekError
+    from momentseek.core.moments.captions import CaptionTable
+    from momentseek.core.moments.judgements import Corpus, Judgements
+    from momentseek.core.moments.moment import Moment
+    from momentseek.core.moments.run import Run
+    from momentseek.measuring.comparison import Comparison
+    from momentseek.measuring.diagnose.diagnosis import Diagnosis
+    from momentseek.measuring.formats import read_runs, read_truth
+    from momentseek.measuring.measures import parse, parse_all
+    from momentseek.measuring.result import Evaluation
     from momentseek.search.hit import Hit, Results
     from momentseek.search.query import Query
 
@@ -51,9 +52,9 @@ _HOMES = {
     "evaluate": "api.measuring",
     "compare": "api.measuring",
     "diagnose": "api.measuring",
-    "Evaluation": "evaluation.result",
-    "Comparison": "evaluation.comparison",
-    "Diagnosis": "evaluation.diagnose.diagnosis",
+    "Evaluation": "measuring.result",
+    "Comparison": "measuring.comparison",
+    "Diagnosis": "measuring.diagnose.diagnosis",
     "read_run": "api.files",
     "write_run": "api.files",
     "read_judgements": "api.files",
@@ -62,18 +63,23 @@ _HOMES = {
     "write_captions": "api.files",
     "read_corpus": "api.files",
     "convert": "api.files",
-    "Run": "moments",
-    "Judgements": "moments",
-    "CaptionTable": "moments",
-    "Corpus": "moments",
-    "Moment": "moments",
+    "Run": "core.moments.run",
+    "Judgements": "core.moments.judgements",
+    "CaptionTable": "core.moments.captions",
+    "Corpus": "core.moments.judgements",
+    "Moment": "core.moments.moment",
     "train": "api.predicting",
     "predict": "api.predicting",
     "simulate": "api.predicting",
     "baseline": "api.predicting",
-    "MomentseekError": "errors",
+    "MomentseekError": "core.errors",
 }
-_FORMER = {"read_truth": "formats", "read_runs": "formats", "parse": "measures", "parse_all": "measures"}
+_FORMER = {
+    "read_truth": "measuring.formats",
+    "read_runs": "measuring.formats",
+    "parse": "measuring.measures",
+    "parse_all": "measuring.measures",
+}
 """Deprecated: still found for scripts written before, under their old names; ``read_truth`` is ``read_judgements``."""
 
 __all__ = [
@@ -109,7 +115,7 @@ __all__ = [
 ]
 
 
-__getattr__ = late_names(__name__, {**_FORMER, **_HOMES})
+__getattr__ = lazy_exports(__name__, {**_FORMER, **_HOMES})
 
 
 def __dir__() -> list[str]:

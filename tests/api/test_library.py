@@ -4,10 +4,10 @@ import pytest
 from small_library import WordVectors, fill, film, nothing
 
 import momentseek as ms
-from momentseek.encoders import registry
-from momentseek.errors import MediaError
-from momentseek.media.cue import Cue
+from momentseek.core.errors import MediaError
 from momentseek.media.probe import probe
+from momentseek.media.subtitles.cues import Cue
+from momentseek.recognition.encoders import registry
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from momentseek.api import Library
-from momentseek.library.ingest.speech import replace_cues
-from momentseek.library.transcripts import Transcript, finish_transcript, spoken_cues
-from momentseek.transcription import SpokenWord, cues_from_words
+from momentseek.api.library import Library
+from momentseek.library.ingest.writer import replace_cues
+from momentseek.library.tracks.transcripts import Transcript, finish_transcript, spoken_cues
+from momentseek.recognition.speech.transcript import SpokenWord, cues_from_words
 
 
 def test_a_line_that_was_heard_is_corrected(

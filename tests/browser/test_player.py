@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from momentseek.demo import DEMO_FILMS
+from momentseek.benchmarks.demo.films import DEMO_FILMS
 
 FRAME = 1 / 20
 

@@ -6,9 +6,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from momentseek.lettering import Box, ReadFrame, ReadLine, ReadPart
 from momentseek.library.catalog import Catalog
-from momentseek.library.readings import finish_reading, keep_frames
+from momentseek.library.tracks.readings import finish_reading, keep_frames
+from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine, OcrPart
 
 
 def test_what_is_written_is_boxed_in_its_picture_and_listed_beside_the_player(
@@ -17,8 +17,8 @@ def test_what_is_written_is_boxed_in_its_picture_and_listed_beside_the_player(
     shutil.copytree(demo / "library", tmp_path / "library")
     with closing(Catalog(tmp_path / "library")) as catalog, catalog.changes():
         video = catalog.videos()[0]
-        line = ReadLine("Harbour master", Box(0.25, 0.5, 0.5, 0.1), 0.9)
-        keep_frames(catalog, video.id, "ppocr-small", "print", ReadPart(4.0, (ReadFrame(0.0, 4.0, 2.0, (line,)),)))
+        line = OcrLine("Harbour master", Box(0.25, 0.5, 0.5, 0.1), 0.9)
+        keep_frames(catalog, video.id, "ppocr-small", "print", OcrPart(4.0, (OcrFrame(0.0, 4.0, 2.0, (line,)),)))
         finish_reading(catalog, video.id, "ppocr-small", "print", video.duration)
     page = open_page(f"{serving(tmp_path / 'library').address}#q=text:harbor")
     page.wait_for_selector(".picture .boxes i")

@@ -7,10 +7,10 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from momentseek.baselines import BASELINES
+from momentseek.benchmarks.baselines import BASELINES
 from momentseek.cli import cli
-from momentseek.errors import MomentseekError
-from momentseek.formats import read_run
+from momentseek.core.errors import MomentseekError
+from momentseek.measuring.formats import read_run
 
 TRAIN = {f"V{i}": {"duration": 20.0, "timestamps": [[0, 4 + i % 3]], "sentences": ["sits"]} for i in range(9)}
 TEST = {"A": {"duration": 30.0, "timestamps": [[3, 9], [1, 2]], "sentences": ["opens a door", "sits"]}}

@@ -39,7 +39,7 @@ def test_the_help_of_a_command_does_not_wait_for_numpy():
 
 
 def test_a_search_waits_for_nothing_that_only_changes_a_library():
-    loaded = modules_after("import momentseek.api.opening, momentseek.search.engine, momentseek.search.display")
+    loaded = modules_after("import momentseek.api.library, momentseek.search.engine, momentseek.search.display")
     unused = (
         *("formats", "measures", "media.cut", "media.decode", "media.probe", "media.sandbox", "chat", "trained"),
         *("library.ingest", "library.verify", "library.files", "library.scan.plan", "moments.run"),

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from momentseek.cli import cli
-from momentseek.cli.training_line import TrainingLine
-from momentseek.training import TrainingProgress
+from momentseek.cli.progress import TrainingLine
+from momentseek.models.training.folder import TrainingProgress
 
 QUICK = ["hidden=8", "steps=2", "validate_every=2", "map_layers=1", "threads=1"]
 SETTINGS = [f"--set={s}" for s in QUICK]

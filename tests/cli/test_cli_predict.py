@@ -6,16 +6,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from momentseek import formats
+from momentseek.benchmarks.simulation.corpus import simulate
+from momentseek.benchmarks.simulation.settings import SimulationSettings
 from momentseek.cli import cli
-from momentseek.errors import MomentseekError
-from momentseek.features import Data
-from momentseek.models import Dims, build
-from momentseek.models.inference import predict
-from momentseek.simulation import SimulationSettings, simulate
-from momentseek.training import load_checkpoint, train
-from momentseek.training.checkpoint import save_checkpoint
-from momentseek.training.presets import configure
+from momentseek.core.errors import MomentseekError
+from momentseek.measuring import formats
+from momentseek.models.features.data import Data
+from momentseek.models.inference.prediction import predict
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.models.training.checkpoint import load_checkpoint, save_checkpoint
+from momentseek.models.training.loop import train
+from momentseek.models.training.presets import configure
 
 
 @pytest.fixture(scope="module")

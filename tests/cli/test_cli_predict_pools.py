@@ -9,17 +9,18 @@ import pytest
 import torch
 from click.testing import CliRunner, Result
 
-from momentseek import formats
+from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
+from momentseek.benchmarks.simulation.films import GroundingSettings
 from momentseek.cli import cli
-from momentseek.evaluation import evaluate
-from momentseek.features import Data
-from momentseek.models import Dims, build
-from momentseek.models.inference import predict
-from momentseek.simulation.grounding import GroundingSettings, simulate_grounding
-from momentseek.training import load_checkpoint
-from momentseek.training.checkpoint import save_checkpoint
-from momentseek.training.presets import configure
-from momentseek.training.validation import Validation
+from momentseek.measuring import formats
+from momentseek.measuring.evaluate import evaluate
+from momentseek.models.features.data import Data
+from momentseek.models.inference.prediction import predict
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.models.training.checkpoint import load_checkpoint, save_checkpoint
+from momentseek.models.training.prediction import Validation
+from momentseek.models.training.presets import configure
 
 SMALL = ["hidden=8", "max_clips=8", "longest=8", "map_layers=1", "kernel=3", "videos=3", "nms=0.45"]
 

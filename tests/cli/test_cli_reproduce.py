@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from momentseek.benchmarks.reproduction.paper_table import table_names
+from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
+from momentseek.benchmarks.simulation.films import GroundingSettings
 from momentseek.cli import cli
-from momentseek.reproduction.paper_table import table_names
-from momentseek.simulation.grounding import GroundingSettings, simulate_grounding
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from momentseek.benchmarks.simulation.corpus import simulate
+from momentseek.benchmarks.simulation.settings import SimulationSettings
 from momentseek.cli import cli
-from momentseek.cli.training_line import TrainingLine
-from momentseek.simulation import SimulationSettings, simulate
-from momentseek.training import TrainingProgress
+from momentseek.cli.progress import TrainingLine
+from momentseek.models.training.folder import TrainingProgress
 
 
 def test_a_sweep_makes_one_table_and_skips_what_is_done(tmp_path: Path) -> None:

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from momentseek.benchmarks.simulation.corpus import simulate
+from momentseek.benchmarks.simulation.settings import SimulationSettings
 from momentseek.cli import cli
-from momentseek.cli.training_line import TrainingLine, sentence
-from momentseek.errors import MomentseekError
-from momentseek.simulation import SimulationSettings, simulate
-from momentseek.training import TrainingProgress
+from momentseek.cli.progress import TrainingLine, sentence
+from momentseek.core.errors import MomentseekError
+from momentseek.models.training.folder import TrainingProgress
 
 SMALL = [f"--set={s}" for s in ("hidden=8", "heads=2", "steps=2", "batch=6", "validate_every=1", "max_clips=40")]
 
@@ -84,7 +85,7 @@ def test_a_run_goes_on_from_another_folder(simulated: Path, tmp_path: Path, monk
 
 
 def test_a_best_of_nothing_is_still_the_best(simulated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("momentseek.training.validation.Validation.value", lambda *_: 0.0)
+    monkeypatch.setattr("momentseek.models.training.prediction.Validation.value", lambda *_: 0.0)
     result = run("train", "xml", "--data", simulated, "--out", tmp_path / "run", *SMALL)
     assert "best NDCG@20[IoU>=0.5] 0.0000 at step 1" in result.stderr
 

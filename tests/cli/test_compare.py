@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from momentseek.cli import cli
 from momentseek.cli.options import short_labels
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 
 QUERIES = 40
 

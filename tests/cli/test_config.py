@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from momentseek.library import LibraryStore, library_folder
+from momentseek.library.location import library_folder
+from momentseek.library.store import LibraryStore
 
 
 @pytest.fixture

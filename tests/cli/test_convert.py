@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from momentseek.cli import cli
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 
 TRUTH = "LAMP1 0.0 6.9##a person lights a lamp.\nKITE2 2.5 9.0##fly.\nLAMP1 3.0 4.0##sit.\n"
 SUBMISSION = {
@@ -116,7 +116,7 @@ def test_lists_of_videos(momentseek, tmp_path):
 
 
 def test_formats_lists_all(momentseek):
-    from momentseek.formats import FORMATS
+    from momentseek.measuring.formats import FORMATS
 
     listed = momentseek("formats").stdout.splitlines()
     assert listed[0].split() == ["format", "kind", "can", "what", "it", "is"]

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from momentseek.benchmarks.simulation.corpus import simulate
+from momentseek.benchmarks.simulation.settings import SimulationSettings
 from momentseek.cli import cli
-from momentseek.errors import MomentseekError
-from momentseek.formats import read_captions
-from momentseek.simulation import SimulationSettings, simulate
+from momentseek.core.errors import MomentseekError
+from momentseek.measuring.formats import read_captions
 
 
 @pytest.fixture(scope="module")

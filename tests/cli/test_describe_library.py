@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from vision_endpoint import serve_captions
 
-from momentseek.captioning.vocabulary import build_vocabulary
-from momentseek.chat import KEY_VARIABLES
-from momentseek.encoders import registry
-from momentseek.library import LibraryStore
+from momentseek.library.store import LibraryStore
+from momentseek.recognition.captions.inputs import build_vocabulary
+from momentseek.recognition.chat import KEY_VARIABLES
+from momentseek.recognition.encoders import registry
 
 
 @pytest.fixture
@@ -60,8 +60,8 @@ def test_an_exported_captioner_describes_a_library_of_its_vectors_only(
     torch = pytest.importorskip("torch")
     from momentseek.models.captioner import CaptionerDims
     from momentseek.models.export.captioner import export_captioner
-    from momentseek.models.mmt import MMT, MMTConfig
     from momentseek.models.registry import build_config
+    from momentseek.models.zoo.mmt import MMT, MMTConfig
 
     torch.manual_seed(0)
     known = build_vocabulary([("owl", "barn")], more_than=0)

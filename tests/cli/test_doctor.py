@@ -3,11 +3,11 @@ import sqlite3
 
 import pytest
 from click.testing import CliRunner
-from tests.encoders.fakes import needs_labels
+from tests.recognition.encoders.fakes import needs_labels
 
-from momentseek import optional
-from momentseek.cli import checkup as checks
+from momentseek.cli import doctor as checks
 from momentseek.cli.doctor import command
+from momentseek.core import errors as optional
 
 
 def doctor(*args):
@@ -66,8 +66,8 @@ def test_no_encoder_at_all_fails(monkeypatch):
     def nothing(asset):
         raise checks.MomentseekError("this needs the package x; install it with: pip install x")
 
-    monkeypatch.setattr("momentseek.encoders.inventory.locate", nothing)
-    monkeypatch.setattr("momentseek.encoders.wheel.locate", nothing)
+    monkeypatch.setattr("momentseek.recognition.downloads.locate", nothing)
+    monkeypatch.setattr("momentseek.recognition.weights.files.locate", nothing)
     found = items()
     assert found["an image encoder"]["state"] == "failed"
     assert "momentseek[offline]" in found["an image encoder"]["advice"]
@@ -106,7 +106,7 @@ def test_meteor_is_a_note_that_says_what_to_install(home, monkeypatch):
 
 
 def test_kernels_that_are_not_built_are_a_note(monkeypatch):
-    monkeypatch.setattr("momentseek.native.library.kernels", lambda: None)
+    monkeypatch.setattr("momentseek.core.native.kernels.kernels", lambda: None)
     note = items()["compiled kernels"]
     assert (note["state"], note["found"]) == ("note", "not built")
-    assert "python -m momentseek.native.build" in note["advice"]
+    assert "python -m momentseek.core.native.build" in note["advice"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from momentseek.cli.flags import to_flags
+from momentseek.cli.groups import to_flags
 
 
 @click.command()

@@ -17,9 +17,10 @@ import pytest
 from click.testing import CliRunner
 
 from momentseek.cli import cli
-from momentseek.cli.ingesting import IngestLines, step_lines
-from momentseek.errors import MomentseekError
-from momentseek.library import AddInterrupted, AddReport, IngestNote, IngestStep, LibraryStore
+from momentseek.cli.progress import IngestLines, step_lines
+from momentseek.core.errors import MomentseekError
+from momentseek.library.ingest.report import AddInterrupted, AddReport, IngestNote, IngestStep
+from momentseek.library.store import LibraryStore
 
 LIGHT = Path(__file__).parent.parent / "library" / "light.py"
 RED, BLUE = (220, 20, 20), (20, 20, 220)
@@ -38,7 +39,7 @@ class Done:
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """``momentseek`` with encoders that cost nothing, on a library of the test's own."""
-    from momentseek.encoders import registry
+    from momentseek.recognition.encoders import registry
 
     monkeypatch.setenv("MOMENTSEEK_LIBRARY", str(tmp_path / "library"))
     monkeypatch.setattr(registry, "IMAGE_TEXT_ENCODERS", registry.IMAGE_TEXT_ENCODERS.copy())
@@ -276,7 +277,7 @@ def test_progress_elsewhere_is_a_line_now_and_then(capsys: Any) -> None:
 def test_a_device_that_is_not_there_is_refused_before_anything_is_made(
     run: Run, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("momentseek.media.hardware._answers", lambda kind: False)
+    monkeypatch.setattr("momentseek.media.container._answers", lambda kind: False)
     done = run("add", films, "--hardware")
     assert done.returncode == 2
     assert "--hardware: no device that decodes videos answers here" in done.stderr

@@ -3,15 +3,15 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from tests.encoders.dual_encoder.graphs import write_model
-from tests.encoders.hub.server import served
+from tests.recognition.encoders.graphs import write_model
+from tests.recognition.weights.server import served
 
 from momentseek.cli.models import command
-from momentseek.encoders import image_text_encoder
-from momentseek.encoders.hub import catalogue
-from momentseek.encoders.hub.catalogue import HubFile, HubModel
-from momentseek.errors import MomentseekError
-from momentseek.transcription import transcriber
+from momentseek.core.errors import MomentseekError
+from momentseek.recognition.encoders.registry import image_text_encoder
+from momentseek.recognition.speech import models as transcriber
+from momentseek.recognition.weights import catalog as catalogue
+from momentseek.recognition.weights.catalog import HubFile, HubModel
 
 pytest.importorskip("onnxruntime")
 
@@ -101,7 +101,7 @@ def test_the_list_says_what_each_is_good_for():
 
 
 def test_without_network_a_folder_can_be_named(home, monkeypatch):
-    monkeypatch.setattr("momentseek.encoders.hub.download.MAX_TRIES", 1)
+    monkeypatch.setattr("momentseek.recognition.weights.hub.MAX_TRIES", 1)
     result = CliRunner().invoke(command, ["get", "tiny", "--yes", "--from", "http://127.0.0.1:9/tiny"])
     assert "name a folder with the files (--from FOLDER)" in str(result.exception)
 
@@ -119,7 +119,7 @@ def test_a_recogniser_is_downloaded_and_then_used_by_its_name(home, monkeypatch)
     assert "no hash is known" not in done.stderr
     assert done.stdout.endswith("use it as: --transcriber whisper-tiny\n")
     assert transcriber.model_folder("whisper-tiny") == home / "whisper-tiny"
-    assert len(transcriber.transcriber_print("whisper-tiny")) == 64
+    assert len(transcriber.transcriber_fingerprint("whisper-tiny")) == 64
     (home / "whisper-tiny/model.bin").write_bytes(b"other")
     with pytest.raises(MomentseekError, match=r"model\.bin: is not the published file"):
         transcriber.model_folder("whisper-tiny")

@@ -1,7 +1,7 @@
 import pytest
 
 from momentseek.cli.options import check_targets
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 
 
 def test_outputs_may_not_destroy_anything(tmp_path):

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from momentseek.encoders import registry
-from momentseek.errors import MomentseekError
-from momentseek.lettering import Box, ReadFrame, ReadLine, ReadPart
-from momentseek.library import LibraryStore
-from momentseek.library.ingest import lettering
+from momentseek.core.errors import MomentseekError
+from momentseek.library.ingest import ocr as lettering
+from momentseek.library.store import LibraryStore
+from momentseek.recognition.encoders import registry
+from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine, OcrPart
 
 BOX = Box(0.1, 0.2, 0.5, 0.1)
 
@@ -23,13 +23,11 @@ class Lector:
     def __init__(self, spec: str, threads: int = 1) -> None:
         self.spec = spec
 
-    def read(
-        self, path: Path, duration: float, cuts: Sequence[float], begin: float, every: float
-    ) -> Iterator[ReadPart]:
+    def read(self, path: Path, duration: float, cuts: Sequence[float], begin: float, every: float) -> Iterator[OcrPart]:
         if self.spec != "ppocr-small":
             raise MomentseekError(f"the reader {self.spec} cannot be started")
-        line = ReadLine(f"{path.stem} opens at nine", BOX, 0.97)
-        yield ReadPart(duration, (ReadFrame(1.0, 3.0, 2.0, (line,)),))
+        line = OcrLine(f"{path.stem} opens at nine", BOX, 0.97)
+        yield OcrPart(duration, (OcrFrame(1.0, 3.0, 2.0, (line,)),))
 
     def close(self) -> None:
         pass
@@ -40,8 +38,8 @@ def library(tmp_path: Path, make_video: Callable[..., Path], monkeypatch: pytest
     monkeypatch.setattr(registry, "IMAGE_TEXT_ENCODERS", registry.IMAGE_TEXT_ENCODERS.copy())
     monkeypatch.setattr(registry, "TEXT_ENCODERS", registry.TEXT_ENCODERS.copy())
     runpy.run_path(str(Path(__file__).parent.parent / "library" / "light.py"))["install"]()
-    monkeypatch.setattr(lettering, "ReaderProcess", Lector)
-    monkeypatch.setattr(lettering, "reader_print", lambda spec, every: spec)
+    monkeypatch.setattr(lettering, "OcrProcess", Lector)
+    monkeypatch.setattr(lettering, "ocr_fingerprint", lambda spec, every: spec)
     folder = tmp_path / "films"
     folder.mkdir()
     for name, colour in (("museum", (200, 20, 20)), ("zoo", (20, 20, 200))):

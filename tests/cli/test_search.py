@@ -9,11 +9,13 @@ import pytest
 import small_library as small
 from click.testing import CliRunner
 
-from momentseek.cli import cli, player, terminal_images
-from momentseek.encoders import registry
-from momentseek.errors import MomentseekError
-from momentseek.media.cue import Cue
+from momentseek.cli import cli
+from momentseek.cli import results as player
+from momentseek.cli import terminal as terminal_images
+from momentseek.core.errors import MomentseekError
 from momentseek.media.probe import probe
+from momentseek.media.subtitles.cues import Cue
+from momentseek.recognition.encoders import registry
 
 CUES = {"shore.mp4": [Cue(16.0, 18.0, "What a good dog!")]}
 
@@ -40,7 +42,7 @@ def library(tmp_path):
 @pytest.fixture
 def film(library, make_video):
     """The file of a video in the library, as if it had been added."""
-    from momentseek.api import Library
+    from momentseek.api.library import Library
 
     made = make_video(
         library / "shore.mp4", [(15.0, (9, 9, 9)), (9.0, (250, 0, 0)), (21.0, (9, 9, 9))], rate=5, size=(64, 48)
@@ -120,7 +122,7 @@ def test_bad_questions_are_answered_in_one_sentence(library, arguments, why):
 def test_no_library_and_an_empty_one(tmp_path):
     with pytest.raises(Exception, match="has no library; make one with: momentseek add"):
         search(tmp_path / "nowhere", "dog")
-    from momentseek.api import Library
+    from momentseek.api.library import Library
 
     Library.open(tmp_path / "empty", create=True).close()
     result = search(tmp_path / "empty", "dog")
@@ -203,7 +205,7 @@ def test_files_are_written_and_not_overwritten(library, film, tmp_path):
 
 
 def test_images_are_drawn_where_the_terminal_shows_them(library, film):
-    from momentseek.api import Library
+    from momentseek.api.library import Library
 
     with Library.open(library) as opened:
         (hit,) = opened.search("dog beach", k=1)
@@ -247,7 +249,7 @@ def test_short_options_may_hold_their_value(library):
 def test_padded_subtitles_fit_the_padded_edit_list(library, tmp_path):
     from edit_list_reader import read_edl
 
-    from momentseek.media.subtitles import read_subtitles
+    from momentseek.media.subtitles.read import read_subtitles
 
     edl, srt = tmp_path / "out.edl", tmp_path / "out.srt"
     search(library, "dog beach", "--all", "-k", 3, "--pad", 2, "--edl", edl, "--srt", srt)

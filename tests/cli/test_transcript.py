@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from momentseek.cli import cli
-from momentseek.errors import MomentseekError
-from momentseek.library import LibraryStore
-from momentseek.library.ingest.speech import replace_cues
-from momentseek.library.transcripts import Transcript, finish_transcript, spoken_cues
-from momentseek.transcription import SpokenWord, cues_from_words
+from momentseek.core.errors import MomentseekError
+from momentseek.library.ingest.writer import replace_cues
+from momentseek.library.store import LibraryStore
+from momentseek.library.tracks.transcripts import Transcript, finish_transcript, spoken_cues
+from momentseek.recognition.speech.transcript import SpokenWord, cues_from_words
 
 LIGHT = Path(__file__).parent.parent / "library" / "light.py"
 Run = Callable[..., str]
@@ -25,7 +25,7 @@ Run = Callable[..., str]
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_video: Callable[..., Path]) -> Run:
     """The command, on a library with a talk that was heard and a film with subtitles."""
-    from momentseek.encoders import registry
+    from momentseek.recognition.encoders import registry
 
     monkeypatch.setattr(registry, "IMAGE_TEXT_ENCODERS", registry.IMAGE_TEXT_ENCODERS.copy())
     monkeypatch.setattr(registry, "TEXT_ENCODERS", registry.TEXT_ENCODERS.copy())

@@ -13,19 +13,19 @@ import pytest
 
 from momentseek.cluster.adding import add_on_cluster
 from momentseek.cluster.connection import Cluster
+from momentseek.cluster.manifest import read_manifest
+from momentseek.cluster.search.engine import ShardedEngine
 from momentseek.cluster.searching import RayShards
-from momentseek.errors import MomentseekError
+from momentseek.cluster.shards.making import make_shards
+from momentseek.core.errors import MomentseekError
 from momentseek.library.file_stamp import content_hash
 from momentseek.library.files import find_videos
-from momentseek.library.shards.manifest import read_manifest
-from momentseek.library.shards.split import make_shards
+from momentseek.library.segments import StoredVectors
 from momentseek.library.store import LibraryStore
-from momentseek.library.vectors import StoredVectors
 from momentseek.search.engine import Engine
 from momentseek.search.hit import Results
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
-from momentseek.search.shards.engine import ShardedEngine
 
 COLOURS = ((220, 20, 20), (20, 220, 20), (20, 20, 220))
 pytestmark = [pytest.mark.figures, pytest.mark.xdist_group("ray"), pytest.mark.filterwarnings("ignore::FutureWarning")]

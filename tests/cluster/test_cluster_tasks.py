@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 
+from momentseek.benchmarks.simulation.corpus import simulate
+from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
+from momentseek.benchmarks.simulation.films import GroundingSettings
+from momentseek.benchmarks.simulation.settings import SimulationSettings
 from momentseek.cluster.connection import Cluster
 from momentseek.cluster.tasks import ClusterTask, map_in_order, run_tasks
-from momentseek.errors import MomentseekError
-from momentseek.simulation import SimulationSettings, simulate
-from momentseek.simulation.grounding import GroundingSettings, simulate_grounding
+from momentseek.core.errors import MomentseekError
 
 pytestmark = [pytest.mark.figures, pytest.mark.xdist_group("ray"), pytest.mark.filterwarnings("ignore::FutureWarning")]
 SMALL = [f"--set={s}" for s in ("hidden=8", "heads=2", "steps=2", "batch=6", "max_clips=40", "threads=1")]
@@ -141,7 +143,7 @@ def test_a_failure_names_its_node(cluster: Cluster) -> None:
 
 def test_sentences_are_encoded_to_the_same_bits(cluster: Cluster) -> None:
     pytest.importorskip("onnxruntime")
-    from momentseek.encoders.registry import encode_texts
+    from momentseek.recognition.encoders.registry import encode_texts
 
     texts = [[f"a person opens door {i} and {j}" for i in range(40)] for j in range(3)]
     found = list(map_in_order(cluster, [ClusterTask(str(i), encode_texts, ("minilm", t)) for i, t in enumerate(texts)]))

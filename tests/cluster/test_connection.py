@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from momentseek.cluster.connection import check_address
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from momentseek.cluster.release import Release, difference, source_print, this_release
+from momentseek.cluster.connection import Release, difference, source_print, this_release
 
 
 def test_sources_that_differ_in_a_byte_or_a_name_have_another_print(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from momentseek.cluster.connection import Cluster
+from momentseek.cluster.manifest import ShardManifest, write_manifest
 from momentseek.cluster.searching import RayShards
-from momentseek.errors import MomentseekError
-from momentseek.library.shards.manifest import ShardManifest, write_manifest
+from momentseek.core.errors import MomentseekError
 
 
 class GoneError(Exception):

@@ -10,16 +10,14 @@ from typing import Any
 import pytest
 from s3_server import S3Server, serve_s3
 
+from momentseek.api.library import open_store
 from momentseek.cluster.adding import hash_files
-from momentseek.cluster.shard_writer import ShardWriter, WriterSettings, known_states
-from momentseek.cluster.sources import list_videos
+from momentseek.cluster.shard_writer import ShardWriter, WriterSettings, known_states, list_videos
+from momentseek.cluster.shards.making import make_elsewhere, make_shards
+from momentseek.cluster.storage.address import UnreachableError, open_file_system
+from momentseek.cluster.storage.mirror import Mirror
 from momentseek.library.file_stamp import content_hash
 from momentseek.library.location import library_folder
-from momentseek.library.opening import open_store
-from momentseek.library.replicas.making import make_elsewhere
-from momentseek.library.shards.split import make_shards
-from momentseek.storage.address import UnreachableError, open_file_system
-from momentseek.storage.mirror import Mirror
 
 ADDRESS, FILMS = "s3://bucket/lib", "memory://films"
 pytest.importorskip("obstore")
@@ -89,7 +87,7 @@ def test_a_server_shows_videos_that_only_nodes_have_fetched(
     with TestClient(create_app(library_folder(ADDRESS)), base_url="http://localhost") as client:
         at = f"/api/v1/videos/{id}"
         assert client.get(at).json()["available"]
-        monkeypatch.setattr("momentseek.server.routes.thumbnails.MAX_PICTURED_BYTES", len(film) - 1)
+        monkeypatch.setattr("momentseek.server.routes.media.MAX_PICTURED_BYTES", len(film) - 1)
         told = client.get(f"{at}/thumbnail", params={"t": 0.5, "w": 160})
         assert (told.status_code, "play it once" in told.text) == (409, True)
         assert ("GET", "bucket/films/red.mp4") not in s3.calls

@@ -14,7 +14,7 @@ import pytest
 from momentseek.cluster import tasks as under_test
 from momentseek.cluster.connection import Cluster
 from momentseek.cluster.tasks import ClusterTask, TaskOutcome, TaskStep, map_in_order, run_tasks
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="needs ray")
 

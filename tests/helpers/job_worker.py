@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from momentseek.errors import MediaError, MomentseekError
-from momentseek.job_process import Job, JobWords, Work, serve_jobs
+from momentseek.core.errors import MediaError, MomentseekError
+from momentseek.core.workers import Job, JobWords, Work, serve_jobs
 
 WORDS = JobWords("the worker", "its film", "cannot be done")
 

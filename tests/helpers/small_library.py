@@ -10,13 +10,13 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from momentseek.encoders.protocol import Vectors
 from momentseek.library.catalog import Catalog, SegmentRow
+from momentseek.library.reader import Snapshot, take_snapshot
 from momentseek.library.segments import build_segment, write_segment
-from momentseek.library.snapshot import Snapshot, take_snapshot
 from momentseek.library.video import Video
 from momentseek.library.words import content_words
-from momentseek.media.cue import Cue
+from momentseek.media.subtitles.cues import Cue
+from momentseek.recognition.encoders.protocol import Vectors
 
 DIM = 64
 SECONDS = 1.5

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import momentseek
-from momentseek.collector import pause_collector
+from momentseek.measuring.formats.document import pause_collector
 
 PACKAGE = Path(momentseek.__file__).parent
 DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

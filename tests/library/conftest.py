@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from warm_processes import WarmForks
 
-from momentseek.library import LibraryStore
-from momentseek.library.vectors import StoredVectors
+from momentseek.library.segments import StoredVectors
+from momentseek.library.store import LibraryStore
 
 LIGHT = Path(__file__).with_name("light.py")
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
@@ -33,7 +33,7 @@ def _load() -> ModuleType:
 @pytest.fixture
 def light(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The light encoders, registered for one test."""
-    from momentseek.encoders import registry
+    from momentseek.recognition.encoders import registry
 
     module = _load()
     monkeypatch.setattr(registry, "IMAGE_TEXT_ENCODERS", registry.IMAGE_TEXT_ENCODERS.copy())

@@ -55,11 +55,11 @@ class Letters:
 
 def install() -> None:
     """Register them under their names; speech is encoded by ``Letters``."""
-    from momentseek.encoders import registry
+    from momentseek.recognition.encoders import registry
 
     if PACE:
-        from momentseek.library import LibraryStore
         from momentseek.library.ingest.writer import WritePace
+        from momentseek.library.store import LibraryStore
 
         LibraryStore.pace = WritePace(seconds=PACE)  # type: ignore[assignment]
     registry.IMAGE_TEXT_ENCODERS["colours"] = Colours

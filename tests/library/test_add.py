@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from momentseek.errors import MomentseekError
-from momentseek.library import IngestNote, IngestStep, LibraryStore, Video
-from momentseek.library.ingest import reading
+from momentseek.core.errors import MomentseekError
+from momentseek.library.ingest import decoding as reading
+from momentseek.library.ingest.report import IngestNote, IngestStep
 from momentseek.library.ingest.writer import WritePace
-from momentseek.library.vectors import StoredVectors
+from momentseek.library.segments import StoredVectors
+from momentseek.library.store import LibraryStore
+from momentseek.library.video import Video
 from momentseek.media.decode import frames
 
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
@@ -258,7 +260,7 @@ def test_encoders_are_not_mixed(library: LibraryStore, films: Path) -> None:
 def test_an_encoder_that_changed_under_its_name_is_refused(
     library: LibraryStore, films: Path, light: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from momentseek.encoders import registry
+    from momentseek.recognition.encoders import registry
 
     library.add(films)
     registry.IMAGE_TEXT_ENCODERS["colours"] = lambda: light.Colours("3")
@@ -269,7 +271,7 @@ def test_an_encoder_that_changed_under_its_name_is_refused(
 def test_speech_is_filled_in_when_its_encoder_arrives(
     library: LibraryStore, films: Path, light: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from momentseek.encoders import registry
+    from momentseek.recognition.encoders import registry
 
     kept = registry.TEXT_ENCODERS.pop("minilm")
     report = library.add(films)

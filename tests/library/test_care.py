@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from momentseek.errors import MomentseekError
-from momentseek.library import AddInterrupted, LibraryStore, library_folder, segments
+from momentseek.core.errors import MomentseekError
+from momentseek.library import segments
+from momentseek.library.ingest.report import AddInterrupted
 from momentseek.library.ingest.writer import WritePace
-from momentseek.library.vectors import StoredVectors
-from momentseek.library.watch import watch
+from momentseek.library.location import library_folder
+from momentseek.library.segments import StoredVectors
+from momentseek.library.store import LibraryStore, watch
 
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
 Content = Callable[[LibraryStore], dict[str, Any]]

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.library.catalog import Catalog, EncoderRow, SegmentRow
 from momentseek.library.video import Video
-from momentseek.media.cue import Cue
+from momentseek.media.subtitles.cues import Cue
 
 
 def video(name: str = "a.mp4", *, mtime: float = 100.0, path: Path | None = None) -> Video:

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from momentseek.errors import MomentseekError
-from momentseek.library import LibraryStore, segments
+from momentseek.core.errors import MomentseekError
+from momentseek.library import segments
 from momentseek.library.catalog import Catalog
-from momentseek.library.checksums import sum_videos
-from momentseek.library.damage import find_damage, proven_videos, refuse_damage
 from momentseek.library.ingest.writer import WritePace
+from momentseek.library.merging import find_damage, proven_videos, refuse_damage
+from momentseek.library.segments import sum_videos
+from momentseek.library.store import LibraryStore
 
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
 NONE_GONE = np.zeros(0, np.int64)

@@ -13,9 +13,9 @@ from types import ModuleType
 
 import pytest
 
-from momentseek.errors import MomentseekError
-from momentseek.library import LibraryStore
+from momentseek.core.errors import MomentseekError
 from momentseek.library.database import SCHEMA_VERSION, Database
+from momentseek.library.store import LibraryStore
 
 NOBODY = 65534
 

@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from vision_endpoint import serve_captions
 
-from momentseek.captioning.endpoint import BudgetSpent
-from momentseek.captioning.scene import LONGEST_SCENE, SHORTEST_SCENE, scene_spans
-from momentseek.chat import KEY_VARIABLES
-from momentseek.errors import MomentseekError
-from momentseek.library import LibraryStore
-from momentseek.library.descriptions import captions_between, description
+from momentseek.core.errors import MomentseekError
+from momentseek.library.store import LibraryStore
+from momentseek.library.tracks.descriptions import captions_between, description
+from momentseek.recognition.captions.scenes import LONGEST_SCENE, SHORTEST_SCENE, BudgetSpent, scene_spans
+from momentseek.recognition.chat import KEY_VARIABLES
 from momentseek.search.display import table
 from momentseek.search.engine import Engine
 from momentseek.search.export.json import hit_record

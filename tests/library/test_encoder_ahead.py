@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from momentseek.encoders import image_text_encoder, registry
 from momentseek.library.catalog import Catalog, EncoderRow
-from momentseek.library.encoder_ahead import load_ahead
+from momentseek.library.encoders import load_ahead
 from momentseek.library.store import LibraryStore
+from momentseek.recognition.encoders import registry
+from momentseek.recognition.encoders.registry import image_text_encoder
 
 
 @pytest.fixture

@@ -20,12 +20,13 @@ from typing import Any
 import pytest
 from warm_processes import WarmForks
 
-from momentseek.errors import MomentseekError
-from momentseek.library import AddInterrupted, LibraryStore
-from momentseek.library.ingest import batches, reading, run
-from momentseek.library.ingest.report import IngestStep
+from momentseek.core.errors import MomentseekError
+from momentseek.library.ingest import batches, run
+from momentseek.library.ingest import decoding as reading
+from momentseek.library.ingest.report import AddInterrupted, IngestStep
 from momentseek.library.ingest.writer import WritePace
 from momentseek.library.lock import hold_lock
+from momentseek.library.store import LibraryStore
 
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
 Film = Callable[..., Path]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.library.files import find_videos
 
 

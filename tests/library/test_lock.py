@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.library.lock import hold_lock
 
 HOLD = """

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from momentseek.api import Library
+from momentseek.api.library import Library
+from momentseek.benchmarks.datasets.library_features import write_library_features
 from momentseek.cli.data.features import command as features
 from momentseek.cli.export import command as export
-from momentseek.construct.library_features import write_library_features
-from momentseek.errors import MomentseekError
-from momentseek.features.data import Data
-from momentseek.library import LibraryStore
-from momentseek.trained.manifest import sources_of
-from momentseek.training.config import TrainConfig
-from momentseek.training.loop import train
+from momentseek.core.errors import MomentseekError
+from momentseek.library.store import LibraryStore
+from momentseek.models.features.data import Data
+from momentseek.models.training.config import TrainConfig
+from momentseek.models.training.loop import train
+from momentseek.recognition.exported.manifest import sources_of
 
 GREY = (120, 120, 120)
 COLOURS = {

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from momentseek.library import LibraryStore
-from momentseek.library.scan import open_plan
-from momentseek.library.scan.upkeep import refresh_plan, worth_planning
+from momentseek.core.native.kernels import kernels
+from momentseek.library.scan.plan import open_plan
+from momentseek.library.scan.recall import refresh_plan, worth_planning
 from momentseek.library.segments import Segment, build_segment
-from momentseek.native.library import kernels
+from momentseek.library.store import LibraryStore
 
 
 def made(first: int, videos: int, rows: int, name: str) -> Segment:
@@ -34,7 +34,7 @@ def test_a_large_library_gets_a_plan_and_keeps_it(tmp_path: Path, monkeypatch: p
     folder = tmp_path / "plan"
     first = made(1, 400, 10, "a" * 32)
     assert not refresh_plan([first], folder)
-    monkeypatch.setattr("momentseek.library.scan.upkeep.MIN_PLANNED_ROWS", 1000)
+    monkeypatch.setattr("momentseek.library.scan.recall.MIN_PLANNED_ROWS", 1000)
     assert refresh_plan([first], folder)
     assert not refresh_plan([first, made(401, 20, 10, "b" * 32)], folder)
     assert open_plan(folder, [first]) is not None

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from tests.helpers.power_loss import PowerCut, record_power_loss
 
-from momentseek import atomic
-from momentseek.errors import MomentseekError
-from momentseek.library import LibraryStore
+from momentseek.core import atomic
+from momentseek.core.errors import MomentseekError
 from momentseek.library.ingest.writer import WritePace
-from momentseek.library.scan.choice import has_kernels
+from momentseek.library.scan.kernels import has_kernels
 from momentseek.library.scan.plan import build_plan, open_plan
 from momentseek.library.segments import build_segment
+from momentseek.library.store import LibraryStore
 from momentseek.server.judging.store import JudgementStore
 
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from momentseek.library import LibraryStore
-from momentseek.library.ingest import reading, run
+from momentseek.library.ingest import decoding as reading
+from momentseek.library.ingest import run
 from momentseek.library.ingest.report import AddInterrupted
+from momentseek.library.store import LibraryStore
 
 Film = Callable[..., Path]
 Content = Callable[[LibraryStore], dict[str, Any]]

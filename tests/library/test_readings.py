@@ -10,19 +10,20 @@ from typing import Any, ClassVar
 
 import pytest
 
-from momentseek.errors import MediaError, MomentseekError
-from momentseek.lettering import Box, ReadFrame, ReadLine, ReadPart
-from momentseek.library import AddInterrupted, LibraryStore
-from momentseek.library.ingest import lettering
-from momentseek.library.passes import PassCounts
-from momentseek.library.readings import lines_between, near_spellings, read_counts, reading
+from momentseek.core.errors import MediaError, MomentseekError
+from momentseek.library.ingest import ocr as lettering
+from momentseek.library.ingest.report import AddInterrupted
+from momentseek.library.store import LibraryStore
+from momentseek.library.tracks.passes import PassCounts
+from momentseek.library.tracks.readings import lines_between, near_spellings, read_counts, reading
+from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine, OcrPart
 
 RED, BLUE = (200, 20, 20), (20, 20, 200)
 BOX = Box(0.1, 0.2, 0.5, 0.1)
 
 
-def _frame(start: float, *texts: str) -> ReadFrame:
-    return ReadFrame(start, start + 1, start + 0.5, tuple(ReadLine(text, BOX, 0.9) for text in texts))
+def _frame(start: float, *texts: str) -> OcrFrame:
+    return OcrFrame(start, start + 1, start + 0.5, tuple(OcrLine(text, BOX, 0.9) for text in texts))
 
 
 class Lector:
@@ -37,16 +38,16 @@ class Lector:
 
     def read(
         self, path: Path, duration: float, cuts: Sequence[float], begin: float = 0.0, every: float = 4.0
-    ) -> Iterator[ReadPart]:
+    ) -> Iterator[OcrPart]:
         self.jobs.append((path.name, begin))
         if begin < 2.0:
-            yield ReadPart(2.0, (_frame(0.0, "Way out"), _frame(1.0, "Way out")))
+            yield OcrPart(2.0, (_frame(0.0, "Way out"), _frame(1.0, "Way out")))
         if self.hangs:
             self.closed.wait(60)
             raise MediaError("was closed")
         if error := self.suffers.get(path.name):
             raise error
-        yield ReadPart(3.0, (_frame(2.0, "Platform 9", "King's Cross"),))
+        yield OcrPart(3.0, (_frame(2.0, "Platform 9", "King's Cross"),))
 
     def close(self) -> None:
         self.closed.set()
@@ -54,8 +55,8 @@ class Lector:
 
 @pytest.fixture(autouse=True)
 def lector(monkeypatch: pytest.MonkeyPatch) -> type[Lector]:
-    monkeypatch.setattr(lettering, "ReaderProcess", Lector)
-    monkeypatch.setattr(lettering, "reader_print", lambda spec, every: f"print of {spec} {every}")
+    monkeypatch.setattr(lettering, "OcrProcess", Lector)
+    monkeypatch.setattr(lettering, "ocr_fingerprint", lambda spec, every: f"print of {spec} {every}")
     Lector.suffers, Lector.jobs, Lector.hangs = {}, [], False
     return Lector
 
@@ -101,7 +102,7 @@ def test_what_was_read_before_an_interrupt_is_not_read_again(
     library: LibraryStore, films: Path, lector: type[Lector], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library.add(films)
-    step = lettering.LetteringRun.step
+    step = lettering.OcrPass.step
 
     def interrupt(self: Any) -> Any:
         found = step(self)
@@ -109,11 +110,11 @@ def test_what_was_read_before_an_interrupt_is_not_read_again(
             raise KeyboardInterrupt
         return found
 
-    monkeypatch.setattr(lettering.LetteringRun, "step", interrupt)
+    monkeypatch.setattr(lettering.OcrPass, "step", interrupt)
     lector.hangs = True
     with pytest.raises(AddInterrupted):
         library.read(["a*"])
-    monkeypatch.setattr(lettering.LetteringRun, "step", step)
+    monkeypatch.setattr(lettering.OcrPass, "step", step)
     assert lines(library)["a.mp4"] == []  # nothing is searched before it is whole
     lector.hangs = False
     assert library.read(["a*"]).read == 1

@@ -12,21 +12,22 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from momentseek.api import Library
+from momentseek.api.library import Library
+from momentseek.benchmarks.datasets.library_features import write_library_features
 from momentseek.cli.export import command as export_command
 from momentseek.cli.search import command as search_command
-from momentseek.construct.library_features import write_library_features
-from momentseek.errors import MomentseekError
-from momentseek.features.data import Data
-from momentseek.library import LibraryStore
-from momentseek.models import Dims, build
-from momentseek.models.export import export
+from momentseek.core.errors import MomentseekError
+from momentseek.library.store import LibraryStore
+from momentseek.models.export.writing import export
+from momentseek.models.features.data import Data
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.models.training.config import TrainConfig
+from momentseek.models.training.loop import train
+from momentseek.recognition.exported.manifest import EncoderRef
+from momentseek.recognition.exported.reranker import Reranker, RerankerCache, load_reranker
 from momentseek.search.engine import Engine
 from momentseek.search.session import NOT_RERANKED_NOTE
-from momentseek.trained.manifest import EncoderRef
-from momentseek.trained.reranker import Reranker, RerankerCache, load_reranker
-from momentseek.training.config import TrainConfig
-from momentseek.training.loop import train
 
 GREY = (120, 120, 120)
 COLOURS = {"red": (220, 20, 20), "green": (20, 220, 20), "blue": (20, 20, 220)}

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from momentseek.library import LibraryStore
-from momentseek.library.ingest import reading
-from momentseek.library.opening import open_store
-from momentseek.library.shards.split import make_shards
-from momentseek.library.vectors import StoredVectors
+from momentseek.api.library import open_store
+from momentseek.cluster.shards.making import make_shards
+from momentseek.library.ingest import decoding as reading
+from momentseek.library.segments import StoredVectors
+from momentseek.library.store import LibraryStore
 
 Film = Callable[..., Path]
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)

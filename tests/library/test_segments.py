@@ -10,13 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.library import segments
-from momentseek.library.checksums import checksum
+from momentseek.library.merging import groups_to_join
 from momentseek.library.scan.scan import Scan
-from momentseek.library.segment_merge import groups_to_join
-from momentseek.library.segments import Segment, quantise
-from momentseek.library.vectors import StoredVectors, segment_of
+from momentseek.library.segments import Segment, StoredVectors, checksum, quantise, segment_of
 
 
 def made(seed: int, counts: list[int], first: int = 1) -> Segment:

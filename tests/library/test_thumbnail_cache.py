@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import os
 
-from momentseek.library import thumbnail_cache
-from momentseek.library.thumbnail_cache import ThumbnailCache
+from momentseek.library import paths as thumbnail_cache
+from momentseek.library.paths import ThumbnailCache
 
 
 def test_the_oldest_make_room(tmp_path):

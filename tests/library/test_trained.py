@@ -16,15 +16,16 @@ import pytest
 import torch
 from tests.helpers.power_loss import record_power_loss
 
-from momentseek.api import Library
-from momentseek.errors import MomentseekError
-from momentseek.library import LibraryStore
-from momentseek.library.vectors import StoredVectors
-from momentseek.models import Dims, build
-from momentseek.models.export import export
-from momentseek.trained.encoder import load_trained_encoder
-from momentseek.trained.manifest import EncoderRef
-from momentseek.trained.manifest import read_kind as described_kind
+from momentseek.api.library import Library
+from momentseek.core.errors import MomentseekError
+from momentseek.library.segments import StoredVectors
+from momentseek.library.store import LibraryStore
+from momentseek.models.export.writing import export
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.recognition.exported.encoder import load_trained_encoder
+from momentseek.recognition.exported.manifest import EncoderRef
+from momentseek.recognition.exported.manifest import read_kind as described_kind
 
 SOURCES = {
     "video": EncoderRef("colours", "colours-1", 4),
@@ -209,7 +210,7 @@ def test_an_open_library_follows_what_another_process_encodes_anew(
 
 
 def test_an_open_library_follows_another_encoder_of_what_is_said(library: LibraryStore, films: Path, light: ModuleType):
-    from momentseek.encoders import registry
+    from momentseek.recognition.encoders import registry
 
     class Backwards(light.Letters):  # type: ignore[name-defined, misc]
         fingerprint = "letters-2"
@@ -298,7 +299,7 @@ def test_stopped_in_the_middle_of_a_film_it_goes_on(model: Path, tmp_path: Path,
 
 
 def _stopping() -> Callable[[object], None]:
-    from momentseek.library import IngestStep
+    from momentseek.library.ingest.report import IngestStep
 
     def tell(event: object) -> None:
         if isinstance(event, IngestStep) and event.at > 12:

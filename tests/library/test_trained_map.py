@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 import torch
 
-from momentseek.api import Library
-from momentseek.errors import MomentseekError
-from momentseek.library import LibraryStore
-from momentseek.library.vectors import StoredVectors
-from momentseek.models import Dims, build
-from momentseek.models.export import export
-from momentseek.trained.encoder import MomentMapEncoder, load_trained_encoder
-from momentseek.trained.manifest import EncoderRef, read_kind
+from momentseek.api.library import Library
+from momentseek.core.errors import MomentseekError
+from momentseek.library.segments import StoredVectors
+from momentseek.library.store import LibraryStore
+from momentseek.models.export.writing import export
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.recognition.exported.encoder import MomentMapEncoder, load_trained_encoder
+from momentseek.recognition.exported.manifest import EncoderRef, read_kind
 
 SOURCES = {
     "video": EncoderRef("colours", "colours-1", 4),

@@ -9,12 +9,14 @@ from typing import Any, ClassVar
 
 import pytest
 
-from momentseek.errors import MediaError, MomentseekError
-from momentseek.library import AddInterrupted, LibraryStore
+from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.library.ingest import transcribing
-from momentseek.library.transcripts import heard_counts, transcribed_videos, transcript
+from momentseek.library.ingest.report import AddInterrupted
+from momentseek.library.store import LibraryStore
+from momentseek.library.tracks.transcripts import heard_counts, transcribed_videos, transcript
 from momentseek.media.sound import SAMPLE_RATE, sound
-from momentseek.transcription import CueEdit, HeardPart, SpokenCue, SpokenWord, transcriber_print
+from momentseek.recognition.speech.models import transcriber_fingerprint
+from momentseek.recognition.speech.transcript import CueEdit, SpokenCue, SpokenWord, TranscribedPart
 
 RED, BLUE = (200, 20, 20), (20, 20, 200)
 
@@ -33,16 +35,16 @@ class Parrot:
     def __init__(self, spec: str, threads: int = 1) -> None:
         self.closed = Event()
 
-    def hear(self, path: Path, begin: float = 0.0, language: str | None = None) -> Iterator[HeardPart]:
+    def hear(self, path: Path, begin: float = 0.0, language: str | None = None) -> Iterator[TranscribedPart]:
         self.jobs.append((path.name, begin))
         if begin < 1.0:
-            yield HeardPart(1.0, "en", (_cue(0.2, "a", "purple", "balloon"),))
+            yield TranscribedPart(1.0, "en", (_cue(0.2, "a", "purple", "balloon"),))
         if self.hangs:
             self.closed.wait(60)
             raise MediaError("was closed")
         if error := self.suffers.get(path.name):
             raise error
-        yield HeardPart(3.0, "en", (_cue(2.0, "lands", "softly"),))
+        yield TranscribedPart(3.0, "en", (_cue(2.0, "lands", "softly"),))
 
     def close(self) -> None:
         self.closed.set()
@@ -51,7 +53,7 @@ class Parrot:
 @pytest.fixture(autouse=True)
 def parrot(monkeypatch: pytest.MonkeyPatch) -> type[Parrot]:
     monkeypatch.setattr(transcribing, "TranscriberProcess", Parrot)
-    monkeypatch.setattr(transcribing, "transcriber_print", lambda spec: f"print of {spec}")
+    monkeypatch.setattr(transcribing, "transcriber_fingerprint", lambda spec: f"print of {spec}")
     Parrot.suffers, Parrot.jobs, Parrot.hangs = {}, [], False
     return Parrot
 
@@ -104,7 +106,7 @@ def test_what_was_heard_before_an_interrupt_is_not_heard_again(
     library: LibraryStore, talks: Path, parrot: type[Parrot], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library.add(talks)
-    step = transcribing.TranscribeRun.step
+    step = transcribing.TranscriptionPass.step
 
     def interrupt(self: Any) -> Any:
         found = step(self)
@@ -112,11 +114,11 @@ def test_what_was_heard_before_an_interrupt_is_not_heard_again(
             raise KeyboardInterrupt
         return found
 
-    monkeypatch.setattr(transcribing.TranscribeRun, "step", interrupt)
+    monkeypatch.setattr(transcribing.TranscriptionPass, "step", interrupt)
     parrot.hangs = True
     with pytest.raises(AddInterrupted):
         library.transcribe()
-    monkeypatch.setattr(transcribing.TranscribeRun, "step", step)
+    monkeypatch.setattr(transcribing.TranscriptionPass, "step", step)
     assert texts(library)["a.mp4"] == []  # nothing is searched before it is whole
     parrot.hangs = False
     assert library.transcribe().heard == 1
@@ -205,7 +207,7 @@ def test_a_correction_outlives_the_recogniser_and_the_video(
     cue = library.catalog.cues(video)[0]
     library.edit_cues(video, [CueEdit(cue.start, cue.end, "a purple baboon")])
     assert library.transcribe(again=True).heard == 0  # by the same recogniser
-    better = HeardPart(3.0, "en", (_cue(0.2, "the", "purple", "balloon"), _cue(2.0, "lands", "very", "softly")))
+    better = TranscribedPart(3.0, "en", (_cue(0.2, "the", "purple", "balloon"), _cue(2.0, "lands", "very", "softly")))
     monkeypatch.setattr(Parrot, "hear", lambda self, path, begin=0.0, language=None: iter([better]))
     assert library.transcribe(transcriber="whisper:better").heard == 0  # not unasked
     assert library.transcribe(transcriber="whisper:better", again=True).heard == 1
@@ -268,8 +270,8 @@ def _stop(*_: object) -> None:
 def test_sound_without_a_decoder_costs_no_pictures(
     library: LibraryStore, talks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def hear(self: Parrot, path: Path, begin: float = 0.0, language: str | None = None) -> Iterator[HeardPart]:
-        yield HeardPart(sum(len(block) for block in sound(path)) / SAMPLE_RATE, "en", ())
+    def hear(self: Parrot, path: Path, begin: float = 0.0, language: str | None = None) -> Iterator[TranscribedPart]:
+        yield TranscribedPart(sum(len(block) for block in sound(path)) / SAMPLE_RATE, "en", ())
 
     monkeypatch.setattr(Parrot, "hear", hear)
     whole = (talks / "a.mp4").read_bytes()
@@ -288,8 +290,8 @@ def test_a_language_that_is_not_known_is_said_and_the_rest_goes_on(
 ) -> None:
     film(talks / "d.mp4", RED, BLUE, audio=True)
 
-    def hear(self: Parrot, path: Path, begin: float = 0.0, language: str | None = None) -> Iterator[HeardPart]:
-        yield HeardPart(3.0, None if path.name == "a.mp4" else "en", (_cue(0.2, "pakela", "tomi"),))
+    def hear(self: Parrot, path: Path, begin: float = 0.0, language: str | None = None) -> Iterator[TranscribedPart]:
+        yield TranscribedPart(3.0, None if path.name == "a.mp4" else "en", (_cue(0.2, "pakela", "tomi"),))
 
     monkeypatch.setattr(Parrot, "hear", hear)
     library.transcriber = "whisper-base"
@@ -304,7 +306,7 @@ def test_a_model_with_a_file_missing_costs_no_pictures(
     library: LibraryStore, talks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("faster_whisper")
-    monkeypatch.setattr(transcribing, "transcriber_print", transcriber_print)
+    monkeypatch.setattr(transcribing, "transcriber_fingerprint", transcriber_fingerprint)
     model = tmp_path / "model"
     model.mkdir()
     (model / "config.json").write_text("{}")

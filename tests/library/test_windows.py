@@ -9,21 +9,23 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from tests.encoders.dual_encoder.graphs import siglip2_files
-from tests.encoders.hub.server import served
+from tests.recognition.encoders.graphs import siglip2_files
+from tests.recognition.weights.server import served
 
 import momentseek as ms
-from momentseek.encoders import Pixels, Vectors, WindowEncoder, image_text_encoder, registry
-from momentseek.encoders.hub import catalogue
-from momentseek.encoders.hub.catalogue import HubFile, HubModel
-from momentseek.encoders.hub.get import fetch_model
-from momentseek.encoders.window_mean import WindowMean
-from momentseek.errors import MomentseekError
-from momentseek.library import LibraryStore
+from momentseek.core.errors import MomentseekError
 from momentseek.library.ingest import writer
 from momentseek.library.ingest.writer import WritePace
-from momentseek.library.vectors import StoredVectors
+from momentseek.library.segments import StoredVectors
+from momentseek.library.store import LibraryStore
 from momentseek.media.decode import frames
+from momentseek.recognition.downloads import fetch_model
+from momentseek.recognition.encoders import registry
+from momentseek.recognition.encoders.protocol import Pixels, Vectors, WindowEncoder
+from momentseek.recognition.encoders.registry import image_text_encoder
+from momentseek.recognition.encoders.window_mean import WindowMean
+from momentseek.recognition.weights import catalog as catalogue
+from momentseek.recognition.weights.catalog import HubFile, HubModel
 
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
 Film = Callable[..., Path]

@@ -10,7 +10,7 @@ import av
 import numpy as np
 import pytest
 
-from momentseek.errors import MediaError, MomentseekError
+from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.media.cut import cut
 from momentseek.media.decode import frames
 from momentseek.media.probe import Probe, probe

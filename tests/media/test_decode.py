@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.errors import MediaError, MomentseekError
+from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.media.container import open_media
 from momentseek.media.decode import first_tick, frames
 from momentseek.media.probe import probe

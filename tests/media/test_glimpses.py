@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from momentseek.errors import MediaError
-from momentseek.media.glimpses import glimpses
-from momentseek.media.sandbox import glimpses as safe_glimpses
+from momentseek.core.errors import MediaError
+from momentseek.media.decode import sparse_frames
+from momentseek.media.sandbox.calls import sparse_frames as safe_glimpses
 
 SLOTS = [(0.0, 3.0), (3.0, 6.0), (6.0, 9.0), (9.0, 12.0)]
 SCENES = [(3.0, (20 + 60 * i, 20, 20)) for i in range(4)]
@@ -27,25 +27,25 @@ def test_each_stretch_gives_a_frame_of_its_own(
 ) -> None:
     options = {"g": str(keys), "sc_threshold": "0"}
     film = make_video(tmp_path / f"film{suffix}", SCENES, rate=5, size=(64, 48), options=options)
-    found = list(glimpses(film, SLOTS))
+    found = list(sparse_frames(film, SLOTS))
     assert _reds([frame.pixels for frame in found]) == [0, 1, 2, 3]
     assert all(start <= frame.time < end for frame, (start, end) in zip(found, SLOTS, strict=True))
-    (last,) = glimpses(film, SLOTS[3:])  # as a run that is resumed
+    (last,) = sparse_frames(film, SLOTS[3:])  # as a run that is resumed
     assert _reds([last.pixels]) == [3]
     assert np.abs(last.pixels.astype(int) - found[3].pixels).max() <= 2
 
 
 def test_the_process_of_its_own_gives_the_same(make_video: Callable[..., Path], tmp_path: Path) -> None:
     film = make_video(tmp_path / "film.mp4", SCENES, rate=5, size=(64, 48))
-    for one, other in zip(glimpses(film, SLOTS), safe_glimpses(film, SLOTS), strict=True):
+    for one, other in zip(sparse_frames(film, SLOTS), safe_glimpses(film, SLOTS), strict=True):
         assert one.time == other.time
         assert (one.pixels == other.pixels).all()
 
 
 def test_stretches_after_the_end_give_nothing(make_video: Callable[..., Path], tmp_path: Path) -> None:
     film = make_video(tmp_path / "film.mp4", SCENES[:1], rate=5, size=(64, 48))
-    assert len(list(glimpses(film, SLOTS))) == 1
+    assert len(list(sparse_frames(film, SLOTS))) == 1
     broken = tmp_path / "broken.mp4"
     broken.write_bytes(film.read_bytes()[:600])
     with pytest.raises(MediaError):
-        list(glimpses(broken, SLOTS))
+        list(sparse_frames(broken, SLOTS))

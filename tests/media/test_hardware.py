@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from momentseek.errors import MomentseekError
-from momentseek.media import hardware, sandbox
-from momentseek.plain_file import PlainFile
+from momentseek.core.errors import MomentseekError
+from momentseek.core.pinned_file import PinnedFile
+from momentseek.media import container as hardware
+from momentseek.media import sandbox
 
 Video = Callable[..., Path]
 
@@ -34,7 +35,7 @@ def test_what_a_device_does_not_decode_the_processor_does(kind: str, counting: V
         pytest.skip("the device is there, and its pixels may differ in the last bit")
     path = counting("a.mp4", seconds=1.0)
     state = path.stat()
-    for file in (path, PlainFile(path, state.st_size, state.st_mtime_ns)):
+    for file in (path, PinnedFile(path, state.st_size, state.st_mtime_ns)):
         with_device = list(sandbox.frames(file, 4.0, hardware=kind))
         plain = list(sandbox.frames(file, 4.0))
         assert [frame.time for frame in with_device] == [frame.time for frame in plain]

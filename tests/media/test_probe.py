@@ -12,7 +12,7 @@ import av
 import numpy as np
 import pytest
 
-from momentseek.errors import MediaError
+from momentseek.core.errors import MediaError
 from momentseek.media.probe import probe, sane_rate
 
 Maker = Callable[..., Path]

@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.errors import MomentseekError
-from momentseek.media.decode import frames
-from momentseek.media.picture import Pixels
-from momentseek.media.quick import QuickReader, Ticks
-from momentseek.media.sampling import default_sampling
+from momentseek.core.errors import MomentseekError
+from momentseek.media.decode import default_sampling, frames
+from momentseek.media.pixels import Pixels
+from momentseek.media.quick_sampling import QuickReader, Ticks
 from momentseek.media.shots import ShotDetector
 
 Maker = Callable[..., Path]

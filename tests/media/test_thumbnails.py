@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from momentseek.errors import MediaError
-from momentseek.media.thumbnails import thumbnail, webp
+from momentseek.core.errors import MediaError
+from momentseek.media.decode import thumbnail, webp
 
 Maker = Callable[..., Path]
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from momentseek.models import Batch, BatchPairs, Clips, Dims, Words
+from momentseek.models.batch import Batch, BatchPairs, Clips, Words
+from momentseek.models.model import Dims
 
 DIMS = Dims(query=6, video=7, subtitle=5)
 

@@ -8,9 +8,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from momentseek.errors import MomentseekError
-from momentseek.models import Batch, BatchPairs, Clips, Dims, Words
-from momentseek.models.ablr import Ablr, AblrConfig, ConditionedAttention
+from momentseek.core.errors import MomentseekError
+from momentseek.models.batch import Batch, BatchPairs, Clips, Words
+from momentseek.models.model import Dims
+from momentseek.models.zoo.ablr import Ablr, AblrConfig, ConditionedAttention
 
 SMALL = {"hidden": 4, "max_clips": 6, "between": 3, "dropout": 0.0}
 

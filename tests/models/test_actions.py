@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from momentseek.models import Dims, build
-from momentseek.models.actions import Floats, frequent_verbs
-from momentseek.models.layers.deconfounder import Branch
-from momentseek.models.mdd import Mdd
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.models.zoo.mdd import Branch, Floats, Mdd, frequent_verbs
 
 TEXTS = ["she opens the door", "he is opening a box", "they run", "a man walks", "she walked off", "the watch"]
 

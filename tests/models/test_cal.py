@@ -6,8 +6,10 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from momentseek.models import Batch, Dims, build, take_rows
-from momentseek.models.cal import CAL
+from momentseek.models.batch import Batch, take_rows
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.models.zoo.cal import CAL
 
 
 @torch.no_grad()

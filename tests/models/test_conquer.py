@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from momentseek.errors import MomentseekError
-from momentseek.models import Batch, Dims, build, take_rows
-from momentseek.models.conquer import Conquer
+from momentseek.core.errors import MomentseekError
+from momentseek.models.batch import Batch, take_rows
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.models.zoo.conquer import Conquer
 
 Make = Callable[..., Batch]
 SMALL = {"hidden": 8, "heads": 2, "feedforward": 12, "clusters": 3, "head": 4, "longest": 5, "dropout": 0.0}

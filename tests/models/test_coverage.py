@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from momentseek.evaluation import evaluate
-from momentseek.formats import read_truth
-from momentseek.models.layers.window_ladder import Windows, window_overlaps, windows_of
-from momentseek.models.scdm import anchors_of, map_sizes
-from momentseek.moments import Run
+from momentseek.core.moments.run import Run
+from momentseek.measuring.evaluate import evaluate
+from momentseek.measuring.formats import read_truth
+from momentseek.models.zoo.scdm import anchors_of, map_sizes
+from momentseek.models.zoo.window_models import Windows, window_overlaps, windows_of
 
 
 def queries(data: Path, part: str) -> list[tuple[float, float]]:

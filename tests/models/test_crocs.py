@@ -9,10 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from momentseek.models import Batch, BatchPairs, Clips, Dims, Words, build
-from momentseek.models.crocs import Crocs
-from momentseek.models.moment_map import overlap, scale_overlap
-from momentseek.models.moment_map.targets import overlap_of_moments
+from momentseek.models.batch import Batch, BatchPairs, Clips, Words
+from momentseek.models.layers.moment_map import overlap, overlap_of_moments, scale_overlap
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.models.zoo.crocs import Crocs
 
 SETTINGS = {"hidden": 12, "max_clips": 8, "longest": 8, "stride": 1, "map_layers": 1, "kernel": 3, "space": 10}
 

@@ -8,12 +8,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from momentseek.errors import MomentseekError
-from momentseek.models import Batch, BatchPairs, Clips, Dims, Words
-from momentseek.models.drn import RANGES, Drn, DrnConfig, focal_loss, point_overlap
-from momentseek.models.phases import Phase
-from momentseek.training.config import TrainConfig
-from momentseek.training.warm_start import check_later_stage
+from momentseek.core.errors import MomentseekError
+from momentseek.models.batch import Batch, BatchPairs, Clips, Words
+from momentseek.models.model import Dims, Phase
+from momentseek.models.training.config import TrainConfig
+from momentseek.models.training.warm_start import check_later_stage
+from momentseek.models.zoo.drn import RANGES, Drn, DrnConfig, focal_loss, point_overlap
 
 SMALL = {"hidden": 4, "wide": 6, "stride": 1}
 

@@ -8,9 +8,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from momentseek.models import Clips, Dims, Words, build, take_rows
-from momentseek.models.bet import Bet
-from momentseek.models.cet import Cet
+from momentseek.models.batch import Clips, Words, take_rows
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.models.zoo.bet import Bet
+from momentseek.models.zoo.cet import Cet
 
 HIDDEN, HEADS, CLIPS = 4, 2, 5
 COUNTS, ASKED = (5, 3), (2, 4)

@@ -5,9 +5,11 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from momentseek.errors import MomentseekError
-from momentseek.models import Batch, Dims, build, take_rows
-from momentseek.models.excl import ExCL
+from momentseek.core.errors import MomentseekError
+from momentseek.models.batch import Batch, take_rows
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.models.zoo.excl import ExCL
 
 Make = Callable[..., Batch]
 

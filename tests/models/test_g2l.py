@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from momentseek.models.g2l import geodesic_contrast
+from momentseek.models.zoo.g2l import geodesic_contrast
 
 OWN = torch.tensor([[0.8, 0.5, -0.2, 0.1]], dtype=torch.float64)
 OTHERS = torch.tensor([[[-math.inf] * 4, [0.3, 0.2, -0.4, 0.0]]], dtype=torch.float64)

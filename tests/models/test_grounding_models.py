@@ -8,8 +8,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from momentseek.models import MODELS, Batch, BatchPairs, Clips, CorpusModel, Dims, Words, build, take_rows
-from momentseek.models.window_models import WindowModel
+from momentseek.models.batch import Batch, BatchPairs, Clips, Words, take_rows
+from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.registry import MODELS, build
+from momentseek.models.zoo.window_models import WindowModel
 
 SMALL: dict[str, Any] = {"hidden": 16, "max_clips": 10, "longest": 10, "dropout": 0.0, "modalities": "video"}
 WINDOWS = {"windows": (2, 4), "context": 2, "head": 24, "hidden": 32}

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from momentseek.errors import MomentseekError
-from momentseek.features.clips import normalise_rows
-from momentseek.language.roles import roles_by_rule
-from momentseek.models import ModelConfig
+from momentseek.core.errors import MomentseekError
+from momentseek.core.language import roles_by_rule
 from momentseek.models.inputs import clips_of, words_of
-from momentseek.models.mdd import MddConfig
+from momentseek.models.model import ModelConfig
+from momentseek.models.zoo.mdd import MddConfig
+from momentseek.recognition.exported.preparation import normalise_rows
 
 
 class Rows(dict[str, np.ndarray]):

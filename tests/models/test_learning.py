@@ -7,9 +7,12 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from momentseek.evaluation import evaluate
-from momentseek.models import Batch, CorpusModel, Dims, build, take_rows
-from momentseek.moments import Judgements, Run
+from momentseek.core.moments.judgements import Judgements
+from momentseek.core.moments.run import Run
+from momentseek.measuring.evaluate import evaluate
+from momentseek.models.batch import Batch, take_rows
+from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.registry import build
 
 DIMS = Dims(query=12, video=12, subtitle=12)
 SMALL = {"hidden": 32, "heads": 2, "max_clips": 20, "dropout": 0.0, "longest": 5}

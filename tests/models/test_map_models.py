@@ -7,13 +7,15 @@ from dataclasses import replace
 import pytest
 import torch
 
-import momentseek.models.bet
-import momentseek.models.cet
-import momentseek.models.crocs
-import momentseek.models.mdd
-import momentseek.models.mmn
-import momentseek.models.tan2d  # noqa: F401
-from momentseek.models import Batch, BatchPairs, Clips, CorpusModel, Dims, Words, build, take_rows
+import momentseek.models.zoo.bet
+import momentseek.models.zoo.cet
+import momentseek.models.zoo.crocs
+import momentseek.models.zoo.mdd
+import momentseek.models.zoo.mmn
+import momentseek.models.zoo.tan2d  # noqa: F401
+from momentseek.models.batch import Batch, BatchPairs, Clips, Words, take_rows
+from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.registry import build
 
 SMALL = {"hidden": 12, "max_clips": 8, "longest": 8}
 MAP = {"map_layers": 2, "kernel": 3, "stride": 1}

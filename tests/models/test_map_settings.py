@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from momentseek.errors import MomentseekError
-from momentseek.models import MODELS, Dims, build, build_config
-from momentseek.training.presets import configure, preset_names, preset_table
+from momentseek.core.errors import MomentseekError
+from momentseek.models.model import Dims
+from momentseek.models.registry import MODELS, build, build_config
+from momentseek.models.training.presets import configure, preset_names, preset_table
 
 SHARED: list[tuple[str, Any, str]] = [
     ("fit", "truncate", "fit must be stretch or rounded, not 'truncate'"),

@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from momentseek.errors import MomentseekError
-from momentseek.models import Batch, BatchPairs, Clips, Dims, Words, build
-from momentseek.models.layers.deconfounder import Branch
-from momentseek.models.layers.positions_2d import grid_2d, positions_2d
-from momentseek.models.mdd import Mdd
-from momentseek.models.moment_map import Cells, cells, overlap, scale_overlap
+from momentseek.core.errors import MomentseekError
+from momentseek.models.batch import Batch, BatchPairs, Clips, Words
+from momentseek.models.layers.moment_map import Cells, cells, grid_2d, overlap, positions_2d, scale_overlap
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.models.zoo.mdd import Branch, Mdd
 
 HIDDEN, CLIPS = 6, 4
 

@@ -6,9 +6,11 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from momentseek.errors import MomentseekError
-from momentseek.models import Batch, Clips, Dims, build
-from momentseek.models.mee import MEE, GatedEmbedding
+from momentseek.core.errors import MomentseekError
+from momentseek.models.batch import Batch, Clips
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.models.zoo.mee import MEE, GatedEmbedding
 
 
 def mee(dims: Dims, **settings: object) -> MEE:

@@ -8,9 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from momentseek.models import Batch, BatchPairs, Clips, Dims, Encodings, Words, build, take_rows
-from momentseek.models.mmn import Mmn
-from momentseek.models.moment_map import overlap, scale_overlap
+from momentseek.models.batch import Batch, BatchPairs, Clips, Encodings, Words, take_rows
+from momentseek.models.layers.moment_map import overlap, scale_overlap
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.models.zoo.mmn import Mmn
 
 CLIPS = 4
 

@@ -7,14 +7,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from momentseek.captioning.decoding import DecodingSettings
-from momentseek.captioning.moment_input import MomentInputs, MomentParts, stack_moments
-from momentseek.captioning.vocabulary import PAD, build_vocabulary
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.models.captioner import CAPTIONERS, CaptionBatch, CaptionerDims, caption_rows
-from momentseek.models.losses.label_smoothing import smoothed_divergence
-from momentseek.models.mmt import MMT, MMTConfig
 from momentseek.models.registry import build_config
+from momentseek.models.zoo.mmt import MMT, MMTConfig, smoothed_divergence
+from momentseek.recognition.captions.decoding import DecodingSettings
+from momentseek.recognition.captions.inputs import PAD, MomentInputs, MomentParts, build_vocabulary, stack_moments
 
 WORDS = tuple("abcdefghij")
 KNOWN = build_vocabulary([WORDS], more_than=0)

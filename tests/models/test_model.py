@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from momentseek.errors import MomentseekError
-from momentseek.models import MODELS, ModelConfig, build_config
-from momentseek.training.presets import configure, preset_names, preset_table
+from momentseek.core.errors import MomentseekError
+from momentseek.models.model import ModelConfig
+from momentseek.models.registry import MODELS, build_config
+from momentseek.models.training.presets import configure, preset_names, preset_table
 
 
 @pytest.mark.parametrize("name", ["hidden", "max_words", "max_clips", "shortest", "longest", "videos"])

@@ -9,10 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from momentseek.errors import MomentseekError
-from momentseek.models import Batch, Clips, Dims, build
-from momentseek.models.batch import BatchPairs
-from momentseek.models.ms_sl import MsSl, MsSlConfig, clip_contrast, even_parts, frame_contrast_of, span_means
+from momentseek.core.errors import MomentseekError
+from momentseek.models.batch import Batch, BatchPairs, Clips
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.models.zoo.ms_sl import MsSl, MsSlConfig, clip_contrast, even_parts, frame_contrast_of, span_means
 
 DIMS = Dims(query=6, video=7, subtitle=None)
 SMALL = {"hidden": 8, "heads": 2, "parts": 5, "max_clips": 16, "dropout": 0.0}

@@ -7,8 +7,10 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity, pad
 
-from momentseek.models import Batch, Clips, Dims, Words, build, take_rows
-from momentseek.models.reloclnet import ReLoCLNet
+from momentseek.models.batch import Batch, Clips, Words, take_rows
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.models.zoo.reloclnet import ReLoCLNet
 
 SMALL = {"hidden": 8, "heads": 2, "max_clips": 20, "longest": 6}
 Make = Callable[..., Batch]

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from momentseek.errors import MomentseekError
-from momentseek.models import Batch, BatchPairs, Clips, Dims, Words
-from momentseek.models.scdm import Modulation, Scdm, ScdmConfig, anchors_of, norm_over_time
+from momentseek.core.errors import MomentseekError
+from momentseek.models.batch import Batch, BatchPairs, Clips, Words
+from momentseek.models.model import Dims
+from momentseek.models.zoo.scdm import Modulation, Scdm, ScdmConfig, anchors_of, norm_over_time
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:

@@ -9,9 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from momentseek.models import Batch, BatchPairs, Clips, Dims, Words
-from momentseek.models.moment_map import cells
-from momentseek.models.tcn_dcm import LocationAttention, TcnDcm, TcnDcmConfig, location_waves
+from momentseek.models.batch import Batch, BatchPairs, Clips, Words
+from momentseek.models.layers.moment_map import cells
+from momentseek.models.model import Dims
+from momentseek.models.zoo.tcn_dcm import LocationAttention, TcnDcm, TcnDcmConfig, location_waves
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:

@@ -5,7 +5,9 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from momentseek.models import Batch, Clips, CorpusModel, Dims, build, take_rows
+from momentseek.models.batch import Batch, Clips, take_rows
+from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.registry import build
 
 
 def tef_only(dims: Dims) -> CorpusModel:

@@ -5,10 +5,20 @@ from __future__ import annotations
 import pytest
 import torch
 
-from momentseek.models import Batch, BatchPairs, Clips, Dims, Words, take_rows
-from momentseek.models.layers.window_moves import BRANCHES, first_window, move_window, window_overlap
-from momentseek.models.losses.actor_critic import discounted_returns, leaf_reward, root_reward
-from momentseek.models.tsp_prl import TspPrl, TspPrlConfig, draw_action
+from momentseek.models.batch import Batch, BatchPairs, Clips, Words, take_rows
+from momentseek.models.model import Dims
+from momentseek.models.zoo.tsp_prl import (
+    BRANCHES,
+    TspPrl,
+    TspPrlConfig,
+    discounted_returns,
+    draw_action,
+    first_window,
+    leaf_reward,
+    move_window,
+    root_reward,
+    window_overlap,
+)
 
 MIDDLE_HALF = (0.05 / 0.75 + 0.05 / 0.75 + 0.1 / 0.5 + 0.5 / 0.8) / 4
 """The mean IoU of always answering with the middle half, for the moments of ``batch``."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from momentseek.errors import MomentseekError
-from momentseek.models import Batch, BatchPairs, Clips, CorpusModel, Dims, Words, build, take_rows
+from momentseek.core.errors import MomentseekError
+from momentseek.models.batch import Batch, BatchPairs, Clips, Words, take_rows
+from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.registry import build
 
 SMALL = {"hidden": 12, "max_words": 8, "max_clips": 12, "longest": 6, "endpoints": False, "dropout": 0.0}
 CONQUER = {"heads": 2, "feedforward": 20, "clusters": 3, "head": 6, "negatives": 2, "span_weight": 1.0}

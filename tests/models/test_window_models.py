@@ -8,13 +8,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from momentseek.errors import MomentseekError
-from momentseek.models import Batch, BatchPairs, Clips, Dims, Words
-from momentseek.models.acrn import Acrn, AcrnConfig, context_weights
-from momentseek.models.ctrl import Ctrl, CtrlConfig
-from momentseek.models.layers.window_ladder import windows_of
-from momentseek.models.losses.alignment import alignment
-from momentseek.models.window_models import parts_beside
+from momentseek.core.errors import MomentseekError
+from momentseek.models.batch import Batch, BatchPairs, Clips, Words
+from momentseek.models.model import Dims
+from momentseek.models.zoo.acrn import Acrn, AcrnConfig, context_weights
+from momentseek.models.zoo.ctrl import Ctrl, CtrlConfig
+from momentseek.models.zoo.window_models import alignment, parts_beside, windows_of
 
 DIMS = Dims(query=3, video=4, subtitle=None)
 SETTINGS = {"hidden": 4, "head": 5, "windows": (2, 4), "overlap": 0.5, "context": 2, "max_clips": 8}

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from momentseek.errors import MomentseekError
-from momentseek.models import Batch, BatchPairs, Clips, Dims, Words, take_rows
-from momentseek.models.layers.segment_captioner import segment_masks
-from momentseek.models.phases import Phase, group_of
-from momentseek.models.word_ids import BEGIN, END, PADDING, UNKNOWN, KnownWords, word_id, word_ids
-from momentseek.models.wssl import ANCHORS, LAST, REACH, Wssl, WsslConfig, refined_segments
+from momentseek.core.errors import MomentseekError
+from momentseek.models.batch import Batch, BatchPairs, Clips, Words, take_rows
+from momentseek.models.inputs import BEGIN, END, PADDING, UNKNOWN, KnownWords, word_id, word_ids
+from momentseek.models.layers.recurrent import segment_masks
+from momentseek.models.model import Dims, Phase, group_of
+from momentseek.models.zoo.wssl import ANCHORS, LAST, REACH, Wssl, WsslConfig, refined_segments
 
 TEXTS = ["she opens a door", "he runs", "a dog sleeps on the sofa", "she opens a window"]
 SMALL = WsslConfig(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from momentseek.models.layers.window_ladder import Windows, window_overlaps
-from momentseek.models.wssl import ANCHORS
+from momentseek.models.zoo.window_models import Windows, window_overlaps
+from momentseek.models.zoo.wssl import ANCHORS
 
 
 def best_overlaps(shares: torch.Tensor) -> torch.Tensor:

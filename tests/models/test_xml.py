@@ -9,10 +9,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity, pad
 
-from momentseek.errors import MomentseekError
-from momentseek.models import Batch, Clips, Dims, Words, build, take_rows
+from momentseek.core.errors import MomentseekError
+from momentseek.models.batch import Batch, Clips, Words, take_rows
 from momentseek.models.losses import ranking_hinge, related_masks
-from momentseek.models.xml import XML
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.models.zoo.xml import XML
 
 SMALL = {"hidden": 8, "heads": 2, "max_clips": 20, "longest": 6}
 VARIANTS: dict[str, dict[str, object]] = {

@@ -4,11 +4,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.media.cue import Cue
+from momentseek.core.reports import width
+from momentseek.media.subtitles.cues import Cue
 from momentseek.search.display import BOLD_OFF, BOLD_ON, card, clock, remarks, said_lines, shorten, sparkline, table
 from momentseek.search.hit import Hit, StreamRank
 from momentseek.search.query import Query
-from momentseek.tables import width
 
 
 def hit(**more):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from small_library import OpenLibrary, WordVectors, fill, film, nothing
 
-from momentseek.errors import MomentseekError
-from momentseek.library.snapshot import take_snapshot
-from momentseek.media.cue import Cue
+from momentseek.core.errors import MomentseekError
+from momentseek.library.reader import take_snapshot
+from momentseek.media.subtitles.cues import Cue
 from momentseek.search.engine import Engine
 from momentseek.search.fusion import FUSIONS
 from momentseek.search.hit import MAX_HIDDEN

@@ -11,9 +11,9 @@ import small_library as small
 from PIL import Image
 
 from momentseek import Library, Moment
-from momentseek.encoders import registry
-from momentseek.errors import MomentseekError
-from momentseek.media.still import LONG_SIDE, read_picture
+from momentseek.core.errors import MomentseekError
+from momentseek.media.pixels import LONG_SIDE, read_picture
+from momentseek.recognition.encoders import registry
 
 DOG = (240, 10, 10)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.search.fusion import FUSIONS, LEVEL_STEP, Candidate, falling_fit, rank_candidates
 
 STREAMS = ("vision", "speech", "name")

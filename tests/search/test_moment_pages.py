@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from small_library import DIM, SECONDS, fill, nothing
 
-from momentseek.encoders.protocol import Vectors
+from momentseek.library.reader import take_snapshot
 from momentseek.library.segments import build_segment
-from momentseek.library.snapshot import take_snapshot
+from momentseek.recognition.encoders.protocol import Vectors
+from momentseek.recognition.exported.moment_map import MomentMap
 from momentseek.search.engine import SearchSession
 from momentseek.search.hit import Hit
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
 from momentseek.search.state import LibraryState, StreamIndex
-from momentseek.trained.moment_map import MomentMap
 
 HALF = 16
 START, LENGTH = np.array([(start, n) for n in (1, 2, 3, 4) for start in range(5 - n)]).T

@@ -4,15 +4,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from momentseek.search.dates import date_interval, time_period
 from momentseek.search.query import (
     MAX_CHARACTERS,
     Part,
     Query,
     QueryError,
     SyntaxToken,
+    date_interval,
     escape_word,
     read_tokens,
+    time_period,
 )
 
 ALPHABET = st.sampled_from(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import momentseek as ms
-from momentseek.evaluation.reliability import RIGHT_RELEVANCE
+from momentseek.measuring.reliability import RIGHT_RELEVANCE
 
 REAL = Path(__file__).parents[3] / "shared/data/real-videos"
 pytestmark = [pytest.mark.figures, pytest.mark.skipif(not REAL.is_dir(), reason="no real videos here")]

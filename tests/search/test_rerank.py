@@ -12,17 +12,19 @@ import pytest
 import torch
 from small_library import SECONDS, OpenLibrary, WordVectors, fill, film, nothing
 
-from momentseek.features.data import Data
-from momentseek.models import CorpusModel, Dims, build
-from momentseek.models.export import export
-from momentseek.models.inference import predict
+from momentseek.benchmarks.simulation.corpus import simulate
+from momentseek.benchmarks.simulation.settings import SimulationSettings
+from momentseek.models.export.writing import export
+from momentseek.models.features.data import Data
+from momentseek.models.inference.prediction import predict
+from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.registry import build
+from momentseek.recognition.exported.manifest import EncoderRef
+from momentseek.recognition.exported.reranker import RerankedSpans, Reranker, VideoFeatures, load_reranker
 from momentseek.search.engine import Engine
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
 from momentseek.search.rerank import suppress_spans
-from momentseek.simulation import SimulationSettings, simulate
-from momentseek.trained.manifest import EncoderRef
-from momentseek.trained.reranker import RerankedSpans, Reranker, VideoFeatures, load_reranker
 
 MAP = {"hidden": 16, "max_clips": 12, "longest": 12, "map_layers": 2, "kernel": 3, "text_layers": 1, "videos": 6}
 EDGES = {"hidden": 16, "heads": 4, "layers": 1, "max_clips": 400, "longest": 12, "videos": 6}

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from small_library import SECONDS, OpenLibrary, WordVectors, fill, film, nothing
 
+from momentseek.recognition.exported.reranker import RerankedSpans, VideoFeatures
 from momentseek.search.engine import Engine
 from momentseek.search.hit import Hit
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
-from momentseek.trained.reranker import RerankedSpans, VideoFeatures
 
 Span = tuple[float, float]
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from momentseek.api import Library
+from momentseek.api.library import Library
 from momentseek.server.app import create_app
 from momentseek.server.settings import Limits, ServerSettings
 
@@ -34,7 +34,7 @@ def _module(name: str, place: Path) -> ModuleType:
 @contextmanager
 def _installed() -> Iterator[None]:
     """Encoders that cost nothing: images are colours, texts are letters."""
-    from momentseek.encoders import registry
+    from momentseek.recognition.encoders import registry
 
     before = dict(registry.IMAGE_TEXT_ENCODERS), dict(registry.TEXT_ENCODERS)
     _module("light_encoders", LIGHT).install()

@@ -4,7 +4,7 @@ import ipaddress
 
 import pytest
 
-from momentseek.server.addresses import network_address_lines, own_addresses, page_address
+from momentseek.server.process import network_address_lines, own_addresses, page_address
 from momentseek.server.settings import ServerSettings
 
 TOKEN = "x" * 20

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from momentseek.api import Library
-from momentseek.errors import MomentseekError
+from momentseek.api.library import Library
+from momentseek.core.errors import MomentseekError
 from momentseek.server.app import create_app
 from momentseek.server.settings import ServerSettings
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import uvicorn
 
-from momentseek.server import connections
+from momentseek.server import process as connections
 from momentseek.server.app import create_app
-from momentseek.server.connections import TimedConnection
+from momentseek.server.process import TimedConnection
 from momentseek.server.settings import Limits, ServerSettings
 
 ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n"

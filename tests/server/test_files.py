@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from momentseek.plain_file import PlainFile
+from momentseek.core.pinned_file import PinnedFile
 from momentseek.server.files import CHUNK_BYTES, OpenFile, RangeFileResponse, content_disposition
 
 
@@ -29,7 +29,7 @@ def _send(answer: RangeFileResponse, messages: list[dict[str, Any]], hang_up_aft
 @pytest.fixture
 def file(tmp_path: Path) -> OpenFile:
     (tmp_path / "a.mp4").write_bytes(bytes(20 * CHUNK_BYTES + 5))
-    return OpenFile(PlainFile(tmp_path.resolve() / "a.mp4"))
+    return OpenFile(PinnedFile(tmp_path.resolve() / "a.mp4"))
 
 
 def test_a_file_is_sent_in_pieces(file: OpenFile) -> None:
@@ -62,7 +62,7 @@ def test_a_file_that_is_cut_short_meanwhile_ends_early(file: OpenFile, tmp_path:
 def test_an_empty_file_is_sent(tmp_path: Path) -> None:
     (tmp_path / "empty.mp4").touch()
     messages: list[dict[str, Any]] = []
-    _send(RangeFileResponse(OpenFile(PlainFile(tmp_path.resolve() / "empty.mp4")), "video/mp4", {}), messages, None)
+    _send(RangeFileResponse(OpenFile(PinnedFile(tmp_path.resolve() / "empty.mp4")), "video/mp4", {}), messages, None)
     assert [m.get("body") for m in messages] == [None, b""]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fastapi.testclient import TestClient
 
-from momentseek.api import Library
+from momentseek.api.library import Library
 from momentseek.server.folders import FolderIds, ListingBudget, count_videos, count_videos_each, list_folder
 from momentseek.server.settings import Limits
 

@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from momentseek.api import Library
-from momentseek.library import AddReport
-from momentseek.library.ingest.report import IngestNote, IngestStep
+from momentseek.api.library import Library
+from momentseek.library.ingest.report import AddReport, IngestNote, IngestStep
 from momentseek.library.lock import hold_lock
 from momentseek.server import jobs as module
 from momentseek.server.jobs import AddJob, Jobs
-from momentseek.server.routes.jobs import stream_events
+from momentseek.server.routes.adding import stream_events
 
 
 def _wait(client: TestClient, id: str) -> dict[str, Any]:

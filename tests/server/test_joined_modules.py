@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from momentseek.server.joined_modules import join_modules
-from momentseek.server.page import STATIC_FOLDER
+from momentseek.server.page import STATIC_FOLDER, join_modules
 
 
 def write(folder: Path, **modules: str) -> Path:

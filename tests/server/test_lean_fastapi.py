@@ -8,7 +8,7 @@ import pydantic
 import pytest
 from fastapi import FastAPI
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.server import lean_fastapi
 
 SCRIPT = """

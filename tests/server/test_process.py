@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from warm_processes import WarmForks
 
-from momentseek.api import Library
+from momentseek.api.library import Library
 from momentseek.server.process import serve
 from momentseek.server.settings import ServerSettings
 

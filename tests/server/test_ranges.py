@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.server.ranges import ByteRange, UnsatisfiableRangeError, parse_range
+from momentseek.server.files import ByteRange, UnsatisfiableRangeError, parse_range
 
 
 @given(st.integers(1, 300), st.integers(0, 400), st.integers(0, 400))

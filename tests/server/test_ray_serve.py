@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.server.ray_serve import application, read_arguments
 
 

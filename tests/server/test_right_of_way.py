@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from momentseek.api import Library
-from momentseek.server.jobs import Jobs
-from momentseek.server.right_of_way import LOWER_PRIORITY, give_way, lower_priority
+from momentseek.api.library import Library
+from momentseek.server.jobs import LOWER_PRIORITY, Jobs, give_way, lower_priority
 
 
 def test_a_pause_ends_when_nobody_waits_or_it_is_long_or_the_job_stops() -> None:

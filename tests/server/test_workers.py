@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from momentseek.api import Library
+from momentseek.api.library import Library
 from momentseek.server.errors import ApiError
 from momentseek.server.workers import LibraryWorkers
 

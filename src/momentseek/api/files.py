@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 
-from momentseek.formats import convert as conversion
-from momentseek.formats import files
-from momentseek.formats.convert import Conversion
-from momentseek.moments import CaptionTable, Corpus, Judgements, Policy, Run
+from momentseek.core.moments.captions import CaptionTable
+from momentseek.core.moments.judgements import Corpus, Judgements
+from momentseek.core.moments.run import Run
+from momentseek.core.moments.table import Policy
+from momentseek.measuring.formats import convert as conversion
+from momentseek.measuring.formats import files
+from momentseek.measuring.formats.convert import Conversion
 
 Path = str | os.PathLike[str]
 Videos = Corpus | Path | None

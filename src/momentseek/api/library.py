@@ -1,4 +1,4 @@
-"""Library: a collection that can be searched; what ``momentseek.Library`` is."""
+"""Library: a collection that can be searched, in one folder, in shards or in object storage."""
 
 from __future__ import annotations
 
@@ -7,26 +7,34 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from momentseek.errors import MediaError, MomentseekError
+from momentseek.cluster.manifest import ShardManifest, is_sharded
+from momentseek.cluster.search.engine import ShardedEngine
+from momentseek.cluster.search.requests import ExampleRequest
+from momentseek.cluster.search.shard import SearchShard
+from momentseek.cluster.search.shard_client import Asker, LocalShards, ShardClient
+from momentseek.cluster.shards.catalog import ShardedCatalog
+from momentseek.cluster.shards.store import ShardedVerbs, open_shards
+from momentseek.core.errors import MediaError, MomentseekError
+from momentseek.core.moments.moment import Moment
+from momentseek.core.pinned_file import PinnedFile
+from momentseek.core.registry import did_you_mean
 from momentseek.library.catalog import Catalog
-from momentseek.library.source_file import MAX_PICTURED_BYTES, is_missing, source_file
+from momentseek.library.location import library_folder
+from momentseek.library.paths import ThumbnailCache
+from momentseek.library.reader import CLIP_SECONDS
 from momentseek.library.store import LibraryStore
-from momentseek.library.thumbnail_cache import ThumbnailCache
-from momentseek.moments.moment import Moment
-from momentseek.plain_file import PlainFile
-from momentseek.registry import did_you_mean
-from momentseek.search.engine import Engine
+from momentseek.library.video import MAX_PICTURED_BYTES, is_missing, source_file
+from momentseek.search.engine import Engine, SearchExample
 from momentseek.search.fusion import DEFAULT_FUSION
 from momentseek.search.hit import Hit, Results
 from momentseek.search.localise.localiser import DEFAULT_LOCALISER, LEARNED_LOCALISER, LOCALISERS, MAP_LOCALISER
 from momentseek.search.options import STREAMS, Group, SearchOptions, Stream
 from momentseek.search.query import Query
-from momentseek.search.state import SampledIndex
+from momentseek.search.state import QueryEncoder, SampledIndex
 
 if TYPE_CHECKING:
     from momentseek.media.cut import Cut
-    from momentseek.search.example import SearchExample
-    from momentseek.search.shards.fan_out import FanOut
+
 
 EMPTY_NOTE = "the library is empty; add videos with: momentseek add FOLDER"
 
@@ -40,7 +48,7 @@ class Library(LibraryStore):
     'the library is empty; add videos with: momentseek add FOLDER'
     """
 
-    fan_out: FanOut | None = None
+    fan_out: ShardClient | None = None
     """A way to ask its shards; None for a library in one piece."""
 
     def __init__(self, path: Path, catalog: Catalog) -> None:
@@ -121,8 +129,8 @@ class Library(LibraryStore):
 
         ``where`` may hold ``in:``, ``before:`` and ``after:``; the rest is as in :meth:`search`.
         """
-        from momentseek.media.still import read_picture
-        from momentseek.search.example import example_of_picture
+        from momentseek.media.pixels import read_picture
+        from momentseek.search.engine import example_of_picture
 
         if self.encoders.has_model:
             raise MomentseekError(
@@ -152,12 +160,12 @@ class Library(LibraryStore):
         return self._engine.search(query, options)
 
     def _ask_like(self, example: SearchExample, where: Query, options: SearchOptions) -> Results:
-        from momentseek.search.example import search_like
+        from momentseek.search.engine import search_like
 
         return search_like(self._engine, example, where, options)
 
     def _example(self, video: int, start: float, end: float) -> SearchExample:
-        from momentseek.search.example import example_of_moment
+        from momentseek.search.engine import example_of_moment
 
         return example_of_moment(self._engine.state().vision, self.catalog.videos([video])[0], start, end)
 
@@ -195,7 +203,7 @@ class Library(LibraryStore):
         name = f"{hit.video_id}-{round(hit.peak * 1000)}-{width}.webp"
         data = self._thumbnails.get(name)
         if data is None:
-            from momentseek.media.sandbox import thumbnail
+            from momentseek.media.sandbox.calls import thumbnail
 
             data = thumbnail(self._file(hit, MAX_PICTURED_BYTES), hit.peak, width)
             self._thumbnails.keep(name, data)
@@ -203,11 +211,11 @@ class Library(LibraryStore):
 
     def cut(self, hit: Hit, out: str | os.PathLike[str], *, exact: bool = True, pad: float = 0.0) -> Cut:
         """Write a hit as a clip of its own, ``pad`` seconds longer on each side."""
-        from momentseek.media.sandbox import cut
+        from momentseek.media.sandbox.calls import cut
 
         return cut(self._file(hit), hit.start, hit.end, out, exact=exact, pad=pad)
 
-    def _file(self, hit: Hit, most_bytes: int | None = None) -> PlainFile:
+    def _file(self, hit: Hit, most_bytes: int | None = None) -> PinnedFile:
         """The file of a hit, as it was added; refused if it is not there, is another one now, or left the library."""
         found = self.catalog.videos([hit.video_id])
         if not found:
@@ -217,3 +225,114 @@ class Library(LibraryStore):
                 f"{found[0].path}: is not there; connect the drive it lies on, or add it again where it is now"
             )
         return source_file(found[0], most_bytes)
+
+
+class ShardedLibrary(ShardedVerbs, Library):
+    """A collection in shards, and the searches over it; made by :func:`momentseek.api.library.open_library`."""
+
+    fan_out: ShardClient
+
+    def adopt(
+        self, manifest: ShardManifest, shards: Sequence[LibraryStore], fan_out: ShardClient | None = None
+    ) -> None:
+        """Take the shards; ``fan_out`` is a way to ask them elsewhere than in this process."""
+        super().adopt(manifest, shards)
+        encoder = QueryEncoder(self.encoders)
+        self.fan_out = fan_out or LocalShards(
+            {name: SearchShard(one, encoder) for name, one in zip(manifest.shards, self.shards, strict=True)}
+        )
+        self._sharded = ShardedEngine(self.fan_out, self, encoder)
+
+    def __repr__(self) -> str:
+        return f"<ShardedLibrary {self.path}: {len(self.shards)} shards>"
+
+    def part_with(self, video: int) -> Library:
+        """The shard that has the vectors of a video."""
+        shard = self.shard_with(video)
+        assert isinstance(shard, Library)
+        return shard
+
+    def sampled_vision(self) -> SampledIndex:
+        """What is usual in all shards for what is seen."""
+        return self._sharded.sampled_vision()
+
+    def _ask(self, query: Query, options: SearchOptions) -> Results:
+        return self._sharded.search(query, options)
+
+    def _ask_like(self, example: SearchExample, where: Query, options: SearchOptions) -> Results:
+        return self._sharded.search_like(example, where, options)
+
+    def _example(self, video: int, start: float, end: float) -> SearchExample:
+        number = self.shards.index(self.shard_with(video))
+        example: SearchExample = Asker(self.fan_out).ask("example", {number: ExampleRequest(video, start, end)})[number]
+        return example
+
+    def thumbnail(self, hit: Hit, width: int = 320) -> bytes:
+        """A WebP picture of a hit's most representative frame; kept in its shard's folder while there is room."""
+        return self.part_with(hit.video_id).thumbnail(hit, width)
+
+    def cut(self, hit: Hit, out: str | os.PathLike[str], *, exact: bool = True, pad: float = 0.0) -> Cut:
+        """Write a hit as a clip of its own, ``pad`` seconds longer on each side."""
+        return self.part_with(hit.video_id).cut(hit, out, exact=exact, pad=pad)
+
+
+def open_sharded(
+    folder: Path, *, encoder: str | None = None, wait: float = 0.0, fan_out: ShardClient | None = None
+) -> ShardedLibrary:
+    """Open the library in shards in a folder; ``fan_out`` is a way to ask them elsewhere than in this process."""
+
+    def open_one(shard: Path) -> Library:
+        return Library.open(shard, create=False, encoder=encoder, wait=wait)
+
+    manifest, shards = open_shards(folder, open_one)
+    library = ShardedLibrary(folder, ShardedCatalog(folder, [one.catalog for one in shards]))
+    library.adopt(manifest, shards, fan_out)
+    library.wait = wait
+    return library
+
+
+def bring_folder(place: str | os.PathLike[str]) -> Path:
+    """The folder of a library, given by its folder or its address; a replica is brought up to date."""
+    folder = library_folder(os.fspath(place)) if "://" in os.fspath(place) else Path(os.path.abspath(place))
+    if "%3A%2F%2F" in folder.name:
+        from momentseek.cluster.replicas.replica import bring_library
+
+        bring_library(folder)
+    return folder
+
+
+def open_store(
+    path: str | os.PathLike[str],
+    *,
+    create: bool | None = None,
+    encoder: str | None = None,
+    clip_seconds: float = CLIP_SECONDS,
+    wait: float = 0.0,
+) -> LibraryStore:
+    """Open the library in a folder for changing it, be it one or in shards; the rest is as in ``LibraryStore.open``."""
+    folder = bring_folder(path)
+    if is_sharded(folder):
+        from momentseek.cluster.shards.store import open_sharded_store
+
+        return open_sharded_store(folder, encoder=encoder, wait=wait)
+    return LibraryStore.open(folder, create=create, encoder=encoder, clip_seconds=clip_seconds, wait=wait)
+
+
+def open_library(
+    path: str | os.PathLike[str],
+    *,
+    create: bool | None = None,
+    encoder: str | None = None,
+    clip_seconds: float = CLIP_SECONDS,
+    wait: float = 0.0,
+    fan_out: ShardClient | None = None,
+) -> Library:
+    """Open the library in a folder or at an address (``s3://bucket/lib``), be it one or in shards (docs/sharding.md);
+    the rest is as in ``Library.open``.
+
+    ``fan_out`` is a way to ask the shards elsewhere than in this process.
+    """
+    folder = bring_folder(path)
+    if is_sharded(folder):
+        return open_sharded(folder, encoder=encoder, wait=wait, fan_out=fan_out)
+    return Library.open(folder, create=create, encoder=encoder, clip_seconds=clip_seconds, wait=wait)

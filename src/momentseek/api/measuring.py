@@ -7,16 +7,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias, cast
 
 from momentseek.api.files import Videos, open_corpus
-from momentseek.errors import MomentseekError
-from momentseek.evaluation.compare import compare as compare_evaluations
-from momentseek.evaluation.compare import unique_labels
-from momentseek.evaluation.comparison import Comparison
-from momentseek.evaluation.diagnose import diagnosis
-from momentseek.evaluation.diagnose.diagnosis import Diagnosis
-from momentseek.evaluation.evaluate import evaluate as evaluate_run
-from momentseek.evaluation.result import Evaluation, Missing, label_of
-from momentseek.formats import read_answers, read_standard, read_truth
-from momentseek.moments import CaptionTable, Corpus, Judgements, Policy, Run
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.captions import CaptionTable
+from momentseek.core.moments.judgements import Corpus, Judgements
+from momentseek.core.moments.run import Run
+from momentseek.core.moments.table import Policy
+from momentseek.measuring.compare import compare as compare_evaluations
+from momentseek.measuring.compare import unique_labels
+from momentseek.measuring.comparison import Comparison
+from momentseek.measuring.diagnose import diagnosis
+from momentseek.measuring.diagnose.diagnosis import Diagnosis
+from momentseek.measuring.evaluate import evaluate as evaluate_run
+from momentseek.measuring.formats import read_answers, read_standard, read_truth
+from momentseek.measuring.result import Evaluation, Missing, label_of
 
 Path = str | os.PathLike[str]
 RunLike: TypeAlias = "Run | Sequence[Run] | CaptionTable | Path"

@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from momentseek.api.files import Path, Videos, open_corpus, write_run
-from momentseek.baselines import BASELINES, BaselineSettings
-from momentseek.baselines.registry import DEFAULT_SAMPLES, DEFAULT_TOP
-from momentseek.errors import MomentseekError
-from momentseek.formats import read_truth
-from momentseek.moments import Judgements, Run
-from momentseek.optional import optional_module
-from momentseek.registry import did_you_mean
+from momentseek.benchmarks.baselines import BASELINES, DEFAULT_SAMPLES, DEFAULT_TOP, BaselineSettings
+from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.core.moments.judgements import Judgements
+from momentseek.core.moments.run import Run
+from momentseek.core.registry import did_you_mean
+from momentseek.measuring.formats import read_truth
 
 if TYPE_CHECKING:
-    from momentseek.features import Data
-    from momentseek.simulation import SimulationReport
-    from momentseek.simulation.grounding.simulation import GroundingReport
-    from momentseek.training import SeedsOutcome, TrainingCallback, TrainingOutcome
+    from momentseek.benchmarks.simulation.corpus import SimulationReport
+    from momentseek.benchmarks.simulation.film_corpus import GroundingReport
+    from momentseek.models.features.data import Data
+    from momentseek.models.training.folder import TrainingCallback, TrainingOutcome
+    from momentseek.models.training.session import SeedsOutcome
 
 
 def train(
@@ -43,7 +43,7 @@ def train(
     step and saves. Needs ``momentseek[train]``.
     """
     _need_training()
-    from momentseek.training import resume_training, train_model, train_model_with_seeds
+    from momentseek.models.training.session import resume_training, train_model, train_model_with_seeds
 
     if resume is not None:
         if model or preset or config or seeds or out or force:
@@ -92,7 +92,7 @@ def predict(
     ``momentseek[train]``.
     """
     _need_training()
-    from momentseek.training import predict_split
+    from momentseek.models.training.prediction import predict_split
 
     run = predict_split(
         checkpoint,
@@ -134,10 +134,10 @@ def simulate(
     ``momentseek[train]``.
     """
     optional_module("h5py", "train")
-    from momentseek.simulation import SimulationSettings
-    from momentseek.simulation import simulate as simulate_series
-    from momentseek.simulation.grounding import GroundingSettings, simulate_grounding
-    from momentseek.simulation.grounding.settings import FORMS
+    from momentseek.benchmarks.simulation.corpus import simulate as simulate_series
+    from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
+    from momentseek.benchmarks.simulation.films import FORMS, GroundingSettings
+    from momentseek.benchmarks.simulation.settings import SimulationSettings
 
     if like not in (known := ("tvr", *FORMS)):
         raise MomentseekError(f"there is no corpus like {like!r}; {did_you_mean(like, known)} (`like`)")

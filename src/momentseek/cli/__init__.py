@@ -12,9 +12,9 @@ from typing import NoReturn
 import click
 
 from momentseek import __version__
+from momentseek.cli.groups import Verbs
 from momentseek.cli.terminal import guard_streams
-from momentseek.cli.verbs import Verbs
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 
 VERBS = {
     "add": "Add videos to the library.",
@@ -80,7 +80,7 @@ def cli(context: click.Context) -> None:
 
     `momentseek COMMAND --help` explains a command and gives examples.
     """
-    from momentseek.cli.settings import command_defaults
+    from momentseek.cli.config import command_defaults
 
     context.default_map = command_defaults(context)
 

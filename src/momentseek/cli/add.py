@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from momentseek.cli import options
-from momentseek.cli.ingesting import IngestLines, conclude, ingest
+from momentseek.cli.progress import IngestLines, conclude, ingest
+from momentseek.media.decode import SAMPLINGS, Sampling
 
 if TYPE_CHECKING:
-    from momentseek.library import AddReport
-from momentseek.media.sampling import SAMPLINGS, Sampling
+    from momentseek.library.ingest.report import AddReport
 
 
 @click.command()
@@ -117,17 +117,16 @@ def command(
 
     Exit code: 0 if any file is in the library now, 2 if none is, 130 after Ctrl-C.
     """
-    from momentseek.cli.fetching import fetch_videos
-    from momentseek.errors import MomentseekError
-    from momentseek.library import library_folder
-    from momentseek.library.captioners import open_scene_captioner
+    from momentseek.api.library import open_store
+    from momentseek.cli.clustering import fetch_videos
+    from momentseek.cluster.manifest import is_sharded
+    from momentseek.cluster.storage.address import is_remote
+    from momentseek.core.errors import MomentseekError
     from momentseek.library.database import CATALOG_FILE
     from momentseek.library.files import check_paths
-    from momentseek.library.location import place_text
-    from momentseek.library.opening import open_store
-    from momentseek.library.shards.manifest import is_sharded
-    from momentseek.media.hardware import find_device
-    from momentseek.storage.address import is_remote
+    from momentseek.library.ingest.captions import open_scene_captioner
+    from momentseek.library.location import library_folder, place_text
+    from momentseek.media.container import find_device
 
     check_paths(path for path in paths if not is_remote(path))
     device = find_device() if hardware else None
@@ -143,9 +142,9 @@ def command(
     if on is not None:
         from momentseek.cli.clustering import add_on
         from momentseek.cluster.shard_writer import WriterSettings
-        from momentseek.lettering import default_reader
         from momentseek.library.store import subtitles_folder
-        from momentseek.transcription import default_transcriber
+        from momentseek.recognition.ocr.models import default_ocr_model
+        from momentseek.recognition.speech.models import default_transcriber
 
         if watching or describe is not None:
             raise MomentseekError("on a cluster (--on), videos are neither watched nor described; leave that out")
@@ -154,7 +153,7 @@ def command(
         told = WriterSettings(
             subtitles_folder(subtitles),
             _transcriber(transcribe, transcriber, default_transcriber()),
-            _reader(ocr, reader, default_reader()),
+            _reader(ocr, reader, default_ocr_model()),
             sampling,
         )
         report = ingest(
@@ -190,7 +189,7 @@ def command(
 
 def _end(report: AddReport, library: str | None, *, as_json: bool, quiet: bool) -> None:
     """Say what was done; an error if no file is in the library."""
-    from momentseek.errors import MomentseekError
+    from momentseek.core.errors import MomentseekError
 
     if not (report.in_library or report.failed or report.failed_before):
         raise MomentseekError("no videos there; name a file to add it whatever it is called")
@@ -206,13 +205,13 @@ def _transcriber(transcribe: bool | None, named: str | None, usual: str | None) 
     >>> _transcriber(None, None, None), _transcriber(False, None, "whisper-base"), _transcriber(True, None, None)
     (None, None, 'whisper-base')
     """
-    from momentseek.transcription import DEFAULT_TRANSCRIBER, transcriber_print
+    from momentseek.recognition.speech.models import DEFAULT_TRANSCRIBER, transcriber_fingerprint
 
     if transcribe is False:
         return None
     chosen = named or (usual or DEFAULT_TRANSCRIBER if transcribe else usual)
     if chosen is not None and chosen != usual:
-        transcriber_print(chosen)  # refuses one that is not there before anything is added
+        transcriber_fingerprint(chosen)  # refuses one that is not there before anything is added
     return chosen
 
 
@@ -222,13 +221,13 @@ def _reader(ocr: bool | None, named: str | None, usual: str | None) -> str | Non
     >>> _reader(None, None, None), _reader(False, None, "ppocr-small"), _reader(True, None, None)
     (None, None, 'ppocr-small')
     """
-    from momentseek.lettering import DEFAULT_READER, reader_print
+    from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL, ocr_fingerprint
 
     if ocr is False:
         return None
-    chosen = named or (usual or DEFAULT_READER if ocr else usual)
+    chosen = named or (usual or DEFAULT_OCR_MODEL if ocr else usual)
     if chosen is not None:
-        reader_print(chosen)  # refuses one that is not there before anything is added
+        ocr_fingerprint(chosen)  # refuses one that is not there before anything is added
     return chosen
 
 
@@ -257,10 +256,9 @@ def _watch(
     as_json: bool,
 ) -> None:
     """Add what appears, until Ctrl-C, which is how this ends well."""
-    from momentseek.cli.ingesting import stoppable
-    from momentseek.library import AddInterrupted, LibraryStore
-    from momentseek.library.store import subtitles_folder
-    from momentseek.library.watch import watch
+    from momentseek.cli.progress import stoppable
+    from momentseek.library.ingest.report import AddInterrupted
+    from momentseek.library.store import LibraryStore, subtitles_folder, watch
 
     assert isinstance(opened, LibraryStore)
     reports = watch(

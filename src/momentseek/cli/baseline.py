@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from momentseek.cli import options
-from momentseek.cli.numbers import Number
+from momentseek.cli.options import Number
 
 
 @click.command()
@@ -62,12 +62,11 @@ def command(
     """
     import json
 
-    from momentseek.baselines import BASELINES, BaselineSettings
-    from momentseek.baselines.bias_based import default_bandwidth
-    from momentseek.errors import MomentseekError
-    from momentseek.formats import Writing, read_corpus, read_truth, write_bytes
-    from momentseek.formats.files import writer_for
-    from momentseek.tables import count, text_table
+    from momentseek.benchmarks.baselines import BASELINES, BaselineSettings, default_bandwidth
+    from momentseek.core.errors import MomentseekError
+    from momentseek.core.reports import count, text_table
+    from momentseek.measuring.formats import Writing, read_corpus, read_truth, write_bytes
+    from momentseek.measuring.formats.files import writer_for
 
     if listing:
         listed = [[b.name, "train" if b.learns else "nothing", b.title] for b in BASELINES.values()]

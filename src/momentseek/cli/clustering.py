@@ -1,4 +1,4 @@
-"""What commands do on a Ray cluster, where ``--on`` names one."""
+"""What commands do on a Ray cluster (``--on``), and with videos elsewhere (``s3://…``)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from momentseek.cli.progress import ProgressLines
+    from momentseek.cluster.search.shard_client import ShardClient
     from momentseek.cluster.shard_writer import WriterSettings
     from momentseek.cluster.tasks import ClusterTask
-    from momentseek.encoders.cached import SpreadTexts
-    from momentseek.encoders.protocol import Vectors
-    from momentseek.library import AddReport
-    from momentseek.library.ingest.report import ShowIngest
-    from momentseek.search.shards.fan_out import FanOut
+    from momentseek.library.ingest.report import AddReport, ShowIngest
+    from momentseek.recognition.encoders.protocol import Vectors
+    from momentseek.recognition.encoders.text_cache import SpreadTexts
 
 
 def add_on(
@@ -31,9 +31,9 @@ def add_on(
     """Add videos on the cluster at an address to a library in shards; those elsewhere are fetched by the nodes."""
     from momentseek.cluster.adding import add_on_cluster, refuse_unsharded
     from momentseek.cluster.connection import join_cluster
-    from momentseek.cluster.sources import list_videos
+    from momentseek.cluster.shard_writer import list_videos
+    from momentseek.cluster.storage.address import is_remote
     from momentseek.library.files import find_videos
-    from momentseek.storage.address import is_remote
 
     refuse_unsharded(library)
     found = find_videos((p for p in paths if not is_remote(p)), recursive=recursive, exclude=exclude, skip=library)
@@ -69,7 +69,7 @@ def texts_on(address: str, encoder: str) -> Iterator[SpreadTexts]:
 
     from momentseek.cluster.connection import join_cluster
     from momentseek.cluster.tasks import ClusterTask, map_in_order
-    from momentseek.encoders.registry import encode_texts
+    from momentseek.recognition.encoders.registry import encode_texts
 
     with ExitStack() as stack:
 
@@ -85,7 +85,7 @@ def texts_on(address: str, encoder: str) -> Iterator[SpreadTexts]:
 
 
 @contextmanager
-def shards_on(address: str | None, library: Path, replicas: int = 1) -> Iterator[FanOut | None]:
+def shards_on(address: str | None, library: Path, replicas: int = 1) -> Iterator[ShardClient | None]:
     """A way to ask a library's shards on the cluster at an address; None if no address is given."""
     if address is None:
         yield None
@@ -102,3 +102,30 @@ def shards_on(address: str | None, library: Path, replicas: int = 1) -> Iterator
             yield shards
         finally:
             shards.close()
+
+
+def fetch_videos(paths: Sequence[str], library: Path, display: ProgressLines) -> list[str]:
+    """The paths with those elsewhere replaced by the folder that has their copies, fetched unless they are there.
+
+    The copies lie beside the library, in ``NAME-sources``, where every machine that shares the library finds them.
+    """
+    from momentseek.cluster.storage.address import is_remote
+    from momentseek.cluster.storage.mirror import Mirror, list_files
+    from momentseek.library.files import VIDEO_SUFFIXES
+    from momentseek.library.location import sources_folder
+
+    mirror = Mirror(sources_folder(library))
+    local: list[str] = []
+    for path in paths:
+        if not is_remote(path):
+            local.append(path)
+            continue
+        files = list_files(path, VIDEO_SUFFIXES)
+        total, done = sum(file.size for file in files), 0
+        for number, file in enumerate(files):
+            share = f"{100 * done / max(total, 1):.0f} %"
+            display.show(f"fetching  {number:,} of {len(files):,} files  {share}", f"  {file.path}")
+            local.append(str(mirror.fetch(path, file)))
+            done += file.size
+        display.clear()
+    return local

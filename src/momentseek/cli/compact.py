@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 
 from momentseek.cli import options
-from momentseek.tables import count
+from momentseek.core.reports import count
 
 
 @click.command()
@@ -23,8 +23,8 @@ def command(library: str | None, wait: float, as_json: bool) -> None:
     After `momentseek remove`:
       momentseek compact
     """
-    from momentseek.library import library_folder
-    from momentseek.library.opening import open_store
+    from momentseek.api.library import open_store
+    from momentseek.library.location import library_folder
 
     with open_store(library_folder(library), create=False, wait=wait) as opened:
         done = opened.compact()

@@ -80,14 +80,14 @@ def command(
     from string import ascii_lowercase
     from typing import cast
 
-    from momentseek.errors import MomentseekError
-    from momentseek.evaluation import comparison_tables as tables
-    from momentseek.evaluation.compare import compare, largest_differences
-    from momentseek.evaluation.evaluate import evaluate
-    from momentseek.evaluation.result import Missing
-    from momentseek.formats import read_answers, read_corpus, read_standard
-    from momentseek.measures import PROTOCOLS, parse_all
-    from momentseek.moments import Policy
+    from momentseek.core.errors import MomentseekError
+    from momentseek.core.moments.table import Policy
+    from momentseek.measuring import comparison as tables
+    from momentseek.measuring.compare import compare, largest_differences
+    from momentseek.measuring.evaluate import evaluate
+    from momentseek.measuring.formats import read_answers, read_corpus, read_standard
+    from momentseek.measuring.measures import PROTOCOLS, parse_all
+    from momentseek.measuring.result import Missing
 
     if len(runs) < 2:
         raise MomentseekError("a comparison needs at least two runs: momentseek compare RUN RUN… --truth FILE")

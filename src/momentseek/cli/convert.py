@@ -43,10 +43,9 @@ def command(
 
     `momentseek formats` lists the formats.
     """
-    from momentseek.formats import FORMATS, read_corpus
-    from momentseek.formats.convert import convert
-    from momentseek.formats.describe import count_words
-    from momentseek.moments import Policy
+    from momentseek.core.moments.table import Policy
+    from momentseek.measuring.formats import FORMATS, read_corpus
+    from momentseek.measuring.formats.convert import convert, count_words
 
     done = convert(
         source,

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from momentseek.cli import options
-from momentseek.errors import MomentseekError
-from momentseek.toml import read_toml
+from momentseek.core.config import read_toml
+from momentseek.core.errors import MomentseekError
 
 if TYPE_CHECKING:
-    from momentseek.evaluation.debias import DebiasReport, System, Truths
-    from momentseek.evaluation.debias.entrants import Entrant
-    from momentseek.features import Data
-    from momentseek.moments import Judgements, Run
+    from momentseek.benchmarks.debias.report import DebiasReport, Truths
+    from momentseek.benchmarks.debias.systems import Entrant, System
+    from momentseek.core.moments.judgements import Judgements
+    from momentseek.core.moments.run import Run
+    from momentseek.models.features.data import Data
 
 
 @click.command()
@@ -123,13 +124,12 @@ def command(
     import json
     from dataclasses import replace
 
-    from momentseek.errors import MomentseekError
-    from momentseek.evaluation.debias import blind_systems, debias_report
-    from momentseek.evaluation.debias.entrants import FilesEntrant, parse_entrants
-    from momentseek.evaluation.debias.report_tables import as_json as to_json
-    from momentseek.evaluation.debias.report_text import as_text
-    from momentseek.evaluation.debias.verbs import MIN_VERB_QUERIES
-    from momentseek.evaluation.result import Missing
+    from momentseek.benchmarks.debias.documents import as_json as to_json
+    from momentseek.benchmarks.debias.documents import as_text
+    from momentseek.benchmarks.debias.report import MIN_VERB_QUERIES, debias_report
+    from momentseek.benchmarks.debias.systems import FilesEntrant, blind_systems, parse_entrants
+    from momentseek.core.errors import MomentseekError
+    from momentseek.measuring.result import Missing
 
     given = parse_entrants([*models, *runs])
     if not given:
@@ -142,14 +142,14 @@ def command(
     if target:
         _make(Path(target))
     if training:
-        from momentseek.optional import optional_module
+        from momentseek.core.errors import optional_module
 
         for package in ("torch", "h5py", "safetensors"):
             optional_module(package, "train")
     truths: Truths
     known: Judgements | None
     if folder:
-        from momentseek.features import Data
+        from momentseek.models.features.data import Data
 
         with Data.open(folder) as data:
             truths, known, note = _of_data(data, train, iid, ood)
@@ -180,7 +180,7 @@ def command(
 
 
 def _check(training: bool, folder: str | None, target: str | None, files: tuple[str | None, ...]) -> None:
-    from momentseek.errors import MomentseekError
+    from momentseek.core.errors import MomentseekError
 
     if folder and any(files):
         raise MomentseekError("--data names the truths already; leave out --truth-iid, --truth-ood and --truth-train")
@@ -200,7 +200,7 @@ def _can_draw(quiet: bool) -> bool:
 
 
 def _make(out: Path) -> None:
-    from momentseek.errors import MomentseekError
+    from momentseek.core.errors import MomentseekError
 
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -210,7 +210,7 @@ def _make(out: Path) -> None:
 
 def _of_data(data: Data, train: str, iid: str, ood: str) -> tuple[Truths, Judgements, str]:
     """The truths of a data folder, with the durations that its files or clips give."""
-    from momentseek.evaluation.debias import Truths
+    from momentseek.benchmarks.debias.report import Truths
 
     found = [data.split(name).timed_truth for name in (train, iid, ood)]
     note = f"SIMULATED DATA ({data.name}): these figures do not describe real videos." if data.simulated else ""
@@ -220,9 +220,9 @@ def _of_data(data: Data, train: str, iid: str, ood: str) -> tuple[Truths, Judgem
 def _of_files(
     iid: str, ood: str, train: str | None, videos: str | None, invalid: str | None
 ) -> tuple[Truths, Judgements | None, str]:
-    from momentseek.evaluation.debias import Truths
-    from momentseek.formats import read_corpus, read_truth
-    from momentseek.moments import Policy
+    from momentseek.benchmarks.debias.report import Truths
+    from momentseek.core.moments.table import Policy
+    from momentseek.measuring.formats import read_corpus, read_truth
 
     corpus = read_corpus(videos) if videos else None
     policy = cast(Policy, invalid or "error")
@@ -248,9 +248,8 @@ def _systems(
     given: dict[str, list[Entrant]], truths: Truths, videos: str | None, invalid: str | None
 ) -> dict[str, System]:
     """The systems whose predictions are files; read first, so that a wrong name shows before any training."""
-    from momentseek.evaluation.coverage import refuse_unknown
-    from momentseek.evaluation.debias import System
-    from momentseek.evaluation.debias.entrants import FilesEntrant
+    from momentseek.benchmarks.debias.systems import FilesEntrant, System
+    from momentseek.measuring.evaluate import refuse_unknown
 
     found = {}
     for label, each in given.items():
@@ -263,16 +262,16 @@ def _systems(
                         refuse_unknown(run, truth)
             found[label] = System(label, pairs)
         elif files:
-            from momentseek.errors import MomentseekError
+            from momentseek.core.errors import MomentseekError
 
             raise MomentseekError(f"{label!r} names both files and folders; give each its own name")
     return found
 
 
 def _read(path: str, videos: str | None, invalid: str | None) -> Run | None:
-    from momentseek.errors import MomentseekError
-    from momentseek.formats import read_corpus, read_runs
-    from momentseek.moments import Policy
+    from momentseek.core.errors import MomentseekError
+    from momentseek.core.moments.table import Policy
+    from momentseek.measuring.formats import read_corpus, read_runs
 
     if not path:
         return None
@@ -297,11 +296,10 @@ def _train_entrants(
     import sys
     from dataclasses import replace
 
-    from momentseek.cli.training_line import TrainingLine
-    from momentseek.evaluation.debias import System
-    from momentseek.evaluation.debias.entrants import FilesEntrant
-    from momentseek.training.debias import DEFAULT_TABLE, carry_out_task, debias_tasks
-    from momentseek.training.presets import settings_table
+    from momentseek.benchmarks.debias.systems import FilesEntrant, System
+    from momentseek.benchmarks.debias.training import DEFAULT_TABLE, carry_out_task, debias_tasks
+    from momentseek.cli.progress import TrainingLine
+    from momentseek.models.training.presets import settings_table
 
     preset, file, settings, seeds = source
     sections, where = settings_table(preset, file, default="films" if data.simulated else None)
@@ -337,13 +335,12 @@ def _write(out: Path, report: DebiasReport, plots: bool, quiet: bool) -> None:
     """Figures first, so that a report never shows what is not there; then all tables together."""
     import json
 
-    from momentseek.atomic import write_all
-    from momentseek.evaluation.debias.report_tables import as_json, csv_files
-    from momentseek.evaluation.debias.report_text import markdown
+    from momentseek.benchmarks.debias.documents import as_json, csv_files, markdown
+    from momentseek.core.atomic import write_all
 
     pictures: tuple[str, ...] = ()
     if plots:
-        from momentseek.evaluation.debias.figures import draw
+        from momentseek.benchmarks.debias.figures import draw
 
         pictures = tuple(str(path.relative_to(out)) for path in draw(report, out / "figures") if path.suffix == ".png")
     text = json.dumps(as_json(report), ensure_ascii=False, indent=1) + "\n"

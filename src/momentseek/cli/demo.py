@@ -10,9 +10,9 @@ import click
 from momentseek.cli.options import as_json, say
 
 if TYPE_CHECKING:
-    from momentseek.demo import DemoQuery
-    from momentseek.evaluation import Evaluation
-    from momentseek.search import Hit
+    from momentseek.benchmarks.demo.films import DemoQuery
+    from momentseek.measuring.result import Evaluation
+    from momentseek.search.hit import Hit
 
     Answers = list[tuple[DemoQuery, list[Hit]]]
 
@@ -43,9 +43,17 @@ def command(into: Path | None, words: bool, as_json: bool) -> None:
     library like any other videos, hears the one and reads the other; searches it with a few queries, and shows the
     moments found beside the true ones, which are known exactly. Later runs only search. Nothing is downloaded.
     """
-    from momentseek.api import Library
+    from momentseek.api.library import Library
+    from momentseek.benchmarks.demo.filming import make_films
+    from momentseek.benchmarks.demo.films import (
+        DEMO_FILMS,
+        DEMO_QUERIES,
+        SLIDE_FILM,
+        SLIDE_QUERY,
+        SPOKEN_FILM,
+        SPOKEN_QUERY,
+    )
     from momentseek.cli.progress import ProgressBar
-    from momentseek.demo import DEMO_FILMS, DEMO_QUERIES, SLIDE_FILM, SLIDE_QUERY, SPOKEN_FILM, SPOKEN_QUERY, make_films
 
     library_at, films_at = _folders(into)
     say(f"films: {films_at}\nlibrary: {library_at}")
@@ -72,8 +80,8 @@ def command(into: Path | None, words: bool, as_json: bool) -> None:
 
 def _hears() -> bool:
     """Whether the film that speaks can be made and heard; says what is missing."""
-    from momentseek.demo.voice import has_voice
-    from momentseek.transcription import default_transcriber
+    from momentseek.benchmarks.demo.voice import has_voice
+    from momentseek.recognition.speech.models import default_transcriber
 
     if has_voice() and default_transcriber() is not None:
         return True
@@ -83,7 +91,7 @@ def _hears() -> bool:
 
 def _reads() -> bool:
     """Whether the film with a slide can be read; says what is missing."""
-    from momentseek.lettering.reader import is_installed
+    from momentseek.recognition.ocr.models import is_installed
 
     if is_installed():
         return True
@@ -92,13 +100,13 @@ def _reads() -> bool:
 
 
 def _folders(into: Path | None) -> tuple[Path, Path]:
-    from momentseek.library import library_folder
+    from momentseek.library.location import library_folder
 
     return (into / "library", into / "films") if into else (library_folder("demo"), library_folder("demo-films"))
 
 
 def _table(query: DemoQuery, hits: list[Hit]) -> str:
-    from momentseek.tables import text_table
+    from momentseek.core.reports import text_table
 
     start, end = query.interval
     truth = f"{query.film} {_span(start, end)}"
@@ -114,15 +122,16 @@ def _span(start: float, end: float) -> str:
 
 
 def _overlap(query: DemoQuery, hit: Hit) -> float:
-    from momentseek.moments import iou
+    from momentseek.core.moments.moment import iou
 
     return float(iou(hit.start, hit.end, *query.interval)) if hit.name == query.film else 0.0
 
 
 def _evaluate_answers(answers: Answers) -> Evaluation:
     """Evaluate the hits by the same measures as any other run."""
-    from momentseek.evaluation import evaluate
-    from momentseek.moments import Judgements, Run
+    from momentseek.core.moments.judgements import Judgements
+    from momentseek.core.moments.run import Run
+    from momentseek.measuring.evaluate import evaluate
 
     truth = Judgements.from_rows([(query.text, query.film, *query.interval, 1) for query, _ in answers])
     run = Run.from_rows(

@@ -37,8 +37,7 @@ def command(
     """
     import json
 
-    from momentseek.errors import MomentseekError
-    from momentseek.optional import optional_module
+    from momentseek.core.errors import MomentseekError, optional_module
 
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
@@ -50,10 +49,10 @@ def command(
     if target is not None and target.suffix.lower() in FIGURES:
         optional_module("matplotlib", "plots")
     options.check_targets([checkpoint], [out], force)
-    from momentseek.atomic import write_bytes
-    from momentseek.features.data import Data
-    from momentseek.models.explain import explain, question
-    from momentseek.training.checkpoint import load_checkpoint, refuse_other_dims
+    from momentseek.core.atomic import write_bytes
+    from momentseek.models.explain.explanation import explain, question
+    from momentseek.models.features.data import Data
+    from momentseek.models.training.checkpoint import load_checkpoint, refuse_other_dims
 
     loaded = load_checkpoint(checkpoint)
     training = loaded.config.training

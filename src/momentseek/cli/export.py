@@ -9,9 +9,9 @@ import click
 from momentseek.cli import options
 
 if TYPE_CHECKING:
-    from momentseek.models.export import ExportReport
-    from momentseek.trained.manifest import EncoderRef
-    from momentseek.training.checkpoint import Checkpoint
+    from momentseek.models.export.writing import ExportReport
+    from momentseek.models.training.checkpoint import Checkpoint
+    from momentseek.recognition.exported.manifest import EncoderRef
 
 
 Lengths = tuple[float | None, float | None]
@@ -58,13 +58,13 @@ def command(checkpoint: str, out: str, data: str | None, window: float | None, f
     """
     from pathlib import Path
 
-    from momentseek.optional import optional_module
+    from momentseek.core.errors import optional_module
 
     optional_module("torch", "train")
-    from momentseek.errors import MomentseekError
-    from momentseek.models.export import export
-    from momentseek.models.export.window import check_window
-    from momentseek.training.checkpoint import is_captioner, load_checkpoint
+    from momentseek.core.errors import MomentseekError
+    from momentseek.models.export.graphs import check_window
+    from momentseek.models.export.writing import export
+    from momentseek.models.training.checkpoint import is_captioner, load_checkpoint
 
     if is_captioner(checkpoint):
         if window is not None:
@@ -105,11 +105,11 @@ def _export_captioner(checkpoint: str, data: str | None, out: str, force: bool, 
     """Write a captioner's graphs."""
     from pathlib import Path
 
-    from momentseek.errors import MomentseekError
-    from momentseek.features.data import Data
+    from momentseek.core.errors import MomentseekError
     from momentseek.models.export.captioner import export_captioner
-    from momentseek.trained.manifest import sources_of
-    from momentseek.training.checkpoint import load_captioner
+    from momentseek.models.features.data import Data
+    from momentseek.models.training.checkpoint import load_captioner
+    from momentseek.recognition.exported.manifest import sources_of
 
     loaded = load_captioner(checkpoint)
     folder, encoders, clip_seconds = data or loaded.config.data.path, {}, 1.5
@@ -146,11 +146,11 @@ def _print_report(done: ExportReport, model: str, more: dict[str, Any] | None) -
 
 def _sources(folder: str, trained: Checkpoint, *, asked: bool) -> tuple[dict[str, EncoderRef], float, Lengths, str]:
     """The encoders of the data's features, the seconds of a clip, of long and of median videos, and what is missing."""
-    from momentseek.errors import MomentseekError
-    from momentseek.features.data import Data
-    from momentseek.models.export.window import longest_video
-    from momentseek.trained.manifest import sources_of
-    from momentseek.training.checkpoint import refuse_other_dims
+    from momentseek.core.errors import MomentseekError
+    from momentseek.models.export.graphs import longest_video
+    from momentseek.models.features.data import Data
+    from momentseek.models.training.checkpoint import refuse_other_dims
+    from momentseek.recognition.exported.manifest import sources_of
 
     unusable = "this export cannot serve a library: "
     if not folder:

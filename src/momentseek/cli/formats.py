@@ -7,8 +7,8 @@ from typing import cast
 import click
 
 from momentseek.cli import options
-from momentseek.cli.flags import to_flags
-from momentseek.errors import MomentseekError
+from momentseek.cli.groups import to_flags
+from momentseek.core.errors import MomentseekError
 
 
 @click.command()
@@ -29,8 +29,8 @@ def command(files: tuple[str, ...], videos: str | None, as_json: bool) -> None:
 
 
 def _list(as_json: bool) -> None:
-    from momentseek.formats import FORMATS
-    from momentseek.formats.registry import KINDS
+    from momentseek.measuring.formats import FORMATS
+    from momentseek.measuring.formats.registry import KINDS
 
     if as_json:
         import json
@@ -48,7 +48,7 @@ def _list(as_json: bool) -> None:
         ]
         click.echo(json.dumps({"formats": entries}, indent=2, ensure_ascii=False))
         return
-    from momentseek.tables import text_table
+    from momentseek.core.reports import text_table
 
     ordered = sorted(FORMATS.values(), key=lambda f: (list(KINDS).index(f.kind), f.name))
     rows = [[f.name, f.kind, "read, write" if f.writes else "read", f.title] for f in ordered]
@@ -58,8 +58,8 @@ def _list(as_json: bool) -> None:
 def _describe(files: tuple[str, ...], videos: str | None, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from momentseek.formats import read_corpus
-    from momentseek.formats.describe import describe
+    from momentseek.measuring.formats import read_corpus
+    from momentseek.measuring.formats.convert import describe
 
     corpus = read_corpus(videos) if videos else None
     found: list[dict[str, object]] = []
@@ -82,7 +82,7 @@ def _describe(files: tuple[str, ...], videos: str | None, as_json: bool) -> None
 def _words(entry: dict[str, object]) -> list[str]:
     if "error" in entry:
         return [str(entry["error"])]
-    from momentseek.formats.describe import count_words
+    from momentseek.measuring.formats.convert import count_words
 
     variant = f" ({entry['variant']})" if entry["variant"] else ""
     parts = [count_words(cast(int, entry[k]), k) for k in ("queries", "moments", "videos", "captions") if entry[k]]

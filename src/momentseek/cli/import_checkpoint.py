@@ -40,11 +40,11 @@ def command(file: str, model: str, out: str, settings: tuple[str, ...], force: b
     import json
     from pathlib import Path
 
-    from momentseek.optional import optional_module
+    from momentseek.core.errors import optional_module
 
     for package in ("torch", "safetensors"):
         optional_module(package, "train")
-    from momentseek.training.imports import import_checkpoint
+    from momentseek.models.training.warm_start import import_checkpoint
 
     done = import_checkpoint(Path(file), model, Path(out), settings, force=force)
     if as_json:

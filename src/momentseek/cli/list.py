@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from momentseek.cli import options
-from momentseek.tables import text_table
+from momentseek.core.reports import text_table
 
 if TYPE_CHECKING:
-    from momentseek.library import Video
+    from momentseek.library.video import Video
 
 
 CHANGED_NOTE = "the file has changed since it was added, and cannot be read now"
@@ -30,8 +30,8 @@ def command(pattern: str | None, library: str | None, long: bool, as_json: bool)
     Holiday films:
       momentseek list '*holiday*'
     """
-    from momentseek.library import library_folder
-    from momentseek.library.opening import open_store
+    from momentseek.api.library import open_store
+    from momentseek.library.location import library_folder
 
     with open_store(library_folder(library), create=False) as opened:
         videos = opened.catalog.videos(opened.catalog.ids(names=[pattern]) if pattern else None)

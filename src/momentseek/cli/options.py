@@ -1,21 +1,26 @@
-"""Options that several verbs share, worded once."""
+"""Options that several commands share, and what they have in common: notes, JSON, output files and folders."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 
 if TYPE_CHECKING:
-    from momentseek.moments import CaptionTable, Judgements, Policy, Run
+    from momentseek.core.moments.captions import CaptionTable
+    from momentseek.core.moments.judgements import Judgements
+    from momentseek.core.moments.run import Run
+    from momentseek.core.moments.table import Policy
 
 
 def _protocols(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    from momentseek.measures import PROTOCOLS
+    from momentseek.measuring.measures import PROTOCOLS
 
     return [name for name in PROTOCOLS if name.startswith(incomplete)]
 
@@ -169,7 +174,7 @@ def read(
     run: str, truth: str, videos: str | None, invalid: str
 ) -> tuple[Judgements | CaptionTable, tuple[Run, ...] | CaptionTable]:
     """The truth and the run of a command (or references and captions), with the videos' durations where given."""
-    from momentseek.formats import read_answers, read_corpus, read_standard
+    from momentseek.measuring.formats import read_answers, read_corpus, read_standard
 
     corpus = read_corpus(videos) if videos else None
     policy = cast("Policy", invalid)
@@ -179,7 +184,7 @@ def read(
 
 def home_protocol(truth: Judgements | CaptionTable) -> str:
     """The protocol whose official evaluator a truth's kind belongs to."""
-    from momentseek.moments import CaptionTable
+    from momentseek.core.moments.captions import CaptionTable
 
     if isinstance(truth, CaptionTable):
         return "tvc"
@@ -202,7 +207,7 @@ def short_labels(paths: Sequence[str]) -> list[str]:
     >>> short_labels(["new/run.json", "old/run.json"])
     ['new/run', 'old/run']
     """
-    from momentseek.evaluation.result import label_of
+    from momentseek.measuring.result import label_of
 
     parts = [(*Path(p).parts[:-1], label_of(p)) for p in paths]
     deepest = max(map(len, parts))
@@ -225,7 +230,66 @@ def write_text(text: str, out: str | None) -> None:
         return
     from pathlib import Path
 
-    from momentseek.atomic import write_bytes
+    from momentseek.core.atomic import write_bytes
 
     write_bytes(Path(out), text.encode())
     say(f"wrote {out}")
+
+
+class Number(click.FloatRange):
+    """A finite number within bounds.
+
+    >>> Number(-1, 1).convert("nan", None, None)
+    Traceback (most recent call last):
+        ...
+    click.exceptions.BadParameter: nan is not a finite number.
+    """
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The value as a finite number; others are refused."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
+
+@contextmanager
+def new_folders(*folders: str | None) -> Iterator[None]:
+    """Make folders (and those above them) for the time of a ``with``; if it fails, the new ones are removed again.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as here:
+    ...     try:
+    ...         with new_folders(f"{here}/new/one"):
+    ...             print((Path(here) / "new/one").is_dir())
+    ...             raise MomentseekError("no")
+    ...     except MomentseekError:
+    ...         print((Path(here) / "new").exists())
+    True
+    False
+    """
+    new: list[Path] = []
+    try:
+        for folder in filter(None, folders):
+            _make(Path(folder), new)
+        yield
+    except BaseException:
+        for path in reversed(new):
+            with suppress(OSError):  # somebody else has put something into it
+                path.rmdir()
+        raise
+
+
+def _make(folder: Path, new: list[Path]) -> None:
+    for path in (*reversed(folder.parents), folder):
+        try:
+            path.mkdir()
+            new.append(path)
+        except FileExistsError:
+            if not path.is_dir():
+                raise MomentseekError(f"{folder}: cannot be created as a folder ({path} is a file)") from None
+        except OSError as e:
+            if not path.is_dir():
+                raise MomentseekError(
+                    f"{folder}: cannot be created as a folder ({e.strerror}); choose another"
+                ) from None

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from momentseek.cli import options
-from momentseek.cli.numbers import Number
+from momentseek.cli.options import Number
 from momentseek.cli.terminal import draw
 
 
@@ -84,14 +84,14 @@ def command(
     """
     import json
 
-    from momentseek.optional import optional_module
+    from momentseek.core.errors import optional_module
 
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
-    from momentseek.formats import Writing, write_bytes
-    from momentseek.formats.files import writer_for
-    from momentseek.tables import count
-    from momentseek.training import predict_split
+    from momentseek.core.reports import count
+    from momentseek.measuring.formats import Writing, write_bytes
+    from momentseek.measuring.formats.files import writer_for
+    from momentseek.models.training.prediction import predict_split
 
     options.check_targets([checkpoint, videos], [target], force)
     writer = writer_for(to, target, "run")

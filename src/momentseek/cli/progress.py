@@ -1,19 +1,27 @@
-"""Progress on stderr: lines that renew themselves on a terminal, and one now and then elsewhere."""
+"""Progress on stderr: of adding, of training, and of any work that counts its steps."""
 
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 import click
 
+from momentseek.cli.options import command_line, echo_json, say
 from momentseek.cli.terminal import draw
-from momentseek.progress import ShowCount
+from momentseek.core.progress import ShowCount
+
+if TYPE_CHECKING:
+    from momentseek.library.ingest.report import AddReport, BackgroundStep, IngestNote, IngestStep
+    from momentseek.library.store import LibraryStore
+    from momentseek.models.training.folder import TrainingProgress
+
 
 QUIET_SECONDS = 2.0
 """How long work may take before a line is written where stderr is no terminal."""
@@ -150,3 +158,196 @@ def progress_bars(label: str) -> Iterator[ShowCount]:
     finally:
         if bar is not None:
             bar.__exit__(*sys.exc_info())
+
+
+NOTE_STARTS = {"failed": "failed: ", "odd": "failed: ", "noted": "note: "}
+"""How notes begin that are written even with ``--quiet``."""
+
+
+class IngestLines(ProgressLines):
+    """Shows how adding goes, as a callback for it: one line about the whole, one about the present file, and notes."""
+
+    def __init__(self, *, quiet: bool = False, what: str = "adding") -> None:
+        super().__init__(quiet=quiet)
+        self.what = what
+
+    def __call__(self, event: IngestStep | BackgroundStep | IngestNote) -> None:
+        """Show an event."""
+        from momentseek.library.ingest.report import BackgroundStep, IngestNote
+
+        if isinstance(event, IngestNote):
+            if event.kind in NOTE_STARTS or not self.quiet:
+                self.note(f"{NOTE_STARTS.get(event.kind, '')}{event.text}")
+        elif isinstance(event, BackgroundStep):
+            self.show(*beside_lines(event))
+        else:
+            self.show(*step_lines(event, self.what))
+
+
+def step_lines(step: IngestStep, what: str = "adding") -> tuple[str, str]:
+    """A line about the whole, with rate and time left, and one about the present file.
+
+    >>> from momentseek.library import IngestStep
+    >>> step = IngestStep(3, 10, 400, 1000, "b.mp4", 30.0, 60.0, 120.0, 12.0, 10.0, 400)
+    >>> print(*step_lines(step), sep=chr(10))
+    adding  3 of 10 files  40 %  12.0 x real time  about 00:00:15 left
+      b.mp4  [############            ] 00:00:30 of 00:01:00
+    """
+    from momentseek.library.file_stamp import printable
+    from momentseek.library.paths import clock_text
+
+    share = step.bytes / step.of_bytes if step.of_bytes else 1.0
+    whole = f"{what}  {step.files:,} of {step.of_files:,} files  {100 * share:.0f} %"
+    if step.encoding > 0 and step.bytes_encoded:
+        left = (step.of_bytes - step.bytes) * step.encoding / step.bytes_encoded
+        whole += f"  {step.seconds / step.encoding:,.1f} x real time  about {clock_text(left)} left"
+    one = f"  {printable(step.name)}"
+    if step.duration > 0:
+        one += f"  {bar_text(step.at / step.duration)} {clock_text(step.at)} of {clock_text(step.duration)}"
+    return whole, one
+
+
+def beside_lines(step: BackgroundStep) -> tuple[str, str]:
+    """A line about all videos that are heard or read, with rate and time left, and the name of the present one.
+
+    >>> from momentseek.library import BackgroundStep
+    >>> print(*beside_lines(BackgroundStep("hearing", 1, 3, 60.0, 240.0, 60.0, 12.0, "b.mp4")), sep=chr(10))
+    hearing  1 of 3 videos  25 %  5.0 x real time  about 00:00:36 left
+      b.mp4
+    """
+    from momentseek.library.file_stamp import printable
+    from momentseek.library.paths import clock_text
+
+    share = step.seconds / step.of_seconds if step.of_seconds else 1.0
+    whole = f"{step.what}  {step.videos:,} of {step.of_videos:,} videos  {100 * share:.0f} %"
+    if step.fresh > 0:
+        rate = step.fresh / max(step.elapsed, 1e-9)
+        whole += f"  {rate:,.1f} x real time  about {clock_text((step.of_seconds - step.seconds) / rate)} left"
+    return whole, f"  {printable(step.name)}"
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Treat a polite request to end (SIGTERM, as by systemd or docker stop) like Ctrl-C."""
+
+    def stop(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not in the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def ingest(
+    work: Callable[[IngestLines], AddReport],
+    display: IngestLines,
+    *,
+    library: str | None,
+    as_json: bool,
+    again: Sequence[str],
+) -> AddReport:
+    """Do the work and return its report; Ctrl-C says what was kept and leaves with exit code 130."""
+    from momentseek.library.ingest.report import AddInterrupted
+
+    try:
+        with stoppable():
+            report = work(display)
+    except AddInterrupted as e:
+        display.clear()
+        conclude(e.report, library=library, as_json=as_json, quiet=display.quiet)
+        say(f"interrupted; what is done is kept. To go on, run again: {command_line(again, library)}")
+        sys.exit(130)
+    finally:
+        display.clear()
+    return report
+
+
+def ingest_more(
+    work: Callable[[LibraryStore, IngestLines], AddReport],
+    what: str,
+    *,
+    library: str | None,
+    wait: float,
+    quiet: bool,
+    as_json: bool,
+    again: Sequence[str],
+) -> AddReport:
+    """Do with the videos of a library what was not done when they were added (``what``: hearing, reading …), print the
+    report as JSON if asked for and its notes, and return it."""
+    from momentseek.api.library import open_store
+    from momentseek.library.location import library_folder
+
+    display = IngestLines(quiet=quiet, what=what)
+    with open_store(library_folder(library), create=False, wait=wait) as opened:
+        report = ingest(lambda tell: work(opened, tell), display, library=library, as_json=as_json, again=again)
+    if as_json:
+        echo_json(report.as_dict())
+    for note in report.notes:
+        say(f"note: {note}")
+    return report
+
+
+def conclude(report: AddReport, *, library: str | None, as_json: bool, quiet: bool) -> None:
+    """Print the summary of an ingest."""
+    if as_json:
+        echo_json(report.as_dict())
+    if not quiet:
+        for note in report.notes:
+            say(f"note: {note}")
+        say(str(report))
+    if report.failed:
+        failed, retry = command_line(["status", "--failed"], library), command_line(["retry"], library)
+        say(f"what failed, and why: {failed}; to try again: {retry}")
+
+
+class TrainingLine:
+    """Shows how training goes, as a callback for ``momentseek.models.training.loop.train``."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._lines = ProgressLines(quiet=quiet, renew_seconds=0.2, silence_seconds=30.0)
+
+    def __call__(self, progress: TrainingProgress) -> None:
+        if progress.doing != "validated":
+            self._lines.show(sentence(progress))
+        elif not self._lines.quiet:
+            self._lines.note(sentence(progress))
+            self._lines.last = time.monotonic()
+
+
+def sentence(progress: TrainingProgress) -> str:
+    """One line: how far, the loss and its terms, the measure, the rate, the time left."""
+    if progress.doing == "scoring":
+        return f"scoring all training queries and videos, for hard negatives: {progress.share:.0%}"
+    terms = ", ".join(f"{name} {value:.4f}" for name, value in progress.terms.items())
+    parts = [f"step {progress.step:,}/{progress.steps:,} (epoch {progress.epoch:.1f})"]
+    if progress.terms:
+        parts.append(f"loss {progress.loss:.4f} ({terms})" if len(progress.terms) > 1 else f"loss {progress.loss:.4f}")
+    if progress.doing == "validating":
+        parts.append("validating")
+    elif progress.value is not None and progress.best is not None:
+        new = progress.doing == "validated" and progress.value >= progress.best
+        parts.append(
+            f"{progress.measure} {progress.value:.4f}" + (", the best" if new else f", best {progress.best:.4f}")
+        )
+    parts.append(f"{progress.pairs_per_second:,.0f} pairs/s")
+    if progress.step < progress.steps and progress.seconds_left == progress.seconds_left:
+        parts.append(f"{duration(progress.seconds_left)} left")
+    return "; ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """A time in words.
+
+    >>> duration(42), duration(130), duration(7300)
+    ('42 s', '2 min', '2 h 2 min')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from momentseek.cli import options
-from momentseek.cli.ingesting import ingest_more
+from momentseek.cli.progress import ingest_more
 
 
 @click.command()
@@ -50,8 +50,8 @@ def command(
       momentseek search 'text:"seven telescopes"'
       momentseek text talks/one.mp4
     """
+    from momentseek.core.reports import count
     from momentseek.library.paths import clock_text
-    from momentseek.tables import count
 
     report = ingest_more(
         lambda opened, tell: opened.read(videos, reader=reader, every=every, again=again, progress=tell),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from momentseek.cli import options
-from momentseek.cli.ingesting import IngestLines, conclude, ingest
+from momentseek.cli.progress import IngestLines, conclude, ingest
 
 
 @click.command()
@@ -29,8 +29,8 @@ def command(
       momentseek models get siglip2-base
       momentseek reencode --encoder hub:siglip2-base
     """
-    from momentseek.library import library_folder
-    from momentseek.library.opening import open_store
+    from momentseek.api.library import open_store
+    from momentseek.library.location import library_folder
 
     spec = options.encoder_or_model(encoder, model)
     if spec is None:

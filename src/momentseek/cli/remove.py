@@ -7,8 +7,8 @@ import sys
 import click
 
 from momentseek.cli import options
-from momentseek.errors import MomentseekError
-from momentseek.tables import count
+from momentseek.core.errors import MomentseekError
+from momentseek.core.reports import count
 
 
 @click.command()
@@ -31,9 +31,9 @@ def command(
       momentseek remove 'draft*' --dry-run
       momentseek remove 'draft*' --yes
     """
-    from momentseek.library import library_folder
+    from momentseek.api.library import open_store
     from momentseek.library.file_stamp import path_text, printable
-    from momentseek.library.opening import open_store
+    from momentseek.library.location import library_folder
 
     if not patterns and not missing:
         raise MomentseekError("no videos are named; give a path, a folder, a pattern for names, or --missing")

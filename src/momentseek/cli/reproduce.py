@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from momentseek.cli import options
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 
 if TYPE_CHECKING:
-    from momentseek.reproduction.result import TableResult
+    from momentseek.benchmarks.reproduction.result import TableResult
 
 
 def _complete_tables(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    from momentseek.reproduction.paper_table import table_names
+    from momentseek.benchmarks.reproduction.paper_table import table_names
 
     return [name for name in table_names() if name.startswith(incomplete)]
 
@@ -86,14 +86,14 @@ def command(
         return
     if markdown + latex + as_json > 1:
         raise MomentseekError("choose one of --markdown, --latex and --json")
-    from momentseek.optional import optional_module
+    from momentseek.core.errors import optional_module
 
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
+    from momentseek.benchmarks.reproduction.result import latex_document, markdown_document, text_document
+    from momentseek.benchmarks.reproduction.session import reproduce_table
     from momentseek.cli.clustering import run_on
-    from momentseek.cli.training_line import TrainingLine
-    from momentseek.reproduction.documents import latex_document, markdown_document, text_document
-    from momentseek.reproduction.session import reproduce_table
+    from momentseek.cli.progress import TrainingLine
 
     result = reproduce_table(
         table,
@@ -123,8 +123,8 @@ def _listing(table: str | None, as_json: bool) -> str:
     """All tables, or the rows of one."""
     import json
 
-    from momentseek.reproduction.paper_table import read_table, table_names
-    from momentseek.tables import text_table
+    from momentseek.benchmarks.reproduction.paper_table import read_table, table_names
+    from momentseek.core.reports import text_table
 
     if table:
         shown = [[row.name, row.label] for row in read_table(table).rows.values() if not row.hidden]
@@ -151,12 +151,12 @@ def _write(out: Path, result: TableResult, quiet: bool) -> None:
     import json
     from importlib.util import find_spec
 
-    from momentseek.atomic import write_all
-    from momentseek.reproduction.documents import html_document, latex_document, markdown_document
+    from momentseek.benchmarks.reproduction.result import html_document, latex_document, markdown_document
+    from momentseek.core.atomic import write_all
 
     pictures: list[str] = []
     if find_spec("matplotlib") is not None:
-        from momentseek.reproduction.figures import svg_pictures
+        from momentseek.benchmarks.reproduction.result import svg_pictures
 
         pictures = svg_pictures(result)
     elif not quiet:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from momentseek.cli import options
-from momentseek.cli.ingesting import IngestLines, conclude, ingest
+from momentseek.cli.progress import IngestLines, conclude, ingest
 
 
 @click.command()
@@ -24,8 +24,8 @@ def command(library: str | None, subtitles: str | None, wait: float, quiet: bool
     After installing what was missing, or repairing a disk:
       momentseek retry
     """
-    from momentseek.library import library_folder
-    from momentseek.library.opening import open_store
+    from momentseek.api.library import open_store
+    from momentseek.library.location import library_folder
 
     display = IngestLines(quiet=quiet, what="retrying")
     with open_store(library_folder(library), create=False, wait=wait) as opened:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -11,16 +12,18 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from momentseek.cli import options
-from momentseek.cli.cutting import check_clip_folder, cut_hits
-from momentseek.collector import pause_collector
-from momentseek.errors import MomentseekError
+from momentseek.cli.results import check_clip_folder, cut_hits
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.moment import Moment
+from momentseek.measuring.formats.document import pause_collector
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from momentseek.api import Library
-    from momentseek.search import Hit, Results
-    from momentseek.search.shards.fan_out import FanOut
+    from momentseek.api.library import Library
+    from momentseek.cluster.search.shard_client import ShardClient
+    from momentseek.search.hit import Hit, Results
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 TIMELINE_KINDS = ("edl", "fcpxml")
@@ -166,14 +169,14 @@ def command(
             raise click.UsageError(f"{flag} is for searches by words.")
     options.check_targets([image], files.values(), force)
     clip_folder = check_clip_folder(cut)
+    from momentseek.core.native.lean_numpy import load_lean_numpy
     from momentseek.library.location import library_folder
-    from momentseek.native.lean_numpy import load_lean_numpy
 
     folder = library_folder(library)
     load_lean_numpy()
     if on is None and like is None and image is None:
         _load_encoder(folder, " ".join(query))
-    from momentseek.api import open_library
+    from momentseek.api.library import open_library
     from momentseek.search.fusion import DEFAULT_FUSION
     from momentseek.search.options import SearchOptions
 
@@ -211,7 +214,7 @@ def command(
 
 def _load_encoder(folder: Path, query: str) -> None:
     """Begin to load what encodes a query that says what the picture shows, before all else is loaded."""
-    from momentseek.library.encoder_ahead import load_ahead
+    from momentseek.library.encoders import load_ahead
     from momentseek.search.query import Query
 
     with suppress(MomentseekError):  # a query that makes no sense is refused below
@@ -219,7 +222,7 @@ def _load_encoder(folder: Path, query: str) -> None:
             load_ahead(folder)
 
 
-def _shards(on: str | None, folder: Path) -> AbstractContextManager[FanOut | None]:
+def _shards(on: str | None, folder: Path) -> AbstractContextManager[ShardClient | None]:
     """A way to ask the library's shards on a cluster, if one is named."""
     if on is None:
         return nullcontext()
@@ -240,8 +243,6 @@ def _search_like(
 ) -> Results | None:
     """What looks like an example; None if none was given."""
     if like is not None:
-        from momentseek.cli.like import parse_place
-
         return library.more_like(parse_place(like), k, where=where, localiser=localiser, group=group, all=show_all)
     if image is not None:
         return library.search_picture(image, k, where=where, localiser=localiser, group=group, all=show_all)
@@ -256,15 +257,14 @@ def _show_results(library: Library, results: Results, explain: bool, images: boo
     if terminal:
         import shutil
 
-        from momentseek.cli.terminal_images import supported_images
+        from momentseek.cli.terminal import supported_images
 
         columns = shutil.get_terminal_size((DEFAULT_COLUMNS, 24)).columns
         kind = supported_images() if images is not False else None
     if images and kind is None:
         options.say("no pictures: this terminal does not say that it shows any (kitty, Ghostty, iTerm2, WezTerm do)")
     if results and kind is not None:
-        from momentseek.cli.terminal import draw
-        from momentseek.cli.terminal_images import draw_picture
+        from momentseek.cli.terminal import draw, draw_picture
 
         for hit in results:
             try:
@@ -287,7 +287,7 @@ def _write_files(library: Library, results: Results, files: dict[str, str | None
     if not results:
         options.say("no moments, so no file was written")
         return
-    from momentseek.atomic import write_all
+    from momentseek.core.atomic import write_all
     from momentseek.search.export import render
 
     content: dict[Any, bytes] = {}
@@ -308,8 +308,8 @@ def _write_files(library: Library, results: Results, files: dict[str, str | None
 
 def _run_bytes(results: Results) -> bytes:
     """The hits as a run of one query, whose id is its text."""
-    from momentseek.formats.native import write_runs
-    from momentseek.formats.registry import Writing
+    from momentseek.measuring.formats.native import write_runs
+    from momentseek.measuring.formats.registry import Writing
     from momentseek.search.export import hits_to_run
 
     return write_runs((hits_to_run(str(results.query), str(results.query), results),), Writing(None))
@@ -337,7 +337,7 @@ def _open_first(results: Sequence[Hit]) -> None:
     if not results:
         options.say("no moment to open")
         return
-    from momentseek.cli import player
+    from momentseek.cli import results as player
 
     hit = results[0]
     if not hit.path.is_file():
@@ -356,3 +356,31 @@ def _open_first(results: Sequence[Hit]) -> None:
         options.say(f"opened at {hit.start:.1f} s")
     else:
         options.say(f"opened from the beginning; the moment is at {hit.start:.1f} s (mpv or VLC would start there)")
+
+
+CLOCK = r"(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d+)?)"
+SPAN = re.compile(rf"(?P<start>{CLOCK})(?:[-–](?P<end>{CLOCK}))?")
+POINT_SECONDS = 0.001
+"""Length of a moment that is only a time: shorter than any clip, so that one clip is meant."""
+
+
+def parse_place(text: str) -> Moment:
+    """A moment from ``VIDEO@TIME`` or ``VIDEO@START-END``; times are seconds, or minutes and seconds.
+
+    >>> parse_place("trip.mp4@1:20"), parse_place("a@b.mp4@75.5-1:20")
+    (Moment(video='trip.mp4', start=80.0, end=80.001), Moment(video='a@b.mp4', start=75.5, end=80.0))
+    """
+    video, _, times = text.rpartition("@")
+    found = SPAN.fullmatch(times.strip())
+    if not video or found is None:
+        raise MomentseekError(f"{text!r} names no moment; write VIDEO@TIME or VIDEO@START-END, as trip.mp4@1:20-1:28")
+    start = _seconds(found["start"])
+    end = _seconds(found["end"]) if found["end"] else start + POINT_SECONDS
+    return Moment(video, start, end)
+
+
+def _seconds(clock: str) -> float:
+    seconds = 0.0
+    for part in clock.split(":"):
+        seconds = 60 * seconds + float(part)
+    return seconds

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from momentseek.cli import options
-from momentseek.collector import pause_collector
-from momentseek.optional import optional_module
+from momentseek.core.errors import optional_module
+from momentseek.measuring.formats.document import pause_collector
 
 
 @click.command()
@@ -98,13 +98,13 @@ def command(
       momentseek serve --host 0.0.0.0 --token "$TOKEN" --database postgresql://momentseek@db.local/films
     """
     with pause_collector():
-        from momentseek.native.lean_numpy import load_lean_numpy
+        from momentseek.core.native.lean_numpy import load_lean_numpy
         from momentseek.server.lean_fastapi import load_fastapi
 
         load_lean_numpy()
         load_fastapi()
         optional_module("uvicorn", "serve")
-        from momentseek.library import library_folder
+        from momentseek.library.location import library_folder
         from momentseek.server.process import serve
         from momentseek.server.settings import ServerSettings, is_loopback
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from momentseek.cli import options
-from momentseek.tables import count
+from momentseek.core.reports import count
 
 if TYPE_CHECKING:
-    from momentseek.library.shards.manifest import ShardManifest
+    from momentseek.cluster.manifest import ShardManifest
 
 
 @click.command()
@@ -37,11 +37,10 @@ def command(new: str, shards: int, source: str | None, encoder: str | None, wait
     In object storage (docs/sharding.md):
       momentseek shard s3://bucket/lib --shards 8
     """
+    from momentseek.api.library import open_store
     from momentseek.cli.progress import progress_bars
-    from momentseek.library import library_folder
-    from momentseek.library.location import place_text
-    from momentseek.library.opening import open_store
-    from momentseek.library.shards.split import make_shards, split_library
+    from momentseek.cluster.shards.making import make_shards, split_library
+    from momentseek.library.location import library_folder, place_text
 
     if source is not None and encoder is not None:
         raise click.UsageError("--encoder is for an empty library; --from LIBRARY keeps the encoder it has.")
@@ -58,7 +57,7 @@ def command(new: str, shards: int, source: str | None, encoder: str | None, wait
     if where == str(target):
         manifest = make(target)
     else:
-        from momentseek.library.replicas.making import make_elsewhere
+        from momentseek.cluster.shards.making import make_elsewhere
 
         manifest = make_elsewhere(where, make)
     with open_store(target, create=False) as opened:

@@ -54,14 +54,14 @@ def command(
     import json
     from pathlib import Path
 
+    from momentseek.benchmarks.simulation.corpus import simulate, step_count
+    from momentseek.benchmarks.simulation.files import check_target
+    from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
+    from momentseek.benchmarks.simulation.films import GroundingSettings
+    from momentseek.benchmarks.simulation.settings import SimulationSettings
     from momentseek.cli.progress import ProgressBar
-    from momentseek.errors import MomentseekError
-    from momentseek.optional import optional_module
-    from momentseek.simulation import SimulationSettings, simulate
-    from momentseek.simulation.folder import check_target
-    from momentseek.simulation.grounding import GroundingSettings, simulate_grounding
-    from momentseek.simulation.simulation import step_count
-    from momentseek.tables import count
+    from momentseek.core.errors import MomentseekError, optional_module
+    from momentseek.core.reports import count
 
     optional_module("h5py", "train")
     chosen = {name: value for name, value in given.items() if value is not None}

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from momentseek.cli import options
-from momentseek.tables import count
+from momentseek.core.reports import count
 
 if TYPE_CHECKING:
-    from momentseek.library import Failure, Status
+    from momentseek.library.status import Status
+    from momentseek.library.video import Failure
 
 
 @click.command()
@@ -26,9 +27,8 @@ def command(library: str | None, failed: bool, as_json: bool) -> None:
     Which files could not be added, and why:
       momentseek status --failed
     """
-    from momentseek.library import library_folder
-    from momentseek.library.location import place_text
-    from momentseek.library.opening import open_store
+    from momentseek.api.library import open_store
+    from momentseek.library.location import library_folder, place_text
 
     with open_store(library_folder(library), create=False) as opened:
         if failed:

@@ -11,9 +11,9 @@ import click
 from momentseek.cli import options
 
 if TYPE_CHECKING:
-    from momentseek.features import Data
-    from momentseek.training.config import TrainConfig
-    from momentseek.training.sweep import SweepCell
+    from momentseek.models.features.data import Data
+    from momentseek.models.training.config import TrainConfig
+    from momentseek.models.training.sweep import SweepCell
 
 
 @click.command()
@@ -72,17 +72,17 @@ def command(
     import json
     import sys
 
-    from momentseek.optional import optional_module
+    from momentseek.core.errors import optional_module
 
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
-    from momentseek.cli.training_line import TrainingLine
-    from momentseek.features import Data
-    from momentseek.measures import expand
-    from momentseek.training.config import summed_measures
-    from momentseek.training.presets import settings_table
-    from momentseek.training.seeds import train_seeds
-    from momentseek.training.sweep import markdown_text, sweep_cells, table_rows, write_tables
+    from momentseek.cli.progress import TrainingLine
+    from momentseek.measuring.measures import expand
+    from momentseek.models.features.data import Data
+    from momentseek.models.training.config import summed_measures
+    from momentseek.models.training.presets import settings_table
+    from momentseek.models.training.session import train_seeds
+    from momentseek.models.training.sweep import markdown_text, sweep_cells, table_rows, write_tables
 
     out = Path(target)
     with Data.open(folder) as data:
@@ -119,7 +119,7 @@ def _train_on(address: str, cells: Sequence[SweepCell], seeds: int, data: Data, 
     """Train every cell with every seed on a cluster, each in the folder in which it is looked for afterwards."""
     from momentseek.cli.clustering import run_on
     from momentseek.cluster.training import WantedRun, training_tasks
-    from momentseek.training.seeds import seeded_runs
+    from momentseek.models.training.session import seeded_runs
 
     runs = [
         WantedRun(f"{', '.join(cell.labels.values())}, seed {config.training.seed}", config, folder)

@@ -9,7 +9,8 @@ import click
 from momentseek.cli import options
 
 if TYPE_CHECKING:
-    from momentseek.library.readings import ScreenReading
+    from momentseek.library.tracks.readings import ScreenReading
+
 
 FORMATS = ("srt", "vtt", "text", "json")
 
@@ -30,10 +31,10 @@ def command(video: str, library: str | None, form: str, out: str | None) -> None
       momentseek text talk.mp4
       momentseek text talk.mp4 --format json --out talk-text.json
     """
-    from momentseek.errors import MomentseekError
-    from momentseek.library import library_folder
-    from momentseek.library.opening import open_store
-    from momentseek.library.readings import reading
+    from momentseek.api.library import open_store
+    from momentseek.core.errors import MomentseekError
+    from momentseek.library.location import library_folder
+    from momentseek.library.tracks.readings import reading
 
     with open_store(library_folder(library), create=False) as opened:
         found = opened.matching([video])
@@ -52,15 +53,15 @@ def command(video: str, library: str | None, form: str, out: str | None) -> None
 def reading_text(read: ScreenReading, form: str) -> str:
     """What was read, in one of the formats.
 
-    >>> from momentseek.lettering import Box, ScreenLine
-    >>> from momentseek.library.readings import ScreenReading
+    >>> from momentseek.recognition.ocr import Box, ScreenLine
+    >>> from momentseek.library.tracks.readings import ScreenReading
     >>> line = ScreenLine(1.0, 2.5, "Way out", 2.0, Box(0.1, 0.2, 0.3, 0.1), 0.98)
     >>> print(reading_text(ScreenReading(1, "ppocr-small", (line,)), "srt"), end="")
     1
     00:00:01,000 --> 00:00:02,500
     Way out
     """
-    from momentseek.media.cue import Cue
+    from momentseek.media.subtitles.cues import Cue
     from momentseek.media.subtitles.srt import srt_text
     from momentseek.media.subtitles.vtt import vtt_text
 

@@ -11,7 +11,7 @@ import click
 from momentseek.cli import options
 
 if TYPE_CHECKING:
-    from momentseek.training import TrainingOutcome
+    from momentseek.models.training.folder import TrainingOutcome
 
 
 @click.command()
@@ -73,14 +73,13 @@ def command(
     import json
     import sys
 
-    from momentseek.errors import MomentseekError
-    from momentseek.optional import optional_module
+    from momentseek.core.errors import MomentseekError, optional_module
 
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
-    from momentseek.cli.training_line import TrainingLine
-    from momentseek.features import Data
-    from momentseek.training import resume_training, train_model, train_model_with_seeds
+    from momentseek.cli.progress import TrainingLine
+    from momentseek.models.features.data import Data
+    from momentseek.models.training.session import resume_training, train_model, train_model_with_seeds
 
     if listing:
         click.echo(_listing(model))
@@ -129,7 +128,7 @@ def _print_outcome(outcome: TrainingOutcome, as_json: bool) -> None:
     import json
     import sys
 
-    from momentseek.cli.training_line import duration
+    from momentseek.cli.progress import duration
 
     if outcome.stopped == "interrupted":
         command = options.command_line(["train", "--resume", str(outcome.folder)])
@@ -151,8 +150,8 @@ def _print_outcome(outcome: TrainingOutcome, as_json: bool) -> None:
 
 def _scores(reports: Sequence[Mapping[str, Any]]) -> str:
     """The table of the reports' scores, mean ± sd where there are several."""
-    from momentseek.tables import text_table
-    from momentseek.training.seeds import score_spreads
+    from momentseek.core.reports import text_table
+    from momentseek.models.training.session import score_spreads
 
     scores = score_spreads(reports)
     names = list(dict.fromkeys(name for of_split in scores.values() for name in of_split))
@@ -165,11 +164,11 @@ def _scores(reports: Sequence[Mapping[str, Any]]) -> str:
 def _listing(model: str | None) -> str:
     import dataclasses
 
-    from momentseek.models import MODELS
+    from momentseek.core.reports import text_table
     from momentseek.models.captioner import CAPTIONERS
-    from momentseek.tables import text_table
-    from momentseek.training.config import DataSettings, TrainingSettings, network_spec
-    from momentseek.training.presets import preset_names, preset_table
+    from momentseek.models.registry import MODELS
+    from momentseek.models.training.config import DataSettings, TrainingSettings, network_spec
+    from momentseek.models.training.presets import preset_names, preset_table
 
     if model is None:
         models = [[e.name, e.summary] for e in MODELS.values()] + [[e.name, e.summary] for e in CAPTIONERS.values()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from momentseek.cli import options
-from momentseek.cli.ingesting import ingest_more
+from momentseek.cli.progress import ingest_more
 
 
 @click.command()
@@ -42,9 +42,9 @@ def command(
     Correct what was heard:
       momentseek transcript talks/one.mp4 --edit
     """
-    from momentseek.library.ingest.transcribing import TranscribeRun
+    from momentseek.core.reports import count
+    from momentseek.library.ingest.transcribing import TranscriptionPass
     from momentseek.library.paths import clock_text
-    from momentseek.tables import count
 
     report = ingest_more(
         lambda opened, tell: opened.transcribe(videos, transcriber=transcriber, again=again, progress=tell),
@@ -57,6 +57,6 @@ def command(
     )
     if not quiet:
         seconds = f" ({clock_text(report.heard_seconds)} in {report.elapsed:,.0f} s)" if report.heard else ""
-        failed = sum(TranscribeRun.UNDONE_IN_VIDEO in noted.text for noted in report.noted)
+        failed = sum(TranscriptionPass.UNDONE_IN_VIDEO in noted.text for noted in report.noted)
         unheard = f", {failed:,} could not be heard" if failed else ""
         options.say(f"{count(report.heard, 'video')} heard{seconds}{unheard}")

@@ -9,8 +9,9 @@ import click
 from momentseek.cli import options
 
 if TYPE_CHECKING:
-    from momentseek.library import LibraryStore
+    from momentseek.library.store import LibraryStore
     from momentseek.library.video import Video
+
 
 FORMATS = ("srt", "vtt", "text", "json")
 
@@ -41,9 +42,9 @@ def command(
       momentseek transcript talk.mp4 --out talk.srt
       momentseek transcript talk.mp4 --import talk.srt
     """
-    from momentseek.errors import MomentseekError
-    from momentseek.library import library_folder
-    from momentseek.library.opening import open_store
+    from momentseek.api.library import open_store
+    from momentseek.core.errors import MomentseekError
+    from momentseek.library.location import library_folder
 
     if (edit or given is not None) and (out is not None or (edit and given is not None)):
         raise MomentseekError("choose one of --edit, --import and --out")
@@ -60,10 +61,10 @@ def command(
 
 def _correct(library: LibraryStore, video: Video, given: str | None) -> None:
     """Correct a transcript by a file, or by what comes back from the editor."""
-    from momentseek.library.transcript_edits import check_transcript, edits_between
+    from momentseek.core.reports import count
+    from momentseek.library.ingest.transcribing import check_transcript, edits_between
     from momentseek.media.subtitles.read import parse_subtitles, read_subtitles
     from momentseek.media.subtitles.srt import srt_text
-    from momentseek.tables import count
 
     check_transcript(library.catalog.of(video.id), video)
     cues = library.catalog.cues(video.id)
@@ -93,7 +94,7 @@ def _transcript_text(library: Any, video: int, form: str) -> str:
 def _as_json(library: Any, video: int, cues: Any) -> str:
     import orjson
 
-    from momentseek.library.transcripts import transcript
+    from momentseek.library.tracks.transcripts import transcript
 
     heard = transcript(library.catalog.of(video), video)
     spoken = heard.cues if heard is not None else ()

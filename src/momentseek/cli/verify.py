@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from momentseek.cli import options
-from momentseek.tables import count
+from momentseek.core.reports import count
 
 if TYPE_CHECKING:
-    from momentseek.library import LibraryStore, VerifyReport
-    from momentseek.library.scan import RecallReport
+    from momentseek.library.scan.recall import RecallReport
+    from momentseek.library.store import LibraryStore
+    from momentseek.library.verify import VerifyReport
 
 
 @click.command()
@@ -36,8 +37,8 @@ def command(library: str | None, repair: bool, recall: bool, wait: float, as_jso
     Repair a library after a disk fault:
       momentseek verify --repair && momentseek retry
     """
-    from momentseek.library import library_folder
-    from momentseek.library.opening import open_store
+    from momentseek.api.library import open_store
+    from momentseek.library.location import library_folder
 
     with open_store(library_folder(library), create=False, wait=wait) as opened:
         report = opened.verify(repair=repair)
@@ -58,7 +59,8 @@ def _values(report: VerifyReport) -> dict[str, Any]:
 
 
 def _recall(opened: LibraryStore) -> RecallReport:
-    from momentseek.library.scan import Scan, recall_report
+    from momentseek.library.scan.recall import recall_report
+    from momentseek.library.scan.scan import Scan
 
     state = opened.snapshot()
     return recall_report(Scan.open(state.vision, opened.paths.plan), gone=state.gone.tolist())

@@ -1,1 +1,1 @@
-"""The same library on many machines: Ray's tasks and actors on the shards of a library. Nothing else imports Ray."""
+"""One library on many machines: shards, replicas, object storage and Ray; nothing else says shard."""

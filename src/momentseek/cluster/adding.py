@@ -12,18 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.cluster.connection import Cluster
-from momentseek.cluster.shard_writer import ShardWriter, WriterSettings, known_states
-from momentseek.cluster.sources import bring_videos
-from momentseek.errors import LibraryError, MediaError, MomentseekError
+from momentseek.cluster.manifest import ShardManifest, is_sharded, read_manifest
+from momentseek.cluster.replicas.place import shard_place
+from momentseek.cluster.replicas.replica import bring_library
+from momentseek.cluster.shard_writer import ShardWriter, WriterSettings, bring_videos, known_states
+from momentseek.cluster.storage.address import UnreachableError
+from momentseek.core.errors import LibraryError, MediaError, MomentseekError
+from momentseek.core.reports import count
 from momentseek.library.file_stamp import content_hash
 from momentseek.library.files import FoundFiles, VideoFile
 from momentseek.library.ingest.report import AddInterrupted, AddReport, IngestNote, IngestStep, ShowIngest
 from momentseek.library.location import folder_here
-from momentseek.library.replicas.opening import bring_library
-from momentseek.library.replicas.place import shard_place
-from momentseek.library.shards.manifest import ShardManifest, is_sharded, read_manifest
-from momentseek.storage.address import UnreachableError
-from momentseek.tables import count
 
 HASH_BYTES = 1 << 30
 """Bytes that one task hashes, at most, unless a file has more."""

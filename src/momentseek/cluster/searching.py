@@ -1,25 +1,25 @@
-"""RayShards: the shards of a library, each in an actor of its own, where its vectors stay in memory."""
+"""RayShards: the shards of a library, each in an actor of its own; and a web application as replicas of Ray Serve."""
 
 from __future__ import annotations
 
 import itertools
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from momentseek.cluster.connection import Cluster
-from momentseek.encoders.runtime import THREADS_VARIABLE, available_cores
-from momentseek.errors import LibraryError, MomentseekError
+from momentseek.cluster.manifest import read_manifest
+from momentseek.cluster.replicas.place import shard_place
+from momentseek.cluster.replicas.replica import bring_shard
+from momentseek.cluster.search.shard import SearchShard
+from momentseek.cluster.search.shard_client import ClientAnswers, ShardStatus
+from momentseek.core.errors import LibraryError, MomentseekError, optional_module
 from momentseek.library.catalog import Catalog
 from momentseek.library.reader import LibraryReader
-from momentseek.library.replicas.opening import bring_shard
-from momentseek.library.replicas.place import shard_place
-from momentseek.library.shards.manifest import read_manifest
-from momentseek.search.shards.fan_out import FanAnswers, ShardStatus
-from momentseek.search.shards.shard import SearchShard
+from momentseek.recognition.runtime import THREADS_VARIABLE, available_cores
 
 ANSWER_SECONDS = 10.0
 """How long a shard may take to answer before an answer goes without it."""
@@ -83,13 +83,13 @@ class RayShards:
         except self._ray.exceptions.RayError as e:
             raise LibraryError(f"a shard cannot be opened on the cluster ({_reason(e)})") from None
 
-    def ask(self, method: str, arguments: Mapping[int, object]) -> FanAnswers:
+    def ask(self, method: str, arguments: Mapping[int, object]) -> ClientAnswers:
         """Call a method on some shards, each with its own argument, and wait for what answers in time.
 
         A shard whose replicas all owe an answer is not asked: a search would only wait for it again, and the questions
         would pile up.
         """
-        turn, out, asked = next(self._turns), FanAnswers(), {}
+        turn, out, asked = next(self._turns), ClientAnswers(), {}
         for number, argument in arguments.items():
             if (replica := self._free_replica(number, turn)) is None:
                 out.failed[number] = "has not answered an earlier question"
@@ -155,3 +155,19 @@ def _reason(e: Exception) -> str:
     """Why Ray could not ask, in a line."""
     lines = [line.strip() for line in str(e).splitlines() if line.strip()]
     return f"the actor is gone ({type(e).__name__})" if not lines else lines[0][:200]
+
+
+WAITING_REQUESTS = 8
+"""Requests that a replica has under way before another is wanted."""
+
+
+def serve_replicas(build: Callable[[], Any], *, least: int = 1, most: int = 1, name: str = "momentseek") -> Any:
+    """What ``serve run`` runs: ``least`` to ``most`` replicas, each with the application that ``build`` makes there."""
+    serve = optional_module("ray.serve", "ray-serve")
+    scaling = {"min_replicas": least, "max_replicas": most, "target_ongoing_requests": WAITING_REQUESTS}
+    made = serve.deployment(name=name, autoscaling_config=scaling, max_ongoing_requests=10 * WAITING_REQUESTS)
+
+    def build_there() -> Any:  # Ray Serve takes a partial for the application itself
+        return build()
+
+    return made(serve.ingress(build_there)()).bind()

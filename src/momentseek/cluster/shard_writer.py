@@ -1,4 +1,4 @@
-"""ShardWriter: the one writer of a shard, wherever the cluster places it."""
+"""ShardWriter: the one writer of a shard, wherever the cluster places it, and the videos it fetches."""
 
 from __future__ import annotations
 
@@ -7,17 +7,74 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from momentseek.cluster.sources import RemoteVideo, bring_videos, local_videos
-from momentseek.errors import MediaError, MomentseekError
+from momentseek.cluster.replicas.place import shard_folder
+from momentseek.cluster.replicas.replica import bring_shard
+from momentseek.cluster.storage.address import UnreachableError
+from momentseek.cluster.storage.mirror import Mirror, RemoteFile, list_files
+from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.library import known_files
 from momentseek.library.catalog import Catalog
 from momentseek.library.file_stamp import Stamp
-from momentseek.library.files import VideoFile
+from momentseek.library.files import VIDEO_SUFFIXES, FoundFiles, VideoFile
 from momentseek.library.ingest.report import AddReport
-from momentseek.library.replicas.opening import bring_shard
+from momentseek.library.location import sources_folder
 from momentseek.library.store import LibraryStore
-from momentseek.media.sampling import Sampling
-from momentseek.storage.address import UnreachableError
+from momentseek.media.decode import Sampling
+
+
+@dataclass(frozen=True)
+class RemoteVideo(VideoFile):
+    """A video elsewhere; its path is where its copy lies once a node has fetched it."""
+
+    address: str = ""
+    remote: RemoteFile | None = None
+
+    @property
+    def stamp(self) -> Stamp:
+        """The stamp that its copy has on any node."""
+        assert self.remote is not None
+        return Stamp(self.remote.size, self.remote.modified_ns, 0)
+
+
+def list_videos(address: str, library: Path) -> list[RemoteVideo]:
+    """The videos at an address, to be fetched beside the replica of a library in object storage."""
+    mirror = Mirror(sources_folder(library))
+    return [
+        RemoteVideo(path, path.name, file.size, address, file)
+        for file in list_files(address, VIDEO_SUFFIXES)
+        for path in [mirror.path_of(file)]
+    ]
+
+
+def local_videos(files: Sequence[VideoFile], shard: str) -> list[VideoFile]:
+    """Videos with the paths that their copies have on this node; a shard of the library is named by its place."""
+    mirror = Mirror(sources_folder(shard_folder(shard).parent))
+    return [
+        RemoteVideo(mirror.path_of(file.remote), file.name, file.size, file.address, file.remote)
+        if isinstance(file, RemoteVideo) and file.remote is not None
+        else file
+        for file in files
+    ]
+
+
+def bring_videos(files: Sequence[VideoFile], shard: str) -> FoundFiles:
+    """Fetch the videos that are elsewhere and have no copy on this node; what cannot be fetched is unusable.
+
+    Storage that does not answer says nothing of a video: UnreachableError.
+    """
+    mirror = Mirror(sources_folder(shard_folder(shard).parent))
+    found = FoundFiles()
+    for file in local_videos(files, shard):
+        try:
+            if isinstance(file, RemoteVideo) and file.remote is not None:
+                mirror.fetch(file.address, file.remote)
+            found.files.append(VideoFile(file.path, file.name, file.size))
+        except UnreachableError:
+            raise
+        except MomentseekError as e:
+            found.unusable.append((file.path, str(e)))
+    return found
+
 
 LOCK_SECONDS = 120.0
 """How long a writer waits for one that has just died to be noticed."""

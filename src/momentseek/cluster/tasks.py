@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.cluster.connection import Cluster
-from momentseek.encoders.runtime import THREADS_VARIABLE
-from momentseek.errors import MomentseekError
-from momentseek.tables import count
+from momentseek.core.errors import MomentseekError
+from momentseek.core.reports import count
+from momentseek.recognition.runtime import THREADS_VARIABLE
 
 STOP_SECONDS = 120.0
 """How long tasks may take to save what they have when the work is stopped."""

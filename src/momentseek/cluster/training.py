@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from momentseek.benchmarks.debias.training import DebiasTask, carry_out_task
 from momentseek.cluster.tasks import ClusterTask
-from momentseek.errors import MomentseekError
-from momentseek.features.data import Data
-from momentseek.training.config import TrainConfig
-from momentseek.training.debias import DebiasTask, carry_out_task
-from momentseek.training.seeds import train_or_read
-from momentseek.training.threads import thread_count, use_threads
+from momentseek.core.errors import MomentseekError
+from momentseek.models.features.data import Data
+from momentseek.models.training.config import TrainConfig
+from momentseek.models.training.processes import thread_count, use_threads
+from momentseek.models.training.session import train_or_read
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.database import DATABASE_ERRORS, Database, unusable
-from momentseek.library.names import matcher, name_text
-from momentseek.library.video import Failure, Video
+from momentseek.library.video import Failure, Video, matcher, name_text
 from momentseek.library.words import match_any
-from momentseek.media.cue import Cue
+from momentseek.media.subtitles.cues import Cue
 
 VIDEO_COLUMNS = (
     "id, path, name, size, mtime_ns, hash, duration, width, height, rate, codec, clips, cues, shots, added, notes, "

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import shlex
+import sys
+import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from momentseek.encoders.protocol import ImageTextEncoder, TextEncoder, fingerprint
-from momentseek.encoders.registry import MODEL_PREFIX, image_text_encoder, text_encoder
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.library.catalog import Catalog, EncoderRow
+from momentseek.library.database import Database
 from momentseek.library.paths import LibraryPaths
+from momentseek.recognition.encoders.protocol import ImageTextEncoder, TextEncoder, fingerprint
+from momentseek.recognition.encoders.registry import MODEL_PREFIX, image_text_encoder, text_encoder
+from momentseek.recognition.runtime import onnx_runtime
 
 if TYPE_CHECKING:
-    from momentseek.trained.encoder import TrainedEncoder
+    from momentseek.recognition.exported.encoder import TrainedEncoder
+
 
 DEFAULT_ENCODER = "things"
 """The spec of the image-text encoder that a library is made with unless another is named."""
@@ -66,7 +72,7 @@ class LibraryEncoders:
     @property
     def model(self) -> TrainedEncoder | None:
         """The trained model that makes the library's vectors; None if none does."""
-        from momentseek.trained.encoder import TrainedEncoder
+        from momentseek.recognition.exported.encoder import TrainedEncoder
 
         return encoder if isinstance(encoder := self.vision, TrainedEncoder) else None
 
@@ -133,7 +139,7 @@ def load_encoder(spec: str, library: Path) -> ImageTextEncoder:
     """An image-text encoder by its spec; a trained model is loaded from the library's own copy of it."""
     if not spec.startswith(MODEL_PREFIX):
         return image_text_encoder(spec)
-    from momentseek.trained.encoder import resolve_encoder
+    from momentseek.recognition.exported.encoder import resolve_encoder
 
     return resolve_encoder(f"{MODEL_PREFIX}{_model_copy(spec, library)}")
 
@@ -143,7 +149,7 @@ def model_kind(catalog: Catalog, library: Path) -> str:
     spec = vision_spec(catalog)
     if not spec.startswith(MODEL_PREFIX):
         return ""
-    from momentseek.trained.manifest import read_kind
+    from momentseek.recognition.exported.manifest import read_kind
 
     return read_kind(_model_copy(spec, library))
 
@@ -155,7 +161,7 @@ def span_rows(catalog: Catalog, library: Path) -> Callable[[int], int]:
     spec = vision_spec(catalog)
     if model_kind(catalog, library) != "map":
         return lambda clips: clips
-    from momentseek.trained.manifest import read_encoder_manifest
+    from momentseek.recognition.exported.manifest import read_encoder_manifest
 
     moments = read_encoder_manifest(_model_copy(spec, library)).moments
     assert moments is not None
@@ -164,7 +170,7 @@ def span_rows(catalog: Catalog, library: Path) -> Callable[[int], int]:
 
 def _model_copy(spec: str, library: Path) -> Path:
     """The folder of the library's own copy of its model; refused if a part of it is gone."""
-    from momentseek.trained.manifest import CLIPS_GRAPH, MANIFEST_FILE, WORDS_GRAPH
+    from momentseek.recognition.exported.manifest import CLIPS_GRAPH, MANIFEST_FILE, WORDS_GRAPH
 
     folder = LibraryPaths(library).models / spec.removeprefix(MODEL_PREFIX)
     if not all((folder / name).is_file() for name in (MANIFEST_FILE, CLIPS_GRAPH, WORDS_GRAPH)):
@@ -179,7 +185,7 @@ def catalogued_spec(spec: str) -> str:
     """A spec as the catalog keeps it: a model goes by its fingerprint, wherever its folder lies."""
     if not spec.startswith(MODEL_PREFIX):
         return spec
-    from momentseek.trained.manifest import read_encoder_manifest
+    from momentseek.recognition.exported.manifest import read_encoder_manifest
 
     return f"{MODEL_PREFIX}{read_encoder_manifest(_model_folder(spec)).fingerprint[:FINGERPRINT_DIGITS]}"
 
@@ -188,7 +194,7 @@ def check_model(spec: str | None, clip_seconds: float) -> None:
     """Refuse, before a library is made, a model that could not be used in it."""
     if spec is None or not spec.startswith(MODEL_PREFIX):
         return
-    from momentseek.trained.encoder import load_trained_encoder
+    from momentseek.recognition.exported.encoder import load_trained_encoder
 
     folder = _model_folder(spec)
     model = load_trained_encoder(folder)
@@ -217,8 +223,8 @@ def _copy_model(folder: Path, target: Path) -> None:
     import shutil
     import tempfile
 
-    from momentseek.atomic import flush_file, flush_folder, make_folder
-    from momentseek.trained.manifest import CLIPS_GRAPH, MANIFEST_FILE, WORDS_GRAPH
+    from momentseek.core.atomic import flush_file, flush_folder, make_folder
+    from momentseek.recognition.exported.manifest import CLIPS_GRAPH, MANIFEST_FILE, WORDS_GRAPH
 
     try:
         make_folder(target.parent)
@@ -240,7 +246,7 @@ def _copy_model(folder: Path, target: Path) -> None:
 
 
 def _is_whole(copy: Path) -> bool:
-    from momentseek.trained.manifest import read_encoder_manifest
+    from momentseek.recognition.exported.manifest import read_encoder_manifest
 
     try:
         read_encoder_manifest(copy)
@@ -271,3 +277,41 @@ def spans_row(spec: str, model: TrainedEncoder) -> EncoderRow:
 def reencode_command(library: Path, spec: str) -> str:
     """The command that makes a library's vectors anew."""
     return f"momentseek reencode --library {shlex.quote(str(library))} --encoder {shlex.quote(spec)}"
+
+
+TURN_SECONDS = 5e-4
+"""How long a thread may run while another waits: the one that loads mostly works outside of Python, and would wait ten
+times as long for each of its few words in it."""
+
+
+def load_ahead(folder: Path) -> threading.Thread | None:
+    """Begin to load the encoder of the library in a folder, in a thread; None where there is none to load.
+
+    Who asks for the encoder meanwhile waits until it is there. What goes wrong here is said there.
+    """
+    try:
+        database = Database(folder)
+    except (MomentseekError, OSError):
+        return None
+    try:
+        specs = [str(spec) for (spec,) in database.rows("SELECT spec FROM encoders WHERE stream = 'vision'")]
+    except MomentseekError:
+        return None
+    finally:
+        database.close()
+    if not specs or specs[0].startswith(MODEL_PREFIX):  # a model is opened with the library
+        return None
+    with suppress(MomentseekError):
+        onnx_runtime()  # two threads that import at once hinder each other; what follows leaves Python to the first
+    thread = threading.Thread(target=_load, args=(specs[0], sys.getswitchinterval()), name="encoder")
+    sys.setswitchinterval(TURN_SECONDS)
+    thread.start()
+    return thread
+
+
+def _load(spec: str, usual_turn: float) -> None:
+    try:
+        with suppress(Exception):
+            image_text_encoder(spec)
+    finally:
+        sys.setswitchinterval(usual_turn)

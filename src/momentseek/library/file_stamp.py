@@ -8,8 +8,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from momentseek.errors import MediaError
-from momentseek.plain_file import PlainFile
+from momentseek.core.errors import MediaError
+from momentseek.core.pinned_file import PinnedFile
 
 HASH_BLOCK_BYTES = 1 << 20
 
@@ -23,7 +23,7 @@ class Stamp:
     inode: int
 
     @classmethod
-    def of(cls, path: Path | PlainFile) -> Stamp:
+    def of(cls, path: Path | PinnedFile) -> Stamp:
         """The stamp of a file; MediaError if it is not a regular file that can be read."""
         try:
             state = path.stat()
@@ -45,7 +45,7 @@ def file_kind(mode: int) -> str:
     return kinds.get(stat.S_IFMT(mode), "folder" if stat.S_ISDIR(mode) else "special file")
 
 
-def content_hash(path: Path | PlainFile) -> str:
+def content_hash(path: Path | PinnedFile) -> str:
     """The hash of a file's bytes (BLAKE2b, 128 bits)."""
     digest = hashlib.blake2b(digest_size=16)
     try:

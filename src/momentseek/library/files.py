@@ -2,18 +2,77 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
+from momentseek.core.pinned_file import FileChangedError, PinnedFile, open_folder
 from momentseek.library.file_stamp import file_kind, path_text, printable
-from momentseek.library.names import matcher
-from momentseek.library.patterns import Excluded, expand, is_pattern
-from momentseek.plain_file import NotThatFileError, PlainFile, open_folder
+from momentseek.library.video import matcher
+
+Excluded = Callable[[str], bool]
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a path has wildcards to expand."""
+    return glob.has_magic(text)
+
+
+def expand(text: str, excluded: Excluded = lambda _: False) -> tuple[Path, list[Path]]:
+    """The fixed part of a pattern, and the paths that match the whole pattern, in order.
+
+    ``*``, ``?`` and ``[...]`` mean what they do in a shell, ``**`` any depth. What is hidden matches only where the
+    pattern has the dot. Folders for which ``excluded`` says yes (of their path below the fixed part) are not entered,
+    and ``**`` enters each folder once, by whatever links it is met.
+    """
+    parts = Path(text).parts
+    first = next(at for at, part in enumerate(parts) if glob.has_magic(part))
+    base = Path(*parts[:first])
+    matches = [base]
+    for part in parts[first:]:
+        step = _any_depth(matches, base, excluded) if part == "**" else _one(matches, part, base, excluded)
+        matches = list(dict.fromkeys(step))
+    return base, sorted((path for path in matches if path != base), key=os.fsencode)
+
+
+def _one(folders: Sequence[Path], part: str, base: Path, excluded: Excluded) -> Iterator[Path]:
+    for folder in folders:
+        if not glob.has_magic(part):
+            names = [part] if os.path.lexists(folder / part) else []
+        else:
+            names = [n for n in _names(folder) if fnmatchcase(n, part) and (part[0] == "." or n[0] != ".")]
+        yield from (folder / n for n in names if not excluded((folder / n).relative_to(base).as_posix()))
+
+
+def _any_depth(folders: Sequence[Path], base: Path, excluded: Excluded) -> Iterator[Path]:
+    met: set[tuple[int, int]] = set()
+    waiting = list(reversed(folders))
+    while waiting:
+        here = waiting.pop()
+        try:
+            state = here.stat()
+        except OSError:
+            continue
+        if not here.is_dir() or (state.st_dev, state.st_ino) in met:
+            continue
+        met.add((state.st_dev, state.st_ino))
+        yield here
+        below = [here / n for n in _names(here) if n[0] != "."]
+        waiting += [p for p in reversed(below) if p.is_dir() and not excluded(p.relative_to(base).as_posix())]
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder), key=os.fsencode)
+    except OSError:  # no folder, or not to be listed: nothing in it matches
+        return []
+
 
 VIDEO_SUFFIXES = frozenset({
     ".3g2", ".3gp", ".asf", ".avi", ".divx", ".dv", ".f4v", ".flv", ".m2t", ".m2ts", ".m2v", ".m4v", ".mjpeg", ".mk3d",
@@ -35,9 +94,9 @@ class VideoFile:
     size: int = 0
 
     @property
-    def source(self) -> PlainFile:
+    def source(self) -> PinnedFile:
         """The file to read; if a link has taken its place, or that of a folder above it, it is refused."""
-        return PlainFile(self.path)
+        return PinnedFile(self.path)
 
 
 @dataclass
@@ -117,7 +176,7 @@ class _Search:
                     continue
                 self.folders.add((state.st_dev, state.st_ino))
                 ordered = self.entries(here)
-            except NotThatFileError:
+            except FileChangedError:
                 continue
             except OSError as e:
                 self.report(here, f"{printable(here)}: cannot be listed ({e.strerror}); check the rights")

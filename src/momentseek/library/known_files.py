@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from momentseek.core.pinned_file import FileChangedError
 from momentseek.library.catalog import Catalog
 from momentseek.library.file_stamp import Stamp, path_text
-from momentseek.library.names import name_text
-from momentseek.plain_file import NotThatFileError
+from momentseek.library.video import name_text
 
 KNOWN_COLUMNS = "id, path, size, mtime_ns, hash, subtitles"
 
@@ -101,13 +101,13 @@ def subtitle_marks(path: Path, folder: Path | None, *, links: bool = True) -> tu
     Only the files' names count, not where they lie: a video moved together with its subtitles keeps its marks.
     Without ``links``, subtitle files that are links, or lie behind one, do not count.
     """
-    from momentseek.media.subtitles import find_sidecars
+    from momentseek.media.subtitles.sidecars import find_sidecars
 
     marks = [os.path.abspath(folder) if folder else ""]
     for sidecar in find_sidecars(path, folder):
         try:
             state = sidecar.file(links).stat()
-        except (OSError, NotThatFileError):
+        except (OSError, FileChangedError):
             continue
         marks.append(f"{state.st_size}:{state.st_mtime_ns}:{path_text(sidecar.path.suffix)}")
     return (marks[0], *sorted(marks[1:]))

@@ -6,8 +6,8 @@ import os
 import shlex
 from pathlib import Path
 
-from momentseek.config import read_config
-from momentseek.errors import MomentseekError
+from momentseek.core.config import read_config
+from momentseek.core.errors import MomentseekError
 
 DEFAULT_LIBRARY = "default"
 LIBRARY_VARIABLE = "MOMENTSEEK_LIBRARY"
@@ -35,7 +35,7 @@ def library_folder(given: str | None = None) -> Path:
     """
     name = given or os.environ.get(LIBRARY_VARIABLE) or read_config().get("library") or DEFAULT_LIBRARY
     if "://" in name:
-        from momentseek.library.replicas.place import local_place
+        from momentseek.cluster.replicas.place import local_place
 
         return local_place(name)
     separators = [s for s in (os.sep, os.altsep) if s]
@@ -65,7 +65,7 @@ def place_text(folder: Path) -> str:
     """
     if "%3A%2F%2F" not in folder.name:
         return str(folder)
-    from momentseek.library.replicas.place import address_of
+    from momentseek.cluster.replicas.place import address_of
 
     return address_of(folder) or str(folder)
 

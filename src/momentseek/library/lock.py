@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 
 LOCK_FILE = "lock"
 POLL_SECONDS = 0.1

@@ -4,21 +4,74 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from momentseek.library.catalog import Catalog
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.core.errors import MomentseekError
+from momentseek.library import segments
+from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.encoders import LibraryEncoders
-from momentseek.library.names import select_videos
+from momentseek.library.origin import ORIGIN_FILE
 from momentseek.library.paths import LibraryPaths
-from momentseek.library.replicas import ORIGIN_FILE
-from momentseek.library.snapshot import Snapshot, take_snapshot
-from momentseek.library.video import Failure, Video
+from momentseek.library.segments import Segment
+from momentseek.library.video import Failure, Video, select_videos
 
 if TYPE_CHECKING:
-    from momentseek.library.replicas.replica import ShardReplica
+    from momentseek.cluster.replicas.replica import ShardReplica
     from momentseek.library.status import Status
+
+
+MAX_SNAPSHOT_TRIES = 20
+"""How often the state is read anew when a writer has replaced its files meanwhile."""
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The segments that count, mapped into memory, and the videos in them that no longer do.
+
+    It stays as it is while others write: a file that is replaced stays readable for a process that has mapped it.
+    """
+
+    vision: tuple[Segment, ...]
+    speech: tuple[Segment, ...]
+    gone: NDArray[np.int64]
+    generation: tuple[int, int]
+    spans: tuple[Segment, ...] = ()
+    """Segments by which a trained model finds spans; one for each of ``vision``."""
+    encoders: tuple[EncoderRow, ...] = ()
+    """The encoders that made these vectors; a query must be encoded by the same."""
+
+    def check_sizes(self) -> None:
+        """Refuse a snapshot of which a file was cut short since it was mapped."""
+        for segment in (*self.vision, *self.speech, *self.spans):
+            segment.check_size()
+
+
+def take_snapshot(catalog: Catalog, folder: Path) -> Snapshot:
+    """The segments that count now. Their files are opened after the catalog was read; if a writer has deleted one in
+    between, the catalog is read again.
+    """
+    for attempt in range(MAX_SNAPSHOT_TRIES):
+        generation = catalog.state()
+        with catalog.view():
+            rows, gone = catalog.segments(), catalog.gone()
+            made_by = tuple(row for stream in segments.VECTOR_STREAMS if (row := catalog.encoder(stream)) is not None)
+        try:
+            opened = {
+                stream: tuple(segments.read_segment(folder, row.name) for row in rows if row.stream == stream)
+                for stream in segments.VECTOR_STREAMS
+            }
+        except MomentseekError:
+            if attempt + 1 < MAX_SNAPSHOT_TRIES and catalog.state() != generation:
+                continue
+            raise
+        return Snapshot(opened["vision"], opened["speech"], gone, generation, opened["spans"], made_by)
+    raise AssertionError
+
 
 CLIP_SECONDS = 1.5
 """Length of a clip of a library that is made without naming another."""
@@ -89,6 +142,6 @@ class LibraryReader:
 def _replica(folder: Path) -> ShardReplica | None:
     if not (folder / ORIGIN_FILE).is_file():
         return None
-    from momentseek.library.replicas.replica import replica_of
+    from momentseek.cluster.replicas.replica import replica_of
 
     return replica_of(folder)

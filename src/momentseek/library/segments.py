@@ -14,6 +14,7 @@ import json
 import math
 import mmap
 import os
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,11 +23,51 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.atomic import drop_temporary, flush_file, flush_folder
-from momentseek.encoders.protocol import Vectors
-from momentseek.errors import LibraryError, MomentseekError
-from momentseek.library.checksums import Sums, sum_videos
-from momentseek.moments.arrays import runs_of_true
+from momentseek.core.atomic import drop_temporary, flush_file, flush_folder
+from momentseek.core.errors import LibraryError, MomentseekError
+from momentseek.core.moments.arrays import runs_of_true
+from momentseek.recognition.encoders.protocol import Vectors
+
+Sums = NDArray[np.uint64]
+
+
+def sum_videos(
+    ids: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    codes: NDArray[np.int8],
+    scales: NDArray[np.float32],
+    half: NDArray[np.float16],
+) -> Sums:
+    """The first 64 bits of the SHA-256 of each video's id, number of rows and rows; 0 where offsets lead nowhere.
+
+    >>> rows = np.eye(3, dtype=np.float32)
+    >>> arrays = rows.astype(np.int8), rows[0], rows.astype(np.float16)
+    >>> one, two = sum_videos(np.array([4, 5]), np.array([0, 1, 3]), *arrays).tolist()
+    >>> [one, two] == sum_videos(np.array([4, 5]), np.array([0, 1, 3]), *arrays).tolist(), one == two
+    (True, False)
+    """
+    found = np.zeros(len(ids), np.uint64)
+    edges = offsets.tolist()
+    rows = min(len(codes), len(scales), len(half))
+    for at, id in enumerate(ids.tolist()):
+        first, last = edges[at : at + 2]
+        if not 0 <= first <= last <= rows:
+            continue
+        digest = hashlib.sha256(struct.pack("<qq", id, last - first))
+        for array in (codes, scales, half):
+            digest.update(np.ascontiguousarray(array[first:last]).reshape(-1).view(np.uint8).data)
+        found[at] = int.from_bytes(digest.digest()[:8], "little")
+    return found
+
+
+def checksum(path: Path) -> str:
+    """The hash of a file's bytes, which for a whole segment is its name."""
+    digest = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            digest.update(part)
+    return digest.hexdigest()
+
 
 SEGMENT_MAGIC = b"momentseek-segment-1\n"
 SEGMENT_SUFFIX = ".vec"
@@ -251,7 +292,7 @@ def read_segment(folder: Path, name: str) -> Segment:
 
 def _fetch(folder: Path, name: str) -> None:
     """Fetch a segment that is not in the replica of a library elsewhere; in any other folder there is none to fetch."""
-    from momentseek.library.replicas.files import fetch_missing_segment
+    from momentseek.cluster.replicas.files import fetch_missing_segment
 
     fetch_missing_segment(folder, name)
 
@@ -316,3 +357,51 @@ def _view(raw: NDArray[np.uint8], base: int, layout: dict[str, Any], kind: Any) 
 
 def _damage_message(path: Path) -> str:
     return f"{path}: is damaged or not a segment; run: momentseek verify"
+
+
+@dataclass(frozen=True, eq=False)
+class StoredVectors:
+    """Vectors as int8 with scales and as float16: 3 bytes a column, and the same bytes wherever they are copied."""
+
+    codes: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    half: NDArray[np.float16]
+
+    @classmethod
+    def of(cls, vectors: NDArray[Any]) -> StoredVectors:
+        """Vectors as an encoder gives them, in both forms.
+
+        >>> len(StoredVectors.of(np.eye(3)))
+        3
+        """
+        return cls(*quantise(vectors), np.asarray(vectors, np.float32).astype(np.float16))
+
+    @classmethod
+    def find(cls, segments: Sequence[Segment], video: int) -> StoredVectors | None:
+        """A copy of a video's vectors, byte for byte, from whichever segment holds them; None if none does."""
+        place = locate(segments, video)
+        if place is None:
+            return None
+        part = segments[place[0]].part(place[1], place[1] + 1)
+        return cls(np.array(part.codes), np.array(part.scales), np.array(part.half))
+
+    def __len__(self) -> int:
+        return len(self.scales)
+
+
+def join_vectors(parts: Sequence[StoredVectors]) -> StoredVectors:
+    """The vectors of several parts, one after another."""
+    if len(parts) == 1:
+        return parts[0]
+    return StoredVectors(
+        np.concatenate([part.codes for part in parts]),
+        np.concatenate([part.scales for part in parts]),
+        np.concatenate([part.half for part in parts]),
+    )
+
+
+def segment_of(stream: str, ids: Sequence[int], rows: Sequence[StoredVectors]) -> Segment:
+    """A segment in memory that holds the vectors of several videos."""
+    offsets = np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64)
+    whole = join_vectors(rows)
+    return Segment("(memory)", stream, np.asarray(ids, np.int64), offsets, whole.codes, whole.scales, whole.half)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from momentseek.library.catalog import Catalog, EncoderRow
-from momentseek.library.descriptions import described_counts
 from momentseek.library.paths import LibraryPaths, folder_size
-from momentseek.library.readings import read_counts
-from momentseek.library.source_file import is_missing
-from momentseek.library.transcripts import heard_counts
+from momentseek.library.tracks.descriptions import described_counts
+from momentseek.library.tracks.readings import read_counts
+from momentseek.library.tracks.transcripts import heard_counts
+from momentseek.library.video import is_missing
 
 
 @dataclass(frozen=True)

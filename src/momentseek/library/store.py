@@ -4,35 +4,37 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from momentseek.errors import MomentseekError
-from momentseek.lettering import SLOT_SECONDS
+from momentseek.cluster.manifest import is_sharded
+from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.library import encoders
 from momentseek.library.catalog import Catalog
 from momentseek.library.database import CATALOG_FILE
+from momentseek.library.file_stamp import Stamp
+from momentseek.library.files import FoundFiles, find_videos
+from momentseek.library.ingest.report import AddReport, ShowIngest
+from momentseek.library.known_files import subtitle_marks
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.reader import CLIP_SECONDS, LibraryReader
-from momentseek.library.shards.manifest import is_sharded
 from momentseek.library.video import Video
-from momentseek.media.sampling import Sampling, default_sampling
+from momentseek.media.decode import Sampling, default_sampling
+from momentseek.recognition.ocr.lines import SLOT_SECONDS
 
 if TYPE_CHECKING:
-    from momentseek.library.compact import CompactReport
-    from momentseek.library.files import FoundFiles
-    from momentseek.library.ingest.report import AddReport, ShowIngest
+    from momentseek.cluster.replicas.replica import ShardReplica
+    from momentseek.core.progress import ShowCount
     from momentseek.library.ingest.writer import WritePace
-    from momentseek.library.replicas.replica import ShardReplica
-    from momentseek.library.sounds import SoundReport
-    from momentseek.library.transcripts import Transcript
+    from momentseek.library.merging import CompactReport
+    from momentseek.library.tracks.sounds import SoundReport
+    from momentseek.library.tracks.transcripts import Transcript
     from momentseek.library.verify import VerifyReport
-    from momentseek.progress import ShowCount
-    from momentseek.transcription import CueEdit
+    from momentseek.recognition.speech.transcript import CueEdit
 
 
 class LibraryStore(LibraryReader):
@@ -67,16 +69,16 @@ class LibraryStore(LibraryReader):
     @cached_property
     def transcriber(self) -> str | None:
         """The recogniser that hears videos without subtitles when they are added; None for none."""
-        from momentseek.transcription import default_transcriber
+        from momentseek.recognition.speech.models import default_transcriber
 
         return default_transcriber()
 
     @cached_property
     def reader(self) -> str | None:
         """The reader that reads what is written in videos when they are added; None for none."""
-        from momentseek.lettering import default_reader
+        from momentseek.recognition.ocr.models import default_ocr_model
 
-        return default_reader()
+        return default_ocr_model()
 
     @classmethod
     def open(
@@ -136,7 +138,7 @@ class LibraryStore(LibraryReader):
         """What is changed in a replica is published where it is a replica of."""
         if self.replica is None:
             return nullcontext()
-        from momentseek.library.replicas.publishing import publishing
+        from momentseek.cluster.replicas.publishing import publishing
 
         return publishing(self.replica, self.wait, self.lease_holder)
 
@@ -250,7 +252,7 @@ class LibraryStore(LibraryReader):
         corrections stay. What was heard stays if this is stopped.
         """
         from momentseek.library.ingest.transcribing import transcribe_videos
-        from momentseek.transcription import DEFAULT_TRANSCRIBER
+        from momentseek.recognition.speech.models import DEFAULT_TRANSCRIBER
 
         given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         with self.changing():
@@ -271,7 +273,7 @@ class LibraryStore(LibraryReader):
         It hears the videos with sound that it has not heard yet: all, or those whose names match ``patterns``. What was
         heard stays if this is stopped. ``progress`` is called with the numbers of videos that are done, and of all.
         """
-        from momentseek.library.sounds import listen_to_videos
+        from momentseek.library.tracks.sounds import listen_to_videos
 
         given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         with self.changing():
@@ -293,13 +295,13 @@ class LibraryStore(LibraryReader):
         tries those that could not be read before, and reads those that ``patterns`` name anew. What was read stays if
         this is stopped.
         """
-        from momentseek.lettering import DEFAULT_READER
-        from momentseek.library.ingest.lettering import read_videos
+        from momentseek.library.ingest.ocr import read_videos
+        from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL
 
         given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         with self.changing():
             wanted = {video.id for video in self.matching(given)} if given else None
-            named = reader or self.reader or DEFAULT_READER
+            named = reader or self.reader or DEFAULT_OCR_MODEL
             return read_videos(self, named, wanted, again=again, every=every, progress=progress)
 
     def describe(
@@ -317,8 +319,7 @@ class LibraryStore(LibraryReader):
         ``requests`` are made. ``again`` also tries those that could not be described before, and describes those that
         ``patterns`` name anew. What was described stays if this is stopped.
         """
-        from momentseek.library.captioners import open_scene_captioner
-        from momentseek.library.ingest.describing import describe_videos
+        from momentseek.library.ingest.captions import describe_videos, open_scene_captioner
 
         given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         with self.changing():
@@ -331,7 +332,7 @@ class LibraryStore(LibraryReader):
 
         A correction replaces what was heard in its time, and stays when the video is heard anew.
         """
-        from momentseek.library.transcript_edits import edit_transcript
+        from momentseek.library.ingest.transcribing import edit_transcript
 
         with self.changing():
             found = self.catalog.videos([video])
@@ -355,14 +356,14 @@ class LibraryStore(LibraryReader):
 
     def compact(self) -> CompactReport:
         """Rewrite the library without the vectors of videos that were removed."""
-        from momentseek.library.compact import compact_library
-        from momentseek.library.scan.upkeep import refresh_plan
+        from momentseek.library.merging import compact_library
+        from momentseek.library.scan.recall import refresh_plan
 
         with self.changing():
             report = compact_library(self.catalog, self.paths)
             refresh_plan(self.snapshot().vision, self.paths.plan)
         if self.replica is not None:
-            from momentseek.library.replicas.checking import sweep_objects
+            from momentseek.cluster.replicas.publishing import sweep_objects
 
             with self.changing():
                 report = replace(report, orphans=report.orphans + sweep_objects(self.replica))
@@ -370,8 +371,7 @@ class LibraryStore(LibraryReader):
 
     def verify(self, *, repair: bool = False) -> VerifyReport:
         """Check every file and row of the library; with ``repair``, mend what can be mended."""
-        from momentseek.library.repair import repair_library
-        from momentseek.library.verify import verify_library
+        from momentseek.library.verify import repair_library, verify_library
 
         if self.replica is not None:
             return self._verify_replica(self.replica, repair)
@@ -382,10 +382,9 @@ class LibraryStore(LibraryReader):
 
     def _verify_replica(self, replica: ShardReplica, repair: bool) -> VerifyReport:
         """Check the replica as any library, and the objects it is a replica of."""
-        from momentseek.library.repair import repair_library
-        from momentseek.library.replicas.checking import check_objects, send_missing_objects
-        from momentseek.library.verify import verify_library
-        from momentseek.tables import count
+        from momentseek.cluster.replicas.publishing import check_objects, send_missing_objects
+        from momentseek.core.reports import count
+        from momentseek.library.verify import repair_library, verify_library
 
         done: list[str] = []
         if repair:
@@ -401,8 +400,8 @@ class LibraryStore(LibraryReader):
 
     def reencode(self, spec: str, *, progress: ShowIngest | None = None) -> AddReport:
         """Encode all videos again with another encoder; searches use the old vectors until all new ones are there."""
-        from momentseek.library.reencode import reencode_library
-        from momentseek.library.scan.upkeep import refresh_plan
+        from momentseek.library.ingest.reencode import reencode_library
+        from momentseek.library.scan.recall import refresh_plan
 
         with self.changing():
             report = reencode_library(self, spec, self.pace, progress)
@@ -426,3 +425,55 @@ def subtitles_folder(subtitles: str | os.PathLike[str] | None) -> Path | None:
     if not folder.is_dir():
         raise MomentseekError(f"{folder}: is no folder of subtitles; check `subtitles`")
     return folder
+
+
+FileState = tuple[Stamp | None, tuple[str, ...]]
+
+POLL_SECONDS = 3.0
+"""Seconds between two looks at the folders."""
+
+
+def watch(
+    library: LibraryStore,
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    recursive: bool = True,
+    exclude: Sequence[str] = (),
+    subtitles: Path | None = None,
+    progress: ShowIngest | None = None,
+    poll: float = POLL_SECONDS,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[AddReport]:
+    """Look every ``poll`` seconds and add files that are new or changed; yields a report for each time there were any.
+
+    A file is added once two looks in a row find it the same, so one that is being copied or recorded waits until it
+    stops growing. The lock is held only while adding. It never ends by itself.
+    """
+    given = list(paths)
+    last: dict[Path, FileState] = {}
+    handled: dict[Path, FileState] = {}
+    reported: set[Path] = set()
+    while True:
+        found = find_videos(given, recursive=recursive, exclude=exclude, skip=library.path)
+        now = {file.path: _file_state(file.path, subtitles) for file in found.files}
+        settled = [
+            file
+            for file in found.files
+            if now[file.path] == last.get(file.path) and now[file.path] != handled.get(file.path)
+        ]
+        strange = [(path, reason) for path, reason in found.unusable if path not in reported]
+        if settled or strange:
+            report = library.add_found(FoundFiles(settled, strange), subtitles=subtitles, progress=progress)
+            handled |= {file.path: now[file.path] for file in settled}
+            reported |= {path for path, _ in strange}
+            yield report
+        last = now
+        sleep(poll)
+
+
+def _file_state(path: Path, subtitles: Path | None) -> FileState:
+    """What changes when a video or its subtitles do."""
+    try:
+        return Stamp.of(path), subtitle_marks(path, subtitles)
+    except MediaError:
+        return None, ()

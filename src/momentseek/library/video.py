@@ -1,13 +1,20 @@
-"""Video, PendingVideo and Failure: what the catalog knows of one file."""
+"""Videos of a library: what the catalog knows of a file, and which videos a name or a pattern selects."""
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import translate
 from fractions import Fraction
 from pathlib import Path
+from unicodedata import normalize
 
-from momentseek.media.sampling import Sampling
-from momentseek.plain_file import PlainFile
+from momentseek.core.errors import MomentseekError
+from momentseek.core.pinned_file import PinnedFile
+from momentseek.library.file_stamp import printable
+from momentseek.media.decode import Sampling
 
 
 @dataclass(frozen=True)
@@ -46,9 +53,9 @@ class Video:
     """Whether the file has changed since and could not be read then, so that the moments are those of the old file."""
 
     @property
-    def file(self) -> PlainFile:
+    def file(self) -> PinnedFile:
         """The file that was added, to read from; what is no longer that file is refused, and so are links."""
-        return PlainFile(self.path, self.size, self.mtime_ns)
+        return PinnedFile(self.path, self.size, self.mtime_ns)
 
 
 @dataclass(frozen=True)
@@ -73,3 +80,108 @@ class Failure:
     reason: str
     at: float
     tries: int
+
+
+MAX_PICTURED_BYTES = 256 << 20
+"""The largest file that is fetched for a picture of it alone."""
+
+
+def source_file(video: Video, most_bytes: int | None = None) -> PinnedFile:
+    """The file of a video to read from; a copy of one in object storage is fetched if this machine has none.
+
+    One of more than ``most_bytes`` is not fetched: MediaError then says where it lies.
+    """
+    if not is_elsewhere(video.path):
+        return video.file
+    from momentseek.cluster.replicas.place import bring_source
+
+    return bring_source(video, most_bytes)
+
+
+def is_elsewhere(path: str | bytes | os.PathLike[str]) -> bool:
+    """Whether the file at a path is a copy of one in object storage, so that it can be fetched anywhere.
+
+    >>> is_elsewhere("/cache/s3%3A%2F%2Fbucket%2Flib-sources/bucket/a.mp4"), is_elsewhere("/films/a.mp4")
+    (True, False)
+    """
+    return "%3A%2F%2F" in os.fsdecode(path)  # as replicas and what lies beside them are named
+
+
+def is_missing(path: str | bytes | os.PathLike[str]) -> bool:
+    """Whether the file of a video is gone: not on this machine, and no copy of one in object storage."""
+    return not os.path.lexists(path) and not is_elsewhere(path)
+
+
+def matcher(patterns: Iterable[str], *, within: bool = False) -> Callable[[str], bool]:
+    """A function that tells whether a name matches any of the globs, whatever the case and the coding of accents.
+
+    ``*`` means anything, ``?`` one character, ``[abc]`` one of these, ``[!abc]`` or ``[^abc]`` one of the others. A
+    glob is tried on the whole name and on its last part. A pattern without any of these is the name itself, or with
+    ``within`` a part of it.
+
+    >>> holiday = matcher(["holiday*"])
+    >>> [name for name in ("Holiday.mp4", "2019/holiday 2.mp4", "my holiday.mp4") if holiday(name)]
+    ['Holiday.mp4', '2019/holiday 2.mp4']
+    >>> matcher(["ärger"], within=True)("Ärger im Büro.mp4"), matcher(["[^a]*"])("b.mp4"), matcher(["b"])("b.mp4")
+    (True, True, False)
+    """
+    exact: set[str] = set()
+    globs: list[str] = []
+    for pattern in map(fold, patterns):
+        exact.add(pattern)  # a name may have brackets in it
+        if any(c in pattern for c in "*?["):
+            globs.append(translate(re.sub(r"\[\^(?=[^]]|\].*\])", "[!", pattern)))
+        elif within:
+            globs.append(translate(f"*{pattern}*"))
+    compiled = [re.compile(glob) for glob in globs]
+
+    def matches(name: str) -> bool:
+        whole = fold(name)
+        forms = {whole, whole.rsplit("/", 1)[-1]}
+        return not exact.isdisjoint(forms) or any(glob.match(form) for glob in compiled for form in forms)
+
+    return matches
+
+
+def fold(text: str) -> str:
+    """A text as names are compared: without case, and with accents coded one way (files from a Mac have them apart).
+
+    >>> fold("A\\u0308RGER") == fold("ärger")
+    True
+    """
+    return normalize("NFC", normalize("NFC", text).casefold())
+
+
+def name_text(name: str) -> str:
+    """The words of a video's name, as the name stream searches them.
+
+    >>> name_text("Holiday_2019/BeachWalk-part2.mp4")
+    'Holiday 2019 Beach Walk part 2'
+    """
+    stem = re.sub(r"\.\w{1,5}$", "", name)
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])", " ", stem)
+    return " ".join(re.findall(r"\w+", spaced.replace("_", " ")))
+
+
+def select_videos(videos: Sequence[Video], patterns: Sequence[str], missing: bool = False) -> list[Video]:
+    """The videos that any of the patterns means: a file's path, a folder's path, a video's name or a glob for names.
+
+    A path means its own file and no other, even where it could be read as a glob (see ``matcher``).
+    """
+    by_path = {os.fspath(video.path): video for video in videos}
+    chosen: dict[int, Video] = {}
+    for pattern in patterns:
+        places = {os.path.abspath(pattern), os.path.realpath(pattern)}
+        found = [by_path[place] for place in places if place in by_path] or _match_videos(videos, pattern, places)
+        if not found:
+            raise MomentseekError(f"{printable(pattern)}: is no video of this library; list them with: momentseek list")
+        chosen |= {video.id: video for video in found}
+    if missing:
+        chosen |= {video.id: video for video in videos if is_missing(video.path)}
+    return [video for video in videos if video.id in chosen]
+
+
+def _match_videos(videos: Sequence[Video], pattern: str, places: set[str]) -> list[Video]:
+    folders = tuple(os.path.join(place, "") for place in places)
+    matches = matcher([pattern])
+    return [video for video in videos if os.fspath(video.path).startswith(folders) or matches(video.name)]

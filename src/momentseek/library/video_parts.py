@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from momentseek.atomic import drop_temporary, flush_file, flush_folder, make_folder
-from momentseek.errors import MomentseekError
-from momentseek.library.vectors import StoredVectors
+from momentseek.core.atomic import drop_temporary, flush_file, flush_folder, make_folder
+from momentseek.core.errors import MomentseekError
+from momentseek.library.segments import StoredVectors
 
 PARTS_FOLDER = "work"
 KEEP_DAYS = 30.0

@@ -1,1 +1,1 @@
-"""Video files and what lies beside them: probing, decoding, shots, subtitles, thumbnails, cutting, edit lists."""
+"""Video files: probing, decoding, shots, subtitles, thumbnails, cutting, edit lists, and the sandbox they run in."""

@@ -1,19 +1,20 @@
-"""Opening a file that may be anything at all: only regular files, only real video containers, never the network."""
+"""Open a file that may be anything at all: only regular files, only real video containers, never the network.
+
+``heartbeat`` is called with every packet that is read, so that whoever waits knows that work goes on.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from momentseek.errors import MediaError
-from momentseek.media.pulse import beat
-from momentseek.optional import optional_module
-from momentseek.plain_file import PlainFile
+from momentseek.core.errors import MediaError, MomentseekError, optional_module
+from momentseek.core.pinned_file import PinnedFile
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream
@@ -21,6 +22,21 @@ if TYPE_CHECKING:
     from av.packet import Packet
     from av.stream import Stream
     from av.video.stream import VideoStream
+
+
+_listeners: list[Callable[[], None]] = []
+
+
+def heartbeat() -> None:
+    """Say that another piece of a file has been read; costs next to nothing where nobody listens."""
+    for listener in _listeners:
+        listener()
+
+
+def on_heartbeat(listener: Callable[[], None]) -> None:
+    """Call ``listener`` at each beat from now on."""
+    _listeners.append(listener)
+
 
 FilePath = str | os.PathLike[str]
 
@@ -57,7 +73,7 @@ def open_media(path: FilePath, acceleration: Any = None) -> Iterator[InputContai
 
     With an ``acceleration`` (`hardware.acceleration`) a device decodes it, or the processor if the device refuses.
 
-    A ``PlainFile`` is handed over open: libav opens names by itself, and would follow links. So is a file whose name
+    A ``PinnedFile`` is handed over open: libav opens names by itself, and would follow links. So is a file whose name
     is not valid Unicode.
     """
     av = libav()
@@ -71,7 +87,7 @@ def open_media(path: FilePath, acceleration: Any = None) -> Iterator[InputContai
     settings: dict[str, Any] = {"options": options, "timeout": OPEN_TIMEOUT_SECONDS, "metadata_errors": "replace"}
     try:
         name = os.path.abspath(path)  # begins with a slash or a drive: never taken for the name of a protocol
-        if isinstance(path, PlainFile) or not _is_unicode(name):
+        if isinstance(path, PinnedFile) or not _is_unicode(name):
             with path.open("rb", buffering=0) as file, _open(file, settings, acceleration) as container:
                 yield container
             return
@@ -94,9 +110,9 @@ def _open(file: Any, settings: dict[str, Any], acceleration: Any) -> Any:
     return av.open(file, "r", **settings)
 
 
-def regular_file(path: FilePath) -> Path | PlainFile:
+def regular_file(path: FilePath) -> Path | PinnedFile:
     """The path, if it leads to a file with something in it; pipes and devices are never opened, so nothing blocks."""
-    path = path if isinstance(path, PlainFile) else Path(path)
+    path = path if isinstance(path, PinnedFile) else Path(path)
     try:
         status = path.stat()
     except (OSError, ValueError) as e:
@@ -148,11 +164,11 @@ def packets(container: InputContainer, streams: Sequence[Stream]) -> Iterator[Pa
         for count, packet in enumerate(container.demux(list(streams))):
             if count > most:
                 raise MediaError(f"{container.name}: is read in circles, so it has no end; convert it")
-            beat()
+            heartbeat()
             yield packet
 
 
-def hunger(path: FilePath) -> MediaError:
+def out_of_memory(path: FilePath) -> MediaError:
     """The error of a video none of whose pictures could be decoded for want of memory."""
     return MediaError(
         f"{path}: its pictures take more memory than decoding may have; make a smaller copy, or allow more "
@@ -184,7 +200,7 @@ def _formats() -> str:
     return ",".join(sorted(n for n in names if n not in _REFUSED and not n.endswith("_pipe")))
 
 
-def _reason(path: Path | PlainFile, error: Exception) -> str:
+def _reason(path: Path | PinnedFile, error: Exception) -> str:
     """What a user can make of ffmpeg's error."""
     try:
         with path.open("rb") as file:
@@ -205,3 +221,38 @@ def _reason(path: Path | PlainFile, error: Exception) -> str:
     if isinstance(error, PermissionError):
         return "may not be read; check its permissions"
     return "is no video that can be read, or is broken at its beginning; check that it plays, or convert it"
+
+
+_CODEC = "h264"  # what decodes this decodes whatever else it can
+
+
+def device_kinds() -> list[str]:
+    """The kinds of devices with which this build of PyAV can decode, as ``cuda``; that says nothing of the machine."""
+    codec = libav().Codec(_CODEC, "r")
+    return [config.device_type.name for config in codec.hardware_configs if config.is_supported]
+
+
+def find_device() -> str:
+    """The kind of device that decodes on this machine; an error if there is none."""
+    kinds = device_kinds()
+    for kind in kinds:
+        if _answers(kind):
+            return kind
+    offered = f"this build of PyAV can use {' or '.join(kinds)}" if kinds else "this build of PyAV can use none"
+    raise MomentseekError(f"--hardware: no device that decodes videos answers here ({offered}); leave it out")
+
+
+def acceleration(kind: str) -> Any:
+    """What `av.open` must be told to decode by a device; what that cannot decode, the processor does."""
+    from av.codec.hwaccel import HWAccel
+
+    return HWAccel(kind, allow_software_fallback=True)
+
+
+def _answers(kind: str) -> bool:
+    av = libav()
+    try:
+        acceleration(kind).create(av.Codec(_CODEC, "r"))
+    except (av.FFmpegError, NotImplementedError):
+        return False
+    return True

@@ -1,24 +1,44 @@
-"""Frames of a video at a steady rate, by the clock of the file."""
+"""Frames of a video by the clock of the file: at a steady rate, far apart, or one as a thumbnail."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterator
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from momentseek.errors import MediaError, MomentseekError
-from momentseek.media.container import FilePath, open_media
-from momentseek.media.hardware import acceleration
-from momentseek.media.picture import Painter, Pixels
-from momentseek.media.quick import QuickReader, Ticks, UnquickError
+from momentseek.core.errors import MediaError, MomentseekError
+from momentseek.media.container import FilePath, acceleration, libav, open_media
+from momentseek.media.pixels import Painter, Pixels
+from momentseek.media.quick_sampling import QuickReader, QuickSamplingError, Ticks
 from momentseek.media.reader import ROUNDING_SECONDS, Damage, Picture, Reader
-from momentseek.media.sampling import Sampling
 
 if TYPE_CHECKING:
     from av.container import InputContainer
+    from av.video.codeccontext import VideoCodecContext
+
+
+Sampling = Literal["exact", "quick"]
+"""Whether every picture is decoded, or only what is cheap and near the wanted times (`media.quick`)."""
+
+SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
+DEFAULT_SAMPLING: Sampling = "exact"
+SAMPLING_VARIABLE = "MOMENTSEEK_SAMPLING"
+"""Environment variable that names another default."""
+
+
+def default_sampling() -> Sampling:
+    """The sampling that ``add`` uses if none is named: what the environment says, else exact."""
+    named = os.environ.get(SAMPLING_VARIABLE, "").strip().lower() or DEFAULT_SAMPLING
+    for sampling in SAMPLINGS:
+        if named == sampling:
+            return sampling
+    raise MomentseekError(f"{SAMPLING_VARIABLE} is {named!r}; set it to {' or '.join(SAMPLINGS)}, or unset it")
+
 
 Spy = Callable[[float, Pixels], None]
 
@@ -107,7 +127,7 @@ class Frames(Iterator[Frame]):
             try:
                 with self._open() as container:
                     yield from self._read(self._quick_reader(container), spyglass)
-            except UnquickError:
+            except QuickSamplingError:
                 self.sampling = "exact"
             else:
                 return
@@ -145,7 +165,7 @@ class Frames(Iterator[Frame]):
                 shown = picture
                 spyglass.look(picture, reader.aspect)
             if shown is None:
-                reader.refuse_hunger()
+                reader.refuse_out_of_memory()
                 raise MediaError(f"{self.path}: none of its pictures can be decoded; get another copy")
             self.duration = shown.time + shown.duration if reader.end is None else reader.end
             while self._tick / self.rate < self.duration - ROUNDING_SECONDS and self._at(self._tick) < self.end:
@@ -192,3 +212,112 @@ class _Spyglass:
             self._painter = self._painter or Painter(aspect, width=SPY_WIDTH)
             self._last = picture, self._painter.paint(picture.frame, turned=False)
         self.spy(picture.time, self._last[1])
+
+
+MAX_SHORT_SIDE = 1080
+"""Pixels of the shorter side to which larger frames are made smaller."""
+_SPARSE_ROUNDING_SECONDS = 1e-6
+
+Slot = tuple[float, float]
+"""Start and end of a stretch of a video, in seconds."""
+
+
+def sparse_frames(path: FilePath, slots: Sequence[Slot]) -> Iterator[Frame]:
+    """One frame of each of some stretches, which follow each other: one near the middle that is quick to get.
+
+    That is a key frame in the middle half of the stretch, or else the frame shown at its middle. Stretches after the
+    last picture give nothing.
+    """
+    with open_media(path) as container:
+        reader = Reader(container, path)
+        painter = Painter(reader.aspect, short_side=MAX_SHORT_SIDE)
+        keys = key_times(reader)
+        shown: Picture | None = None
+        coming: Picture | None = None
+        pictures: Iterator[Picture] = iter(())
+        begun = False
+        for slot in slots:
+            at = _target(slot, keys)
+            if not begun or (shown is not None and has_key_between(keys, shown.time, at)):
+                pictures, shown, coming, begun = reader.pictures(at), None, None, True
+            while coming is None or coming.time <= at + _SPARSE_ROUNDING_SECONDS:
+                shown = coming or shown
+                coming = next(pictures, None)
+                if coming is None:
+                    break
+            if shown is None and coming is not None and coming.time < slot[1]:
+                shown = coming
+            if shown is None:
+                reader.refuse_out_of_memory()
+                raise MediaError(f"{path}: no picture can be decoded at {at:.1f} s; get another copy")
+            if coming is None and shown.time + shown.duration <= slot[0] + _SPARSE_ROUNDING_SECONDS:
+                return
+            yield Frame(at, painter.paint(shown.frame))
+
+
+def key_times(reader: Reader) -> list[float]:
+    """When the key frames of an open video are shown, in seconds, as its index says; empty if it has none."""
+    base = reader.stream.time_base
+    if base is None:
+        return []
+    entries = (entry for entry in reader.stream.index_entries if entry.is_keyframe)
+    return sorted(float(entry.timestamp * base) - reader.start for entry in entries)
+
+
+def has_key_between(keys: Sequence[float], after: float, until: float) -> bool:
+    """Whether a key frame lies after one time and not after another, so that jumping to it saves decoding.
+
+    >>> has_key_between([0.0, 4.0, 8.0], 1.0, 5.0), has_key_between([0.0, 8.0], 1.0, 5.0)
+    (True, False)
+    """
+    return bisect_right(keys, until) > bisect_right(keys, after + _SPARSE_ROUNDING_SECONDS)
+
+
+def _target(slot: Slot, keys: Sequence[float]) -> float:
+    """The time of the frame to take from a stretch.
+
+    >>> _target((0.0, 4.0), [0.0, 2.5, 9.0]), _target((4.0, 8.0), [0.0, 2.5, 9.0])
+    (2.5, 6.0)
+    """
+    start, end = slot
+    middle = (start + end) / 2
+    near = [key for key in keys if abs(key - middle) <= (end - start) / 4]
+    return min(near, key=lambda key: abs(key - middle), default=middle)
+
+
+def thumbnail(path: FilePath, time: float, width: int = 320, quality: int = 75) -> bytes:
+    """The frame being shown at ``time``, at most ``width`` pixels wide, as the bytes of a WebP file.
+
+    A time before the beginning or past the end gives the first or the last frame.
+    """
+    return webp(_pixels_at(path, time, width), quality)
+
+
+def webp(pixels: Pixels, quality: int = 75) -> bytes:
+    """RGB pixels as the bytes of a WebP file."""
+    av = libav()
+    height, width, _ = pixels.shape
+    encoder: VideoCodecContext = av.CodecContext.create("libwebp", "w")
+    encoder.width, encoder.height, encoder.pix_fmt = width, height, "yuv420p"
+    encoder.time_base = Fraction(1)
+    encoder.options = {"quality": str(min(100, max(0, quality)))}
+    frame = av.VideoFrame.from_ndarray(pixels, "rgb24").reformat(format="yuv420p")
+    frame.pts = 0
+    packets: list[Any] = [*encoder.encode(frame), *encoder.encode(None)]
+    return b"".join(bytes(packet) for packet in packets)
+
+
+def _pixels_at(path: FilePath, time: float, width: int) -> Pixels:
+    with open_media(path) as container:
+        reader = Reader(container, path)
+        if reader.expected is not None:
+            time = min(time, reader.expected)
+        shown: Picture | None = None
+        for picture in reader.pictures(max(0.0, time)):
+            if shown is not None and picture.time > time + 1e-6:
+                break
+            shown = picture
+        if shown is None:
+            reader.refuse_out_of_memory()
+            raise MediaError(f"{path}: no picture can be decoded at {time:.1f} s; get another copy")
+        return Painter(reader.aspect, width=width).paint(shown.frame)

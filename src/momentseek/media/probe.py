@@ -9,15 +9,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from momentseek.errors import MediaError
-from momentseek.media.container import FilePath, check_size, hunger, libav, open_media, packets, video_stream
-from momentseek.media.picture import clockwise, display_size, orientation
+from momentseek.core.errors import MediaError
+from momentseek.media.container import FilePath, check_size, libav, open_media, packets, video_stream
+from momentseek.media.container import out_of_memory as hunger
+from momentseek.media.pixels import clockwise, display_size, orientation
 
 if TYPE_CHECKING:
     from av.container import InputContainer
     from av.stream import Stream
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
+
 
 MAX_DURATION_SECONDS = 7 * 24 * 3600.0
 """A longer video is taken for one whose clock is broken."""

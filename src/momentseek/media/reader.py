@@ -11,8 +11,9 @@ from fractions import Fraction
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from momentseek.errors import MediaError
-from momentseek.media.container import MAX_PIXELS, FilePath, check_size, hunger, libav, packets, video_stream
+from momentseek.core.errors import MediaError
+from momentseek.media.container import MAX_PIXELS, FilePath, check_size, libav, packets, video_stream
+from momentseek.media.container import out_of_memory as hunger
 from momentseek.media.probe import MAX_DURATION_SECONDS, container_start, declared_duration, frame_rate, pixel_aspect
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from av.packet import Packet
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
+
 
 ROUNDING_SECONDS = 1e-6
 """Rounding of time stamps, not a tolerance anybody can see."""
@@ -110,7 +112,7 @@ class Reader:
             self._rewind()
         yield from self._pictures_in_order()
 
-    def refuse_hunger(self) -> None:
+    def refuse_out_of_memory(self) -> None:
         """Refuse a video whose pictures are missing for want of memory, not because they are broken."""
         if self.hungry:
             raise hunger(self.path)

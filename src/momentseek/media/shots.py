@@ -19,8 +19,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.media.picture import Pixels
-from momentseek.moments.arrays import runs_of_true
+from momentseek.core.moments.arrays import runs_of_true
+from momentseek.media.pixels import Pixels
 
 Floats = NDArray[np.float32]
 Times = NDArray[np.float64]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.errors import MediaError
+from momentseek.core.errors import MediaError
 from momentseek.media.container import FilePath, libav, open_media, packets, sound_stream
 from momentseek.media.probe import MAX_DURATION_SECONDS, container_start
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 
 Encodings = dict[str, Tensor]
 """A model's encodings of queries or videos: tensors by name, each with one row per query or video."""

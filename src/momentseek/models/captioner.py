@@ -14,13 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from momentseek.captioning.decoding import DecodingSettings, decode_captions
-from momentseek.captioning.moment_input import CaptionPreparation, MomentInputs
-from momentseek.captioning.vocabulary import BOS, EOS, PAD, Vocabulary
-from momentseek.errors import MomentseekError
-from momentseek.models.network import Network
-from momentseek.moments.arrays import FloatArray, IntArray
-from momentseek.registry import Registry
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import FloatArray, IntArray
+from momentseek.core.registry import Registry
+from momentseek.models.model import Network
+from momentseek.recognition.captions.decoding import DecodingSettings, decode_captions
+from momentseek.recognition.captions.inputs import BOS, EOS, PAD, CaptionPreparation, MomentInputs, Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +193,7 @@ class CaptionerSpec:
     """Earlier formats that can still be used: the settings that they lack."""
 
 
-CAPTIONERS: Registry[CaptionerSpec] = Registry("captioner", package="momentseek.models")
+CAPTIONERS: Registry[CaptionerSpec] = Registry("captioner", package="momentseek.models.zoo")
 
 
 def register_captioner(name: str, config: type[CaptionerConfig], model: type[Captioner], summary: str) -> None:

@@ -8,24 +8,79 @@ that predict times rather than clips give ``moments`` instead of ``spans``, and 
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
-from momentseek.errors import MomentseekError
-from momentseek.features.clips import FIT_METHODS
-from momentseek.features.data import Dims as Dims
-from momentseek.features.modalities import MODALITIES, parse_modalities
-from momentseek.features.preparation import Preparation
-from momentseek.models.batch import Batch, Clips, Encodings, Words
-from momentseek.models.network import Network
-from momentseek.moments.arrays import FloatArray
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import FloatArray
+from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
+from momentseek.models.features.data import Dims
+from momentseek.recognition.exported.preparation import FIT_METHODS, MODALITIES, Preparation, parse_modalities
+
+REST = ""
+"""The group of all parameters that no other group names."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What is trained in a step."""
+
+    name: str = ""
+    """What the model calls it; its ``loss`` may look."""
+    rates: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    """Factors of the learning rate by group of parameters, 1 where nothing is said; 0 leaves a group as it is."""
+
+    def rate(self, group: str) -> float:
+        """The factor of a group's learning rate.
+
+        >>> Phase("leaf", {"root": 0.0}).rate("root"), Phase().rate("root")
+        (0.0, 1.0)
+        """
+        return self.rates.get(group, 1.0)
+
+
+EVERYTHING = Phase()
+"""All parameters at the same rate: what models without phases train in every step."""
+
+
+def group_of(parameter: str, groups: Iterable[str]) -> str:
+    """The group of a parameter: the longest prefix of its name, at whole parts, that is one of the groups.
+
+    >>> group_of("leaf.2.weight", ["leaf", "leaf.2"]), group_of("leafage.weight", ["leaf"])
+    ('leaf.2', '')
+    """
+    return max((g for g in groups if parameter == g or parameter.startswith(f"{g}.")), key=len, default=REST)
+
+
+class Network(nn.Module, ABC):
+    """A network with settings; ``CorpusModel`` and ``Captioner`` say what it does beside being trained."""
+
+    rate_groups: ClassVar[tuple[str, ...]] = ()
+    """Parts of the model, by the prefixes of their parameters' names, that ``phase_at`` gives rates of their own."""
+
+    def __init__(self, config: Any, dims: Any) -> None:
+        super().__init__()
+        self.config = config
+        self.dims = dims
+        self.phase = EVERYTHING
+        """The phase of the step that is being trained; training sets it before it asks for the loss."""
+
+    def phase_at(self, step: int, epoch: int) -> Phase:
+        """What is trained in a step, counted from 0, of an epoch: everything at the same rate, if not said."""
+        return EVERYTHING
+
+    @abstractmethod
+    def loss(self, batch: Any, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
+        """The terms of the loss by name, weighted; training minimises their sum. ``rng`` decides what is sampled."""
+
 
 Predicted = tuple[Tensor, Tensor, Tensor]
 """Predicted moments: starts and ends as shares of the video, and scores, each (n, k)."""
@@ -199,3 +254,15 @@ class CorpusModel(Network):
     @abstractmethod
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         """The terms of the loss by name, weighted; training minimises their sum. ``rng`` decides what is sampled."""
+
+
+def match_by_best_span(model: CorpusModel, queries: Encodings, videos: Encodings) -> Tensor:
+    """(queries, videos): the score of the best span, or moment, of each pair, computed query by query."""
+    mask = videos["mask"]
+    found = []
+    for i in range(len(next(iter(queries.values())))):
+        here = torch.full((len(mask),), i, device=mask.device)
+        asked = take_rows(queries, here)
+        scores = model.moments(asked, videos)[2] if model.continuous else model.spans(asked, videos).flatten(1)
+        found.append(scores.amax(1))
+    return torch.stack(found)

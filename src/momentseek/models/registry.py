@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from momentseek.errors import MomentseekError
+from torch import Tensor
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.registry import Registry, did_you_mean
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
-from momentseek.registry import Registry, did_you_mean
+
+if TYPE_CHECKING:
+    from momentseek.models.captioner import CaptionerConfig
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ SETTING_ALIASES = {"as": "follow"}
 """Other spellings of settings: ``as=official`` cannot be the name of an attribute."""
 FOLLOWED = ("paper", "official")
 """Whose ways a model has: its paper's, or its public implementation's with all its quirks."""
-MODELS: Registry[ModelSpec] = Registry("model", package="momentseek.models")
+MODELS: Registry[ModelSpec] = Registry("model", package="momentseek.models.zoo")
 C = TypeVar("C")
 _type_hints = functools.cache(typing.get_type_hints)
 
@@ -65,7 +71,7 @@ def build_config(kind: type[C], settings: Mapping[str, Any], what: str) -> C:
     >>> build_config(ModelConfig, {"hiden": 64}, "model xml")
     Traceback (most recent call last):
         ...
-    momentseek.errors.MomentseekError: model xml has no setting 'hiden'; did you mean 'hidden'?
+    momentseek.core.errors.MomentseekError: model xml has no setting 'hiden'; did you mean 'hidden'?
     """
     hints = _type_hints(kind)  # type: ignore[arg-type]
     known = [f.name for f in dataclasses.fields(kind)]  # type: ignore[arg-type]
@@ -83,7 +89,7 @@ def plain_settings(kind: type[Any], settings: Mapping[str, Any]) -> dict[str, An
 
     Those that are given beside it count.
 
-    >>> from momentseek.models.conquer import ConquerConfig
+    >>> from momentseek.models.zoo.conquer import ConquerConfig
     >>> plain_settings(ConquerConfig, {"weighting": "linear", "as": "official"})
     {'masked': False, 'positive_mask': False, 'weighting': 'linear'}
     """
@@ -110,3 +116,46 @@ def _check_type(value: Any, hint: Any, where: str) -> Any:
             return tuple(value)
     names = " or ".join("nothing" if o is types.NoneType else getattr(o, "__name__", str(o)) for o in options)
     raise MomentseekError(f"{where} must be {names}, not {value!r}")
+
+
+MAX_SETTING = 8192
+"""The largest number of columns, clips or the like that settings may name beyond the sizes of the weights."""
+
+
+def at_least(config: ModelConfig, least: int, *names: str) -> None:
+    """Refuse settings below ``least``, and values that are no numbers.
+
+    >>> from momentseek.models.model import ModelConfig
+    >>> at_least(ModelConfig(alpha=-1.0), 0, "videos", "alpha")
+    Traceback (most recent call last):
+        ...
+    momentseek.core.errors.MomentseekError: model: alpha must be at least 0, not -1
+    """
+    for name in names:
+        value = getattr(config, name)
+        if not least <= value < math.inf:
+            raise MomentseekError(f"model: {name} must be at least {least}, not {value:g}")
+
+
+def above_nothing(config: ModelConfig, *names: str) -> None:
+    """Refuse settings that are not above 0."""
+    for name in names:
+        value = getattr(config, name)
+        if not 0 < value < math.inf:
+            raise MomentseekError(f"model: {name} must be above 0, not {value:g}")
+
+
+def one_of(config: ModelConfig, name: str, *choices: str) -> None:
+    """Refuse a setting that is none of the choices."""
+    value = getattr(config, name)
+    if value not in choices:
+        raise MomentseekError(f"model: {name} must be {' or '.join(choices)}, not {value!r}")
+
+
+def refuse_absurd_sizes(config: ModelConfig | CaptionerConfig, weights: Mapping[str, Tensor]) -> None:
+    """Refuse settings whose model would be far larger than the weights, before memory is taken for it."""
+    largest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
+    for name, value in asdict(config).items():
+        limit = len(weights) if name.endswith("layers") else max(MAX_SETTING, largest)
+        if type(value) is int and value > limit and name != "videos":  # so many are searched: no memory is taken for it
+            raise MomentseekError(f"the model's {name} is {value:,}, and at most {limit:,} fits its weights")

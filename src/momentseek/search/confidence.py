@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from momentseek.moments.arrays import quantiles
+from momentseek.core.moments.arrays import quantiles
 from momentseek.search.hit import Level
 
 STRONG_CHANCE, FAIR_CHANCE = 1e-3, 0.15

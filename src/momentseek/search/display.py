@@ -5,11 +5,11 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from momentseek.library.readings import MIN_FUZZY_LETTERS
+from momentseek.core.reports import text_table, width
+from momentseek.library.tracks.readings import MIN_FUZZY_LETTERS
 from momentseek.library.words import WordMatcher, content_words, is_one_letter_off, plain_words, words
 from momentseek.search.hit import Hit, hidden_text
 from momentseek.search.query import Query
-from momentseek.tables import text_table, width
 
 MIN_SAID_COLUMNS, MAX_SAID_COLUMNS = 16, 60
 """Width of the column of what was said."""

@@ -1,36 +1,44 @@
-"""Engine: answers queries over a library; a :class:`SearchSession` is one search in it."""
+"""Engine: answers queries over a library; a :class:`SearchSession` is one search in it, by words or by an example."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.reader import LibraryReader
-from momentseek.library.readings import lines_between
+from momentseek.library.tracks.readings import lines_between
 from momentseek.library.video import Video
-from momentseek.search.dates import time_period
-from momentseek.search.fusion import Candidate, StreamPlaces, drop_repeats, fit_span, fit_spans
+from momentseek.recognition.encoders.protocol import ImageTextEncoder, Pixels, Vectors
+from momentseek.search.fusion import Candidate, KnownVideo, StreamPlaces, drop_repeats, fit_span, fit_spans, merge_hits
 from momentseek.search.hit import Hit, Results, StreamHit
 from momentseek.search.localise.localiser import Curve, localise
 from momentseek.search.options import SearchOptions
-from momentseek.search.query import Query
-from momentseek.search.session import PagedLook, RankingSession, Times, WordHits
-from momentseek.search.state import Ids, LibraryState, QueryEncoder
+from momentseek.search.query import Query, time_period
+from momentseek.search.session import PagedSearch, RankingSession, Times, WordHits
+from momentseek.search.state import Ids, LibraryState, QueryEncoder, StreamIndex
 from momentseek.search.streams.name import NameHit, search_names
 from momentseek.search.streams.speech import search_speech
-from momentseek.search.streams.text import search_text
-from momentseek.search.streams.vision import ClipLook, LibraryLook, VisionQuery, WholeLook, build_curve
+from momentseek.search.streams.timed_text import search_text
+from momentseek.search.streams.vision import (
+    ClipSearch,
+    LibrarySearch,
+    VisionQuery,
+    WholeSearch,
+    build_curve,
+    query_of_vector,
+)
 
 if TYPE_CHECKING:
-    from momentseek.captioning.scene import SceneCaption
+    from momentseek.recognition.captions.scenes import SceneCaption
+    from momentseek.recognition.exported.reranker import Reranker
     from momentseek.search.rerank import RerankInput
-    from momentseek.trained.reranker import Reranker
+
 
 CONTEXT_SECONDS = 6.0
 """Time before and after what is said in which the picture may set the times of a moment."""
@@ -104,23 +112,23 @@ class SearchSession(RankingSession):
         """Rank everything that the streams find as one list of candidates without repetitions."""
         if self.query.phrases:  # word for word is a condition, whichever streams are asked
             from momentseek.search.streams.phrases import find_phrases
-            from momentseek.search.streams.spoken_words import bound_by_words
+            from momentseek.search.streams.speech import bound_by_words
 
             found = find_phrases(self.state.catalog, self.query.phrases, self.allowed)
             self.phrases = bound_by_words(self.state.catalog, found, self.query.phrases)
             self.allowed = np.unique(np.array([hit.video for hit in self.phrases], np.int64))
         return super().rank()
 
-    def look(self, asked: VisionQuery, depth: int) -> PagedLook:
+    def look(self, asked: VisionQuery, depth: int) -> PagedSearch:
         """A look at what is seen."""
         head, localiser = self.state.vision.head, self.options.localiser
         if head is None and not self._searches_by_map(asked):
-            return LibraryLook(self.state, ClipLook(asked, localiser), self.allowed, depth)
-        from momentseek.search.streams.trained import choose_look, search_by_map
+            return LibrarySearch(self.state, ClipSearch(asked, localiser), self.allowed, depth)
+        from momentseek.search.streams.trained import choose_search, search_by_map
 
         if self._searches_by_map(asked):
-            return WholeLook(search_by_map(self.state, asked, self.allowed, depth))
-        return LibraryLook(self.state, choose_look(asked, localiser, head), self.allowed, depth)
+            return WholeSearch(search_by_map(self.state, asked, self.allowed, depth))
+        return LibrarySearch(self.state, choose_search(asked, localiser, head), self.allowed, depth)
 
     def find_words(self) -> WordHits:
         """What the streams of words find."""
@@ -129,7 +137,7 @@ class SearchSession(RankingSession):
         if self.asks.speech:
             spoken = search_speech(self.state, query.speech_text, allowed, only_speech=bool(query.said))
             if query.said:
-                from momentseek.search.streams.spoken_words import bound_by_words
+                from momentseek.search.streams.speech import bound_by_words
 
                 spoken = bound_by_words(catalog, spoken, query.said)
         return WordHits(
@@ -144,14 +152,14 @@ class SearchSession(RankingSession):
     def _find_sounds(self) -> Sequence[StreamHit]:
         if not (self.asks.sounds and self.state.catalog.has_sounds):
             return ()
-        from momentseek.search.streams.sound import search_sounds
+        from momentseek.search.streams.timed_text import search_sounds
 
         return search_sounds(self.state.catalog, self.asks.picture_text, self.allowed)
 
     def _find_described(self) -> Sequence[StreamHit]:
         if not (self.asks.described and self.state.catalog.has_descriptions):
             return ()
-        from momentseek.search.streams.described import search_described
+        from momentseek.search.streams.timed_text import search_described
 
         text, only = self.query.described_text, bool(self.query.described)
         return search_described(self.state.catalog, text, self.allowed, only_described=only)
@@ -159,7 +167,7 @@ class SearchSession(RankingSession):
     def _captions(self, video: int, start: float, end: float) -> tuple[SceneCaption, ...]:
         if not self.state.catalog.has_descriptions:
             return ()
-        from momentseek.library.descriptions import captions_between
+        from momentseek.library.tracks.descriptions import captions_between
 
         return tuple(captions_between(self.state.catalog, video, start, end))
 
@@ -200,8 +208,8 @@ class SearchSession(RankingSession):
         out: Times = {}
         if not (query.unsaid or query.unwritten or query.undescribed):
             return out
-        from momentseek.library.descriptions import caption_times
-        from momentseek.library.readings import line_times
+        from momentseek.library.tracks.descriptions import caption_times
+        from momentseek.library.tracks.readings import line_times
         from momentseek.search.streams.phrases import phrase_times
 
         for found in (
@@ -286,3 +294,86 @@ class SearchSession(RankingSession):
             tuple(lines_between(catalog, video.id, start, end)),
             self._captions(video.id, start, end),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class SearchExample:
+    """What moments should look like: a unit vector, and the moment it was taken from, if it is in the library."""
+
+    vector: Vectors
+    video: Video | None = None
+    start: float = 0.0
+    end: float = 0.0
+
+    def is_shown_by(self, candidate: Candidate, video: KnownVideo) -> bool:
+        """Whether a candidate shows some of the example itself, be it in a copy of the file."""
+        if self.video is None or (video.hash or video.id) != (self.video.hash or self.video.id):
+            return False
+        return candidate.start < self.end and self.start < candidate.end
+
+
+def example_of_moment(index: StreamIndex, video: Video, start: float, end: float) -> SearchExample:
+    """The clips of a moment as an example: the mean of their vectors; a moment shorter than a clip is that clip."""
+    rows = index.rows(video.id)
+    if rows is None or not len(rows) or not np.isfinite(rows).all():
+        raise MomentseekError(f"{video.name}: has no sound vectors to compare with; run momentseek verify")
+    middles = (np.arange(len(rows)) + 0.5) * index.clip_seconds
+    inside = (middles >= start) & (middles < end)
+    if not inside.any():
+        inside[min(int((start + end) / 2 / index.clip_seconds), len(rows) - 1)] = True
+    first, last = np.flatnonzero(inside)[[0, -1]].tolist()
+    begin, finish = min(start, first * index.clip_seconds), max(end, (last + 1) * index.clip_seconds)
+    return SearchExample(_unit(rows[inside].mean(axis=0)), video, begin, min(finish, video.duration))
+
+
+def example_of_picture(encoder: ImageTextEncoder, picture: Pixels) -> SearchExample:
+    """A picture as an example."""
+    return SearchExample(_unit(encoder.encode_images([picture])[0]))
+
+
+def check_filters(where: Query) -> None:
+    """Refuse words beside an example."""
+    if where or where.avoid or where.unsaid:
+        raise MomentseekError(
+            "an example and words exclude each other; of a query, only in:, before: and after: go with an example"
+        )
+
+
+def search_like(engine: Engine, example: SearchExample, where: Query, options: SearchOptions) -> Results:
+    """The moments that look most like an example, in the videos that the filters of ``where`` let pass."""
+    began = time.perf_counter()
+    check_filters(where)
+    state = engine.state()
+    allowed = allowed_videos(state.catalog, where)
+    if allowed is not None and not len(allowed):
+        return Results([], where, 0, time.perf_counter() - began, NOTHING_PASSES_NOTE)
+    session = ExampleSession(state, example, where, options, allowed)
+    results = session.show(session.rank())
+    results.took = time.perf_counter() - began
+    return results
+
+
+class ExampleSession(SearchSession):
+    """One search by an example: what is seen alone is asked, and the example itself is no answer."""
+
+    def __init__(
+        self, state: LibraryState, example: SearchExample, where: Query, options: SearchOptions, allowed: Ids | None
+    ) -> None:
+        super().__init__(state, where, options, allowed)
+        self.example = example
+
+    def rank(self) -> list[Candidate]:
+        """Rank the moments that look like the example."""
+        if not len(self.state.vision.sample):
+            return []
+        self.search_vision(query_of_vector(self.state.vision, self.example.vector))
+        videos = self.state.videos(hit.video for hit in self.vision.hits)
+        found = merge_hits(self.vision.hits, [], videos)
+        return drop_repeats(self.fuse([c for c in found if not self.example.is_shown_by(c, videos[c.video])]))
+
+
+def _unit(vector: Vectors) -> Vectors:
+    length = float(np.linalg.norm(vector))
+    if not np.isfinite(length) or length < 1e-6:
+        raise MomentseekError("the example says nothing to the library's encoder; choose another one")
+    return np.asarray(vector / length, np.float32)

@@ -15,8 +15,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from momentseek.moments.arrays import FloatArray
-from momentseek.registry import Registry
+from momentseek.core.moments.arrays import FloatArray
+from momentseek.core.registry import Registry
 from momentseek.search.confidence import LEVELS, combined_level
 from momentseek.search.hit import Level, StreamHit, StreamRank
 

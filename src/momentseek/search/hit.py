@@ -8,15 +8,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from momentseek.media.cue import Cue
-from momentseek.moments.moment import Moment
+from momentseek.core.moments.moment import Moment
+from momentseek.core.reports import Tabular, count
+from momentseek.media.subtitles.cues import Cue
 from momentseek.search.query import Query
-from momentseek.tables import count
-from momentseek.tabular import Tabular
 
 if TYPE_CHECKING:
-    from momentseek.captioning.scene import SceneCaption
-    from momentseek.lettering.line import ScreenLine
+    from momentseek.recognition.captions.scenes import SceneCaption
+    from momentseek.recognition.ocr.lines import ScreenLine
+
 
 Level = Literal["strong", "fair", "weak"]
 """How sure a hit is."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.localise.localiser import DEFAULT_LOCALISER, LOCALISERS
 

@@ -16,16 +16,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.core.ranking import suppress
 from momentseek.library.catalog import Catalog
 from momentseek.library.segments import locate
 from momentseek.library.video import Video
-from momentseek.ranking import suppress
+from momentseek.recognition.exported.encoder import said_in_clips
+from momentseek.recognition.exported.reranker import RerankedSpans, Reranker, VideoFeatures, warm_reranker
 from momentseek.search.fusion import Candidate, drop_repeats, fit_spans
 from momentseek.search.hit import StreamRank
 from momentseek.search.localise.localiser import MAX_SPANS, Curve
 from momentseek.search.state import LibraryState
-from momentseek.trained.reranker import RerankedSpans, Reranker, VideoFeatures, warm_reranker
-from momentseek.trained.subtitles import said_in_clips
 
 RERANK_STREAM = "rerank"
 """Under this name the model's rank and score stand among a hit's streams."""

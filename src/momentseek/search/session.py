@@ -3,7 +3,7 @@
 The streams run on their own. What they find on the same moment of a video becomes one candidate, with the times that
 the picture gives. Candidates are fused into one ranking, repetitions dropped, and levels decide what is shown.
 :class:`RankingSession` does that; what it must ask of videos and their vectors is left to those that can tell
-(:class:`momentseek.search.engine.SearchSession`, :class:`momentseek.search.shards.session.ShardedSession`).
+(:class:`momentseek.search.engine.SearchSession`, :class:`momentseek.cluster.search.session.ShardedSession`).
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ from momentseek.search.streams.name import NameHit
 from momentseek.search.streams.vision import MAX_VIDEOS, VisionQuery, VisionResult, build_vision_query
 
 if TYPE_CHECKING:
+    from momentseek.recognition.exported.reranker import Reranker
     from momentseek.search.rerank import RerankInput
-    from momentseek.trained.reranker import Reranker
+
 
 SMALL_LIBRARY_CLIPS = 200
 """Clips (five minutes) below which the nearest hits are shown even if none is sure …"""
@@ -124,7 +125,7 @@ class SearchedLibrary(Protocol):
     def damaged(self) -> bool: ...
 
 
-class PagedLook(Protocol):
+class PagedSearch(Protocol):
     """A look at videos that seeks spans on as many of them as are needed."""
 
     def result(self, page: int) -> VisionResult:
@@ -161,7 +162,7 @@ class RankingSession(ABC):
     # what is asked of the library
 
     @abstractmethod
-    def look(self, asked: VisionQuery, depth: int) -> PagedLook:
+    def look(self, asked: VisionQuery, depth: int) -> PagedSearch:
         """A look at what is seen, on ``depth`` videos at most."""
 
     @abstractmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -12,29 +12,109 @@ import anyio
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Match
+from starlette.types import Receive, Scope, Send
 
 from momentseek import __version__
-from momentseek.api import Library, open_library
-from momentseek.errors import MomentseekError
-from momentseek.server import errors, page
-from momentseek.server.database import DatabasePlace
-from momentseek.server.late_routes import LateRoutes
-from momentseek.server.routes import status
+from momentseek.api.library import Library, open_library
+from momentseek.core.errors import MomentseekError
+from momentseek.server import errors, page, reference
+from momentseek.server.database import DatabaseLocation
+from momentseek.server.routes import adding as folders
+from momentseek.server.routes import adding as jobs
+from momentseek.server.routes import bookmarks as shelf
+from momentseek.server.routes import compare, encoders, evaluation, export, login, media, search, status, videos
+from momentseek.server.routes import evaluation as consensus
+from momentseek.server.routes import judging as judgements
+from momentseek.server.routes import judging as queries
+from momentseek.server.routes import judging as rule
+from momentseek.server.routes import media as previews
+from momentseek.server.routes import media as thumbnails
+from momentseek.server.routes import search as curve
+from momentseek.server.routes import search as examples
+from momentseek.server.routes import videos as cues
+from momentseek.server.routes import videos as moments
 from momentseek.server.schemas import API
 from momentseek.server.security import protect
 from momentseek.server.service import Service
 from momentseek.server.settings import ServerSettings
 
 if TYPE_CHECKING:
-    from momentseek.search.shards.fan_out import FanOut
+    from momentseek.cluster.search.shard_client import ShardClient
+
+
+ROUTERS = (
+    search.router,
+    examples.router,
+    curve.router,
+    videos.router,
+    cues.router,
+    moments.router,
+    media.router,
+    previews.router,
+    thumbnails.router,
+    export.router,
+    folders.router,
+    encoders.router,
+    jobs.router,
+    queries.router,
+    rule.router,
+    shelf.router,
+    judgements.router,
+    consensus.router,
+    evaluation.router,
+    compare.router,
+)
+"""The routes below ``/api/v1`` but that of the server's state; a new resource is one line here."""
+
+
+@cache
+def other_routes() -> tuple[BaseRoute, ...]:
+    """The routes of every application of this process: they ask a request for its library, so they are made once."""
+    routes = APIRouter()
+    for router in ROUTERS:
+        routes.include_router(router, prefix=API, responses=errors.COMMON_ERRORS)
+    routes.include_router(login.router, responses=errors.error_responses(400, 403, 422))
+    routes.include_router(reference.router, prefix=API)
+    return tuple(routes.routes)
+
+
+class LateRoutes(BaseRoute):
+    """Stands at the end of an application's routes for others that take a while to load.
+
+    A request that nothing before it can answer waits until they are there, and goes to them.
+    """
+
+    def __init__(self, load: Callable[[], Sequence[BaseRoute]]) -> None:
+        self._load = load
+        self._lock: anyio.Lock | None = None
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Any request might be meant for one of the routes."""
+        return (Match.FULL if scope["type"] == "http" else Match.NONE), {}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request by the routes that stand in for this one from now on."""
+        app: FastAPI = scope["app"]
+        await self.settle(app)
+        await app.router.app(scope, receive, send)
+
+    async def settle(self, app: FastAPI) -> None:
+        """Load the routes, in a thread, and put them in the place of this one."""
+        self._lock = self._lock or anyio.Lock()
+        async with self._lock:
+            if self in app.router.routes:
+                routes = await anyio.to_thread.run_sync(self._load)
+                place = app.router.routes.index(self)
+                app.router.routes[place : place + 1] = routes
+
 
 TITLE, SUMMARY = "Momentseek", "Search for moments in videos, and export them."
 WARM_UP_SECONDS = 0.3
 """Time after the start in which whoever waits for the first answer has the processor for it."""
 
 
-def create_app(library: Path, settings: ServerSettings | None = None, fan_out: FanOut | None = None) -> FastAPI:
+def create_app(library: Path, settings: ServerSettings | None = None, fan_out: ShardClient | None = None) -> FastAPI:
     """Create the application that serves the library in a folder, which must exist; ``fan_out`` is a way to ask its
     shards elsewhere than in this process.
     """
@@ -48,7 +128,7 @@ def create_app(library: Path, settings: ServerSettings | None = None, fan_out: F
     if settings.database is not None:  # one that cannot be used is refused now
         from momentseek.server.judging.store import JudgementStore
 
-        JudgementStore(DatabasePlace(library, settings.database), create=True).close()
+        JudgementStore(DatabaseLocation(library, settings.database), create=True).close()
     others = LateRoutes(_other_routes)
     app = _Application(
         title=TITLE,
@@ -96,7 +176,6 @@ def _first_routes() -> tuple[BaseRoute, ...]:
 
 
 def _other_routes() -> tuple[BaseRoute, ...]:
-    from momentseek.server.all_routes import other_routes
 
     return other_routes()
 

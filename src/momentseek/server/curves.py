@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.api import Library
-from momentseek.captioning.scene import SceneCaption
-from momentseek.lettering import ScreenLine
-from momentseek.library.descriptions import description
-from momentseek.library.readings import reading
+from momentseek.api.library import Library
+from momentseek.library.tracks.descriptions import description
+from momentseek.library.tracks.readings import reading
 from momentseek.library.video import Video
 from momentseek.library.words import WordMatcher, content_words
-from momentseek.media.cue import Cue
-from momentseek.search import Hit
+from momentseek.media.subtitles.cues import Cue
+from momentseek.recognition.captions.scenes import SceneCaption
+from momentseek.recognition.ocr.lines import ScreenLine
 from momentseek.search.display import sought_words
 from momentseek.search.fusion import DEFAULT_FUSION
+from momentseek.search.hit import Hit
 from momentseek.search.options import STREAMS, Stream
 from momentseek.search.query import Query
 from momentseek.search.state import StreamIndex

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from momentseek.errors import LibraryBusyError, LibraryError, MediaError, MomentseekError
+from momentseek.core.errors import LibraryBusyError, LibraryError, MediaError, MomentseekError
 
 ERROR_CODES = {
     400: "bad_request",

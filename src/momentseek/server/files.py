@@ -1,10 +1,12 @@
-"""Sending a file, or a range of it, in chunks, so that memory does not depend on its size."""
+"""Send a file, or a range of it, in chunks, so that memory does not depend on its size."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from email.utils import formatdate
 from pathlib import Path
 from urllib.parse import quote
@@ -13,9 +15,78 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from momentseek.plain_file import NotThatFileError, PlainFile
+from momentseek.core.pinned_file import FileChangedError, PinnedFile
 from momentseek.server.errors import ApiError
-from momentseek.server.ranges import ByteRange, UnsatisfiableRangeError, etag_matches, if_range_matches, parse_range
+
+_RANGE = re.compile(r"bytes\s*=\s*(\d{0,400})\s*-\s*(\d{0,400})\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class ByteRange:
+    """The bytes ``first`` to ``last`` of a file, both included."""
+
+    first: int
+    last: int
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+
+class UnsatisfiableRangeError(Exception):
+    """A well-formed range that holds no byte of the file."""
+
+
+def parse_range(header: str | None, size: int) -> ByteRange | None:
+    """The range of bytes that a ``Range`` header asks for; None means the whole file.
+
+    Without a header, with one that cannot be parsed, or with several ranges at once, the whole file is sent.
+
+    >>> parse_range("bytes=0-99", 1000), parse_range("bytes=-10", 1000), parse_range("bytes=990-", 1000)
+    (ByteRange(first=0, last=99), ByteRange(first=990, last=999), ByteRange(first=990, last=999))
+    >>> parse_range("bytes=5-2", 1000), parse_range("bytes=0-1,5-6", 1000), parse_range("lines=1-2", 1000)
+    (None, None, None)
+    >>> parse_range("bytes=1000-", 1000)
+    Traceback (most recent call last):
+        ...
+    momentseek.server.files.UnsatisfiableRangeError
+    """
+    match = _RANGE.fullmatch(header) if header is not None else None
+    if match is None or match[1] == match[2] == "":
+        return None
+    if match[1] == "":
+        length = min(int(match[2]), size)
+        if length == 0:
+            raise UnsatisfiableRangeError
+        return ByteRange(size - length, size - 1)
+    first = int(match[1])
+    last = int(match[2]) if match[2] else size - 1
+    if match[2] and last < first:
+        return None
+    if first >= size:
+        raise UnsatisfiableRangeError
+    return ByteRange(first, min(last, size - 1))
+
+
+def if_range_matches(if_range: str | None, etag: str, modified: str) -> bool:
+    """Whether ``If-Range`` names the present version of the file, so that a range fits what the client has.
+
+    >>> if_range_matches('"a"', '"a"', "…"), if_range_matches('W/"a"', '"a"', "…"), if_range_matches(None, '"a"', "…")
+    (True, False, True)
+    """
+    return if_range is None or if_range.strip() in (etag, modified)
+
+
+def etag_matches(if_none_match: str | None, etag: str) -> bool:
+    """Whether ``If-None-Match`` names the present version, so that the client's copy is still good.
+
+    >>> etag_matches('W/"x", "a"', '"a"'), etag_matches("*", '"a"'), etag_matches(None, '"a"')
+    (True, True, False)
+    """
+    if if_none_match is None:
+        return False
+    given = [part.strip().removeprefix("W/") for part in if_none_match.split(",")]
+    return "*" in given or etag in given
+
 
 CHUNK_BYTES = 256 * 1024
 VIDEO_MEDIA_TYPES = {
@@ -53,10 +124,10 @@ def content_disposition(name: str, *, attachment: bool = True) -> str:
 class OpenFile:
     """A regular file that is open for reading, with its size, ETag and modification date."""
 
-    def __init__(self, file: PlainFile) -> None:
+    def __init__(self, file: PinnedFile) -> None:
         try:
             self.handle = file.descriptor()
-        except NotThatFileError:
+        except FileChangedError:
             raise _file_replaced() from None
         except (OSError, ValueError):
             raise _file_missing() from None

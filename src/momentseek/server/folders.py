@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from momentseek.core.pinned_file import FileChangedError, open_folder
 from momentseek.library.file_stamp import path_text
 from momentseek.library.files import VIDEO_SUFFIXES
-from momentseek.plain_file import NotThatFileError, open_folder
 from momentseek.server.errors import ApiError
 
 MAX_LISTED_FOLDERS = 1000
@@ -176,7 +176,7 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
     try:
         with open_folder(folder) as place, os.scandir(place) as entries:
             yield from entries
-    except (OSError, NotThatFileError):
+    except (OSError, FileChangedError):
         return
 
 
@@ -202,5 +202,5 @@ def is_folder(path: Path) -> bool:
     try:
         with open_folder(path):
             return path.is_dir()
-    except (OSError, ValueError, NotThatFileError):
+    except (OSError, ValueError, FileChangedError):
         return False

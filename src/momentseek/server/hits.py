@@ -6,21 +6,13 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from momentseek.captioning.scene import SceneCaption
-from momentseek.lettering import ScreenLine
 from momentseek.library.words import WordMatcher, content_words
+from momentseek.recognition.captions.scenes import SceneCaption
+from momentseek.recognition.ocr.lines import ScreenLine
 from momentseek.search.display import sought_spellings, sought_words
 from momentseek.search.hit import Hit
 from momentseek.search.query import Query
-from momentseek.server.schemas import (
-    Level,
-    clean_text,
-    media_url,
-    moment_id,
-    moment_url,
-    rate_text,
-    thumbnail_url,
-)
+from momentseek.server.schemas import Level, clean_text, media_url, moment_id, moment_url, rate_text, thumbnail_url
 
 MARK_START, MARK_END = "\x02", "\x03"
 MAX_HIT_LINES = 50

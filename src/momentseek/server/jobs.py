@@ -1,27 +1,66 @@
-"""Jobs: adding a folder, retrying what failed, getting and using another encoder, one after another in a thread."""
+"""Jobs that change the library, one after another in a thread: add a folder, retry failures, get or use an encoder.
+
+A job pauses between two batches of frames while somebody waits for a search.
+"""
 
 from __future__ import annotations
 
+import os
 import queue
 import secrets
+import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from momentseek.api import Library, open_library
-from momentseek.errors import MomentseekError
-from momentseek.library import AddInterrupted, AddReport
+from momentseek.api.library import Library, open_library
+from momentseek.core.errors import MomentseekError
 from momentseek.library.file_stamp import path_text
-from momentseek.library.ingest.report import BesideStep, IngestNote, IngestStep, ShowIngest
+from momentseek.library.ingest.report import (
+    AddInterrupted,
+    AddReport,
+    BackgroundStep,
+    IngestNote,
+    IngestStep,
+    ShowIngest,
+)
 from momentseek.library.location import library_name
 from momentseek.server.errors import ApiError, hide_paths
-from momentseek.server.right_of_way import give_way, lower_priority
 
 if TYPE_CHECKING:
-    from momentseek.encoders.hub.catalogue import HubModel
+    from momentseek.recognition.weights.catalog import HubModel
+
+
+MAX_PAUSE_SECONDS = 10.0
+"""The longest that a job waits at a time, so that it gets on, slowly, also under a load that never ends."""
+POLL_SECONDS = 0.02
+LOWER_PRIORITY = 10
+"""How much nicer than the rest of the server the threads of a job are, on the scale of ``nice``."""
+
+
+def give_way(is_wanted: Callable[[], bool], stop: threading.Event, most: float = MAX_PAUSE_SECONDS) -> float:
+    """Wait while the machine is wanted for something more urgent; returns the seconds it took.
+
+    >>> give_way(lambda: False, threading.Event())
+    0.0
+    """
+    begun = time.monotonic()
+    waited = 0.0
+    while is_wanted() and waited < most and not stop.wait(POLL_SECONDS):
+        waited = time.monotonic() - begun
+    return waited
+
+
+def lower_priority() -> None:
+    """Let the system prefer other threads to this one and to those that it starts; nothing where it cannot."""
+    if sys.platform == "linux":  # elsewhere the whole process would be slowed down
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWER_PRIORITY)
+
 
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 JobKind = Literal["add", "retry", "download", "reencode"]
@@ -114,7 +153,7 @@ class Jobs:
         """Start to download an encoder."""
 
         def work(_: Library, show: ShowJob) -> None:
-            from momentseek.encoders.hub.get import fetch_model
+            from momentseek.recognition.downloads import fetch_model
 
             def tell(done: int, total: int) -> None:
                 show(IngestStep(0, 1, done, total, model.name, 0.0, 0.0, 0.0, 0.0, 0.0, 0))
@@ -207,12 +246,12 @@ class Jobs:
     def _run(self, order: _JobOrder, job: AddJob) -> None:
         self._change(job.id, lambda j: replace(j, state="running", started=time.time()))
 
-        def progress(event: IngestStep | BesideStep | IngestNote) -> None:
+        def progress(event: IngestStep | BackgroundStep | IngestNote) -> None:
             if isinstance(event, IngestNote):
                 if event.kind in ("failed", "odd"):
                     self._change(job.id, lambda j: replace(j, failed=(*j.failed, _failure(event))))
                 return
-            if isinstance(event, BesideStep):
+            if isinstance(event, BackgroundStep):
                 self._change(job.id, lambda j: _apply_beside(j, event))
             else:
                 self._change(job.id, lambda j: _apply_step(j, event))
@@ -256,7 +295,7 @@ def _apply_step(job: AddJob, step: IngestStep) -> AddJob:
     )
 
 
-def _apply_beside(job: AddJob, step: BesideStep) -> AddJob:
+def _apply_beside(job: AddJob, step: BackgroundStep) -> AddJob:
     rate = step.fresh / step.elapsed if step.fresh and step.elapsed else None
     return replace(
         job,

@@ -6,7 +6,7 @@ the time that a server takes to its first answer. They are built when somebody a
 
 from __future__ import annotations
 
-from momentseek.optional import optional_module
+from momentseek.core.errors import optional_module
 
 
 def load_fastapi() -> None:

@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from momentseek.errors import MomentseekError
-from momentseek.library.source_file import source_file
-from momentseek.library.video import Video
+from momentseek.core.errors import MomentseekError
+from momentseek.library.video import Video, source_file
 from momentseek.server.errors import ApiError
 
 LEASE_SECONDS = 10.0
@@ -109,7 +108,7 @@ class Previews:
 
     def _make(self, video: Video, path: Path, job: PreviewJob) -> None:
         """Make a preview under another name, unless or until nobody wants it."""
-        from momentseek.media.sandbox import preview
+        from momentseek.media.sandbox.calls import preview
 
         if not self._is_wanted(job):
             return

@@ -1,35 +1,195 @@
-"""Running the application: the socket, what is printed, and a shutdown that loses nothing."""
+"""Run the application: the socket, connections with time limits, printed addresses, and an orderly shutdown."""
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import gc
+import ipaddress
 import logging
 import signal
 import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from momentseek.api import open_library
-from momentseek.collector import pause_collector
-from momentseek.errors import MomentseekError
+from momentseek.api.library import open_library
+from momentseek.core.errors import MomentseekError
 from momentseek.library.location import library_name
-from momentseek.server.addresses import network_address_lines, own_addresses, page_address
+from momentseek.measuring.formats.document import pause_collector
 from momentseek.server.app import create_app
-from momentseek.server.connections import TimedConnection
+from momentseek.server.security.clients import client_name
 from momentseek.server.service import Service
 from momentseek.server.settings import ServerSettings
 
 if TYPE_CHECKING:
-    from momentseek.search.shards.fan_out import FanOut
+    from momentseek.cluster.search.shard_client import ShardClient
+
+
+HEADER_SECONDS = 10.0
+"""Time within which all headers of a request must arrive."""
+READER_SECONDS = 30.0
+"""How long a client may leave data unread; a paused player asks again later with a range."""
+LAST_ANSWER_SECONDS = 5.0
+"""How long answers that have begun may go on after the server was told to stop."""
+MAX_CONNECTIONS_PER_CLIENT = 600
+"""Connections of one client; a further one ends the oldest that waits for a request. The rest is left to others."""
+
+
+class TimedConnection(H11Protocol):
+    """A client's connection, which is dropped if it sends its headers or reads its answer too slowly."""
+
+    name = ""
+    """The client's."""
+    since = 0.0
+    """When it connected, in seconds of the event loop's clock."""
+    _headers_late: asyncio.TimerHandle | None = None
+    _reader_late: asyncio.TimerHandle | None = None
+    _last_call: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A client has connected: start the clock for its headers, and make room if it has too many connections."""
+        super().connection_made(transport)
+        self.name = client_name(self.client[0] if self.client else "")
+        self.since = self.loop.time()
+        self._headers_late = self._later(HEADER_SECONDS, self._drop)
+        own = [
+            c
+            for c in self.connections
+            if isinstance(c, TimedConnection) and c.name == self.name and not c.transport.is_closing()
+        ]
+        if len(own) > MAX_CONNECTIONS_PER_CLIENT:
+            min((c for c in own if c._idle), key=lambda c: c.since)._drop()
+
+    def data_received(self, data: bytes) -> None:
+        """Part of a request has arrived; the clock runs from its first byte until its headers are complete."""
+        super().data_received(data)
+        if not self._idle:
+            _cancel(self._headers_late)
+            self._headers_late = None
+        elif self._headers_late is None:
+            self._headers_late = self._later(HEADER_SECONDS, self._drop)
+
+    def pause_writing(self) -> None:
+        """The client reads more slowly than we write: start the clock for it."""
+        super().pause_writing()
+        self._reader_late = self._reader_late or self._later(READER_SECONDS, self._drop)
+
+    def resume_writing(self) -> None:
+        """The client has caught up: stop its clock."""
+        super().resume_writing()
+        _cancel(self._reader_late)
+        self._reader_late = None
+
+    def shutdown(self) -> None:
+        """The server stops: answers under way get a few seconds, clients that do not read get none."""
+        super().shutdown()
+        if self.flow.write_paused:
+            self._drop()
+        else:
+            self._last_call = self._later(LAST_ANSWER_SECONDS, self._end)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is closed: stop all clocks."""
+        for timer in (self._headers_late, self._reader_late, self._last_call):
+            _cancel(timer)
+        super().connection_lost(exc)
+
+    @property
+    def _idle(self) -> bool:
+        """Whether no request is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _end(self) -> None:
+        if self._idle or self.cycle.response_started:
+            self._drop()
+
+    def _drop(self) -> None:
+        # close() would wait until the client has read everything
+        self.transport.abort()
+
+    def _later(self, seconds: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
+        return self.loop.call_later(seconds, callback)
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()
+
+
+OUTSIDE_ADDRESSES = (("192.0.2.1", socket.AF_INET), ("2001:db8::1", socket.AF_INET6))
+"""Addresses that nobody has (RFC 5737, RFC 3849). Connecting a datagram socket to one sends nothing, but shows which of
+our own addresses it would send from: the one by which the network knows this machine."""
+
+
+def page_address(settings: ServerSettings) -> str:
+    """The address of the page for a browser on this machine.
+
+    >>> page_address(ServerSettings()), page_address(ServerSettings(host="::1", port=80))
+    ('http://127.0.0.1:8765/', 'http://[::1]:80/')
+    """
+    return _address("127.0.0.1" if settings.wildcard else settings.host, settings.port)
+
+
+def network_address_lines(settings: ServerSettings, addresses: Iterable[str]) -> list[str]:
+    r"""Lines that tell how other machines reach a server that listens on all addresses of this one.
+
+    >>> print(*network_address_lines(ServerSettings(host="0.0.0.0", token="x" * 20), ["192.168.1.5"]), sep="\n")
+    on other machines: http://192.168.1.5:8765/
+    to use a host name: start the server with --allowed-host NAME
+    """
+    if not settings.wildcard:
+        return []
+    names = [*settings.allowed_hosts, *addresses]
+    lines = [f"on other machines: {_address(name, settings.port)}" for name in names]
+    if not names:
+        lines.append(f"on other machines: http://ADDRESS:{settings.port}/, with this machine's address in the network")
+    if not settings.allowed_hosts:
+        lines.append("to use a host name: start the server with --allowed-host NAME")
+    return lines
+
+
+def own_addresses(settings: ServerSettings) -> list[str]:
+    """Addresses of this machine in its networks at which the server listens, as far as they can be found out."""
+    if not settings.wildcard:
+        return []
+    found: dict[str, None] = {}
+    for address, family in OUTSIDE_ADDRESSES:
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as outward:
+            outward.connect((address, 9))
+            found[outward.getsockname()[0]] = None
+    with suppress(OSError):
+        for *_, place in socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM):
+            found[str(place[0])] = None
+    both = ":" in settings.host  # a socket for all IPv6 addresses hears IPv4 as well, not the other way round
+    return [address for address in found if _is_reachable(address) and (both or ":" not in address)]
+
+
+def _is_reachable(address: str) -> bool:
+    """Whether other machines may reach an address: not loopback, and not link-local.
+
+    >>> [_is_reachable(a) for a in ("127.0.1.1", "10.0.0.7", "fe80::1%eth0", "2001:db9::7", "::1", "odd")]
+    [False, True, False, True, False, False]
+    """
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return not (parsed.is_loopback or parsed.is_link_local or parsed.is_unspecified)
+
+
+def _address(host: str, port: int) -> str:
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
 
 SHUTDOWN_SECONDS = 10
 """How long answers under way may take after the server was asked to stop."""
@@ -57,7 +217,7 @@ def serve(
     *,
     open_page: bool = False,
     show_token: bool = False,
-    fan_out: FanOut | None = None,
+    fan_out: ShardClient | None = None,
     echo: Callable[[str], None] = print,
 ) -> None:
     """Serve a library until a signal comes; ``echo`` prints the addresses.

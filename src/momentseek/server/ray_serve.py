@@ -1,7 +1,7 @@
 """The page and the API as an application of Ray Serve, whose replicas grow in number with the load.
 
     serve run momentseek.server.ray_serve:application library=/mnt/library
-    serve run momentseek.server.ray_serve:application library=/mnt/library replicas=8 token="$TOKEN" \\
+    serve run momentseek.server.ray_serve:application library=/mnt/library replicas=8 token="$TOKEN" \
       hosts=films.example.org database=postgresql://momentseek@db/films
 """
 
@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from momentseek.cluster.serving import serve_replicas
-from momentseek.errors import MomentseekError
+from momentseek.cluster.searching import serve_replicas
+from momentseek.core.errors import MomentseekError
+from momentseek.core.registry import did_you_mean
 from momentseek.library.location import library_folder
-from momentseek.registry import did_you_mean
 from momentseek.server.app import create_app
 from momentseek.server.settings import ServerSettings
 
@@ -41,7 +41,7 @@ def read_arguments(args: Mapping[str, str]) -> tuple[Path, int, ServerSettings]:
     >>> read_arguments({"library": "./films", "replicas": "2"})
     Traceback (most recent call last):
         ...
-    momentseek.errors.MomentseekError: 2 replicas share sessions and judgements in a database; give one (database=…)
+    momentseek.core.errors.MomentseekError: 2 replicas share sessions and judgements in a database; give one (database=…)
     """
     for name in args:
         if name not in KNOWN:

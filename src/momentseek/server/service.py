@@ -3,29 +3,86 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
-from momentseek.api import Library
+from momentseek.api.library import Library
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.video import Video
-from momentseek.server.companions import CompanionLibraries
-from momentseek.server.database import DatabasePlace
+from momentseek.server.database import DatabaseLocation
 from momentseek.server.errors import ApiError
-from momentseek.server.event_streams import EventStreams
 from momentseek.server.folders import FolderIds
 from momentseek.server.jobs import Jobs
 from momentseek.server.previews import Previews
-from momentseek.server.security.sessions import open_sessions
-from momentseek.server.security.tokens import Sessions
+from momentseek.server.security.sessions import Sessions, open_sessions
 from momentseek.server.settings import ServerSettings
-from momentseek.server.workers import LibraryWorkers
+from momentseek.server.workers import CompanionLibraries, LibraryWorkers
 
 if TYPE_CHECKING:
-    from momentseek.search.shards.fan_out import FanOut
+    from momentseek.cluster.search.shard_client import ShardClient
+
+
+@dataclass(eq=False)
+class EventStream:
+    """A stream of events to a client; once it is ``ended``, whoever sends it stops."""
+
+    client: str
+    ended: bool = False
+
+
+class EventStreams:
+    """The streams that are open. A new one is never refused: where there are too many, an older one is ended.
+
+    That is the client's own oldest, or, where all together are too many, the oldest of the client that has most.
+
+    >>> streams = EventStreams(most=3, most_per_client=2)
+    >>> a, b, c, d = (streams.begin(client) for client in "aaab")
+    >>> [stream.ended for stream in (a, b, c, d)]
+    [True, False, False, False]
+    >>> e = streams.begin("c")
+    >>> [stream.ended for stream in (b, c, d, e)]
+    [True, False, False, False]
+    """
+
+    def __init__(self, most: int, most_per_client: int) -> None:
+        self.most, self.most_per_client = most, most_per_client
+        self._open: dict[EventStream, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def begin(self, client: str) -> EventStream:
+        """Begin a stream to a client, for which an older one may have to end."""
+        counts = Counter(stream.client for stream in self._open)
+        if counts[client] >= self.most_per_client:
+            self._end_oldest(client)
+        elif len(self._open) >= self.most:
+            self._end_oldest(counts.most_common(1)[0][0])
+        stream = EventStream(client)
+        self._open[stream] = None
+        return stream
+
+    def end(self, stream: EventStream) -> None:
+        """End a stream, which may have ended already."""
+        stream.ended = True
+        self._open.pop(stream, None)
+
+    @contextmanager
+    def open(self, client: str) -> Iterator[EventStream]:
+        """A stream to a client for the time of a ``with``."""
+        stream = self.begin(client)
+        try:
+            yield stream
+        finally:
+            self.end(stream)
+
+    def _end_oldest(self, client: str) -> None:
+        self.end(next(stream for stream in self._open if stream.client == client))
 
 
 @dataclass(eq=False)
@@ -45,7 +102,7 @@ class Service:
     jobs: Jobs
     sessions: Sessions
     previews: Previews
-    place: DatabasePlace
+    place: DatabaseLocation
     """Where judgements, what people keep, and shared sessions are."""
     roots: tuple[Path, ...] = ()
     """Folders from which videos may be added, without links in their paths: where they led when the server started."""
@@ -53,14 +110,14 @@ class Service:
     event_streams: EventStreams = field(default_factory=lambda: EventStreams(1, 1))
     streams: Counter[str] = field(default_factory=Counter)
     """Number of videos that are being sent now, by client."""
-    fan_out: FanOut | None = None
+    fan_out: ShardClient | None = None
     """A way to ask the library's shards elsewhere than in this process."""
 
     @classmethod
-    def of(cls, library: Path, settings: ServerSettings, fan_out: FanOut | None = None) -> Service:
+    def of(cls, library: Path, settings: ServerSettings, fan_out: ShardClient | None = None) -> Service:
         """The service for a library, with as many threads as the limits allow."""
         limits = settings.limits
-        place = DatabasePlace(library, settings.database)
+        place = DatabaseLocation(library, settings.database)
         searchers = LibraryWorkers(library, "search", limits.searches, limits.waiting, limits.seconds, fan_out)
         return cls(
             library,

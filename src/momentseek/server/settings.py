@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 MIN_TOKEN_CHARACTERS = 16
@@ -65,7 +65,7 @@ class ServerSettings:
     >>> ServerSettings(host="0.0.0.0")
     Traceback (most recent call last):
         ...
-    momentseek.errors.MomentseekError: others can reach 0.0.0.0, so a token is needed; give one (`token`)
+    momentseek.core.errors.MomentseekError: others can reach 0.0.0.0, so a token is needed; give one (`token`)
     """
 
     host: str = "127.0.0.1"

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from momentseek.cli import cli
-from momentseek.encoders import TEXT_ENCODERS
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
+from momentseek.recognition.encoders.registry import TEXT_ENCODERS
 
 
 class Letters:

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from momentseek.cli import cli
-from momentseek.errors import MomentseekError
-from momentseek.formats import read_truth
+from momentseek.core.errors import MomentseekError
+from momentseek.measuring.formats import read_truth
 
 LABELS = "pair_id,worker,relevance\nq1/a,ann,3\nq1/a,bob,4\nq1/b,ann,0\nq1/b,bob,3\nq2/c,bob,1\nq2/c,cy,1\n"
 

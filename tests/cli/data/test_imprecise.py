@@ -7,11 +7,11 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from tests.construct.imprecise.chat_server import serving
+from tests.benchmarks.datasets.imprecise.chat_server import serving
 
+from momentseek.benchmarks.datasets.imprecise.rewriting import KEY_VARIABLES
 from momentseek.cli import cli
-from momentseek.construct.imprecise.chat import KEY_VARIABLES
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 
 LINES = (
     "Zorblat brushes her hair in the kitchen.\n"

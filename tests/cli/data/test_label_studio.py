@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from momentseek.cli import cli
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 
 CANDIDATES = [
     {"pair_id": f"q/{i}", "query_id": "q", "query": "a man sits", "video": f"v{i}", "start": i, "end": i + 2.5}

@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from tests.encoders.fakes import Words, needs_minilm
+from tests.recognition.encoders.fakes import Words, needs_minilm
 
 SENTENCES = ["opens door", "closes window", "eats pizza", "reads book", "washes car"]
 

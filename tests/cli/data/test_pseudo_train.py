@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from tests.encoders.fakes import Words, needs_minilm
+from tests.recognition.encoders.fakes import Words, needs_minilm
 
 ROWS = [
     {"vid_name": f"v{i % 3}", "duration": 60.0, "ts": [float(i), i + 4.0], "desc": text, "type": kind, "desc_id": i}

@@ -2,9 +2,9 @@ import json
 
 import numpy as np
 import pytest
-from tests.encoders.fakes import Words
+from tests.recognition.encoders.fakes import Words
 
-from momentseek.features.data import read_related
+from momentseek.models.features.data import read_related
 
 SENTENCES = ["opens door", "closes window", "opens door", "eats pizza"]
 

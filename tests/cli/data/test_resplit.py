@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from momentseek.cli import cli
-from momentseek.errors import MomentseekError
-from momentseek.formats import read_truth
+from momentseek.core.errors import MomentseekError
+from momentseek.measuring.formats import read_truth
 
 
 def captions(names, spans, key="duration"):

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from momentseek.cli import cli
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from momentseek.models import CorpusModel
-from momentseek.models.public import load_public
+from momentseek.models.model import CorpusModel
+from momentseek.models.public.loading import load_public
 
 TOLERANCES = {torch.float32: 1e-6, torch.float64: 1e-10}
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from golden_models import GoldenFile, outputs_of
-from momentseek.models import Batch, BatchPairs, Clips, Words, take_rows
-from momentseek.models.conquer import Conquer
+from momentseek.models.batch import Batch, BatchPairs, Clips, Words, take_rows
+from momentseek.models.zoo.conquer import Conquer
 
 ATTENTION_LOSS = 10.0
 """The files' weights make attention logits of 25, which in single precision cost a digit in any order of sums."""

@@ -6,8 +6,8 @@ import torch
 
 from golden_models import GoldenFile
 from golden_models.pairs import batch_of, clips_of, words_of
-from momentseek.models.excl import ExCL
-from momentseek.models.public.tvr_layers import STREAMS
+from momentseek.models.public.weights import STREAMS
+from momentseek.models.zoo.excl import ExCL
 
 
 @torch.no_grad()

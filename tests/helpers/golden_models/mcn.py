@@ -9,9 +9,9 @@ from torch.nn.functional import normalize
 
 from golden_models import GoldenFile
 from golden_models.pairs import batch_of, draws, words_of
-from momentseek.models import Clips, take_rows
-from momentseek.models.mcn import MCN
-from momentseek.models.public.tvr_layers import STREAMS
+from momentseek.models.batch import Clips, take_rows
+from momentseek.models.public.weights import STREAMS
+from momentseek.models.zoo.mcn import MCN
 
 FROM_CLIPS = 1e4
 """From clips to 1e-6: the file's moments are rounded to single precision."""
@@ -70,6 +70,6 @@ def _compare_loss(golden: GoldenFile, model: MCN, clips: Clips, by: float) -> No
     # a wrong moment of the file may overlap the right one more than ours would
     model.config = replace(model.config, intra_overlap=1.0)
     chosen = wrong[:, 1] * model.config.longest + wrong[:, 2] - wrong[:, 1]
-    with draws("momentseek.models.distances", chosen, golden.input["inter_negative_span"][:, 0]):
+    with draws("momentseek.models.zoo.distances", chosen, golden.input["inter_negative_span"][:, 0]):
         terms = model.loss(batch, 0, torch.Generator())
     golden.check(terms["intra"], "loss_intra", by=by)

@@ -6,9 +6,9 @@ import torch
 
 from golden_models import GoldenFile
 from golden_models.pairs import batch_of, words_of
-from momentseek.models import Clips
-from momentseek.models.mee import MEE
-from momentseek.models.public.tvr_layers import STREAMS
+from momentseek.models.batch import Clips
+from momentseek.models.public.weights import STREAMS
+from momentseek.models.zoo.mee import MEE
 
 FROM_CLIPS = 1e4
 """From clips to 1e-6: the file's pooled vectors are rounded to single precision."""

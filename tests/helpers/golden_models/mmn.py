@@ -6,11 +6,10 @@ import torch
 from torch import Tensor
 
 from golden_models import GoldenFile, outputs_of
-from momentseek.models import Batch, BatchPairs, Clips, Encodings, Words
-from momentseek.models.losses.mutual_matching import mutual_matching
-from momentseek.models.mmn import OVERLAP_SHARPNESS, Mmn
-from momentseek.models.moment_map import max_over
-from momentseek.models.tan2d import overlap_loss
+from momentseek.models.batch import Batch, BatchPairs, Clips, Encodings, Words
+from momentseek.models.layers.moment_map import max_over
+from momentseek.models.zoo.mmn import OVERLAP_SHARPNESS, Mmn, mutual_matching
+from momentseek.models.zoo.tan2d import overlap_loss
 
 
 @torch.no_grad()

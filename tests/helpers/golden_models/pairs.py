@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from golden_models import GoldenFile
-from momentseek.models import Batch, BatchPairs, Clips, Words
+from momentseek.models.batch import Batch, BatchPairs, Clips, Words
 
 
 def words_of(golden: GoldenFile) -> Words:

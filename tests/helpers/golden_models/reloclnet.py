@@ -7,8 +7,8 @@ import torch
 from golden_models import GoldenFile
 from golden_models.pairs import batch_of, clips_of, draws, words_of
 from golden_models.xml import compare_curves
-from momentseek.models.losses import mil_nce, related_masks
-from momentseek.models.reloclnet import ReLoCLNet
+from momentseek.models.losses import related_masks
+from momentseek.models.zoo.reloclnet import ReLoCLNet, mil_nce
 
 
 @torch.no_grad()
@@ -26,7 +26,7 @@ def compare(golden: GoldenFile) -> None:
         weight, config = golden.input["simi"], golden.config
         for negatives in ("random", "hardest"):
             drawn = [golden.input[f"negative_{kind}_{negatives}"] for kind in ("video", "query")]
-            with draws("momentseek.models.losses.hinge", *drawn):
+            with draws("momentseek.models.losses", *drawn):
                 terms = model.loss(batch, 0, torch.Generator())
             golden.check(torch.stack(list(terms.values())).sum(), f"loss_overall_{negatives}{overall}")
             golden.check(terms["wrong_video"], f"loss_neg_ctx_{negatives}")

@@ -6,8 +6,8 @@ import torch
 from torch.nn import functional as F
 
 from golden_models import GoldenFile, outputs_of
-from momentseek.models import Clips, Words
-from momentseek.models.tan2d import Tan2d, overlap_loss
+from momentseek.models.batch import Clips, Words
+from momentseek.models.zoo.tan2d import Tan2d, overlap_loss
 
 
 @torch.no_grad()

@@ -6,9 +6,9 @@ import torch
 
 from golden_models import GoldenFile
 from golden_models.pairs import batch_of, clips_of, crossed, draws, words_of
-from momentseek.models import take_rows
-from momentseek.models.public.tvr_layers import STREAMS
-from momentseek.models.xml import XML
+from momentseek.models.batch import take_rows
+from momentseek.models.public.weights import STREAMS
+from momentseek.models.zoo.xml import XML
 
 LAST_LAYER = 2
 
@@ -31,7 +31,7 @@ def compare(golden: GoldenFile) -> None:
             if convolved and masked:  # without padding others are the hardest
                 scores = golden.output["query_context_scores_unpadded"].clone().fill_diagonal_(-torch.inf)
                 drawn = [scores.argmax(1), scores.argmax(0)]
-            with draws("momentseek.models.losses.hinge", *drawn):
+            with draws("momentseek.models.losses", *drawn):
                 terms = model.loss(batch_of(golden, words_of(golden), clips_of(golden)), 0, torch.Generator())
             golden.check(torch.stack(list(terms.values())).sum(), name)
             inner = "_unpadded" if convolved and masked else ""

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from momentseek.core.native.kernels import every_processor, kernels
 from momentseek.library.scan import coarse
 from momentseek.library.scan.coarse import CoarseList, NearVectors, Reach
-from momentseek.library.scan.groups import nearest_groups, train_groups
+from momentseek.library.scan.pooling import nearest_groups, train_groups
 from momentseek.library.segments import quantise
-from momentseek.native.library import every_processor, kernels
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="needs the compiled kernels")
 

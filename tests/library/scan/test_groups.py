@@ -5,9 +5,9 @@ import contextlib
 import numpy as np
 import pytest
 
-from momentseek.library.scan.groups import MAX_GROUPS, group_count, nearest_groups, train_groups
+from momentseek.core.native.kernels import every_processor, kernels
+from momentseek.library.scan.pooling import MAX_GROUPS, group_count, nearest_groups, train_groups
 from momentseek.library.segments import quantise
-from momentseek.native.library import every_processor, kernels
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="needs the compiled kernels")
 

@@ -8,12 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from momentseek.errors import LibraryError, MomentseekError
-from momentseek.library.scan.choice import KERNEL_VARIABLE, best_kernel
-from momentseek.library.scan.kernels import NumpyKernel, integer_product, split_bytes
-from momentseek.library.scan.queries import quantise_queries
+from momentseek.core.errors import LibraryError, MomentseekError
+from momentseek.core.native.kernels import every_processor, kernels
+from momentseek.library.scan.kernels import (
+    KERNEL_VARIABLE,
+    NumpyKernel,
+    best_kernel,
+    integer_product,
+    quantise_queries,
+    split_bytes,
+)
 from momentseek.library.segments import Segment, build_segment, read_segment, write_segment
-from momentseek.native.library import every_processor, kernels
 
 needs_kernels = pytest.mark.skipif(kernels() is None, reason="needs the compiled kernels")
 WIDTHS = st.sampled_from([1, 2, 7, 15, 16, 24, 37, 64, 255, 256, 384, 512, 768, 1500])
@@ -23,7 +28,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 @pytest.fixture(params=["this processor", "every processor"], scope="module")
 def compiled(request):
     """The kernel in C, with what this processor has and with what all have."""
-    from momentseek.library.scan.compiled import CompiledKernel
+    from momentseek.library.scan.kernels import CompiledKernel
 
     with every_processor() if request.param == "every processor" else contextlib.nullcontext():
         yield CompiledKernel()
@@ -163,7 +168,7 @@ def test_the_compiled_kernel_is_used_where_it_is_built(monkeypatch):
 
 def test_without_the_library_numpy_does_everything(monkeypatch):
     monkeypatch.delenv(KERNEL_VARIABLE, raising=False)
-    monkeypatch.setattr("momentseek.library.scan.choice.has_kernels", lambda: False)
+    monkeypatch.setattr("momentseek.library.scan.kernels.has_kernels", lambda: False)
     assert best_kernel().name == "numpy"
     monkeypatch.setenv(KERNEL_VARIABLE, "native")
     with pytest.raises(MomentseekError, match=r"python -m momentseek\.native\.build"):

@@ -6,11 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from momentseek.library.scan.kernels import NumpyKernel
-from momentseek.library.scan.means import SceneMeans
-from momentseek.library.scan.queries import quantise_queries
+from momentseek.core.native.kernels import every_processor, kernels
+from momentseek.library.scan.coarse import SceneMeans
+from momentseek.library.scan.kernels import NumpyKernel, quantise_queries
 from momentseek.library.segments import build_segment, quantise
-from momentseek.native.library import every_processor, kernels
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="needs the compiled kernels")
 

@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from momentseek.errors import LibraryError, MomentseekError
-from momentseek.library.scan import Depths, Scan, build_plan, open_plan, recall_report, top_videos, tune
-from momentseek.library.scan.plan import PLAN_FILE
-from momentseek.library.scan.recall import share_found
+from momentseek.core.errors import LibraryError, MomentseekError
+from momentseek.core.native.kernels import kernels
+from momentseek.library.scan.exact import top_videos
+from momentseek.library.scan.plan import PLAN_FILE, Depths, build_plan, open_plan
+from momentseek.library.scan.recall import recall_report, share_found, tune
+from momentseek.library.scan.scan import Scan
 from momentseek.library.segments import Segment, build_segment
-from momentseek.native.library import kernels
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="needs the compiled kernels")
 

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from momentseek.library.scan.compiled import CompiledKernel
+from momentseek.core.native.kernels import every_processor, kernels
 from momentseek.library.scan.exact import BestVideos
-from momentseek.library.scan.planned import CoveredSegments, first_videos, merge
-from momentseek.library.scan.queries import quantise_queries
+from momentseek.library.scan.kernels import CompiledKernel, quantise_queries
+from momentseek.library.scan.scan import CoveredSegments, first_videos, merge
 from momentseek.library.segments import Segment, build_segment
-from momentseek.native.library import every_processor, kernels
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="needs the compiled kernels")
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from momentseek.library.scan import scenes
+from momentseek.core.native.kernels import kernels
+from momentseek.library.scan import pooling as scenes
 from momentseek.library.segments import quantise
-from momentseek.native.library import kernels
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="needs the compiled kernels")
 

@@ -11,10 +11,10 @@ from edit_list_reader import read_edl, read_fcpxml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.errors import MomentseekError
-from momentseek.media.edit_lists import Excerpt, write_edl, write_fcpxml
-from momentseek.media.edit_lists.edl import reel_names
-from momentseek.media.edit_lists.timecode import EDITING_RATES, can_drop, editing_rate
+from momentseek.core.errors import MomentseekError
+from momentseek.media.edit_lists.edl import reel_names, write_edl
+from momentseek.media.edit_lists.fcpxml import write_fcpxml
+from momentseek.media.edit_lists.timeline import EDITING_RATES, Excerpt, can_drop, editing_rate
 
 NTSC = Fraction(30000, 1001)
 ODD = Path("/films/a b\n🎬 100%&<x>.mp4")

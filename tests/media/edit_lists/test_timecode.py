@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.errors import MomentseekError
-from momentseek.media.edit_lists.timecode import (
+from momentseek.core.errors import MomentseekError
+from momentseek.media.edit_lists.timeline import (
     EDITING_RATES,
     can_drop,
     commonest_rate,

@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from momentseek.errors import MediaError, MomentseekError
-from momentseek.media import cut, decode, probe, sandbox, thumbnails
+from momentseek.core.errors import MediaError, MomentseekError
+from momentseek.core.pinned_file import FileChangedError, PinnedFile
+from momentseek.media import cut, decode, probe, sandbox
+from momentseek.media import decode as thumbnails
 from momentseek.media.container import MAX_EMPTY_PACKETS, packets
 from momentseek.media.sandbox.wire import Message, WireError, receive_message, send_message
 from momentseek.media.shots import ShotDetector
 from momentseek.media.sound import sound
-from momentseek.media.subtitles import cues_of
-from momentseek.plain_file import NotThatFileError, PlainFile
+from momentseek.media.subtitles.find import cues_of
 
 Video = Callable[..., Path]
 
@@ -86,14 +87,14 @@ def test_a_name_that_is_not_unicode_is_passed_on(counting: Video, tmp_path: Path
 def test_the_very_file_is_read_or_none(counting: Video) -> None:
     path = counting("a.mp4")
     state = path.stat()
-    whole = PlainFile(path, state.st_size, state.st_mtime_ns)
+    whole = PinnedFile(path, state.st_size, state.st_mtime_ns)
     assert sandbox.probe(whole).duration == 4.0
-    with pytest.raises(NotThatFileError, match="has changed since it was added"):
-        next(sandbox.frames(PlainFile(path, 1, 1), 1.0))
+    with pytest.raises(FileChangedError, match="has changed since it was added"):
+        next(sandbox.frames(PinnedFile(path, 1, 1), 1.0))
     link = path.with_name("link.mp4")
     link.symlink_to(path)
-    with pytest.raises(NotThatFileError, match="links are not followed"):
-        sandbox.thumbnail(PlainFile(link), 0.0)
+    with pytest.raises(FileChangedError, match="links are not followed"):
+        sandbox.thumbnail(PinnedFile(link), 0.0)
 
 
 def test_one_process_serves_many_files_and_is_replaced_after_a_crash(

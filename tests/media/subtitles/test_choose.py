@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from momentseek.errors import MediaError
-from momentseek.media.cue import Cue
-from momentseek.media.subtitles import cues_of
-from momentseek.media.subtitles.embedded import by_preference, text_tracks, track_cues
+from momentseek.core.errors import MediaError
+from momentseek.media.subtitles.cues import Cue
+from momentseek.media.subtitles.find import by_preference, cues_of, text_tracks, track_cues
 
 av = pytest.importorskip("av")
 Track = tuple[str, str | None, Sequence[tuple[int, int, bytes]]]

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.media.subtitles.encoding import text_of
-from momentseek.media.subtitles.read import parse_subtitles
+from momentseek.media.subtitles.read import parse_subtitles, text_of
 
 SPOKEN = {
     "de": ["Wo hast du die Schlüssel hingelegt?", "Weiß nicht, auf die Küchenbank?", "Schön, dass du für uns kochst."],

@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.media.cue import Cue
 from momentseek.media.subtitles import ass, sbv, srt, vtt
-from momentseek.media.subtitles.clock import seconds, stamp
-from momentseek.media.subtitles.merge import tidy
+from momentseek.media.subtitles.cues import Cue, seconds, stamp, tidy
 from momentseek.media.subtitles.read import parse_subtitles
 
 

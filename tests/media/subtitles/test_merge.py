@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.media.cue import Cue
-from momentseek.media.subtitles.merge import MAX_JOINED_CHARACTERS, MAX_JOINED_SECONDS, join_sentences, tidy
+from momentseek.media.subtitles.cues import MAX_JOINED_CHARACTERS, MAX_JOINED_SECONDS, Cue, join_sentences, tidy
 from momentseek.media.subtitles.read import parse_subtitles
 
 YOUTUBE = """WEBVTT

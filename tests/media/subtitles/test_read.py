@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.errors import MediaError
-from momentseek.media.cue import Cue
-from momentseek.media.subtitles import MAX_SUBTITLE_BYTES, read_subtitles
-from momentseek.media.subtitles.read import parse_subtitles
+from momentseek.core.errors import MediaError
+from momentseek.media.subtitles.cues import Cue
+from momentseek.media.subtitles.read import MAX_SUBTITLE_BYTES, parse_subtitles, read_subtitles
 
 SRT = b"1\n00:00:01,000 --> 00:00:02,000\nHello\n"
 

@@ -11,16 +11,18 @@ import pytest
 import torch
 from click.testing import CliRunner
 
+from momentseek.benchmarks.simulation.corpus import simulate
+from momentseek.benchmarks.simulation.settings import SimulationSettings
 from momentseek.cli.explain import command
-from momentseek.errors import MomentseekError
-from momentseek.features.data import Data
-from momentseek.models import CorpusModel, Dims, build
-from momentseek.models.explain import explain, question
+from momentseek.core.errors import MomentseekError
+from momentseek.models.explain.explanation import explain, question
 from momentseek.models.explain.figure import save
-from momentseek.models.inference import predict
-from momentseek.simulation import SimulationSettings, simulate
-from momentseek.training.checkpoint import save_checkpoint as save_checkpoint
-from momentseek.training.config import TrainConfig
+from momentseek.models.features.data import Data
+from momentseek.models.inference.prediction import predict
+from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.registry import build
+from momentseek.models.training.checkpoint import save_checkpoint
+from momentseek.models.training.config import TrainConfig
 
 SMALL = {"hidden": 16, "heads": 2, "longest": 8}
 

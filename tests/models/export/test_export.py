@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from momentseek.encoders.runtime import session
-from momentseek.errors import MomentseekError
-from momentseek.models import Clips, Words, build
-from momentseek.models.export import export, networks, writing
+from momentseek.core.errors import MomentseekError
+from momentseek.models.batch import Clips, Words
+from momentseek.models.export import networks, writing
+from momentseek.models.export.writing import export
 from momentseek.models.model import CorpusModel, Dims
-from momentseek.trained.manifest import EncoderRef, read_encoder_manifest
+from momentseek.models.registry import build
+from momentseek.recognition.exported.manifest import EncoderRef, read_encoder_manifest
+from momentseek.recognition.runtime import session
 
 DIMS = Dims(8, 16, 12)
 SOURCES = {

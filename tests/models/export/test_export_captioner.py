@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from momentseek.captioning.decoding import DecodingSettings
-from momentseek.captioning.moment_input import MomentParts, stack_moments
-from momentseek.captioning.vocabulary import build_vocabulary
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.models.captioner import CaptionerDims
 from momentseek.models.export.captioner import export_captioner
-from momentseek.models.mmt import MMT, MMTConfig
 from momentseek.models.registry import build_config
-from momentseek.trained.captioner import ExportedCaptioner
+from momentseek.models.zoo.mmt import MMT, MMTConfig
+from momentseek.recognition.captions.decoding import DecodingSettings
+from momentseek.recognition.captions.inputs import MomentParts, build_vocabulary, stack_moments
+from momentseek.recognition.exported.captioner import ExportedCaptioner
 
 KNOWN = build_vocabulary([tuple("abcdefgh")], more_than=0)
 SMALL = {"hidden": 8, "heads": 2, "layers": 2, "feedforward": 8, "word_dim": 4, "max_clips": 6, "max_caption": 7}

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from momentseek.errors import MomentseekError
-from momentseek.models import Dims, build
-from momentseek.models.export import export, joint
-from momentseek.models.model import CorpusModel
-from momentseek.trained import reranker as runtime
-from momentseek.trained.manifest import EncoderRef
-from momentseek.trained.manifest import read_encoder_manifest as read_encoder
-from momentseek.trained.reranker import VideoFeatures
+from momentseek.core.errors import MomentseekError
+from momentseek.models.export import joint
+from momentseek.models.export.writing import export
+from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.registry import build
+from momentseek.recognition.exported import reranker as runtime
+from momentseek.recognition.exported.manifest import EncoderRef
+from momentseek.recognition.exported.manifest import read_encoder_manifest as read_encoder
+from momentseek.recognition.exported.reranker import VideoFeatures
 
 DIMS = Dims(8, 16, 12)
 SOURCES = {

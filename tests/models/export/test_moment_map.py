@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from momentseek.encoders.runtime import session
-from momentseek.models import Clips, Dims, Words, build
-from momentseek.models.export import export
-from momentseek.trained.manifest import EncoderRef, read_encoder_manifest, read_kind
+from momentseek.models.batch import Clips, Words
+from momentseek.models.export.writing import export
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.recognition.exported.manifest import EncoderRef, read_encoder_manifest, read_kind
+from momentseek.recognition.runtime import session
 
 SOURCES = {
     "video": EncoderRef("colours", "c", 12),

@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 import torch
 
-from momentseek.errors import MomentseekError
-from momentseek.features.clips import edges
-from momentseek.models import Dims, build
+from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Clips, Words
-from momentseek.models.export import EXPORTABLE, export, traced
-from momentseek.models.model import CorpusModel
-from momentseek.trained import reranker as runtime
-from momentseek.trained.manifest import EncoderRef
-from momentseek.trained.reranker import VideoFeatures
+from momentseek.models.export import traced
+from momentseek.models.export.writing import EXPORTABLE, export
+from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.registry import build
+from momentseek.recognition.exported import reranker as runtime
+from momentseek.recognition.exported.manifest import EncoderRef
+from momentseek.recognition.exported.preparation import edges
+from momentseek.recognition.exported.reranker import VideoFeatures
 
 DIMS = Dims(8, 16, 12)
 SOURCES = {"video": EncoderRef("colours", "c", 16), "query": EncoderRef("minilm", "m", 8)}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from momentseek.errors import MomentseekError
-from momentseek.models import Dims, build
-from momentseek.models.export.window import check_window
+from momentseek.core.errors import MomentseekError
+from momentseek.models.export.graphs import check_window
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
 
 SMALL = {"hidden": 16, "max_clips": 8, "longest": 8}
 

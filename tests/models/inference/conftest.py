@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from momentseek.models import Batch, Clips, CorpusModel, Dims, Encodings, ModelConfig, Words
-from momentseek.moments import Judgements
+from momentseek.core.moments.judgements import Judgements
+from momentseek.models.batch import Batch, Clips, Encodings, Words
+from momentseek.models.model import CorpusModel, Dims, ModelConfig
 
 COLUMNS = 3
 

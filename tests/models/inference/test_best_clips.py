@@ -5,12 +5,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from momentseek.models import Dims, build
-from momentseek.models.inference import best_clips, clip_bounds, clip_trial, encode_corpus, encode_queries, retrieve
-from momentseek.models.inference.best_clips import LateVectors, rank_by_best_clips
-from momentseek.models.inference.clip_bounds import bounds_of, encode_clips, first_directions
-from momentseek.models.inference.clip_trial import choose_width, principal_directions, sample_videos
-from momentseek.native.library import every_processor, is_wide
+from momentseek.core.native.kernels import every_processor, is_wide
+from momentseek.models.inference import best_clips
+from momentseek.models.inference import best_clips as clip_bounds
+from momentseek.models.inference import best_clips as clip_trial
+from momentseek.models.inference.best_clips import (
+    LateVectors,
+    bounds_of,
+    choose_width,
+    encode_clips,
+    first_directions,
+    principal_directions,
+    rank_by_best_clips,
+    sample_videos,
+)
+from momentseek.models.inference.encode import encode_corpus, encode_queries
+from momentseek.models.inference.first_stage import retrieve
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
 
 pytestmark = pytest.mark.skipif(not is_wide(), reason="needs the compiled kernels and AVX2")
 

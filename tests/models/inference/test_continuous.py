@@ -9,11 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from momentseek.errors import MomentseekError
-from momentseek.models import Batch, Clips, CorpusModel, Dims, Encodings, ModelConfig, Words
-from momentseek.models.inference import predict
-from momentseek.models.pairwise import match_by_best_span
-from momentseek.moments.overlap import iou
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.moment import iou
+from momentseek.models.batch import Batch, Clips, Encodings, Words
+from momentseek.models.inference.prediction import predict
+from momentseek.models.model import CorpusModel, Dims, ModelConfig, match_by_best_span
 
 ALPHA = 2.0
 

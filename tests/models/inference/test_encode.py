@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from momentseek.errors import MomentseekError
-from momentseek.models import Clips
-from momentseek.models.inference import EncodedCorpus, encode_corpus, encode_queries
+from momentseek.core.errors import MomentseekError
+from momentseek.models.batch import Clips
+from momentseek.models.inference.encode import EncodedCorpus, encode_corpus, encode_queries
 from momentseek.models.inputs import clips_of
 
 

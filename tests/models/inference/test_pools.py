@@ -10,11 +10,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.errors import MomentseekError
-from momentseek.features.clips import edges
-from momentseek.models import MODELS, Dims, build
-from momentseek.models.inference import encode_corpus, encode_queries, predict
-from momentseek.moments import Judgements, Run
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.judgements import Judgements
+from momentseek.core.moments.run import Run
+from momentseek.models.inference.encode import encode_corpus, encode_queries
+from momentseek.models.inference.prediction import predict
+from momentseek.models.model import Dims
+from momentseek.models.registry import MODELS, build
+from momentseek.recognition.exported.preparation import edges
 
 MAPS = {"hidden": 8, "max_clips": 8, "longest": 8, "map_layers": 2, "kernel": 3}
 SMALL = {

@@ -8,11 +8,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.errors import MomentseekError
-from momentseek.models import MODELS, Dims, build
-from momentseek.models.inference import encode_corpus, predict, spans_of
-from momentseek.moments import Run
-from momentseek.moments.overlap import iou
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.moment import iou
+from momentseek.core.moments.run import Run
+from momentseek.models.inference.encode import encode_corpus
+from momentseek.models.inference.prediction import predict
+from momentseek.models.inference.second_stage import spans_of
+from momentseek.models.model import Dims
+from momentseek.models.registry import MODELS, build
 
 
 @given(st.integers(0, 10_000), st.integers(1, 3), st.integers(0, 3), st.integers(1, 30), st.integers(1, 12))

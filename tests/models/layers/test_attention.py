@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from momentseek.errors import MomentseekError
-from momentseek.models.layers import Attention, CrossEncoder, SelfEncoder
+from momentseek.core.errors import MomentseekError
+from momentseek.models.layers.attention import Attention, CrossEncoder, SelfEncoder
 
 
 def by_loops(layer: Attention, x: Tensor, other: Tensor, mask: Tensor) -> Tensor:

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from momentseek.errors import MomentseekError
-from momentseek.models.layers import BoundaryFilters
+from momentseek.core.errors import MomentseekError
+from momentseek.models.layers.spans import BoundaryFilters
 
 
 @pytest.mark.parametrize("kernel", [1, 3, 5, 7])

@@ -7,8 +7,8 @@ import math
 import pytest
 import torch
 
-from momentseek.errors import MomentseekError
-from momentseek.models.layers.deconfounder import Branch, Deconfounder, branches_of
+from momentseek.core.errors import MomentseekError
+from momentseek.models.zoo.mdd import Branch, Deconfounder, branches_of
 
 
 def test_dictionaries_have_the_papers_sizes() -> None:

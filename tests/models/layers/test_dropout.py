@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from momentseek.models.layers import Dropout, SelfEncoder
+from momentseek.models.layers.attention import SelfEncoder
+from momentseek.models.layers.projection import Dropout
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5])

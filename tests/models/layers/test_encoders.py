@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from momentseek.errors import MomentseekError
-from momentseek.models.layers import SEQUENCE_ENCODERS, Stack, encoder
-from momentseek.models.layers.encoders import CnnEncoder, LstmEncoder
+from momentseek.core.errors import MomentseekError
+from momentseek.models.layers.attention import SEQUENCE_ENCODERS, CnnEncoder, LstmEncoder, Stack, encoder
 
 
 @pytest.mark.parametrize("kind", SEQUENCE_ENCODERS)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from momentseek.models.layers.geodesic import geodesic_similarity
+from momentseek.models.zoo.g2l import geodesic_similarity
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from momentseek.models.layers import best_clip, late
+from momentseek.models.layers import pooling as late
+from momentseek.models.layers.pooling import best_clip
 
 
 @pytest.mark.parametrize("block", [1, 50, 1 << 24])

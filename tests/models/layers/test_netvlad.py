@@ -4,8 +4,8 @@ import math
 
 import torch
 
-from momentseek.models.layers.fusion import ModalityWeights, fuse
-from momentseek.models.layers.netvlad import NetVLAD
+from momentseek.models.layers.pooling import NetVLAD
+from momentseek.models.zoo.conquer import ModalityWeights, fuse
 
 
 def by_hand(layer: NetVLAD, x: torch.Tensor) -> torch.Tensor:

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from momentseek.errors import MomentseekError
-from momentseek.models import Dims, ModelConfig
-from momentseek.models.layers import Positions, Projection, clip_width
+from momentseek.core.errors import MomentseekError
+from momentseek.models.layers.projection import Positions, Projection, clip_width
+from momentseek.models.model import Dims, ModelConfig
 
 
 def test_projection_normalises_then_maps_then_cuts_at_zero() -> None:

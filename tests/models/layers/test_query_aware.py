@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import torch
 
-from momentseek.models.layers.query_aware import QueryAware
+from momentseek.models.zoo.conquer import QueryAware
 
 
 @torch.no_grad()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from momentseek.models.layers.role_tree import NOUN, VERB, RoleTree
+from momentseek.models.zoo.mdd import NOUN_ROLE as NOUN
+from momentseek.models.zoo.mdd import VERB_ROLE as VERB
+from momentseek.models.zoo.mdd import RoleTree
 
 ROLES = torch.tensor([[0, 2, 1, 0, 2, 0], [1, 2, 1, 2, 2, 0], [2, 0, 0, 0, 0, 0]])
 PHRASE = torch.tensor([[-1, 0, 0, -1, 0, -1], [0, 0, 1, 1, 1, -1], [-1] * 6])

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.models.layers import inside, span_grid
+from momentseek.models.layers.spans import inside, span_grid
 
 
 @given(clips=st.integers(1, 9), shortest=st.integers(1, 12), more=st.integers(0, 12), seed=st.integers(0, 99))

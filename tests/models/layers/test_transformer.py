@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from momentseek.models.layers.transformer import TransformerLayer
+from momentseek.models.layers.attention import TransformerLayer
 
 
 @torch.no_grad()

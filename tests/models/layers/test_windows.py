@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from momentseek.models.layers.windows import cell, fits, overlaps, window_squares
+from momentseek.models.layers.spans import cell, fits, overlaps, window_squares
 
 sizes = st.tuples(st.integers(1, 9), st.integers(1, 7), st.integers(0, 99))
 

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from momentseek.models.losses.distance_correlation import distance_correlation
+from momentseek.models.zoo.tcn_dcm import distance_correlation
 
 
 def by_loops(x: np.ndarray, y: np.ndarray) -> float:

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.models.layers import inside
-from momentseek.models.losses import frame_contrast
+from momentseek.models.layers.spans import inside
+from momentseek.models.zoo.reloclnet import frame_contrast
 
 
 @given(st.lists(st.floats(-30, 30, width=32), min_size=1, max_size=9), st.data())

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from momentseek.models import Batch, BatchPairs
+from momentseek.models.batch import Batch, BatchPairs
 from momentseek.models.losses import ranking_hinge, related_masks
 
 

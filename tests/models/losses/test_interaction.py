@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from momentseek.models.losses.interaction import interaction_loss, interactions
+from momentseek.models.zoo.g2l import interaction_loss, interactions
 
 
 def value(table: list[list[float]], rows: list[int], columns: list[int]) -> float:

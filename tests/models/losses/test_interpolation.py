@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from momentseek.models.losses.interpolation import edge_labels, edge_loss
+from momentseek.models.zoo.bet import edge_labels, edge_loss
 
 
 @pytest.mark.parametrize("printed", [False, True])

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from momentseek.models import Batch, BatchPairs
+from momentseek.models.batch import Batch, BatchPairs
 from momentseek.models.losses import related_masks
-from momentseek.models.losses.max_margin import max_margin
+from momentseek.models.zoo.mee import max_margin
 
 
 @pytest.mark.parametrize("masked", [False, True], ids=["all-others", "positive-mask"])

@@ -6,8 +6,9 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from momentseek.models import Batch
-from momentseek.models.losses import mil_nce, related_masks
+from momentseek.models.batch import Batch
+from momentseek.models.losses import related_masks
+from momentseek.models.zoo.reloclnet import mil_nce
 
 
 @pytest.mark.parametrize("masked", [True, False], ids=["masked", "public-code"])

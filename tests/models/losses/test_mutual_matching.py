@@ -9,9 +9,8 @@ import torch
 from torch.nn import functional as F
 
 from momentseek.models.batch import BatchPairs
-from momentseek.models.losses.mutual_matching import mutual_matching
-from momentseek.models.moment_map import cells, overlap
-from momentseek.models.moment_map.targets import overlap_of_moments
+from momentseek.models.layers.moment_map import cells, overlap, overlap_of_moments
+from momentseek.models.zoo.mmn import mutual_matching
 
 TAU, PSI, LOW = 0.2, 0.3, 0.5
 

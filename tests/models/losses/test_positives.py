@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import torch
 
-from momentseek.models import Batch, BatchPairs
+from momentseek.models.batch import Batch, BatchPairs
 from momentseek.models.losses import related_masks
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.models.losses import pair_weights, weighted_mean
 
 

@@ -13,8 +13,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from momentseek.errors import MomentseekError
-from momentseek.models.public.files import read_public_weights
+from momentseek.core.errors import MomentseekError
+from momentseek.models.public.loading import read_public_weights
 
 STATE = {"a.weight": torch.arange(6.0).reshape(2, 3), "a.bias": torch.ones(2)}
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from momentseek.errors import MomentseekError
-from momentseek.models.public import load_public
+from momentseek.core.errors import MomentseekError
+from momentseek.models.public.loading import load_public
 
 
 def tan2d_weights(hidden: int = 4, kernel: int = 3) -> dict[str, Tensor]:

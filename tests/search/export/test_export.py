@@ -17,10 +17,10 @@ from edit_list_reader import read_edl, read_fcpxml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from momentseek.errors import MediaError, MomentseekError
-from momentseek.lettering import Box, ScreenLine
-from momentseek.media.cue import Cue
+from momentseek.core.errors import MediaError, MomentseekError
+from momentseek.media.subtitles.cues import Cue
 from momentseek.media.subtitles.read import parse_subtitles
+from momentseek.recognition.ocr.lines import Box, ScreenLine
 from momentseek.search.export import EXPORT_KINDS, export_kind, hits_to_run, render, write
 from momentseek.search.hit import Hit, StreamRank
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from momentseek.native.library import every_processor, kernels
-from momentseek.search.localise import Background, Curve
+from momentseek.core.native.kernels import every_processor, kernels
 from momentseek.search.localise.height import compiled_stretches, python_stretches
+from momentseek.search.localise.localiser import Background, Curve
 from momentseek.search.localise.scenes import clear_changes, clearness, feature_change
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="the kernels are not built")

@@ -16,23 +16,25 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.features.data import Data
+from momentseek.benchmarks.simulation.corpus import simulate
+from momentseek.benchmarks.simulation.settings import SimulationSettings
+from momentseek.core.moments.run import Run
 from momentseek.library import segments
 from momentseek.library.video import Video
-from momentseek.models import CorpusModel, Dims, build
-from momentseek.models.export import export
-from momentseek.models.inference import predict
-from momentseek.moments import Run
-from momentseek.search.localise import Curve, localise
+from momentseek.models.export.writing import export
+from momentseek.models.features.data import Data
+from momentseek.models.inference.prediction import predict
+from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.registry import build
+from momentseek.recognition.exported.boundary_head import BoundaryHead, log_shares, response
+from momentseek.recognition.exported.encoder import TrainedEncoder, load_trained_encoder
+from momentseek.recognition.exported.manifest import EncoderRef
 from momentseek.search.localise.learned import learned
+from momentseek.search.localise.localiser import Curve, localise
 from momentseek.search.query import Part
 from momentseek.search.state import StreamIndex
-from momentseek.search.streams.trained import HeadLook
-from momentseek.search.streams.vision import MAX_VIDEOS, LibraryLook, build_vision_query
-from momentseek.simulation import SimulationSettings, simulate
-from momentseek.trained.boundary_head import BoundaryHead, log_shares, response
-from momentseek.trained.encoder import TrainedEncoder, load_trained_encoder
-from momentseek.trained.manifest import EncoderRef
+from momentseek.search.streams.trained import HeadSearch
+from momentseek.search.streams.vision import MAX_VIDEOS, LibrarySearch, build_vision_query
 
 SMALL = {"hidden": 32, "heads": 4, "longest": 12, "max_clips": 200}  # longer videos differ: they are cut there
 
@@ -84,7 +86,7 @@ def searched(
     found = {}
     for query in ids:
         target = build_vision_query(index, [Part(query)], [], encode(0), encode(1))
-        moments = LibraryLook(state, HeadLook(target, state.vision.head), None, MAX_VIDEOS).result(10_000).hits
+        moments = LibrarySearch(state, HeadSearch(target, state.vision.head), None, MAX_VIDEOS).result(10_000).hits
         found[query] = [(names[m.video], m.start, m.end, m.score) for m in moments]
     return found
 

@@ -7,10 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from momentseek.errors import MomentseekError
-from momentseek.moments.overlap import iou
-from momentseek.search.localise import LOCALISERS, Background, Curve, Proposals, localise, suppress
-from momentseek.search.localise.localiser import MAX_CLIPS, peak_neighbourhoods
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.moment import iou
+from momentseek.search.localise.localiser import (
+    LOCALISERS,
+    MAX_CLIPS,
+    Background,
+    Curve,
+    Proposals,
+    localise,
+    peak_neighbourhoods,
+    suppress,
+)
 
 ALL = sorted(LOCALISERS)
 EXACT = ["contrast", "scenes", "tag"]

@@ -9,12 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from momentseek.moments.arrays import moving_mean
-from momentseek.search.localise import Background, Curve
-from momentseek.search.localise.box_cox import LAMBDAS, log_likelihoods, power_transform, straighten
+from momentseek.core.moments.arrays import moving_mean
 from momentseek.search.localise.contrast import all_contrasts
+from momentseek.search.localise.localiser import Background, Curve
 from momentseek.search.localise.merge import merge
-from momentseek.search.localise.scenes import comparable_scores, fit_background, interval_posterior, median
+from momentseek.search.localise.scenes import (
+    LAMBDAS,
+    comparable_scores,
+    fit_background,
+    interval_posterior,
+    log_likelihoods,
+    median,
+    power_transform,
+    straighten,
+)
 from momentseek.search.localise.tag import kmeans, squared_distances
 from momentseek.search.localise.watershed import watershed
 

@@ -16,13 +16,19 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.features.data import Data
+from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
+from momentseek.benchmarks.simulation.films import GroundingSettings
+from momentseek.core.moments.run import Run
 from momentseek.library import segments
 from momentseek.library.video import Video
-from momentseek.models import CorpusModel, Dims, build
-from momentseek.models.export import export
-from momentseek.models.inference import predict
-from momentseek.moments import Run
+from momentseek.models.export.writing import export
+from momentseek.models.features.data import Data
+from momentseek.models.inference.prediction import predict
+from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.registry import build
+from momentseek.recognition.exported.encoder import MomentMapEncoder, TrainedEncoder, load_trained_encoder
+from momentseek.recognition.exported.manifest import EncoderRef
+from momentseek.recognition.exported.moment_map import MomentMap, combine_cosines
 from momentseek.search.confidence import Scale
 from momentseek.search.fusion import fit_spans
 from momentseek.search.query import Part
@@ -30,10 +36,6 @@ from momentseek.search.state import StreamIndex
 from momentseek.search.streams.moment_map import score_moments, tangent, upper_bounds
 from momentseek.search.streams.trained import search_by_map
 from momentseek.search.streams.vision import VisionQuery, build_vision_query, search_vision
-from momentseek.simulation.grounding import GroundingSettings, simulate_grounding
-from momentseek.trained.encoder import MomentMapEncoder, TrainedEncoder, load_trained_encoder
-from momentseek.trained.manifest import EncoderRef
-from momentseek.trained.moment_map import MomentMap, combine_cosines
 
 SMALL = {"hidden": 16, "space": 12, "max_clips": 8, "longest": 8, "map_layers": 2, "kernel": 3}
 SPLIT = "test_iid"

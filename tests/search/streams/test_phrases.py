@@ -5,7 +5,7 @@ import pytest
 from small_library import fill, nothing
 
 from momentseek.library.words import plain_words
-from momentseek.media.cue import Cue
+from momentseek.media.subtitles.cues import Cue
 from momentseek.search.streams.phrases import find_phrases, phrase_times
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import momentseek as ms
-from momentseek.encoders import registry
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.media.sound import SAMPLE_RATE, Samples
-from momentseek.media.sound_events import SOUND_DETECTORS, SoundDetector, SoundEvent, register_sounds
+from momentseek.recognition.encoders import registry
+from momentseek.recognition.sounds import SOUND_DETECTORS, SoundDetector, SoundEvent, register_sounds
 
 
 class Grey:

@@ -8,12 +8,12 @@ import pytest
 from small_library import fill, nothing
 
 from momentseek.library.catalog import Catalog
-from momentseek.library.transcripts import finish_transcript, keep_part, transcript
-from momentseek.media.cue import Cue
+from momentseek.library.tracks.transcripts import finish_transcript, keep_part, transcript
+from momentseek.media.subtitles.cues import Cue
+from momentseek.recognition.speech.transcript import SpokenWord, TranscribedPart, cues_from_words
 from momentseek.search.hit import StreamHit
 from momentseek.search.streams.phrases import find_phrases
-from momentseek.search.streams.spoken_words import WORD_MARGIN_SECONDS, bound_by_words
-from momentseek.transcription import HeardPart, SpokenWord, cues_from_words
+from momentseek.search.streams.speech import WORD_MARGIN_SECONDS, bound_by_words
 
 TEXT = "It was the best of times, it was the worst of times."
 
@@ -27,7 +27,7 @@ def library(folder: Path) -> Catalog:
     catalog = fill(folder, {"read.mp4": nothing(8, 0), "heard.mp4": nothing(8, 1)}, {"read.mp4": [Cue(1, 7, TEXT)]})
     heard = cues_from_words([*words(TEXT, 1.0), *words("We had everything", 8.0)])
     with catalog.changes():
-        keep_part(catalog, 2, "whisper-base", "print", HeardPart(12.0, "en", tuple(heard)))
+        keep_part(catalog, 2, "whisper-base", "print", TranscribedPart(12.0, "en", tuple(heard)))
         found = transcript(catalog, 2)
         assert found is not None
         finish_transcript(catalog, found, 12.0)

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 from small_library import OpenLibrary, WordVectors, fill, film, nothing
 
-from momentseek.lettering import Box, ReadFrame, ReadLine, ReadPart
 from momentseek.library.catalog import Catalog
-from momentseek.library.readings import finish_reading, keep_frames
-from momentseek.media.cue import Cue
+from momentseek.library.tracks.readings import finish_reading, keep_frames
+from momentseek.media.subtitles.cues import Cue
+from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine, OcrPart
 from momentseek.search.display import table
 from momentseek.search.engine import Engine
 from momentseek.search.hit import Results
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
-from momentseek.search.streams.text import search_text
+from momentseek.search.streams.timed_text import search_text
 
 Seen = tuple[float, float, str]
 BOX = Box(0.1, 0.2, 0.5, 0.1)
@@ -25,11 +25,11 @@ BOX = Box(0.1, 0.2, 0.5, 0.1)
 
 def _write(catalog: Catalog, video: int, lines: Sequence[Seen]) -> None:
     """Let lines of a video be read, each in one frame."""
-    frames = tuple(ReadFrame(a, b, (a + b) / 2, (ReadLine(text, BOX, 0.9),)) for a, b, text in lines)
+    frames = tuple(OcrFrame(a, b, (a + b) / 2, (OcrLine(text, BOX, 0.9),)) for a, b, text in lines)
     with catalog.changes():
         for i, frame in enumerate(frames):  # lines at one time have frames of their own here
-            moved = ReadFrame(frame.start + i * 1e-6, frame.end, frame.at, frame.lines)
-            keep_frames(catalog, video, "ppocr", "print", ReadPart(frame.end, (moved,)))
+            moved = OcrFrame(frame.start + i * 1e-6, frame.end, frame.at, frame.lines)
+            keep_frames(catalog, video, "ppocr", "print", OcrPart(frame.end, (moved,)))
         finish_reading(catalog, video, "ppocr", "print", 36.0)
 
 

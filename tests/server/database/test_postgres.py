@@ -12,26 +12,25 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from momentseek.errors import LibraryBusyError, LibraryError, MomentseekError
-from momentseek.server.database import DatabasePlace
-from momentseek.server.database.postgres import PostgresAddress
+from momentseek.core.errors import LibraryBusyError, LibraryError, MomentseekError
+from momentseek.server.bookmarks import BookmarkStore
+from momentseek.server.database import DatabaseLocation, PostgresAddress
 from momentseek.server.errors import ConflictError
 from momentseek.server.judging.store import JUDGEMENTS_FILE, JudgementStore
 from momentseek.server.settings import ServerSettings
-from momentseek.server.shelf.store import ShelfStore
 
 TOKEN = "a token that is long enough"
 JUDGING = "/api/v1/judging"
 
 
 @pytest.fixture
-def served(database: str, tmp_path: Path) -> Iterator[DatabasePlace]:
-    place = DatabasePlace(tmp_path, database)
+def served(database: str, tmp_path: Path) -> Iterator[DatabaseLocation]:
+    place = DatabaseLocation(tmp_path, database)
     yield place
     place.close()
 
 
-def fill(place: DatabasePlace | Path) -> list[Any]:
+def fill(place: DatabaseLocation | Path) -> list[Any]:
     """Judge as people do; all that the store then says."""
     with JudgementStore(place, create=True) as store:
         with store.changes():
@@ -59,13 +58,13 @@ def fill(place: DatabasePlace | Path) -> list[Any]:
         return [*said, store.candidates(), store.history()]
 
 
-def test_judgements_are_the_same_as_in_a_file(served: DatabasePlace, tmp_path: Path) -> None:
+def test_judgements_are_the_same_as_in_a_file(served: DatabaseLocation, tmp_path: Path) -> None:
     assert fill(served) == fill(tmp_path)
 
 
-def test_what_people_keep_is_the_same_as_in_a_file(served: DatabasePlace, tmp_path: Path) -> None:
-    def keep(place: DatabasePlace | Path) -> list[Any]:
-        with ShelfStore(place, create=True) as store:
+def test_what_people_keep_is_the_same_as_in_a_file(served: DatabaseLocation, tmp_path: Path) -> None:
+    def keep(place: DatabaseLocation | Path) -> list[Any]:
+        with BookmarkStore(place, create=True) as store:
             for _ in range(2):  # kept twice is kept once
                 with store.changes():
                     store.keep_moment("ann", "h1", "a.mp4", 1.5, 3.0, "dog")
@@ -78,7 +77,7 @@ def test_what_people_keep_is_the_same_as_in_a_file(served: DatabasePlace, tmp_pa
     assert keep(served) == keep(tmp_path) == [(False, True), ["h1"], 1]
 
 
-def test_a_transaction_that_fails_leaves_nothing_and_the_connection_usable(served: DatabasePlace) -> None:
+def test_a_transaction_that_fails_leaves_nothing_and_the_connection_usable(served: DatabaseLocation) -> None:
     with JudgementStore(served, create=True) as store:
 
         def half() -> None:
@@ -93,7 +92,7 @@ def test_a_transaction_that_fails_leaves_nothing_and_the_connection_usable(serve
         assert store.queries() == []
 
 
-def test_a_view_does_not_see_what_others_commit(served: DatabasePlace) -> None:
+def test_a_view_does_not_see_what_others_commit(served: DatabaseLocation) -> None:
     with JudgementStore(served, create=True) as mine, JudgementStore(served) as other:
         with mine.view():
             assert mine.queries() == []
@@ -103,7 +102,7 @@ def test_a_view_does_not_see_what_others_commit(served: DatabasePlace) -> None:
         assert len(mine.queries()) == 1
 
 
-def test_a_writer_waits_for_another_and_then_says_so(served: DatabasePlace) -> None:
+def test_a_writer_waits_for_another_and_then_says_so(served: DatabaseLocation) -> None:
     class Impatient(JudgementStore):
         wait_seconds = 0.05
 
@@ -117,7 +116,7 @@ def test_a_writer_waits_for_another_and_then_says_so(served: DatabasePlace) -> N
         pass
 
 
-def test_many_make_a_new_database_at_once(served: DatabasePlace) -> None:
+def test_many_make_a_new_database_at_once(served: DatabaseLocation) -> None:
     def work(n: int) -> None:
         with JudgementStore(served, create=True) as store, store.changes():
             store.add_query(f"query {n}", 20)
@@ -193,7 +192,7 @@ def test_text_that_postgres_cannot_store_is_refused(
 def test_a_wrong_address_is_refused_in_a_sentence(tmp_path: Path, address: str, told: str) -> None:
     pytest.importorskip("pg8000")
     with pytest.raises(MomentseekError, match=told) as refusal:
-        JudgementStore(DatabasePlace(tmp_path, address))
+        JudgementStore(DatabaseLocation(tmp_path, address))
     assert "secret" not in str(refusal.value)
 
 

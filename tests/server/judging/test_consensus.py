@@ -5,10 +5,9 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from momentseek.construct.annotation.consensus import find_consensus as rule
-from momentseek.construct.annotation.labels import read_labels, write_labels
-from momentseek.server.judging.consensus import annotators_needed, consensus_statistics, judged_pairs
-from momentseek.server.judging.rows import JudgementRow
+from momentseek.benchmarks.datasets.annotation.consensus import find_consensus as rule
+from momentseek.benchmarks.datasets.annotation.labels import read_labels, write_labels
+from momentseek.server.judging.store import JudgementRow, annotators_needed, consensus_statistics, judged_pairs
 
 CAMPAIGNS = st.lists(st.lists(st.integers(0, 4), max_size=4), min_size=1, max_size=12)
 """For each pair the labels of up to four annotators, each another one."""

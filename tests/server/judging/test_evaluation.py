@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from momentseek.api import Library
+from momentseek.api.library import Library
 from momentseek.cli import cli
 from momentseek.library.catalog import Catalog
 

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from momentseek.benchmarks.datasets.annotation.label_studio import read_exports
+from momentseek.benchmarks.datasets.annotation.labels import read_labels, read_pairs
 from momentseek.cli import cli
-from momentseek.construct.annotation.judged_pairs import read_pairs
-from momentseek.construct.annotation.label_studio import read_exports
-from momentseek.construct.annotation.labels import read_labels
-from momentseek.formats import read_truth
+from momentseek.measuring.formats import read_truth
 
 
 def unpacked(campaign: Any, kind: str, folder: Path, **params: Any) -> Path:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from momentseek.api import Library
+from momentseek.api.library import Library
 from momentseek.server.judging.store import JUDGEMENTS_FILE, JudgementStore
 
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from momentseek.moments import Judgements
-from momentseek.server.judging.evaluation import JudgedTruth
-from momentseek.server.judging.reliability import judged_levels
+from momentseek.core.moments.judgements import Judgements
+from momentseek.server.judging.evaluation import JudgedTruth, judged_levels
 
 
 class Found:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.search.fusion import FUSIONS
-from momentseek.search.localise import LOCALISERS
+from momentseek.search.localise.localiser import LOCALISERS
 from momentseek.search.options import STREAMS
 from momentseek.server.judging.setup import SearchSetup, pool_setups
 

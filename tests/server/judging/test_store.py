@@ -7,7 +7,7 @@ from threading import Barrier
 
 import pytest
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.server.errors import ConflictError, UnknownIdError
 from momentseek.server.judging.store import JUDGEMENTS_FILE, JudgementStore
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from momentseek.api import Library
+from momentseek.api.library import Library
 from momentseek.library.catalog import Catalog
-from momentseek.library.ingest.speech import replace_cues
-from momentseek.library.transcripts import finish_transcript, keep_part, spoken_cues, transcript
-from momentseek.transcription import HeardPart, SpokenCue, SpokenWord
+from momentseek.library.ingest.writer import replace_cues
+from momentseek.library.tracks.transcripts import finish_transcript, keep_part, spoken_cues, transcript
+from momentseek.recognition.speech.transcript import SpokenCue, SpokenWord, TranscribedPart
 
 Serve = Callable[..., TestClient]
 
@@ -35,7 +35,7 @@ def heard(light: None, place: Path) -> int:
         catalog = library.catalog
         (silent,) = [video.id for video in library.videos() if not video.cues]
         with catalog.changes():
-            keep_part(catalog, silent, "whisper-base", "print", HeardPart(3.0, "en", (SpokenCue(words),)))
+            keep_part(catalog, silent, "whisper-base", "print", TranscribedPart(3.0, "en", (SpokenCue(words),)))
         found = transcript(catalog, silent)
         assert found is not None
         replace_cues(library, silent, spoken_cues(found), lambda: finish_transcript(catalog, found, 3.0))

@@ -9,7 +9,7 @@ import pytest
 from edit_list_reader import read_edl, read_fcpxml
 from fastapi.testclient import TestClient
 
-from momentseek.search import Hit
+from momentseek.search.hit import Hit
 from momentseek.server.routes.export import replace_paths_by_names
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import torch
 from fastapi.testclient import TestClient
 
-from momentseek.api import Library
-from momentseek.models import Dims, build
-from momentseek.models.export import export
-from momentseek.search.localise import DEFAULT_LOCALISER
-from momentseek.trained.manifest import EncoderRef
+from momentseek.api.library import Library
+from momentseek.models.export.writing import export
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.recognition.exported.manifest import EncoderRef
+from momentseek.search.localise.localiser import DEFAULT_LOCALISER
 
 
 def test_the_status_is_told_without_the_model(

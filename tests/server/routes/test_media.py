@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from momentseek.api import Library
+from momentseek.api.library import Library
 from momentseek.media.probe import probe
 from momentseek.server.settings import Limits
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from momentseek.api import Library
+from momentseek.api.library import Library
 from momentseek.library.video import Video
 from momentseek.media.probe import probe
 from momentseek.server import previews
@@ -130,7 +130,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         finally:
             fates[-1] = "dropped" if fates[-1] == "begun" else fates[-1]
 
-    monkeypatch.setattr("momentseek.media.sandbox.preview", preview)
+    monkeypatch.setattr("momentseek.media.sandbox.calls.preview", preview)
     return fates
 
 

@@ -7,12 +7,13 @@ import pytest
 import torch
 from fastapi.testclient import TestClient
 
-from momentseek.api import Library
-from momentseek.errors import MomentseekError
-from momentseek.models import Dims, build
-from momentseek.models.export import export
+from momentseek.api.library import Library
+from momentseek.core.errors import MomentseekError
+from momentseek.models.export.writing import export
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.recognition.exported.manifest import EncoderRef
 from momentseek.server.settings import ServerSettings
-from momentseek.trained.manifest import EncoderRef
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from momentseek.api import Library
+from momentseek.api.library import Library
 
 
 def test_hits_are_those_of_the_library(client: TestClient, shared: Path) -> None:

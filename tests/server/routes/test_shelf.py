@@ -8,8 +8,8 @@ from typing import Any
 
 from fastapi.testclient import TestClient
 
-from momentseek.api import Library
-from momentseek.server.shelf import store as shelf_store
+from momentseek.api.library import Library
+from momentseek.server import bookmarks as shelf_store
 
 SHELF = "/api/v1/shelf"
 HEADERS = {"Content-Type": "application/json"}
@@ -23,7 +23,7 @@ def kept(client: TestClient, person: str) -> dict[str, Any]:
 def test_moments_and_searches_are_kept_for_each_person(serve: Callable[..., TestClient], place: Path) -> None:
     client = serve(place)
     assert kept(client, "ann") == {"person": "ann", "favourites": [], "searches": []}
-    assert not (place / shelf_store.SHELF_FILE).exists()
+    assert not (place / shelf_store.BOOKMARKS_FILE).exists()
     hit = client.get("/api/v1/search", params={"q": "red"}).json()["hits"][0]
     body = {"person": "ann", "moment": hit["moment"], "query": "red"}
     for _ in range(2):  # keeping it again changes nothing

@@ -9,10 +9,9 @@ import pytest
 from fastapi.testclient import TestClient
 from s3_server import serve_s3
 
+from momentseek.cluster.search.shard_client import LocalShards, ShardStatus
+from momentseek.cluster.shards.making import make_elsewhere, split_library
 from momentseek.library.location import library_folder
-from momentseek.library.replicas.making import make_elsewhere
-from momentseek.library.shards.split import split_library
-from momentseek.search.shards.fan_out import LocalShards, ShardStatus
 
 
 def test_a_library_in_one_piece_has_no_shards(client: TestClient) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 from fastapi.testclient import TestClient
 
 from momentseek import __version__
-from momentseek.lettering import Box, ReadFrame, ReadLine, ReadPart
 from momentseek.library.catalog import Catalog
-from momentseek.library.descriptions import DESCRIBING, keep_caption
-from momentseek.library.readings import finish_reading, keep_frames
+from momentseek.library.tracks.descriptions import DESCRIBING, keep_caption
+from momentseek.library.tracks.readings import finish_reading, keep_frames
+from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine, OcrPart
 
 
 def test_status(client: TestClient) -> None:
@@ -46,9 +46,9 @@ def test_what_a_machine_read_is_marked_boxed_and_kept_from_what_is_said(
 ) -> None:
     assert serve(library=place).get("/api/v1/videos/1/lines").json() == {"lines": [], "read_by": None}
     box = Box(0.1, 0.2, 0.5, 0.1)
-    frames = (ReadFrame(0.0, 4.0, 2.0, (ReadLine("Exit to the st\x02ation", box, 0.9),)),)
+    frames = (OcrFrame(0.0, 4.0, 2.0, (OcrLine("Exit to the st\x02ation", box, 0.9),)),)
     with closing(Catalog(place)) as catalog, catalog.changes():
-        keep_frames(catalog, 1, "ppocr-small", "print", ReadPart(4.0, frames))
+        keep_frames(catalog, 1, "ppocr-small", "print", OcrPart(4.0, frames))
         finish_reading(catalog, 1, "ppocr-small", "print", 12.0)
     client = serve(library=place)
     line = {"start": 0.0, "end": 4.0, "text": "Exit to the st ation", "marks": [], "at": 2.0, "box": list(box)}

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from momentseek.api import Library
+from momentseek.api.library import Library
 
 SECRET = "the secret of the owner"
 

@@ -5,10 +5,9 @@ from collections.abc import Callable
 import pytest
 from fastapi.testclient import TestClient
 
-from momentseek.errors import MomentseekError
-from momentseek.server.security import throttle
-from momentseek.server.security.sessions import MAX_SESSIONS
-from momentseek.server.security.tokens import COOKIE_SECONDS, Sessions
+from momentseek.core.errors import MomentseekError
+from momentseek.server.security import clients as throttle
+from momentseek.server.security.sessions import COOKIE_SECONDS, MAX_SESSIONS, Sessions
 from momentseek.server.settings import ServerSettings
 
 STATUS = "/api/v1/status"

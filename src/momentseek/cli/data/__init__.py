@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.core import ParameterSource
 
-from momentseek.cli.verbs import Verbs
+from momentseek.cli.groups import Verbs
 
 VERBS = {
     "statistics": "Count and check any dataset.",
@@ -32,7 +32,7 @@ def command() -> None:
 
 def refuse_without(needed: str, **ignored: str) -> None:
     """Refuse options (parameter → flag) that were given but would be ignored; ``needed`` says in what case."""
-    from momentseek.errors import MomentseekError
+    from momentseek.core.errors import MomentseekError
 
     context = click.get_current_context()
     default = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)

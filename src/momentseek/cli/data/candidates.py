@@ -76,17 +76,23 @@ def command(
     """
     import json
 
+    from momentseek.benchmarks.datasets.annotation.candidates import (
+        drop_same_wording,
+        first_batch,
+        rank_candidates,
+        require_unique_pairs,
+        second_batch,
+        write_candidates,
+    )
+    from momentseek.benchmarks.datasets.annotation.labels import read_pairs
+    from momentseek.benchmarks.datasets.common import Decision, as_json_lines, tally, top_similar
     from momentseek.cli.data import refuse_without
     from momentseek.cli.progress import progress_bars
-    from momentseek.construct.annotation.candidate_files import require_unique_pairs, write_candidates
-    from momentseek.construct.annotation.candidates import drop_same_wording, first_batch, rank_candidates, second_batch
-    from momentseek.construct.annotation.judged_pairs import read_pairs
-    from momentseek.construct.decisions import Decision, as_json_lines, tally
-    from momentseek.construct.similarity import top_similar
-    from momentseek.encoders import encode_cached, text_encoder
-    from momentseek.errors import MomentseekError
-    from momentseek.formats import read_truth, write_all
-    from momentseek.tables import count
+    from momentseek.core.errors import MomentseekError
+    from momentseek.core.reports import count
+    from momentseek.measuring.formats import read_truth, write_all
+    from momentseek.recognition.encoders.registry import text_encoder
+    from momentseek.recognition.encoders.text_cache import encode_cached
 
     options.check_targets([queries, captions, labels], [out, report], force)
     if not labels:

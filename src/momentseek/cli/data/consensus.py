@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from pathlib import Path
 
-    from momentseek.construct.annotation.labels import AnnotatorLabels
+    from momentseek.benchmarks.datasets.annotation.labels import AnnotatorLabels
 
 
 @click.command()
@@ -89,11 +89,11 @@ def command(
     """
     import json
 
+    from momentseek.benchmarks.datasets.annotation.labels import read_labels
     from momentseek.cli.data import refuse_without
-    from momentseek.construct.annotation.labels import read_labels
-    from momentseek.errors import MomentseekError
-    from momentseek.formats import FORMATS, Writing, write_all
-    from momentseek.tables import count
+    from momentseek.core.errors import MomentseekError
+    from momentseek.core.reports import count
+    from momentseek.measuring.formats import FORMATS, Writing, write_all
 
     options.check_targets([labels, *candidates], [out, report, truth], force)
     if exam and (folder or candidates or truth):
@@ -106,20 +106,24 @@ def command(
         return
     refuse_without("without --exam", pass_share="--pass-share")
     if folder:
-        from momentseek.figures import check_folder
+        from momentseek.core.figures import check_folder
 
         check_folder(folder)
     given = read_labels(labels)
     from typing import cast
 
-    from momentseek.construct.annotation.agreement import measure_agreement
-    from momentseek.construct.annotation.consensus import Incomplete, Repeats, find_consensus
-    from momentseek.construct.annotation.consensus_report import as_json as to_json
-    from momentseek.construct.annotation.consensus_report import as_text
-    from momentseek.construct.annotation.distributions import label_distributions
-    from momentseek.construct.annotation.drift import measure_drift
-    from momentseek.construct.annotation.judged_pairs import write_pairs
-    from momentseek.construct.decisions import as_json_lines
+    from momentseek.benchmarks.datasets.annotation.agreement import measure_agreement
+    from momentseek.benchmarks.datasets.annotation.consensus import (
+        Incomplete,
+        Repeats,
+        find_consensus,
+        label_distributions,
+        measure_drift,
+    )
+    from momentseek.benchmarks.datasets.annotation.consensus_report import as_json as to_json
+    from momentseek.benchmarks.datasets.annotation.consensus_report import as_text
+    from momentseek.benchmarks.datasets.annotation.labels import write_pairs
+    from momentseek.benchmarks.datasets.common import as_json_lines
 
     found = find_consensus(given, incomplete=cast(Incomplete, incomplete), repeats=cast(Repeats, repeats))
     if not found.complete.any():
@@ -136,7 +140,7 @@ def command(
     if report:
         files[report] = as_json_lines(found.decisions())
     if truth:
-        from momentseek.construct.annotation.candidate_files import build_truth, read_candidates
+        from momentseek.benchmarks.datasets.annotation.candidates import build_truth, read_candidates
 
         pairs = [c for path in candidates for c in read_candidates(path)]
         writer = FORMATS["tvr-ranking" if truth.removesuffix(".gz").endswith(".json") else "native"].write_truth
@@ -146,7 +150,7 @@ def command(
     text = json.dumps(to_json(*parts), indent=2, ensure_ascii=False) if as_json else as_text(*parts)
     drawn: list[Path] = []
     if folder:
-        from momentseek.construct.annotation.distributions import draw_consensus
+        from momentseek.benchmarks.datasets.annotation.consensus import draw_consensus
 
         drawn = draw_consensus(parts[3], folder)
     write_all(files)
@@ -170,12 +174,11 @@ def _sizes(labels: AnnotatorLabels) -> tuple[list[int], list[int]]:
 def _exam(labels: str, out: str | None, report: str | None, share: float, as_json: bool) -> None:
     import json
 
-    from momentseek.construct.annotation.exam import as_json as to_json
-    from momentseek.construct.annotation.exam import as_text, mark_exam
-    from momentseek.construct.annotation.judged_pairs import write_pairs
-    from momentseek.construct.annotation.labels import read_labels
-    from momentseek.construct.decisions import as_json_lines
-    from momentseek.formats import write_all
+    from momentseek.benchmarks.datasets.annotation.agreement import as_json as to_json
+    from momentseek.benchmarks.datasets.annotation.agreement import as_text, mark_exam
+    from momentseek.benchmarks.datasets.annotation.labels import read_labels, write_pairs
+    from momentseek.benchmarks.datasets.common import as_json_lines
+    from momentseek.measuring.formats import write_all
 
     given = read_labels(labels)
     found = mark_exam(given, share)

@@ -33,10 +33,11 @@ def command(splits: tuple[str, ...], library: str | None, out: str, force: bool,
     import json
     from pathlib import Path
 
-    from momentseek.construct.library_features import write_library_features
-    from momentseek.errors import MomentseekError
-    from momentseek.library import LibraryStore, library_folder
-    from momentseek.tables import count
+    from momentseek.benchmarks.datasets.library_features import write_library_features
+    from momentseek.core.errors import MomentseekError
+    from momentseek.core.reports import count
+    from momentseek.library.location import library_folder
+    from momentseek.library.store import LibraryStore
 
     truths: dict[str, Path] = {}
     for given in splits:

@@ -10,12 +10,13 @@ import click
 
 from momentseek.cli import options
 from momentseek.cli.terminal import bare_stream
-from momentseek.tables import count
+from momentseek.core.reports import count
 
 if TYPE_CHECKING:
-    from momentseek.construct.imprecise.gazetteer import Gazetteer
-    from momentseek.construct.imprecise.records import QueryFile
-    from momentseek.construct.imprecise.rewriting import ImpreciseQueries
+    from momentseek.benchmarks.datasets.imprecise.names import Gazetteer
+    from momentseek.benchmarks.datasets.imprecise.query_files import QueryFile
+    from momentseek.benchmarks.datasets.imprecise.rewriting import ImpreciseQueries
+
 
 FRACTION = click.FloatRange(0, 1)
 
@@ -105,16 +106,18 @@ def command(
 
     A chat run that was stopped continues when the same command is given again.
     """
+    from momentseek.benchmarks.datasets.common import as_json_lines
+    from momentseek.benchmarks.datasets.imprecise.names import write_names
+    from momentseek.benchmarks.datasets.imprecise.query_files import WorkFile, read_query_file, read_queue, write_queue
+    from momentseek.benchmarks.datasets.imprecise.rewriting import (
+        ChatRewriter,
+        RuleRewriter,
+        make_imprecise,
+        open_endpoint,
+    )
+    from momentseek.benchmarks.datasets.imprecise.verification import MissingVectors, RewriteVerifier, load_similarity
     from momentseek.cli.progress import progress_bars
-    from momentseek.construct.decisions import as_json_lines
-    from momentseek.construct.imprecise.chat import open_endpoint
-    from momentseek.construct.imprecise.gazetteer import write_names
-    from momentseek.construct.imprecise.records import read_query_file
-    from momentseek.construct.imprecise.review import read_queue, write_queue
-    from momentseek.construct.imprecise.rewriting import ChatRewriter, RuleRewriter, make_imprecise
-    from momentseek.construct.imprecise.verification import MissingVectors, RewriteVerifier, load_similarity
-    from momentseek.construct.imprecise.work_file import WorkFile
-    from momentseek.formats import write_all, write_bytes
+    from momentseek.measuring.formats import write_all, write_bytes
 
     vectors = encoder.removeprefix("file:") if encoder and encoder.startswith("file:") else None
     partial = f"{target}.partial.jsonl" if backend == "chat" else None
@@ -135,7 +138,7 @@ def command(
         options.say(f"note: {note}")
     recognise = None
     if ner:
-        from momentseek.construct.imprecise.verification import spacy_recogniser
+        from momentseek.benchmarks.datasets.imprecise.verification import spacy_recogniser
 
         recognise = spacy_recogniser()
     verifier = RewriteVerifier(cast, similarity, similar, named, recognise, as_written or measure == "lexical")
@@ -175,8 +178,8 @@ def command(
 
 
 def _gazetteer(read: QueryFile, learn_from: tuple[str, ...], names: str | None) -> Gazetteer:
-    from momentseek.construct.imprecise.gazetteer import build_gazetteer, read_names
-    from momentseek.construct.imprecise.records import read_query_file
+    from momentseek.benchmarks.datasets.imprecise.names import build_gazetteer, read_names
+    from momentseek.benchmarks.datasets.imprecise.query_files import read_query_file
 
     own = read_names(names) if names else []
     corpus = [*read.everything, *(pair for path in learn_from for pair in read_query_file(path).everything)]
@@ -187,7 +190,7 @@ def _refuse_given(*names: str) -> None:
     """Refuse options of the chat backend, which the rules would ignore."""
     from click.core import ParameterSource
 
-    from momentseek.errors import MomentseekError
+    from momentseek.core.errors import MomentseekError
 
     context = click.get_current_context()
     given = [n for n in names if context.get_parameter_source(n) not in (None, ParameterSource.DEFAULT)]
@@ -203,9 +206,9 @@ def _bar(total: int) -> Any:
 
 
 def _print_summary(result: ImpreciseQueries, as_json: bool, facts: dict[str, Any], queue: str | None) -> None:
-    from momentseek.construct.decisions import tally
-    from momentseek.construct.imprecise.report import count_replacements
-    from momentseek.tables import text_table
+    from momentseek.benchmarks.datasets.common import tally
+    from momentseek.benchmarks.datasets.imprecise.substitution import count_replacements
+    from momentseek.core.reports import text_table
 
     words = count_replacements(
         (d.evidence["original"], text)

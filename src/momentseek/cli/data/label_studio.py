@@ -59,12 +59,12 @@ def write(
     import json
     from pathlib import Path
 
-    from momentseek.construct.annotation.candidate_files import read_candidates
-    from momentseek.construct.annotation.label_studio import build_tasks, check_address, labelling_page
-    from momentseek.construct.decisions import Decision, as_json_lines, tally
-    from momentseek.errors import MomentseekError
-    from momentseek.formats import write_all
-    from momentseek.tables import count
+    from momentseek.benchmarks.datasets.annotation.candidates import read_candidates
+    from momentseek.benchmarks.datasets.annotation.label_studio import build_tasks, check_address, labelling_page
+    from momentseek.benchmarks.datasets.common import Decision, as_json_lines, tally
+    from momentseek.core.errors import MomentseekError
+    from momentseek.core.reports import count
+    from momentseek.measuring.formats import write_all
 
     page = config or str(Path(out.removesuffix(".gz")).with_suffix(".xml"))
     if page == out:
@@ -75,8 +75,8 @@ def write(
     reasons = dict.fromkeys((c.pair_id for c in pairs), "every pair of the file")
     wanted = set(reasons)
     if disagreed:
-        from momentseek.construct.annotation.consensus import find_consensus
-        from momentseek.construct.annotation.labels import read_labels
+        from momentseek.benchmarks.datasets.annotation.consensus import find_consensus
+        from momentseek.benchmarks.datasets.annotation.labels import read_labels
 
         labels = read_labels(disagreed)
         found = {d.subject: d for d in find_consensus(labels, incomplete="drop").decisions()}
@@ -119,13 +119,13 @@ def read(exports: tuple[str, ...], out: str, report: str | None, force: bool, as
     """
     import json
 
-    from momentseek.construct.annotation.label_studio import read_exports
-    from momentseek.construct.annotation.labels import write_labels
-    from momentseek.construct.decisions import as_json_lines
-    from momentseek.errors import MomentseekError
-    from momentseek.formats import write_all
-    from momentseek.formats.document import open_document
-    from momentseek.tables import count
+    from momentseek.benchmarks.datasets.annotation.label_studio import read_exports
+    from momentseek.benchmarks.datasets.annotation.labels import write_labels
+    from momentseek.benchmarks.datasets.common import as_json_lines
+    from momentseek.core.errors import MomentseekError
+    from momentseek.core.reports import count
+    from momentseek.measuring.formats import write_all
+    from momentseek.measuring.formats.document import open_document
 
     options.check_targets(exports, [out, report], force)
     found = read_exports((open_document(path).json, path) for path in exports)

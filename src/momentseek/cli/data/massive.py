@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from momentseek.cli import options
-from momentseek.cli.numbers import Number
+from momentseek.cli.options import Number
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from momentseek.encoders.cached import SpreadTexts
-    from momentseek.moments import Policy
+    from momentseek.core.moments.table import Policy
+    from momentseek.recognition.encoders.text_cache import SpreadTexts
+
 
 COUNT = click.IntRange(min=0)
 SIMILARITY = Number(-1, 1)
@@ -120,16 +121,20 @@ def command(
     TACoS has few videos:
       momentseek data massive tacos_test.json --pool 5 --out tacos_mvmr.json
     """
+    from momentseek.benchmarks.datasets.common import as_json_lines, tally
+    from momentseek.benchmarks.datasets.massive import (
+        MassiveSettings,
+        as_truth,
+        build_massive,
+        read_visual_scores,
+        require_videos,
+    )
+    from momentseek.benchmarks.datasets.massive_report import as_text, summary
+    from momentseek.benchmarks.datasets.sentences import encoder_similarity, prepare_source
     from momentseek.cli.progress import progress_bars
-    from momentseek.construct.decisions import as_json_lines, tally
-    from momentseek.construct.massive.construction import as_truth, build_massive, require_videos
-    from momentseek.construct.massive.pools import MassiveSettings
-    from momentseek.construct.massive.report import as_text, summary
-    from momentseek.construct.massive.scores import encoder_similarity, prepare_source
-    from momentseek.construct.massive.visual import read_visual_scores
-    from momentseek.encoders import text_encoder
-    from momentseek.errors import MomentseekError
-    from momentseek.formats import FORMATS, Writing, read_corpus, read_truth, write_all
+    from momentseek.core.errors import MomentseekError
+    from momentseek.measuring.formats import FORMATS, Writing, read_corpus, read_truth, write_all
+    from momentseek.recognition.encoders.registry import text_encoder
 
     page = str(Path(label_studio.removesuffix(".gz")).with_suffix(".xml")) if label_studio else None
     vectors = encoder.removeprefix("file:") if encoder.startswith("file:") else None
@@ -160,9 +165,13 @@ def command(
     if published is not None:
         from dataclasses import replace
 
-        from momentseek.cli.flags import to_flags
-        from momentseek.construct.massive.comparison import compare_draws, compare_pools
-        from momentseek.construct.massive.report import comparison_text, why_differ
+        from momentseek.benchmarks.datasets.massive_report import (
+            compare_draws,
+            compare_pools,
+            comparison_text,
+            why_differ,
+        )
+        from momentseek.cli.groups import to_flags
 
         beside = compare_pools(result, published, similarity)
         chance = compare_draws(result, build_massive(data, similarity, replace(settings, seed=seed + 1), visual))
@@ -179,8 +188,8 @@ def command(
     if report:
         files[Path(report)] = as_json_lines(result.decisions)
     if label_studio and page:
-        from momentseek.construct.massive.tasks import LABELLING_CONFIG, build_check_tasks
-        from momentseek.formats.writing import dump
+        from momentseek.benchmarks.datasets.massive_report import LABELLING_CONFIG, build_check_tasks
+        from momentseek.measuring.formats.writing import dump
 
         files[Path(label_studio)] = dump(build_check_tasks(result, url=video_url))
         files[Path(page)] = LABELLING_CONFIG.encode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from momentseek.cli import options
-from momentseek.cli.numbers import Number
+from momentseek.cli.options import Number
 
 
 @click.command()
@@ -45,12 +45,11 @@ def command(
     import json
     from pathlib import Path
 
+    from momentseek.benchmarks.datasets.sentences import collect_sentences, encoder_similarity, find_related_videos
     from momentseek.cli.progress import ProgressBar, progress_bars
-    from momentseek.construct.massive.scores import encoder_similarity
-    from momentseek.construct.related import collect_sentences, find_related_videos
-    from momentseek.encoders import text_encoder
-    from momentseek.formats import read_truth, write_all
-    from momentseek.formats.writing import dump
+    from momentseek.measuring.formats import read_truth, write_all
+    from momentseek.measuring.formats.writing import dump
+    from momentseek.recognition.encoders.registry import text_encoder
 
     vectors = encoder.removeprefix("file:") if encoder.startswith("file:") else None
     options.check_targets([truth, vectors], [out], force)

@@ -44,15 +44,20 @@ def command(
     import json
     from pathlib import Path
 
+    from momentseek.benchmarks.datasets.common import as_json_lines
+    from momentseek.benchmarks.datasets.statistics import (
+        AnnotationSplit,
+        as_decisions,
+        as_text,
+        compute_statistics,
+        read_subtitles,
+        run_checks,
+    )
+    from momentseek.benchmarks.datasets.statistics import as_json as to_json
     from momentseek.cli.options import short_labels
-    from momentseek.construct.decisions import as_json_lines
-    from momentseek.construct.statistics.checks import as_decisions, read_subtitles, run_checks
-    from momentseek.construct.statistics.counts import AnnotationSplit, compute_statistics
-    from momentseek.construct.statistics.report import as_json as to_json
-    from momentseek.construct.statistics.report import as_text
-    from momentseek.errors import MomentseekError
-    from momentseek.formats import read_corpus, read_truth, write_all
-    from momentseek.tables import count
+    from momentseek.core.errors import MomentseekError
+    from momentseek.core.reports import count
+    from momentseek.measuring.formats import read_corpus, read_truth, write_all
 
     options.check_targets([*files, videos, subtitles], [report], force)
     seen: set[Path] = set()

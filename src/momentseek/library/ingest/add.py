@@ -8,32 +8,27 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from momentseek.errors import LibraryError, MomentseekError
-from momentseek.library.captioners import open_scene_captioner
-from momentseek.library.damage import DamagedVectorsError, SegmentDamage, damage_message, proven_videos
+from momentseek.core.errors import LibraryError, MomentseekError
 from momentseek.library.encoders import encoder_row, spans_row, vision_spec
 from momentseek.library.file_stamp import path_text
 from momentseek.library.files import FoundFiles, VideoFile
+from momentseek.library.ingest.background import BackgroundPass, finish_runs
 from momentseek.library.ingest.batches import window_frames
-from momentseek.library.ingest.beside import BesideRun, finish_runs
-from momentseek.library.ingest.describing import DescribeRun
-from momentseek.library.ingest.lettering import LetteringRun
-from momentseek.library.ingest.readers import decoder_threads, reader_count
-from momentseek.library.ingest.reading import ReadSettings
-from momentseek.library.ingest.report import AddInterrupted, AddReport, IngestNote, ShowIngest
+from momentseek.library.ingest.captions import CaptionPass, open_scene_captioner
+from momentseek.library.ingest.decoding import ReadSettings, decoder_threads, reader_count
+from momentseek.library.ingest.ocr import OcrPass
+from momentseek.library.ingest.report import AddInterrupted, AddReport, IngestNote, ShowIngest, StageTimer
 from momentseek.library.ingest.run import IngestRun
-from momentseek.library.ingest.speech import fill_speech
-from momentseek.library.ingest.timer import StageTimer
-from momentseek.library.ingest.transcribing import TranscribeRun
-from momentseek.library.ingest.writer import SegmentWriter, WritePace
+from momentseek.library.ingest.transcribing import TranscriptionPass
+from momentseek.library.ingest.writer import SegmentWriter, WritePace, fill_speech
+from momentseek.library.merging import DamagedVectorsError, SegmentDamage, damage_message, proven_videos
 from momentseek.library.reader import LibraryReader
-from momentseek.library.scan.choice import MIN_PLANNED_ROWS
-from momentseek.library.scan.upkeep import refresh_plan
-from momentseek.library.segments import locate
-from momentseek.library.vectors import StoredVectors
+from momentseek.library.scan.kernels import MIN_PLANNED_ROWS
+from momentseek.library.scan.recall import refresh_plan
+from momentseek.library.segments import StoredVectors, locate
 from momentseek.library.video import Failure, Video
 from momentseek.library.video_parts import drop_old_parts
-from momentseek.media.sampling import Sampling
+from momentseek.media.decode import Sampling
 
 ADDING_SETTING = "adding"
 """The catalog's setting that is there while an ``add`` runs, and after it was killed."""
@@ -89,19 +84,21 @@ def add_files(
     run = IngestRun(
         found.files, settings, encoder, writer, lambda id: _stored_video(library, id, whole), report, progress, readers
     )
-    beside: list[BesideRun[Any, Any]] = []
+    beside: list[BackgroundPass[Any, Any]] = []
     if transcriber is not None:
         with _noting(report, "what is said was not heard"):
             beside.append(
-                TranscribeRun(library, report, progress, transcriber=transcriber, threads=BESIDE_THREADS, timer=timer)
+                TranscriptionPass(
+                    library, report, progress, transcriber=transcriber, threads=BESIDE_THREADS, timer=timer
+                )
             )
     if reader is not None:
         with _noting(report, "what is written was not read"):
-            beside.append(LetteringRun(library, report, progress, reader=reader, threads=BESIDE_THREADS))
+            beside.append(OcrPass(library, report, progress, reader=reader, threads=BESIDE_THREADS))
     if describer is not None:
         with _noting(report, "scenes were not described"):
             captioner = open_scene_captioner(describer, library)
-            beside.append(DescribeRun(library, report, progress, captioner=captioner))
+            beside.append(CaptionPass(library, report, progress, captioner=captioner))
     try:
         with ExitStack() as stack:
             for other in beside:

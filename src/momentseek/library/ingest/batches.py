@@ -7,13 +7,13 @@ from contextlib import suppress
 
 import numpy as np
 
-from momentseek.encoders.protocol import ImageTextEncoder, Pixels, Vectors, WindowEncoder
-from momentseek.encoders.vector_store import unit_rows
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.library.ingest.events import IngestJob, PartEnd, VideoEnd, VideoStart
-from momentseek.library.ingest.timer import StageTimer
-from momentseek.library.vectors import StoredVectors, join_vectors
+from momentseek.library.ingest.report import StageTimer
+from momentseek.library.segments import StoredVectors, join_vectors
 from momentseek.library.video_parts import VideoParts
+from momentseek.recognition.encoders.protocol import ImageTextEncoder, Pixels, Vectors, WindowEncoder
+from momentseek.recognition.encoders.text_cache import unit_rows
 
 FRAMES_PER_BATCH = 16
 """Frames encoded together; they may be of several videos."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from momentseek.core.reports import count
 from momentseek.library.paths import clock_text
 from momentseek.library.video import Failure
-from momentseek.tables import count
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class IngestStep:
 
 
 @dataclass(frozen=True)
-class BesideStep:
+class BackgroundStep:
     """How far what goes on beside the pictures is (hearing, reading, describing), once these are done."""
 
     what: str
@@ -81,7 +85,7 @@ class VideoNote:
     text: str
 
 
-ShowIngest = Callable[[IngestStep | BesideStep | IngestNote], None]
+ShowIngest = Callable[[IngestStep | BackgroundStep | IngestNote], None]
 
 
 @dataclass
@@ -181,3 +185,29 @@ class AddInterrupted(KeyboardInterrupt):
     def __init__(self, report: AddReport) -> None:
         super().__init__("interrupted")
         self.report = report
+
+
+class StageTimer:
+    """Adds up the seconds that stages take, those of several threads together.
+
+    >>> timer = StageTimer()
+    >>> with timer.stage("encode"):
+    ...     pass
+    >>> list(timer.seconds)
+    ['encode']
+    """
+
+    def __init__(self) -> None:
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Count the time inside a ``with`` for the stage ``name``."""
+        begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            spent = time.perf_counter() - begun
+            with self._lock:
+                self.seconds[name] += spent

@@ -7,15 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from momentseek.encoders.protocol import ImageTextEncoder
-from momentseek.errors import LibraryError
+from momentseek.core.errors import LibraryError
+from momentseek.core.workers import ReadAhead
 from momentseek.library.file_stamp import printable
 from momentseek.library.files import VideoFile
 from momentseek.library.ingest.batches import BatchEncoder, VideoAssembly
+from momentseek.library.ingest.decoding import ReadSettings, read_files
 from momentseek.library.ingest.events import (
     ClipFrames,
     FileCopy,
     FileFailure,
+    FileQueue,
     FileUpdate,
     IngestEvent,
     IngestJob,
@@ -24,14 +26,12 @@ from momentseek.library.ingest.events import (
     VideoEnd,
     VideoStart,
 )
-from momentseek.library.ingest.file_queue import FileQueue
-from momentseek.library.ingest.reading import ReadSettings, read_files
 from momentseek.library.ingest.report import AddReport, IngestNote, IngestStep, ResumedVideo, ShowIngest, VideoNote
 from momentseek.library.ingest.writer import FinishedVideo, SegmentWriter
 from momentseek.library.paths import clock_text
-from momentseek.library.vectors import StoredVectors
+from momentseek.library.segments import StoredVectors
 from momentseek.library.video import Failure, Video
-from momentseek.read_ahead import ReadAhead
+from momentseek.recognition.encoders.protocol import ImageTextEncoder
 
 FRAMES_AHEAD = 48
 """Frames decoded before the encoder asks for them: three batches."""

@@ -1,28 +1,121 @@
-"""TranscribeRun: hears videos beside the pictures, in a process and a thread of its own."""
+"""TranscriptionPass: hears videos beside the pictures, in a process and a thread of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 
-from momentseek.library.damage import SegmentDamage, damage_message
-from momentseek.library.ingest.beside import BesideRun, run_alone, usual_threads
-from momentseek.library.ingest.report import AddReport, ShowIngest
-from momentseek.library.ingest.speech import replace_cues
-from momentseek.library.ingest.timer import StageTimer
+from momentseek.core.errors import MomentseekError
+from momentseek.library.catalog import Catalog
+from momentseek.library.ingest.background import BackgroundPass, run_alone, usual_threads
+from momentseek.library.ingest.report import AddReport, ShowIngest, StageTimer
+from momentseek.library.ingest.writer import replace_cues
+from momentseek.library.merging import SegmentDamage, damage_message, merge_segments
 from momentseek.library.reader import LibraryReader
-from momentseek.library.segment_merge import merge_segments
-from momentseek.library.transcript_edits import with_edits
-from momentseek.library.transcripts import (
+from momentseek.library.tracks.transcripts import (
+    Transcript,
     UnheardVideo,
     finish_transcript,
     forget_transcripts,
+    has_transcript,
     heard_parts,
     keep_part,
     note_unheard,
     spoken_cues,
+    transcript,
     unheard_videos,
 )
-from momentseek.transcription import DEFAULT_TRANSCRIBER, HeardPart, TranscriberProcess, transcriber_print
+from momentseek.library.video import Video
+from momentseek.media.subtitles.cues import Cue
+from momentseek.recognition.speech.models import DEFAULT_TRANSCRIBER, transcriber_fingerprint
+from momentseek.recognition.speech.transcribe import TranscriberProcess
+from momentseek.recognition.speech.transcript import CueEdit, TranscribedPart, apply_edits
+
+SAME_TIME_SECONDS = 0.002
+"""Subtitle files give times in milliseconds, rounded; so near they are the same."""
+
+
+def cue_edits(catalog: Catalog, hash: str) -> list[CueEdit]:
+    """What people corrected in a content, by time."""
+    if not catalog.has_edits or not hash:
+        return []
+    rows = catalog.rows("SELECT start, end, text FROM cue_edits WHERE hash = ? ORDER BY start, end", (hash,))
+    return [CueEdit(*row) for row in rows]
+
+
+def check_transcript(catalog: Catalog, video: Video) -> Transcript:
+    """What a recogniser heard in a video; refused if none did, since only that can be corrected here."""
+    found = transcript(catalog, video.id)
+    if found is None or not has_transcript(catalog, video.id):
+        raise MomentseekError(
+            f"{video.name}: has no transcript that a recogniser made; subtitles are corrected in their own file, and "
+            "momentseek transcribe hears what has none"
+        )
+    return found
+
+
+def edit_transcript(library: LibraryReader, video: Video, edits: Sequence[CueEdit]) -> Transcript:
+    """Correct what a recogniser heard in a video, all at once or not at all. The caller holds the library's lock."""
+    catalog = library.catalog
+    found = check_transcript(catalog, video)
+    kept = [CueEdit.of(edit.start, edit.end, edit.text) for edit in edits]
+    late = next((edit for edit in kept if edit.start >= video.duration), None)
+    if late is not None:
+        raise MomentseekError(f"{video.name}: ends at {video.duration:.1f} s; there is no cue at {late.start:.1f} s")
+    catalog.make_transcripts()
+    new = replace(found, cues=tuple(apply_edits(found.cues, kept)))
+
+    def write() -> None:
+        _keep_edits(catalog, video.hash, kept)
+        finish_transcript(catalog, new, video.duration)
+
+    replace_cues(library, video.id, spoken_cues(new), write)
+    after = transcript(catalog, video.id)
+    assert after is not None
+    return after
+
+
+def with_edits(catalog: Catalog, heard: Transcript) -> Transcript:
+    """What a recogniser has just heard in a video, with what people corrected in the same content before."""
+    (video,) = catalog.videos([heard.video])
+    return replace(heard, cues=tuple(apply_edits(heard.cues, cue_edits(catalog, video.hash))))
+
+
+def edits_between(now: Sequence[Cue], wanted: Sequence[Cue]) -> list[CueEdit]:
+    """The corrections that make the cues of a video those of a file: only what differs.
+
+    >>> now = [Cue(1.0, 2.0, "a tail"), Cue(3.0, 4.0, "noise"), Cue(5.0, 6.0, "right")]
+    >>> found = edits_between(now, [Cue(1.0, 2.0, "a tale"), Cue(5.0, 6.001, "right"), Cue(7.0, 8.0, "more")])
+    >>> [(edit.start, edit.text) for edit in found]
+    [(1.0, 'a tale'), (3.0, ''), (7.0, 'more')]
+    """
+    old = {(cue.start, cue.end): cue for cue in now}
+    used: set[tuple[float, float]] = set()
+    out = []
+    for cue in wanted:
+        near = next((times for times in old if times not in used and _same_times(times, cue)), None)
+        if near is None:
+            out.append(CueEdit.of(cue.start, cue.end, cue.text))
+            continue
+        used.add(near)
+        if " ".join(cue.text.split()) != " ".join(old[near].text.split()):
+            out.append(CueEdit.of(*near, cue.text))
+    out += [CueEdit.of(*times, "") for times in old if times not in used]
+    return sorted(out, key=lambda edit: (edit.start, edit.end))
+
+
+def _same_times(times: tuple[float, float], cue: Cue) -> bool:
+    return abs(times[0] - cue.start) <= SAME_TIME_SECONDS and abs(times[1] - cue.end) <= SAME_TIME_SECONDS
+
+
+def _keep_edits(catalog: Catalog, hash: str, edits: Sequence[CueEdit]) -> None:
+    for edit in edits:
+        catalog.run(
+            "INSERT OR REPLACE INTO cue_edits VALUES (?, ?, ?, ?, ?)",
+            (hash, edit.start, edit.end, edit.text, time.time()),
+        )
+
 
 SEGMENTS_BETWEEN_MERGES = 16
 UNSURE_LANGUAGE_NOTE = "no language that the recogniser knows was surely heard in it; its words may be wrong"
@@ -47,7 +140,7 @@ def transcribe_videos(
     if again:
         with catalog.changes():
             forget_transcripts(catalog, [video.id for video in catalog.videos(wanted)])
-    run = TranscribeRun(
+    run = TranscriptionPass(
         library, report, progress, transcriber=transcriber, threads=usual_threads(),
         only=lambda video: wanted is None or video.id in wanted, again=again,
     )  # fmt: skip
@@ -57,7 +150,7 @@ def transcribe_videos(
     return report
 
 
-class TranscribeRun(BesideRun[UnheardVideo, HeardPart]):
+class TranscriptionPass(BackgroundPass[UnheardVideo, TranscribedPart]):
     """Hears the videos of a library that have sound and no cues. The caller holds the library's lock."""
 
     WHAT = "hearing"
@@ -78,7 +171,7 @@ class TranscribeRun(BesideRun[UnheardVideo, HeardPart]):
     ) -> None:
         super().__init__(library, report, progress, only=only)
         self.again = again
-        self.transcriber, self.fingerprint = transcriber, transcriber_print(transcriber)
+        self.transcriber, self.fingerprint = transcriber, transcriber_fingerprint(transcriber)
         self.timer = timer or StageTimer()
         library.catalog.make_transcripts()
         self._process = TranscriberProcess(transcriber, threads)
@@ -90,7 +183,7 @@ class TranscribeRun(BesideRun[UnheardVideo, HeardPart]):
         """The videos that are still to be heard."""
         return unheard_videos(self.library.catalog, fingerprint=self.fingerprint, again=self.again)
 
-    def work(self, video: UnheardVideo) -> Iterator[HeardPart]:
+    def work(self, video: UnheardVideo) -> Iterator[TranscribedPart]:
         """Hear a video from where an earlier run has stopped."""
         return self._process.hear(video.path, video.done, video.language)
 
@@ -98,7 +191,7 @@ class TranscribeRun(BesideRun[UnheardVideo, HeardPart]):
         """End the recogniser."""
         self._process.close()
 
-    def keep(self, video: UnheardVideo, part: HeardPart) -> float:
+    def keep(self, video: UnheardVideo, part: TranscribedPart) -> float:
         """Store what was heard in a part."""
         keep_part(self.library.catalog, video.id, self.transcriber, self.fingerprint, part)
         return part.heard

@@ -16,8 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.scan.kernels import Kernel, NumpyKernel, Places, Scores, SegmentPart, video_count
-from momentseek.library.scan.queries import QuantisedQueries, quantise_queries
+from momentseek.library.scan.kernels import (
+    Kernel,
+    NumpyKernel,
+    Places,
+    QuantisedQueries,
+    Scores,
+    SegmentPart,
+    quantise_queries,
+    video_count,
+)
 from momentseek.library.scan.threads import run_together
 from momentseek.library.segments import Segment
 

@@ -7,14 +7,72 @@ bit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.scan.queries import QuantisedQueries
-from momentseek.library.segments import Segment
+from momentseek.core.errors import LibraryError, MomentseekError
+from momentseek.core.native.kernels import address, call, kernels, pad_panel, panel_places, query_panels, writable
+from momentseek.library.scan.threads import RowTask, share_rows
+from momentseek.library.segments import MAX_CODE, Segment
+
+MAX_QUERY_CODE = np.iinfo(np.int16).max
+
+
+@dataclass(frozen=True, eq=False)
+class QuantisedQueries:
+    """Queries as float32 and as int16 codes: ``vectors ~ codes * steps``."""
+
+    vectors: NDArray[np.float32]
+    codes: NDArray[np.int16]
+    steps: NDArray[np.float32]
+    slacks: NDArray[np.float32]
+    floors: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def part(self, start: int, stop: int) -> QuantisedQueries:
+        """The queries from ``start`` up to ``stop``."""
+        keep = slice(start, stop)
+        return QuantisedQueries(
+            self.vectors[keep], self.codes[keep], self.steps[keep], self.slacks[keep], self.floors[keep]
+        )
+
+
+def quantise_queries(queries: NDArray[Any], dim: int) -> QuantisedQueries:
+    """Codes for queries ``(q, dim)``; one vector ``(dim,)`` counts as one query.
+
+    The codes are as wide as an int32 sum over all columns allows.
+
+    >>> ready = quantise_queries(np.array([0.6, -0.8], np.float32), 2)
+    >>> ready.codes.tolist(), bool(abs(ready.codes * ready.steps - ready.vectors).max() < 2e-5)
+    ([[24575, -32767]], True)
+    """
+    vectors = np.atleast_2d(np.ascontiguousarray(queries, dtype=np.float32))
+    if vectors.ndim != 2 or vectors.shape[1] != dim:
+        raise MomentseekError(
+            f"a query of {vectors.shape[-1]} columns cannot search vectors of {dim}; encode it by the library's encoder"
+        )
+    if not np.isfinite(vectors).all():
+        raise MomentseekError("the query's vector is not finite; check the encoder")
+    widest = min(MAX_QUERY_CODE, (2**31 - 1) // (128 * max(dim, 1)))
+    steps = np.abs(vectors).max(axis=1, initial=0) / np.float32(widest)
+    codes = np.rint(vectors / np.where(steps > 0, steps, 1)[:, None]).astype(np.int16)
+    wide = vectors.astype(np.float64)
+    missed = np.abs(wide - codes * steps[:, None].astype(np.float64)).sum(axis=1)
+    size = np.abs(wide).sum(axis=1)
+    slacks = (0.5 + MAX_CODE / 2048 + 1 / 256) * size + MAX_CODE * missed
+    floors = size * 2.0**-24
+    return QuantisedQueries(
+        vectors, codes, steps.astype(np.float32), slacks.astype(np.float32), floors.astype(np.float32)
+    )
+
 
 ROWS_PER_BLOCK = 65_536
 """Rows reduced to videos at a time."""
@@ -148,3 +206,120 @@ def cut_blocks(segment: Segment, places: Places | None, size: int) -> Iterator[B
                 rows = shift + np.arange(total[last] - total[first])
             yield first, last, rows, starts, filled
         first = last
+
+
+class CompiledKernel:
+    """The kernel in C; see :class:`momentseek.library.scan.kernels.Kernel`."""
+
+    name = "native"
+
+    def bounds(self, parts: Sequence[SegmentPart], queries: QuantisedQueries) -> Scores:
+        """Upper bounds of the videos' scores, ``(queries, videos)``; -inf without a finite row."""
+        outs = [np.empty((len(queries), video_count(*part)), np.float32) for part in parts]
+        make = _one_query if len(queries) == 1 else _many_queries
+        if len(queries):
+            share_rows([make(*part, queries, out) for part, out in zip(parts, outs, strict=True)], len(queries))
+        return np.concatenate(outs, axis=1) if len(outs) > 1 else outs[0]
+
+    def scores(self, parts: Sequence[SegmentPart], query: NDArray[np.float32]) -> Scores:
+        """The largest dot product of each video's float16 rows with a query, ``(videos,)``, in float32."""
+        if any(segment.half.dtype != np.float16 for segment, _ in parts):  # vectors in memory need not be rounded
+            return NumpyKernel().scores(parts, query)
+        outs = [np.empty(video_count(*part), np.float32) for part in parts]
+        share_rows([_half_rows(*part, query, out) for part, out in zip(parts, outs, strict=True)], 1)
+        return np.concatenate(outs) if len(outs) > 1 else outs[0]
+
+
+def _one_query(segment: Segment, places: Places | None, queries: QuantisedQueries, out: Scores) -> RowTask:
+    asked = (
+        address(queries.codes, np.int16, 1, segment.dim),
+        address(queries.steps, np.float32, 1),
+        address(queries.slacks, np.float32, 1),
+    )
+    ready = *_codes(segment), *_videos(segment, places), *asked, writable(out, np.float32, 1, -1)
+    return _task(segment, places, partial(kernels().bounds_of_one, *ready), queries)
+
+
+def _many_queries(segment: Segment, places: Places | None, queries: QuantisedQueries, out: Scores) -> RowTask:
+    room = panel_places(len(queries))
+    panels = query_panels(queries.codes)
+    steps, slacks = pad_panel(queries.steps), pad_panel(queries.slacks)
+    asked = (
+        address(panels, np.int16, room * (segment.dim + segment.dim % 2)),
+        len(queries),
+        address(steps, np.float32, room),
+        address(slacks, np.float32, room),
+    )
+    written = writable(out, np.float32, len(queries), -1), out.shape[1]
+    ready = *_codes(segment), *_videos(segment, places), *asked, *written
+    return _task(segment, places, partial(kernels().bounds_of_many, *ready), panels, steps, slacks)
+
+
+def _half_rows(segment: Segment, places: Places | None, query: NDArray[np.float32], out: Scores) -> RowTask:
+    half = address(np.asarray(segment.half), np.float16, segment.rows, segment.dim)
+    asked = address(query, np.float32, segment.dim), writable(out, np.float32, -1)
+    ready = half, segment.dim, *_videos(segment, places), *asked
+    return _task(segment, places, partial(kernels().scores_of_one, *ready), query)
+
+
+def _codes(segment: Segment) -> tuple[int, int, int]:
+    codes = address(np.asarray(segment.codes), np.int8, segment.rows, segment.dim)
+    return codes, address(np.asarray(segment.scales), np.float32, segment.rows), segment.dim
+
+
+def _videos(segment: Segment, places: Places | None) -> tuple[int, int, int, int | None]:
+    """Where the videos' rows are, how many videos and rows there are, and which videos are meant."""
+    offsets = address(np.asarray(segment.offsets), np.int64, -1)
+    count = len(segment.offsets) - 1
+    return offsets, count, segment.rows, None if places is None else address(places, np.int64, -1)
+
+
+def _task(segment: Segment, places: Places | None, kernel: Callable[..., Any], *_kept: Any) -> RowTask:
+    """The work on some of the videos, and where the rows of each begin if they are counted one after another.
+
+    What a kernel has the address of is kept until the work is done: ``_kept``.
+    """
+
+    def work(low: int, high: int, _kept: Any = (places, _kept)) -> None:
+        try:
+            call(kernel, low, high)
+        except IndexError:
+            raise LibraryError(
+                f"segment {segment.name}: its table of rows is damaged; run: momentseek verify --repair"
+            ) from None
+
+    offsets = np.asarray(segment.offsets)
+    if places is None:
+        return work, offsets
+    starts = np.zeros(len(places) + 1, np.int64)
+    np.cumsum(offsets[places + 1] - offsets[places], out=starts[1:])
+    return work, starts
+
+
+KERNEL_VARIABLE = "MOMENTSEEK_KERNEL"
+MIN_PLANNED_ROWS = 250_000
+"""Rows from which a plan is quicker than the exact scan by enough to matter (a few milliseconds)."""
+
+
+def best_kernel() -> Kernel:
+    """The quickest kernel that there is, or the one that ``MOMENTSEEK_KERNEL`` names: ``native`` or ``numpy``."""
+    wanted = os.environ.get(KERNEL_VARIABLE, "")
+    if wanted not in ("", "native", "numpy"):
+        raise MomentseekError(f"{KERNEL_VARIABLE} is {wanted!r}; it may be native or numpy, or not set at all")
+    if wanted == "numpy":
+        return NumpyKernel()
+    if has_kernels():
+        return CompiledKernel()
+    if wanted == "native":
+        raise MomentseekError(
+            f"{KERNEL_VARIABLE} is native, but the compiled kernels are not here; build them: "
+            "python -m momentseek.core.native.build"
+        )
+    return NumpyKernel()
+
+
+def has_kernels() -> bool:
+    """Whether the kernels in C are built and can be loaded."""
+    from momentseek.core.native.kernels import kernels
+
+    return kernels() is not None

@@ -20,15 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.atomic import flush_file, make_folder, write_bytes
-from momentseek.errors import MomentseekError
-from momentseek.library.checksums import checksum
+from momentseek.core.atomic import flush_file, make_folder, write_bytes
+from momentseek.core.errors import MomentseekError
+from momentseek.core.progress import Advance
 from momentseek.library.scan import coarse
-from momentseek.library.scan.choice import has_kernels
-from momentseek.library.scan.coarse import CoarseList
-from momentseek.library.scan.means import SceneMeans
-from momentseek.library.segments import Segment, quantise, read_or_map
-from momentseek.progress import Advance
+from momentseek.library.scan.coarse import CoarseList, SceneMeans
+from momentseek.library.scan.kernels import has_kernels
+from momentseek.library.segments import Segment, checksum, quantise, read_or_map
 
 PLAN_VERSION = 4
 CLIPS_PER_POOLING = 1 << 18
@@ -81,7 +79,9 @@ def build_plan(segments: Sequence[Segment], folder: Path, progress: Advance | No
     if not covers or not any(s.rows for s in covers):
         raise MomentseekError("there are no vectors to plan for; add videos first")
     if not has_kernels():
-        raise MomentseekError("a plan needs the compiled kernels; build them by `python -m momentseek.native.build`")
+        raise MomentseekError(
+            "a plan needs the compiled kernels; build them by `python -m momentseek.core.native.build`"
+        )
     try:
         make_folder(folder)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".building-") as work:
@@ -146,7 +146,7 @@ def _save(folder: Path, header: dict[str, Any], depths: Depths) -> None:
 
 def _pool_all(segments: Sequence[Segment], work: Path, progress: Advance | None) -> Segment:
     """Scene means of all videos as a segment whose large array is a file in ``work``."""
-    from momentseek.library.scan.scenes import pool_scenes
+    from momentseek.library.scan.pooling import pool_scenes
 
     dim = segments[0].dim
     scales: list[NDArray[np.float32]] = []
@@ -184,7 +184,7 @@ def _pool_all(segments: Sequence[Segment], work: Path, progress: Advance | None)
 
 def _list_means(means: Segment, work: Path) -> dict[str, NDArray[Any]]:
     """Write all means and their coarse list, group after group; returns what is kept beside these two files."""
-    from momentseek.library.scan.groups import group_count, nearest_groups, train_groups
+    from momentseek.library.scan.pooling import group_count, nearest_groups, train_groups
 
     rng = np.random.default_rng(0)
     chosen = np.sort(rng.choice(means.rows, min(means.rows, coarse.MAX_TRAINING_MEANS), replace=False))

@@ -13,15 +13,17 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.scan.exact import BestVideos, open_videos
+from momentseek.library.scan.kernels import MIN_PLANNED_ROWS, has_kernels, quantise_queries
 from momentseek.library.scan.plan import Depths, Plan, set_depths
-from momentseek.library.scan.queries import quantise_queries
 from momentseek.library.scan.scan import Scan
+from momentseek.library.segments import MAX_JOINED_ROWS, Segment
 
 SAMPLE_QUERIES = 64
 TARGET_RECALL = 0.99
@@ -133,7 +135,7 @@ def tune(
     It aims two thirds of the way from the target to 1: a sample is small, and hard queries do worse than others. If
     nothing suffices, the farthest is taken; the recall stored with the depths says what it gives.
     """
-    from momentseek.library.scan.planned import ranked_videos
+    from momentseek.library.scan.scan import ranked_videos
 
     plan = scan.plan
     if plan is None:
@@ -179,7 +181,7 @@ def needs_of(
     That must have ranked as many as a planned one ranks.
     """
     from momentseek.library.scan.coarse import Reach, list_near
-    from momentseek.library.scan.planned import first_videos
+    from momentseek.library.scan.scan import first_videos
 
     covered = scan.coverage(plan)
     is_open = covered.open_numbers(open_videos(scan.segments, None, gone))
@@ -232,3 +234,41 @@ def normalise(vectors: NDArray[Any]) -> NDArray[Any]:
     """Vectors scaled to length 1, row by row; zero stays zero."""
     lengths: NDArray[Any] = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, 1e-12))
+
+
+MIN_SEGMENT_SHARE = 0.05
+"""A segment with this share of all rows is worth planning for; smaller ones are soon joined, and scanned meanwhile."""
+MAX_UNPLANNED_SHARE = 0.2
+"""Share of rows outside the plan above which it is built anew."""
+
+
+def refresh_plan(segments: Sequence[Segment], folder: Path) -> bool:
+    """Build and tune the plan of a library that is large enough to need one and has none that serves; true if it was.
+
+    The caller holds the library's lock. Without the compiled kernels nothing is built, and searches stay exact.
+    """
+    rows = sum(segment.rows for segment in segments)
+    if rows < MIN_PLANNED_ROWS or not has_kernels():
+        return False
+    from momentseek.library.scan.plan import build_plan, open_plan
+    from momentseek.library.scan.scan import Scan
+
+    plan = open_plan(folder, segments)
+    if plan is not None:
+        left = sum(segment.rows for segment in segments if segment.name not in plan.covers)
+        if left <= MAX_UNPLANNED_SHARE * rows:
+            return False
+    planned = worth_planning(segments)
+    tune(Scan(planned, build_plan(planned, folder)))
+    return True
+
+
+def worth_planning(segments: Sequence[Segment]) -> list[Segment]:
+    """The segments that will stay for a while: a plan that names one is void when that is joined with others.
+
+    All of them, if those would leave more without a plan than it may.
+    """
+    total = sum(segment.rows for segment in segments)
+    large = [segment for segment in segments if segment.rows >= min(MIN_SEGMENT_SHARE * total, MAX_JOINED_ROWS)]
+    left = total - sum(segment.rows for segment in large)
+    return large if left <= MAX_UNPLANNED_SHARE * total else list(segments)

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.encoders.runtime import thread_count
+from momentseek.recognition.runtime import thread_count
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
+
 
 MIN_SHARED_PRODUCTS = 16_384
 """Below so many rows times queries a second thread costs more than it saves."""

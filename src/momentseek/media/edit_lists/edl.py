@@ -13,9 +13,18 @@ from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from momentseek.errors import MomentseekError
-from momentseek.media.edit_lists.excerpt import Excerpt, ExportText, file_url
-from momentseek.media.edit_lists.timecode import can_drop, commonest_rate, editing_rate, frame_of, rate_text, timecode
+from momentseek.core.errors import MomentseekError
+from momentseek.media.edit_lists.timeline import (
+    Excerpt,
+    ExportText,
+    can_drop,
+    commonest_rate,
+    editing_rate,
+    file_url,
+    frame_of,
+    rate_text,
+    timecode,
+)
 
 RECORD_START = "01:00:00"
 """Timecode at which the timeline begins, by custom its first hour."""

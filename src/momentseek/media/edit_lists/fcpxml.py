@@ -14,8 +14,15 @@ from fractions import Fraction
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from momentseek.media.edit_lists.excerpt import Excerpt, ExportText, file_url
-from momentseek.media.edit_lists.timecode import commonest_rate, frame_at, rate_text, source_rate
+from momentseek.media.edit_lists.timeline import (
+    Excerpt,
+    ExportText,
+    commonest_rate,
+    file_url,
+    frame_at,
+    rate_text,
+    source_rate,
+)
 
 FCPXML_VERSION = "1.10"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

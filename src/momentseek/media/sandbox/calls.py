@@ -1,4 +1,8 @@
-"""What can be asked of the process, as functions like those that it calls."""
+"""What can be asked of the process that decodes, as functions like those that it calls.
+
+They do what their namesakes in `momentseek.media` do and raise what those raise; besides, `MediaError` says that the
+process crashed, stopped making progress, or needed more memory than it may have.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from momentseek.errors import MediaError
+from momentseek.core.errors import MediaError
+from momentseek.core.pinned_file import PinnedFile
 from momentseek.media.container import FilePath
-from momentseek.media.cue import Cue
 from momentseek.media.cut import Cut, WrittenClip, place_clip
-from momentseek.media.decode import Frame
-from momentseek.media.glimpses import Slot
+from momentseek.media.decode import Frame, Sampling, Slot
 from momentseek.media.probe import Probe
 from momentseek.media.reader import Damage
-from momentseek.media.sampling import Sampling
-from momentseek.media.sandbox.pool import run_task
+from momentseek.media.sandbox.process import run_task
 from momentseek.media.sandbox.wire import Message, file_as_json
 from momentseek.media.sound import Samples
-from momentseek.media.subtitles import VideoCues
-from momentseek.plain_file import PlainFile
+from momentseek.media.subtitles.cues import Cue
+from momentseek.media.subtitles.find import VideoCues
 
 
 def probe(path: FilePath) -> Probe:
@@ -62,7 +64,7 @@ def thumbnail(path: FilePath, time: float, width: int = 320, quality: int = 75) 
 def cut(path: FilePath, start: float, end: float, out: FilePath, *, exact: bool = True, pad: float = 0.0) -> Cut:
     """Write a part of a video as a clip of its own, as `media.cut` does."""
 
-    def write(source: Path | PlainFile, clip: Path) -> WrittenClip:
+    def write(source: Path | PinnedFile, clip: Path) -> WrittenClip:
         settings = {
             "path": file_as_json(source), "clip": os.path.abspath(clip), "name": os.fspath(out), "start": start,
             "end": end, "exact": exact, "pad": pad,
@@ -82,9 +84,11 @@ def preview(path: FilePath, out: Path) -> Generator[float]:
         messages.close()
 
 
-def glimpses(path: FilePath, slots: Sequence[Slot]) -> Generator[Frame]:
-    """One frame of each of some stretches of a video, as `media.glimpses` gives them. Closing it stops the work."""
-    messages = run_task("glimpses", os.fspath(path), {"path": file_as_json(path), "slots": [list(s) for s in slots]})
+def sparse_frames(path: FilePath, slots: Sequence[Slot]) -> Generator[Frame]:
+    """One frame of each of some stretches of a video, as `media.sparse_frames` gives them. Closing it stops the work."""
+    messages = run_task(
+        "sparse_frames", os.fspath(path), {"path": file_as_json(path), "slots": [list(s) for s in slots]}
+    )
     try:
         for message in messages:
             yield _frame(message, path)

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.core.pinned_file import PinnedFile
 from momentseek.media.container import FilePath
-from momentseek.plain_file import PlainFile
 
 MAX_TEXT_BYTES = 2**28
 MAX_PAYLOAD_BYTES = 2**29
@@ -43,14 +43,14 @@ class WireError(Exception):
 
 def file_as_json(path: FilePath) -> FileText:
     """A file as a message names it."""
-    if isinstance(path, PlainFile):
+    if isinstance(path, PinnedFile):
         return [os.fspath(path), path.size, path.mtime_ns]
     return os.fspath(path)
 
 
-def file_of_json(text: FileText) -> Path | PlainFile:
+def file_of_json(text: FileText) -> Path | PinnedFile:
     """The file that a message names."""
-    return Path(text) if isinstance(text, str) else PlainFile(Path(text[0]), text[1], text[2])
+    return Path(text) if isinstance(text, str) else PinnedFile(Path(text[0]), text[1], text[2])
 
 
 def send_message(out: RawIOBase, message: Message) -> None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from momentseek.media.cue import Cue
-from momentseek.media.subtitles.clock import TIME_PATTERN, seconds
+from momentseek.media.subtitles.cues import TIME_PATTERN, Cue, seconds
 
 SUFFIXES = (".ass", ".ssa")
 EVENT_COLUMNS: tuple[str, ...] = (

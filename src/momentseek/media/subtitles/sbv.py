@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from momentseek.media.cue import Cue
-from momentseek.media.subtitles.clock import seconds
+from momentseek.media.subtitles.cues import Cue, seconds
 
 SUFFIXES = (".sbv", ".sub")
 _STAMP = r"-?\d{1,5}:\d{1,2}:\d{1,2}[.:]\d{1,9}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from momentseek.media.cue import Cue
-from momentseek.media.subtitles.clock import TIME_PATTERN, seconds, stamp
+from momentseek.media.subtitles.cues import TIME_PATTERN, Cue, seconds, stamp
 
 SUFFIXES = (".srt",)
 _TIMES = re.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from momentseek.media.cue import Cue
+from momentseek.media.subtitles.cues import Cue
 from momentseek.media.subtitles.srt import srt_text, times
 
 SUFFIXES = (".vtt", ".webvtt")

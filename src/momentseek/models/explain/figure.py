@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from momentseek.atomic import write_bytes
-from momentseek.figures import COLOURS, STYLE, check_folder
+from momentseek.core.atomic import write_bytes
+from momentseek.core.figures import COLOURS, STYLE, check_folder
 from momentseek.models.explain.explanation import Explanation, VideoView
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
 
 START, END, TRUTH, FOUND, CURVE = COLOURS[0], COLOURS[1], COLOURS[2], COLOURS[3], "#333333"
 FIGURE_METADATA = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}

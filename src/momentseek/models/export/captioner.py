@@ -10,19 +10,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from momentseek.captioning.moment_input import MomentParts, stack_moments
-from momentseek.captioning.vocabulary import Vocabulary
-from momentseek.encoders.runtime import session
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.models.captioner import Captioner
 from momentseek.models.export.graphs import relative_difference
 from momentseek.models.export.nodes import Nodes
 from momentseek.models.export.writing import ExportReport, write_export
-from momentseek.models.layers.decoder import DecoderLayer
-from momentseek.models.layers.transformer import TransformerLayer
-from momentseek.models.mmt import MMT, NormProjection
-from momentseek.trained.captioner import CAPTION_KIND, MOMENTS_GRAPH, NEXT_WORD_GRAPH
-from momentseek.trained.manifest import MANIFEST_FORMAT, EncoderRef
+from momentseek.models.layers.attention import DecoderLayer, TransformerLayer
+from momentseek.models.zoo.mmt import MMT, NormProjection
+from momentseek.recognition.captions.inputs import MomentParts, Vocabulary, stack_moments
+from momentseek.recognition.exported.captioner import CAPTION_KIND, MOMENTS_GRAPH, NEXT_WORD_GRAPH
+from momentseek.recognition.exported.manifest import MANIFEST_FORMAT, EncoderRef
+from momentseek.recognition.runtime import session
 
 
 def export_captioner(

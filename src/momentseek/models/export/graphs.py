@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.judgements import Judgements
 from momentseek.models.model import CorpusModel
+from momentseek.models.zoo.xml import XML
 
 COMPARED_QUERIES, COMPARED_VIDEOS = 3, 2
 """Number of random queries and videos on which graphs are compared with torch."""
@@ -59,3 +62,42 @@ def relative_difference(ours: NDArray[Any], torchs: NDArray[Any], mask: Any = np
     """
     difference = np.abs(np.where(mask, ours - torchs, 0)).max()
     return float(difference / max(1.0, np.abs(np.where(mask, torchs, 0)).max()))
+
+
+COVERED_VIDEOS_SHARE = 0.95
+
+
+class SplitWithTruth(Protocol):
+    """A split; ``features.data.Split`` is one."""
+
+    @property
+    def truth(self) -> Judgements: ...
+
+
+class VideoLengths(Protocol):
+    """Videos with the lengths of their clips; ``features.data.Data`` is one."""
+
+    @property
+    def clip_seconds(self) -> float: ...
+    def rows(self, video: str, /) -> int:
+        """Clips of a video."""
+        ...
+
+    def split(self, name: str, /) -> SplitWithTruth:
+        """Queries and the videos that answer them."""
+        ...
+
+
+def check_window(model: CorpusModel, name: str) -> None:
+    """Refuse a window for a model that reads clips as they are, as many as it was made for."""
+    if isinstance(model, XML) or model.config.fit == "truncate":
+        raise MomentseekError(
+            f"{name} reads videos by at most {model.config.max_clips} clips at once and stretches none, so `window` "
+            "changes nothing; leave it out"
+        )
+
+
+def longest_video(data: VideoLengths, split: str, share: float = COVERED_VIDEOS_SHARE) -> float:
+    """Seconds that ``share`` of the videos with a training moment do not exceed, in whole clips."""
+    clips = [data.rows(name) for name in data.split(split).truth.videos] or [1]
+    return data.clip_seconds * float(np.quantile(clips, share, method="higher"))

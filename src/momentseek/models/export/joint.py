@@ -15,22 +15,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from momentseek.encoders.onnx_writer import Shape
-from momentseek.encoders.runtime import session
 from momentseek.models.batch import Clips, Words, take_rows
-from momentseek.models.bet import ClipTokens
-from momentseek.models.cet import Cet
 from momentseek.models.export.graphs import COMPARED_VIDEOS, ExportableKind, ModelGraphs, relative_difference
-from momentseek.models.export.map_nodes import as_spans, convolve_lengths, max_over, neighbours
-from momentseek.models.export.nodes import LOWEST_SCORE, Nodes
+from momentseek.models.export.nodes import LOWEST_SCORE, Nodes, as_spans, convolve_lengths, max_over, neighbours
 from momentseek.models.inputs import needs_roles, role_parser
-from momentseek.models.layers.deconfounder import Branch, Deconfounder
 from momentseek.models.layers.projection import clip_width
-from momentseek.models.layers.role_tree import NOUN, VERB, RoleTree
-from momentseek.models.mdd import Mdd
-from momentseek.models.tan2d import SentenceEncoder, Tan2d
-from momentseek.trained.manifest import JOINT_KIND
-from momentseek.trained.reranker_manifest import JOINT_GRAPH
+from momentseek.models.zoo.bet import ClipTokens
+from momentseek.models.zoo.cet import Cet
+from momentseek.models.zoo.mdd import NOUN_ROLE as NOUN
+from momentseek.models.zoo.mdd import VERB_ROLE as VERB
+from momentseek.models.zoo.mdd import Branch, Deconfounder, Mdd, RoleTree
+from momentseek.models.zoo.tan2d import SentenceEncoder, Tan2d
+from momentseek.recognition.encoders.onnx_writer import Shape
+from momentseek.recognition.exported.manifest import JOINT_GRAPH, JOINT_KIND
+from momentseek.recognition.runtime import session
 
 
 def draw(model: Tan2d | Cet, settings: Mapping[str, Any]) -> ModelGraphs:

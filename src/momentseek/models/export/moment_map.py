@@ -15,8 +15,6 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from momentseek.encoders.onnx_writer import Shape
-from momentseek.encoders.runtime import session
 from momentseek.models.batch import Clips, Words
 from momentseek.models.export.graphs import (
     COMPARED_VIDEOS,
@@ -25,11 +23,12 @@ from momentseek.models.export.graphs import (
     random_words,
     relative_difference,
 )
-from momentseek.models.export.map_nodes import max_over, neighbours
-from momentseek.models.export.nodes import Nodes
+from momentseek.models.export.nodes import Nodes, max_over, neighbours
 from momentseek.models.layers.projection import clip_width
-from momentseek.models.mmn import OVERLAP_SHARPNESS, Mmn
-from momentseek.trained.manifest import CLIPS_GRAPH, WORDS_GRAPH
+from momentseek.models.zoo.mmn import OVERLAP_SHARPNESS, Mmn
+from momentseek.recognition.encoders.onnx_writer import Shape
+from momentseek.recognition.exported.manifest import CLIPS_GRAPH, WORDS_GRAPH
+from momentseek.recognition.runtime import session
 
 
 def draw(model: Mmn, settings: Mapping[str, Any]) -> ModelGraphs:

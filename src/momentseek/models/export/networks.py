@@ -11,8 +11,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from momentseek.encoders.onnx_writer import Shape
-from momentseek.encoders.runtime import session
 from momentseek.models.batch import Clips, Words
 from momentseek.models.export.graphs import (
     COMPARED_QUERIES,
@@ -23,9 +21,11 @@ from momentseek.models.export.graphs import (
     relative_difference,
 )
 from momentseek.models.export.nodes import Nodes
-from momentseek.models.layers import Projection
-from momentseek.models.xml import XML
-from momentseek.trained.manifest import CLIPS_GRAPH, WORDS_GRAPH
+from momentseek.models.layers.projection import Projection
+from momentseek.models.zoo.xml import XML
+from momentseek.recognition.encoders.onnx_writer import Shape
+from momentseek.recognition.exported.manifest import CLIPS_GRAPH, WORDS_GRAPH
+from momentseek.recognition.runtime import session
 
 
 def draw(model: XML, settings: Mapping[str, Any]) -> ModelGraphs:

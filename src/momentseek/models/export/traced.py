@@ -20,20 +20,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from momentseek.encoders.runtime import session
-from momentseek.models.ablr import Ablr
-from momentseek.models.acrn import Acrn
 from momentseek.models.batch import Clips, Words
-from momentseek.models.ctrl import Ctrl
-from momentseek.models.drn import Drn
 from momentseek.models.export.graphs import ExportableKind, ModelGraphs, relative_difference
 from momentseek.models.layers.projection import clip_width
 from momentseek.models.model import CorpusModel
-from momentseek.models.scdm import Scdm
-from momentseek.models.tcn_dcm import TcnDcm
-from momentseek.models.tsp_prl import TspPrl
-from momentseek.trained.manifest import JOINT_KIND
-from momentseek.trained.reranker_manifest import JOINT_GRAPH, SPANS_OUTPUT, TIMES_OUTPUTS
+from momentseek.models.zoo.ablr import Ablr
+from momentseek.models.zoo.acrn import Acrn
+from momentseek.models.zoo.ctrl import Ctrl
+from momentseek.models.zoo.drn import Drn
+from momentseek.models.zoo.scdm import Scdm
+from momentseek.models.zoo.tcn_dcm import TcnDcm
+from momentseek.models.zoo.tsp_prl import TspPrl
+from momentseek.recognition.exported.manifest import JOINT_GRAPH, JOINT_KIND, SPANS_OUTPUT, TIMES_OUTPUTS
+from momentseek.recognition.runtime import session
 
 OPSET = 17
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from momentseek.encoders.hashes import sha256
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.models.export import joint, moment_map, networks, traced
 from momentseek.models.export.graphs import ExportableKind, ModelGraphs
 from momentseek.models.model import CorpusModel
-from momentseek.trained.manifest import MANIFEST_FILE, MANIFEST_FORMAT, EncoderRef, fingerprint_of
+from momentseek.recognition.exported.manifest import MANIFEST_FILE, MANIFEST_FORMAT, EncoderRef, fingerprint_of
+from momentseek.recognition.weights.files import sha256
 
 EXPORTABLE_KINDS: tuple[ExportableKind, ...] = (
     networks.CLIPS_KIND,

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray
+from momentseek.core.moments.judgements import Judgements
+from momentseek.core.moments.run import Run
+from momentseek.core.ranking import Running, top_videos
 from momentseek.models.inference.best_clips import LateVectors, rank_by_best_clips
-from momentseek.models.inference.encode import StageCallback, device_of, inference_mode
-from momentseek.models.inference.ragged import EncodedCorpus
+from momentseek.models.inference.encode import EncodedCorpus, StageCallback, device_of, inference_mode
 from momentseek.models.model import CorpusModel
-from momentseek.moments import Judgements, Run
-from momentseek.moments.arrays import BoolArray, FloatArray, IntArray
-from momentseek.ranking import Running, top_videos
 
 MAX_TENSOR_NUMBERS = 1 << 22
 """Numbers in one temporary tensor (16 MB, measured to be quicker than less or more); a model makes a handful."""
@@ -192,3 +192,64 @@ def stack_lists(found: Sequence[tuple[IntArray, FloatArray]]) -> RankedVideos:
     for i, (v, s) in enumerate(found):
         video[i, : len(v)], score[i, : len(v)] = v, s
     return RankedVideos(video, score)
+
+
+def pool_videos(truth: Judgements) -> tuple[str, ...]:
+    """All videos that are in a pool, each once, in the truth's order."""
+    assert truth.pools is not None
+    return tuple(truth.videos[i] for i in np.unique(truth.pools.video).tolist())
+
+
+def from_pools(truth: Judgements, position: Mapping[str, int]) -> RankedVideos:
+    """The videos of every query's pool, each once and in the order of the corpus, with scores of 0."""
+    assert truth.pools is not None
+    places = np.array([position.get(name, -1) for name in truth.videos], dtype=np.int64)
+    missing = truth.pools.video[places[truth.pools.video] < 0]
+    if len(missing):
+        name = truth.videos[missing[0]]
+        raise MomentseekError(f"{truth.source}: video {name} of a pool was not encoded; encode all pools' videos")
+    pools = np.split(places[truth.pools.video], truth.pools.offsets[1:-1])
+    return stack_lists([(np.unique(pool), np.zeros(len(np.unique(pool)))) for pool in pools])
+
+
+def membership(pools: RankedVideos, videos: int) -> BoolArray:
+    """(queries, videos): whether a video is in a query's pool."""
+    inside = np.zeros((len(pools), videos), dtype=bool)
+    row, column = np.nonzero(pools.video >= 0)
+    inside[row, pools.video[row, column]] = True
+    return inside
+
+
+def match_pools(
+    model: CorpusModel,
+    queries: EncodedCorpus,
+    corpus: EncodedCorpus,
+    pools: RankedVideos,
+    progress: StageCallback | None = None,
+) -> RankedVideos:
+    """The videos of the pools with the model's ``match`` as scores; pairs outside the pools cost nothing."""
+    device = device_of(model)
+    score = np.full(pools.video.shape, -np.inf)
+    row, column = np.nonzero(pools.video >= 0)
+    order = np.argsort(pools.video[row, column], kind="stable")
+    row, column = row[order], column[order]
+    video = pools.video[row, column]
+    done = 0
+    with inference_mode(model):
+        for group in np.split(np.arange(len(row)), np.flatnonzero(np.diff(video)) + 1):
+            here = corpus.take(video[group[:1]], device)
+            for part in np.split(group, range(QUERIES_PER_MATCH, len(group), QUERIES_PER_MATCH)):
+                found = model.match(queries.take(row[part], device), here)[:, 0].float().cpu().numpy()
+                if np.isnan(found).any():
+                    raise MomentseekError("the model's scores are no numbers; its training has diverged")
+                score[row[part], column[part]] = found
+            done += len(group)
+            if progress is not None:
+                progress("first stage", done, len(row))
+    return RankedVideos(pools.video, score)
+
+
+def best_videos(pools: RankedVideos, n: int) -> RankedVideos:
+    """The ``n`` videos of each query that score best, best first; ties go to the video first in the corpus."""
+    order = np.lexsort((pools.video, -pools.score), axis=-1)[:, :n]
+    return RankedVideos(np.take_along_axis(pools.video, order, 1), np.take_along_axis(pools.score, order, 1))

@@ -8,14 +8,12 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from momentseek.features.clips import edges
+from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray, offsets_of
+from momentseek.core.ranking import EndTime, Scores, Spans, merge, moments_of, suppress, top
 from momentseek.models.inference.encode import TimedClipFeatures
 from momentseek.models.inference.first_stage import RankedVideos
 from momentseek.models.model import ModelConfig
-from momentseek.moments.arrays import BoolArray, FloatArray, IntArray, offsets_of
-from momentseek.ranking import Spans, merge, moments_of, suppress, top
-from momentseek.ranking.times import EndTime
-from momentseek.ranking.top import Scores
+from momentseek.recognition.exported.preparation import edges
 
 DEPTH_GROWTH = 4
 """Factor by which more spans are looked at where suppression left too few moments."""

@@ -8,10 +8,14 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.errors import MomentseekError
-from momentseek.models.inference.continuous import CoveredTimes, moments_of_pairs
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import IntArray
+from momentseek.core.moments.judgements import Judgements
+from momentseek.core.moments.run import TASKS, Run
+from momentseek.core.ranking import EndTime
 from momentseek.models.inference.encode import (
     CountedQueryFeatures,
+    EncodedCorpus,
     StageCallback,
     TimedClipFeatures,
     encode_corpus,
@@ -20,9 +24,14 @@ from momentseek.models.inference.encode import (
 from momentseek.models.inference.first_stage import (
     MAX_TENSOR_NUMBERS,
     RankedVideos,
+    best_videos,
+    from_pools,
     from_run,
     from_scores,
     from_truth,
+    match_pools,
+    membership,
+    pool_videos,
     retrieve,
 )
 from momentseek.models.inference.moment_ranking import (
@@ -35,14 +44,8 @@ from momentseek.models.inference.moment_ranking import (
     join_parts,
     rank_moments,
 )
-from momentseek.models.inference.pools import best_videos, from_pools, match_pools, membership, pool_videos
-from momentseek.models.inference.ragged import EncodedCorpus
-from momentseek.models.inference.second_stage import spans_of
+from momentseek.models.inference.second_stage import CoveredTimes, moments_of_pairs, spans_of
 from momentseek.models.model import CorpusModel
-from momentseek.moments import Judgements, Run
-from momentseek.moments.arrays import IntArray
-from momentseek.moments.run import TASKS
-from momentseek.ranking.times import EndTime
 
 MIN_SPANS_BEFORE_NMS = 200
 """Spans of each video that are looked at first when moments suppress each other, if more are not asked for."""

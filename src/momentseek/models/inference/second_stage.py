@@ -2,22 +2,133 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import FloatArray, IntArray
+from momentseek.core.native.kernels import address, as_floats, call, kernels, writable
+from momentseek.core.ranking import Spans, best_spans
+from momentseek.library.scan.threads import run_together
 from momentseek.models.batch import Encodings
-from momentseek.models.inference import curve_spans
-from momentseek.models.inference.curve_spans import SpanRules, fill_spans
-from momentseek.models.inference.encode import StageCallback, device_of, inference_mode, map_numbers
+from momentseek.models.inference.encode import (
+    EncodedCorpus,
+    LazyTensors,
+    StageCallback,
+    TimedClipFeatures,
+    device_of,
+    inference_mode,
+    map_numbers,
+)
 from momentseek.models.inference.first_stage import MAX_TENSOR_NUMBERS, like_sized_blocks
-from momentseek.models.inference.ragged import EncodedCorpus, LazyTensors
-from momentseek.models.model import CorpusModel, CurveFilters
-from momentseek.moments.arrays import IntArray
-from momentseek.native.library import kernels
-from momentseek.ranking import Spans, best_spans
+from momentseek.models.model import CorpusModel, CurveFilters, ModelConfig
+from momentseek.recognition.exported.preparation import edges
+
+MIN_PAIRS = 4096
+"""Pairs from which on going around tensors pays."""
+PAIRS_PER_TASK = 1 << 10
+PAIRS_PER_TURN = 1 << 16
+"""Pairs between two calls for progress."""
+
+
+@dataclass(frozen=True)
+class SpanRules:
+    """Which spans there are: clips of the shortest and the longest that a model scores, and of the shortest wanted."""
+
+    shortest: int
+    longest: int
+    least: int
+
+
+def fill_spans(
+    filters: CurveFilters,
+    queries: EncodedCorpus,
+    corpus: EncodedCorpus,
+    query: IntArray,
+    video: IntArray,
+    slots: IntArray,
+    usable: IntArray,
+    rules: SpanRules,
+    best: Spans,
+    *,
+    every: bool,
+    progress: StageCallback | None = None,
+) -> None:
+    """Write the spans of pairs of a query and a video, those of a video together, into the rows ``slots`` of ``best``.
+
+    Its arrays are ``(pairs, k)``. With ``every``, all spans are written, by first clip and length, else the best.
+    """
+    offsets = corpus.offsets["mask"]
+    share = np.float32(1 / len(filters.terms))
+    taps = np.ascontiguousarray(filters.weights, np.float32)
+    asked = [np.ascontiguousarray(queries.values[name], np.float32) for name, _, _ in filters.terms]
+    fine: list[bool] = []
+
+    def score(low: int, high: int) -> None:
+        first, beyond = int(video[low]), int(video[high - 1]) + 1
+        starts, there = offsets[first : beyond + 1] - offsets[first], video[low:high] - first
+        rows = slice(offsets[first], offsets[beyond])
+        counts = np.diff(starts)[there]
+        curves = np.zeros((high - low, int(counts.max())), np.float32)
+        pairs = high - low
+        chosen = np.ascontiguousarray(query[low:high], np.int64), np.ascontiguousarray(there, np.int64)
+        for questions, (_, clips, lengths) in zip(asked, filters.terms, strict=True):
+            vectors = as_floats(corpus.values[clips][rows])
+            scale = as_floats(corpus.values[lengths][rows]) if lengths else None
+            columns = vectors.shape[1]
+            call(
+                kernels().add_curves,
+                address(vectors, np.float32, -1, columns),
+                None if scale is None else address(scale, np.float32, len(vectors)), columns,
+                address(starts, np.int64, -1), len(starts) - 1, len(vectors),
+                address(questions, np.float32, -1, columns), len(questions),
+                address(chosen[0], np.int64, pairs), address(chosen[1], np.int64, pairs), pairs,
+                share, writable(curves, np.float32, pairs, -1), curves.shape[1],
+            )  # fmt: skip
+        fine.append(find_spans(curves, counts, usable[video[low:high]], taps, rules, slots[low:high], best, every))
+
+    for begin in range(0, len(video), PAIRS_PER_TURN):
+        end = min(begin + PAIRS_PER_TURN, len(video))
+        edges = [*range(begin, end, PAIRS_PER_TASK), end]
+        run_together([partial(score, low, high) for low, high in pairwise(edges)])
+        if not all(fine):
+            raise MomentseekError("the model's scores are no numbers; its training has diverged")
+        if progress is not None:
+            progress("spans", end, len(video))
+
+
+def find_spans(
+    curves: NDArray[np.float32],
+    clips: IntArray,
+    usable: IntArray,
+    taps: NDArray[np.float32],
+    rules: SpanRules,
+    slots: IntArray,
+    best: Spans,
+    every: bool,
+) -> bool:
+    """Write the spans of curves ``(pairs, clips)``; returns whether all curves are numbers."""
+    pairs, width = curves.shape
+    rows, most = best.score.shape
+    numbers = np.ones(1, np.int64)
+    ready = [np.ascontiguousarray(a, np.int64) for a in (clips, usable, slots)]
+    edges = (None, None) if every else tuple(writable(a, np.int16, rows, most) for a in (best.first, best.last))
+    call(
+        kernels().spans_of_curves,
+        address(curves, np.float32, pairs, width), pairs, width,
+        address(ready[0], np.int64, pairs), address(ready[1], np.int64, pairs),
+        address(taps, np.float32, 2, -1), taps.shape[1], rules.shortest, rules.longest, rules.least,
+        address(ready[2], np.int64, pairs), rows, most, writable(best.score, np.float32, rows, most), *edges,
+        writable(numbers, np.int64, 1),
+    )  # fmt: skip
+    return bool(numbers[0])
+
 
 MIN_QUERIES_PER_VIDEO = 32
 """Queries that search one video, from which on they are scored apart from those of other videos."""
@@ -95,7 +206,7 @@ def spans_of(
 
 def _filters(model: CorpusModel, corpus: EncodedCorpus, pairs: int) -> CurveFilters | None:
     """What the compiled way to spans needs, or None where it does not apply or does not pay."""
-    if pairs < curve_spans.MIN_PAIRS or device_of(model).type != "cpu":
+    if pairs < MIN_PAIRS or device_of(model).type != "cpu":
         return None
     filters = model.curve_filters
     if filters is None or kernels() is None or not corpus.values["mask"].all():
@@ -152,3 +263,82 @@ def score_pairs(
 def _repeat(one: Encodings, n: int) -> Encodings:
     """The encodings of one video repeated ``n`` times, without copies."""
     return LazyTensors(one, lambda key: one[key].expand(n, *one[key].shape[1:]))
+
+
+class CoveredTimes:
+    """The seconds that the clips of each video cover, which shares of a video are of, and where the video ends."""
+
+    def __init__(
+        self, data: TimedClipFeatures, names: Sequence[str], config: ModelConfig, durations: Mapping[str, float]
+    ) -> None:
+        known = [durations.get(name, float("nan")) for name in names]
+        at = [
+            edges(data.rows(name), config.max_clips, config.fit, data.clip_seconds, seconds)[-1]
+            for name, seconds in zip(names, known, strict=True)
+        ]
+        self.covered: FloatArray = np.array(at, dtype=np.float64)
+        self.end: FloatArray = np.fmin(self.covered, known)
+
+
+@dataclass(frozen=True, eq=False)
+class TimedMoments:
+    """Moments in seconds with their scores, each ``(queries, videos, k)``; minus infinity where there is none."""
+
+    start: FloatArray
+    end: FloatArray
+    score: NDArray[np.float32]
+
+    def times(
+        self, query: IntArray, column: IntArray, place: IntArray, video: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Starts and ends of the entries at ``[query, column, place]``."""
+        return self.start[query, column, place], self.end[query, column, place]
+
+
+def moments_of_pairs(
+    model: CorpusModel,
+    queries: EncodedCorpus,
+    corpus: EncodedCorpus,
+    places: IntArray,
+    videos: IntArray,
+    covered: CoveredTimes,
+    *,
+    cells: int = MAX_TENSOR_NUMBERS,
+    progress: StageCallback | None = None,
+) -> TimedMoments:
+    """All moments that a model predicts for every (query, video), in seconds.
+
+    ``places`` are those of queries, and ``videos`` ``(queries, n)`` those of videos, -1 for none. Times are cut to the
+    video, and moments of which nothing is left are none.
+    """
+    row, column, video = sorted_pairs(videos)
+    parts = []
+    for part, found in score_pairs(model, model.moments, queries, corpus, places[row], video, cells):
+        start, end, score = (x.float().cpu().numpy() for x in found)
+        there = score > -np.inf
+        if np.isnan(score).any() or not np.isfinite(start[there]).all() or not np.isfinite(end[there]).all():
+            raise MomentseekError("the model's moments are no numbers; its training has diverged")
+        parts.append((part, *moments_in_seconds(start, end, score, video[part], covered)))
+        if progress is not None:
+            progress("spans", sum(len(p[0]) for p in parts), len(video))
+    width = max((start.shape[1] for _, start, _, _ in parts), default=1)
+    shape = (*videos.shape, width)
+    result = TimedMoments(np.zeros(shape), np.zeros(shape), np.full(shape, -np.inf, np.float32))
+    for part, start, end, score in parts:
+        here = row[part], column[part], slice(0, start.shape[1])
+        result.start[here], result.end[here], result.score[here] = start, end, score
+    return result
+
+
+def moments_in_seconds(
+    start: NDArray[np.float32],
+    end: NDArray[np.float32],
+    score: NDArray[np.float32],
+    video: IntArray,
+    covered: CoveredTimes,
+) -> tuple[FloatArray, FloatArray, NDArray[np.float32]]:
+    """Shares of videos as seconds inside them; a score of minus infinity where nothing is left of a moment."""
+    whole, last = covered.covered[video][:, None], covered.end[video][:, None]
+    there = score > -np.inf
+    first, final = (np.clip(np.where(there, x, 0).astype(np.float64) * whole, 0, last) for x in (start, end))
+    return first, final, np.where(there & (final > first), score, np.float32(-np.inf))

@@ -1,19 +1,23 @@
-"""Scaled dot-product attention, and the encoder blocks around it (TVR, section 4.2).
+"""Scaled dot-product attention, the encoder blocks around it, and sequence encoders by name (TVR, section 4.2).
 
 ``A(Q, K, V) = softmax(Q K' / sqrt(d)) V`` with several heads. A block is attention, a linear map, dropout, the
-residual and layer normalisation; there is no feed-forward part. Padding is never attended to.
+residual and layer normalisation; there is no feed-forward part. Padding is never attended to. The LSTM and the CNN
+are those that the transformer block was compared with (TVR, Table 5).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from momentseek.errors import MomentseekError
-from momentseek.models.layers.dropout import Dropout
+from momentseek.core.errors import MomentseekError
+from momentseek.models.layers.projection import Dropout, Projection
 
 
 class Attention(nn.Module):
@@ -82,3 +86,146 @@ class CrossEncoder(nn.Module):
             mask = mask[:, None, :] | ~mask[:, :, None]
         out: Tensor = self.norm(x + self.dropout(self.linear(self.attention(x, other, mask))))
         return out
+
+
+Encoder = nn.Module
+"""Called as ``encoder(x, mask)``: (rows, length, hidden) and the mask of what is there, to the same shape."""
+
+
+class LstmEncoder(nn.Module):
+    """A bidirectional LSTM, half of the width in each direction; padding is not read."""
+
+    def __init__(self, hidden: int, dropout: float) -> None:
+        super().__init__()
+        if hidden % 2:
+            raise MomentseekError(f"an LSTM in two directions needs an even hidden, not {hidden}")
+        self.lstm = nn.LSTM(hidden, hidden // 2, batch_first=True, bidirectional=True)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        packed = pack_padded_sequence(x, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
+        out, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=x.shape[1])
+        dropped: Tensor = self.dropout(out)
+        return dropped
+
+
+class CnnEncoder(nn.Module):
+    """A depthwise separable convolution: each column over ``kernel`` rows, then columns mixed; ReLU, residual, norm.
+
+    Padding counts as 0; without ``masked`` it is read as it is, as in the public code of XML.
+    """
+
+    def __init__(self, hidden: int, dropout: float, kernel: int = 5, *, masked: bool = True) -> None:
+        super().__init__()
+        self.masked = masked
+        self.depth = nn.Conv1d(hidden, hidden, kernel, padding=kernel // 2, groups=hidden)
+        self.point = nn.Linear(hidden, hidden)
+        self.dropout = Dropout(dropout)
+        self.norm = nn.LayerNorm(hidden)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        there = x.masked_fill(~mask[..., None], 0.0) if self.masked else x
+        mixed = self.point(self.depth(there.transpose(1, 2)).transpose(1, 2)).relu()
+        out: Tensor = self.norm(there + self.dropout(mixed))
+        return out
+
+
+SEQUENCE_ENCODERS: dict[str, Callable[[int, int, float, bool], Encoder]] = {
+    "transformer": lambda hidden, heads, dropout, masked: SelfEncoder(hidden, heads, dropout),
+    "lstm": lambda hidden, heads, dropout, masked: LstmEncoder(hidden, dropout),
+    "cnn": lambda hidden, heads, dropout, masked: CnnEncoder(hidden, dropout, masked=masked),
+}
+
+
+def encoder(kind: str, hidden: int, heads: int, dropout: float, *, masked: bool = True) -> Encoder:
+    """A fresh encoder of a kind; without ``masked`` padding reaches what convolves.
+
+    >>> encoder("gru", 8, 2, 0.1)
+    Traceback (most recent call last):
+        ...
+    momentseek.core.errors.MomentseekError: there is no encoder 'gru'; choose transformer, lstm, cnn
+    """
+    if kind not in SEQUENCE_ENCODERS:
+        raise MomentseekError(f"there is no encoder {kind!r}; choose {', '.join(SEQUENCE_ENCODERS)}")
+    return SEQUENCE_ENCODERS[kind](hidden, heads, dropout, masked)
+
+
+class Stack(nn.Module):
+    """Encoders of one kind, one after another."""
+
+    def __init__(self, count: int, kind: str, hidden: int, heads: int, dropout: float, *, masked: bool = True) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(encoder(kind, hidden, heads, dropout, masked=masked) for _ in range(count))
+
+    def forward(self, x: Tensor, mask: Tensor) -> list[Tensor]:
+        """What each of them gives, the last one's last."""
+        outputs = []
+        for layer in self.layers:
+            x = layer(x, mask)
+            outputs.append(x)
+        return outputs
+
+
+class TransformerLayer(nn.Module):
+    """``x = LN(x + W A(x, x, x))``, then ``LN(x + W2 gelu(W1 x))``, as in BERT; padding is never attended to."""
+
+    def __init__(self, hidden: int, heads: int, feedforward: int, dropout: float) -> None:
+        super().__init__()
+        self.attend = SelfEncoder(hidden, heads, dropout)
+        self.wide = nn.Linear(hidden, feedforward)
+        self.narrow = nn.Linear(feedforward, hidden)
+        self.dropout = Dropout(dropout)
+        self.norm = nn.LayerNorm(hidden)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """(n, T, hidden), (n, T) -> (n, T, hidden)."""
+        x = self.attend(x, mask)
+        out: Tensor = self.norm(x + self.dropout(self.narrow(F.gelu(self.wide(x)))))
+        return out
+
+
+class ProjectedTransformer(nn.Module):
+    """Features of any width brought to the model's (layer norm, linear map, ReLU), then a transformer layer."""
+
+    def __init__(self, width: int, hidden: int, heads: int, feedforward: int, dropout: float) -> None:
+        super().__init__()
+        self.project = Projection(width, hidden, dropout)
+        self.layer = TransformerLayer(hidden, heads, feedforward, dropout)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """(n, T, width), (n, T) -> (n, T, hidden)."""
+        out: Tensor = self.layer(self.project(x), mask)
+        return out
+
+
+class DecoderLayer(nn.Module):
+    """Attention to earlier rows, attention to the memory, feed-forward; each added back and normalised.
+
+    Without ``whole`` it is MMT's public code: attention has no output projection, and one linear map stands in the
+    place of the feed-forward part.
+    """
+
+    def __init__(self, hidden: int, heads: int, feedforward: int, dropout: float, *, whole: bool = True) -> None:
+        super().__init__()
+        self.before = CrossEncoder(hidden, heads, dropout, linear=whole)
+        self.across = CrossEncoder(hidden, heads, dropout, linear=whole)
+        self.wide = nn.Linear(hidden, feedforward) if whole else None
+        self.narrow = nn.Linear(feedforward if whole else hidden, hidden)
+        self.dropout = Dropout(dropout)
+        self.norm = nn.LayerNorm(hidden)
+
+    def forward(self, x: Tensor, earlier: Tensor, memory: Tensor, mask: Tensor) -> Tensor:
+        """(n, words, hidden) from as much; ``earlier`` is (n, words, words), ``mask`` the memory's."""
+        x = self.across(self.before(x, x, earlier), memory, mask)
+        mixed = x if self.wide is None else F.gelu(self.wide(x))
+        out: Tensor = self.norm(x + self.dropout(self.narrow(mixed)))
+        return out
+
+
+def earlier_rows(length: int, device: torch.device | None = None) -> Tensor:
+    """(1, length, length): True where a row may look, at itself and those before it.
+
+    >>> earlier_rows(3)[0].int().tolist()
+    [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    """
+    return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None]

@@ -1,13 +1,43 @@
-"""From features to the model's width, and where in the sequence they are (TVR, section 4.1)."""
+"""From features to the model's width: projection, positions, joined modalities, dropout, first weights."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
 
-from momentseek.errors import MomentseekError
-from momentseek.models.layers.dropout import Dropout
+from momentseek.core.errors import MomentseekError
+from momentseek.models.batch import Clips
 from momentseek.models.model import Dims, ModelConfig
+from momentseek.recognition.exported.preparation import parse_modalities
+
+PROBABILITY_STEPS = 1 << 16
+
+
+class Dropout(nn.Module):
+    """Sets values to 0 with probability ``p`` and divides the others by ``1 - p``, in training only."""
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.p == 0:
+            return x
+        if x.device.type != "cpu":
+            return nn.functional.dropout(x, self.p)
+        return x * scales(x, self.p)
+
+
+def scales(like: Tensor, p: float) -> Tensor:
+    """What dropout multiplies by: 0, or ``1 / (1 - p)``.
+
+    >>> sorted(scales(torch.ones(100), 0.75).unique().tolist())
+    [0.0, 4.0]
+    """
+    count = like.numel()
+    drawn = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
+    kept = drawn[:count] >= round(p * PROBABILITY_STEPS) - PROBABILITY_STEPS // 2
+    return kept.to(like.dtype).mul_(1 / (1 - p)).view(like.shape)
 
 
 def clip_width(dims: Dims, config: ModelConfig, modality: str) -> int:
@@ -50,3 +80,53 @@ class Positions(nn.Module):
             raise MomentseekError(f"a sequence of {x.shape[1]} is longer than the model's {self.most}; cut it first")
         added: Tensor = self.dropout(self.norm(x + self.place.weight[: x.shape[1]]))
         return added
+
+
+class JointClips(nn.Module):
+    """A linear layer over the features of all modalities in use, side by side, to ``columns`` (``hidden``) columns."""
+
+    def __init__(self, config: ModelConfig, dims: Dims, columns: int | None = None) -> None:
+        super().__init__()
+        self.modalities = parse_modalities(config.modalities)  # columns in the order of the setting
+        width = sum(clip_width(dims, config, m) for m in self.modalities)
+        self.linear = nn.Linear(width, columns or config.hidden)
+
+    def forward(self, clips: Clips) -> Tensor:
+        """(videos, clips, columns), before any non-linearity."""
+        joined: Tensor = self.linear(torch.cat([clips.modality(name) for name in self.modalities], dim=2))
+        return joined
+
+
+class MapClips(JointClips):
+    """The clips of a moment map: rows through the linear layer and ReLU, then the mean of every ``stride`` of them.
+
+    ReLU comes before the mean, so this is not the same as the mean of rows through the layer (2D-TAN's public code).
+    """
+
+    def __init__(self, config: ModelConfig, dims: Dims, stride: int) -> None:
+        super().__init__(config, dims)
+        self.stride = stride
+
+    def forward(self, clips: Clips) -> Tensor:
+        """(videos, rows, columns) → (videos, rows / stride, hidden)."""
+        rows = torch.relu(super().forward(clips))
+        return rows if self.stride == 1 else rows.reshape(len(rows), -1, self.stride, rows.shape[2]).mean(2)
+
+    def mask(self, clips: Clips) -> Tensor:
+        """(videos, rows / stride), True where there is a clip of the map."""
+        return clips.mask[:, :: self.stride]
+
+
+def initialise(model: nn.Module, sd: float = 0.02) -> None:
+    """Draw the weights of every linear map and embedding from N(0, sd), biases zero; the rest keeps torch's start.
+
+    >>> layer = nn.Linear(64, 64)
+    >>> initialise(layer)
+    >>> layer.bias.abs().max().item(), round(layer.weight.std().item(), 2)
+    (0.0, 0.02)
+    """
+    for module in model.modules():
+        if isinstance(module, nn.Linear | nn.Embedding):
+            nn.init.normal_(module.weight, std=sd)
+        if isinstance(module, nn.Linear) and module.bias is not None:
+            nn.init.zeros_(module.bias)

@@ -1,9 +1,13 @@
-"""An LSTM over sequences of different lengths, in one or both directions, that padding cannot reach."""
+"""Recurrent layers over sequences of different lengths: LSTM, stacked GRU, a query as one vector, WSSL's captioner."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+
+from momentseek.models.batch import Words
+from momentseek.models.inputs import BEGIN, END, PADDING, UNKNOWN
+from momentseek.models.layers.projection import Dropout
 
 
 class Recurrent(nn.Module):
@@ -40,3 +44,134 @@ def _turn(x: Tensor, counts: Tensor) -> Tensor:
     at = torch.arange(x.shape[1], device=x.device)
     index = torch.where(at < counts[:, None], counts[:, None] - 1 - at, at)
     return x.gather(1, index[..., None].expand_as(x))
+
+
+SENTENCE_ENCODERS = ("mean", "lstm")
+
+
+def mean_of_words(words: Words) -> Tensor:
+    """(queries, dim): the mean of the words' features."""
+    weight = words.mask.to(words.features)
+    total = torch.einsum("qnd,qn->qd", words.features, weight)
+    return total / weight.sum(1, keepdim=True).clamp(min=1)
+
+
+class Sentence(nn.Module):
+    """``W x + b`` of a query's mean word or of the last state of an LSTM over its words."""
+
+    def __init__(self, kind: str, dim: int, hidden: int) -> None:
+        super().__init__()
+        self.lstm = Recurrent(dim, hidden, both_ways=False) if kind == "lstm" else None
+        self.linear = nn.Linear(hidden if kind == "lstm" else dim, hidden)
+
+    def forward(self, words: Words) -> Tensor:
+        """(queries, hidden)."""
+        pooled = mean_of_words(words) if self.lstm is None else self.lstm(words.features, words.mask)[1]
+        mapped: Tensor = self.linear(pooled)
+        return mapped
+
+
+class GruStack(nn.Module):
+    """Layers of GRUs over sequences of different lengths; padding comes after everything that counts."""
+
+    def __init__(self, dim: int, hidden: int, layers: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.GRU(dim if i == 0 else hidden, hidden, batch_first=True) for i in range(layers))
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor, begin: Tensor | None = None) -> Tensor:
+        """(n, T, dim) -> states (n, T, layers, hidden); ``begin`` (n, layers, hidden) are the states before the first.
+
+        >>> GruStack(3, 4, 2)(torch.zeros(1, 5, 3)).shape
+        torch.Size([1, 5, 2, 4])
+        """
+        found: list[Tensor] = []
+        for number, layer in enumerate(self.layers):
+            first = None if begin is None else begin[:, number].contiguous()[None]
+            x = layer(x if number == 0 else self.dropout(x), first)[0]
+            found.append(x)
+        return torch.stack(found, dim=2)
+
+
+def states_at(states: Tensor, place: Tensor) -> Tensor:
+    """(n, layers, hidden): the states (n, T, layers, hidden) of row i after step ``place[i]``."""
+    return states[torch.arange(len(states), device=states.device), place]
+
+
+def segment_masks(segment: Tensor, mask: Tensor, sharpness: float) -> Tensor:
+    """(n, 3, clips): how much each clip counts as inside, left and right of segments (n, 2), shares of the video.
+
+    ``inside = s(k(i - start)) - s(k(i - end))``, ``left = s(-k(i - start))``, ``right = s(k(i - end))`` with ``i``,
+    start and end in clips and the sigmoid ``s``; they add up to 1.
+
+    >>> found = segment_masks(torch.tensor([[0.0, 0.5]]), torch.ones(1, 4, dtype=torch.bool), 50.0)
+    >>> found[0].round().abs().tolist()
+    [[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]
+    """
+    place = torch.arange(mask.shape[1], device=mask.device, dtype=segment.dtype) + 0.5
+    start, end = (segment * mask.sum(1, keepdim=True)).unbind(1)
+    after = torch.sigmoid(sharpness * (place - start[:, None]))
+    beyond = torch.sigmoid(sharpness * (place - end[:, None]))
+    return torch.stack([after - beyond, 1 - after, beyond], dim=1) * mask[:, None]
+
+
+class SegmentCaptioner(nn.Module):
+    """Writes a query's words from the clips inside, left and right of a segment."""
+
+    def __init__(
+        self, clips: nn.Module, words: int, entries: int, hidden: int, layers: int, dropout: float, sharpness: float
+    ) -> None:
+        super().__init__()
+        self.clips, self.sharpness = clips, sharpness
+        self.video = GruStack(hidden, hidden, layers, dropout)
+        self.beside = nn.Linear(hidden, hidden)
+        self.words = nn.Embedding(entries, words)
+        self.decoder = GruStack(words + 3 * hidden, hidden, layers, dropout)
+        self.out = nn.Linear(hidden, entries)
+
+    def look(self, clips: Tensor) -> tuple[Tensor, Tensor]:
+        """What is seen of videos (n, T, hidden), and all states (n, T, layers, hidden)."""
+        states = self.video(clips)
+        return states[:, :, -1] + self.beside(clips), states
+
+    def begin(self, seen: tuple[Tensor, Tensor], segment: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """The three means around segments (n, 3 hidden), and the decoder's first states: the video's at their ends."""
+        masks = segment_masks(segment, mask, self.sharpness)
+        weights = masks / masks.sum(2, keepdim=True).clamp(min=1e-6)
+        means = torch.einsum("njt,nth->njh", weights, seen[0]).flatten(1)
+        count = mask.sum(1)
+        last = torch.minimum((segment[:, 1] * count).long(), count - 1).clamp(min=0)
+        return means, states_at(seen[1], last)
+
+    def predict(self, means: Tensor, states: Tensor, words: Tensor) -> Tensor:
+        """(n, T, entries): logits of the word after each of these (n, T)."""
+        given = torch.cat([self.words(words), means[:, None].expand(-1, words.shape[1], -1)], dim=2)
+        found: Tensor = self.out(self.decoder(given, states)[:, :, -1])
+        return found
+
+    def likelihood(self, means: Tensor, states: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
+        """(n,): the log-likelihood of sentences (n, T), their end included; and the likeliest words (n, T)."""
+        there = words != PADDING
+        first = torch.full_like(words[:, :1], BEGIN)
+        logits = self.predict(means, states, torch.cat([first, words], dim=1))
+        wanted = torch.cat([words, torch.full_like(first, PADDING)], dim=1)
+        wanted[torch.arange(len(words), device=words.device), there.sum(1)] = END
+        chances = logits.log_softmax(2).gather(2, wanted[..., None])[..., 0]
+        likeliest = logits[:, :-1, UNKNOWN + 1 :].argmax(2) + UNKNOWN + 1
+        return (chances * (wanted != PADDING)).sum(1), torch.where(there, likeliest, PADDING)
+
+    def write(self, means: Tensor, states: Tensor, most: int) -> Tensor:
+        """(n, most): the likeliest word at each place, greedily; padding after the end."""
+        word = torch.full((len(means), 1), BEGIN, dtype=torch.long, device=means.device)
+        ended = torch.zeros(len(means), dtype=torch.bool, device=means.device)
+        found: list[Tensor] = []
+        for _ in range(most):
+            given = torch.cat([self.words(word), means[:, None]], dim=2)
+            after = self.decoder(given, states)
+            states = after[:, -1]
+            logits = self.out(after[:, -1, -1]).clone()
+            logits[:, [PADDING, BEGIN, UNKNOWN]] = -torch.inf
+            word = logits.argmax(1, keepdim=True)
+            ended = ended | (word[:, 0] == END)
+            found.append(torch.where(ended, PADDING, word[:, 0]))
+        return torch.stack(found, dim=1)

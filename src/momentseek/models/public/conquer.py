@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from momentseek.models.conquer import ConquerConfig
 from momentseek.models.model import Dims
-from momentseek.models.public.registry import register_public
-from momentseek.models.public.tvr_layers import (
+from momentseek.models.public.weights import (
+    PublicWeights,
     State,
+    Translation,
     by_cluster,
+    register_public,
     take_bert,
     take_netvlad,
     take_positions,
     take_projection,
 )
-from momentseek.models.public.weights import PublicWeights, Translation
+from momentseek.models.zoo.conquer import ConquerConfig
 
 CONQUER_HEADS = 12
 CLIPS, WORDS, READ = "encoder.videoEncoder", "encoder.queryEncoder", "query_aware_feature_learning_layer"

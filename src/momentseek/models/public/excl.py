@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from momentseek.errors import MomentseekError
-from momentseek.models.excl import ExCLConfig
+from momentseek.core.errors import MomentseekError
 from momentseek.models.model import Dims
-from momentseek.models.public.registry import register_public
-from momentseek.models.public.tvr_layers import State, streams_of, take_lstm
-from momentseek.models.public.weights import PublicWeights, Translation
+from momentseek.models.public.weights import PublicWeights, State, Translation, register_public, streams_of, take_lstm
+from momentseek.models.zoo.excl import ExCLConfig
 
 
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from momentseek.errors import MomentseekError
-from momentseek.models.mcn import MCNConfig
+from momentseek.core.errors import MomentseekError
 from momentseek.models.model import Dims
-from momentseek.models.public.registry import register_public
-from momentseek.models.public.tvr_layers import State, streams_of, take_lstm
-from momentseek.models.public.weights import PublicWeights, Translation
+from momentseek.models.public.weights import PublicWeights, State, Translation, register_public, streams_of, take_lstm
+from momentseek.models.zoo.cal import CALConfig
+from momentseek.models.zoo.mcn import MCNConfig
 
 CAL_SOURCE = "jayleicn/TVRetrieval, baselines/clip_alignment_with_language/model.py: CALWithSub"
 CAL_MARKS = ("query_lstm.rnn.weight_ih_l0", "query_linear.weight")
@@ -41,3 +40,6 @@ def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
 
 
 register_public("mcn", translate, marks=CAL_MARKS, source=CAL_SOURCE, settings=MCNConfig.official)
+
+
+register_public("cal", translate, marks=CAL_MARKS, source=CAL_SOURCE, settings=CALConfig.official)

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from momentseek.errors import MomentseekError
-from momentseek.models.mee import MEEConfig
+from momentseek.core.errors import MomentseekError
 from momentseek.models.model import Dims
-from momentseek.models.public.registry import register_public
-from momentseek.models.public.tvr_layers import State, by_cluster, streams_of, take_netvlad
-from momentseek.models.public.weights import PublicWeights, Translation
+from momentseek.models.public.weights import (
+    PublicWeights,
+    State,
+    Translation,
+    by_cluster,
+    register_public,
+    streams_of,
+    take_netvlad,
+)
+from momentseek.models.zoo.mee import MEEConfig
 
 POOL = "query_pooling"
 NORM_PARTS = ("weight", "bias", "running_mean", "running_var")

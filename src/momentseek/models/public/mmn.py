@@ -8,8 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from momentseek.models.model import Dims
-from momentseek.models.public.registry import register_public
-from momentseek.models.public.weights import PublicWeights, Translation
+from momentseek.models.public.weights import PublicWeights, Translation, register_public
 
 MARKS = ("featpool.conv.weight", "proposal_conv.conv1x1_contrastive.weight", "text_encoder.fc_out2.weight")
 TRAINING = {"task": "SVMR", "nms": 0.5}

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from momentseek.models.public.registry import register_public
-from momentseek.models.public.weights import PublicWeights, Translation
+from momentseek.models.public.weights import PublicWeights, Translation, register_public
 from momentseek.models.public.xml import translate_streams
-from momentseek.models.reloclnet import ReLoCLNetConfig
+from momentseek.models.zoo.reloclnet import ReLoCLNetConfig
 
 RELOCLNET_HEADS = 8
 

@@ -7,11 +7,10 @@ from typing import Any
 
 from torch import Tensor
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
+from momentseek.models.layers.moment_map import growth
 from momentseek.models.model import Dims
-from momentseek.models.moment_map.features import growth
-from momentseek.models.public.registry import register_public
-from momentseek.models.public.weights import PublicWeights, Translation
+from momentseek.models.public.weights import PublicWeights, Translation, register_public
 
 SAMPLED_CLIPS = 256
 """To how many rows the public code brings every video, before it averages them to the map's clips."""

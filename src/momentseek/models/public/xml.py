@@ -7,20 +7,21 @@ from typing import Any
 
 import torch
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.models.model import Dims
-from momentseek.models.public.registry import register_public
-from momentseek.models.public.tvr_layers import (
+from momentseek.models.public.weights import (
     LSTM_PARTS,
+    PublicWeights,
     State,
+    Translation,
+    register_public,
     streams_of,
     take_attention,
     take_block,
     take_positions,
     take_projection,
 )
-from momentseek.models.public.weights import PublicWeights, Translation
-from momentseek.models.xml import XMLConfig
+from momentseek.models.zoo.xml import XMLConfig
 
 XML_HEADS = 4
 ENCODER_MARKS = {

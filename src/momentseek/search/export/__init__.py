@@ -7,15 +7,76 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from momentseek.atomic import write_bytes
-from momentseek.errors import MomentseekError
-from momentseek.media.edit_lists import ExportText
-from momentseek.search.export.kind import EXPORT_KINDS, ExportKind, Thumbnail
-from momentseek.search.export.run import hits_to_run
+from momentseek.core.atomic import write_bytes
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.run import Run
+from momentseek.core.registry import Registry
+from momentseek.media.edit_lists.timeline import Excerpt, ExportText
 from momentseek.search.hit import Hit
+
+Thumbnail = Callable[[Hit], bytes | None]
+"""Gives a hit's picture as WebP, or None where it has none."""
+Render = Callable[[Sequence[Hit], str, Thumbnail | None], ExportText]
+"""Makes the text of an export from hits, the query and their pictures, with notes on what it could not carry."""
+
+
+@dataclass(frozen=True)
+class ExportKind:
+    """A kind of file that hits can be written to."""
+
+    suffixes: tuple[str, ...]
+    """Suffixes by which a file is known to be of this kind."""
+    about: str
+    """What the kind of file is good for, in a few words."""
+    render: Render
+
+
+EXPORT_KINDS: Registry[ExportKind] = Registry("export", package="momentseek.search.export")
+"""All kinds of export by name; each file of this folder adds its own."""
+
+
+def excerpts(hits: Sequence[Hit], query: str) -> list[Excerpt]:
+    """One excerpt for an edit list per hit, in their order, titled with the query."""
+    return [
+        Excerpt(hit.path, hit.name, hit.start, hit.end, hit.rate, query, hit.duration, hit.width, hit.height, hit.audio)
+        for hit in hits
+    ]
+
+
+def hits_to_run(query_id: str, query: str, hits: Sequence[Hit]) -> Run:
+    """A Run of one query, in the order of the hits; videos that share a name are told apart by their paths.
+
+    >>> from pathlib import Path
+    >>> hit = Hit(1, 7, Path("/films/kitchen.mp4"), "kitchen.mp4", 3.0, 9.0, 0.03, "strong", 4.5, 60.0)
+    >>> hits_to_run("q1", "a cat", [hit]).moments("q1")
+    [Moment(video='kitchen.mp4', start=3.0, end=9.0)]
+    """
+    return Run.from_groups(
+        [query_id],
+        [len(hits)],
+        _names(hits),
+        [hit.start for hit in hits],
+        [hit.end for hit in hits],
+        [hit.score for hit in hits],
+        queries=[query],
+        source="search",
+    )
+
+
+def _names(hits: Sequence[Hit]) -> list[str]:
+    paths: dict[str, set[Path]] = defaultdict(set)
+    for hit in hits:
+        paths[hit.name].add(hit.path)
+    return [
+        hit.name if len(paths[hit.name]) == 1 else os.fsencode(hit.path).decode("utf-8", "backslashreplace")
+        for hit in hits
+    ]
+
 
 __all__ = ["EXPORT_KINDS", "ExportKind", "Thumbnail", "export_kind", "hits_to_run", "render", "write"]
 

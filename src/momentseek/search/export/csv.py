@@ -6,10 +6,10 @@ import csv
 import io
 from collections.abc import Sequence
 
-from momentseek.media.edit_lists import ExportText
-from momentseek.search.export.kind import EXPORT_KINDS, ExportKind, Thumbnail
+from momentseek.core.reports import safe_cell
+from momentseek.media.edit_lists.timeline import ExportText
+from momentseek.search.export import EXPORT_KINDS, ExportKind, Thumbnail
 from momentseek.search.hit import Hit
-from momentseek.spreadsheets import safe_cell
 
 CSV_COLUMNS = (
     "rank",

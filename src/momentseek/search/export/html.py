@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 
-from momentseek.errors import MomentseekError
-from momentseek.media.edit_lists import ExportText
-from momentseek.media.edit_lists.excerpt import file_url
+from momentseek.core.errors import MomentseekError
+from momentseek.core.reports import count
+from momentseek.media.edit_lists.timeline import ExportText, file_url
 from momentseek.search.display import clock, reason, tidy, time_range
-from momentseek.search.export.kind import EXPORT_KINDS, ExportKind, Thumbnail
+from momentseek.search.export import EXPORT_KINDS, ExportKind, Thumbnail
 from momentseek.search.hit import Hit
-from momentseek.tables import count
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">

@@ -7,9 +7,8 @@ from typing import Any
 
 import orjson
 
-from momentseek.media.edit_lists import ExportText
-from momentseek.media.edit_lists.excerpt import file_url
-from momentseek.search.export.kind import EXPORT_KINDS, ExportKind, Thumbnail
+from momentseek.media.edit_lists.timeline import ExportText, file_url
+from momentseek.search.export import EXPORT_KINDS, ExportKind, Thumbnail
 from momentseek.search.hit import Hit, Results
 
 

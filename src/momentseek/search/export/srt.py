@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from momentseek.media.cue import Cue
-from momentseek.media.edit_lists import ExportText
-from momentseek.media.edit_lists.timecode import commonest_rate
+from momentseek.media.edit_lists.timeline import ExportText, commonest_rate
 from momentseek.media.subtitles import srt
+from momentseek.media.subtitles.cues import Cue
 from momentseek.search.display import time_range
-from momentseek.search.export.kind import EXPORT_KINDS, ExportKind, Thumbnail, excerpts
+from momentseek.search.export import EXPORT_KINDS, ExportKind, Thumbnail, excerpts
 from momentseek.search.hit import Hit
 
 

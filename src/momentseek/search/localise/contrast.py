@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.moments.arrays import FloatArray, Positions
+from momentseek.core.moments.arrays import FloatArray, Positions
 from momentseek.search.localise.localiser import LOCALISERS, Curve, Proposals, suppress
 
 MAX_VIDEO_SHARE = 0.5

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.moments.arrays import FloatArray, Positions, distinct
-from momentseek.native.library import address, call, kernels, writable
+from momentseek.core.moments.arrays import FloatArray, Positions, distinct
+from momentseek.core.native.kernels import address, call, kernels, writable
 from momentseek.search.confidence import NORMAL_QUARTILE
 from momentseek.search.localise.localiser import LOCALISERS, MAX_SPANS, Background, Curve, Proposals
 from momentseek.search.localise.scenes import clear_changes, edge_times

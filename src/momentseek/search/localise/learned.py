@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.ranking import best_spans, span_grid
+from momentseek.core.ranking import best_spans, span_grid
 from momentseek.search.localise.localiser import LEARNED_LOCALISER, LOCALISERS, Curve, Proposals
 from momentseek.search.localise.scenes import scenes
 
@@ -16,7 +16,7 @@ MAX_PROPOSALS = 60
 def learned(curve: Curve) -> Proposals:
     """Propose the likeliest spans by the model's filters; where no such model made the vectors, as `scenes` does.
 
-    >>> from momentseek.trained.boundary_head import Boundaries, log_shares
+    >>> from momentseek.recognition.exported.boundary_head import Boundaries, log_shares
     >>> shares = log_shares(np.array([0.0, 9.0, 0.0, 0.0]), 100), log_shares(np.array([0.0, 0.0, 9.0, 0.0]), 100)
     >>> known = Curve(np.zeros(4), np.arange(5) * 1.5, bounds=Boundaries(*shares, 1, 4, 0.0, np.zeros(4)))
     >>> spans = learned(known)

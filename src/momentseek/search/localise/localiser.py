@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from momentseek.errors import MomentseekError
-from momentseek.moments.arrays import FloatArray, Positions, quantiles
-from momentseek.ranking.suppress import suppress as unsuppressed
-from momentseek.registry import Registry
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import FloatArray, Positions, quantiles
+from momentseek.core.ranking import suppress as unsuppressed
+from momentseek.core.registry import Registry
 
 if TYPE_CHECKING:
-    from momentseek.trained.boundary_head import Boundaries
-    from momentseek.trained.moment_map import MomentScores
+    from momentseek.recognition.exported.boundary_head import Boundaries
+    from momentseek.recognition.exported.moment_map import MomentScores
+
 
 Floats32 = NDArray[np.float32]
 
@@ -281,7 +282,7 @@ def localise(curve: Curve, name: str = DEFAULT_LOCALISER, limit: int = MAX_SPANS
     >>> localise(Curve.regular(scores, seconds=1.5), "watersheds")
     Traceback (most recent call last):
         ...
-    momentseek.errors.MomentseekError: there is no localiser 'watersheds'; did you mean 'watershed'?
+    momentseek.core.errors.MomentseekError: there is no localiser 'watersheds'; did you mean 'watershed'?
     """
     propose = LOCALISERS[name]
     if len(curve) <= MAX_CLIPS or (name == MAP_LOCALISER and curve.moments is not None):

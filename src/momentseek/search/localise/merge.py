@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from momentseek.moments.arrays import runs_of_true
+from momentseek.core.moments.arrays import runs_of_true
 from momentseek.search.localise.localiser import LOCALISERS, Curve, Proposals
 
 TOP_SHARE = 0.1

@@ -14,7 +14,7 @@ def moment_map(curve: Curve) -> Proposals:
     """Propose the model's best moments without near-duplicates; where no such model made the vectors, as `scenes` does.
 
     >>> import numpy as np
-    >>> from momentseek.trained.moment_map import MomentScores
+    >>> from momentseek.recognition.exported.moment_map import MomentScores
     >>> known = MomentScores(np.array([0.0, 3.0]), np.array([3.0, 4.5]), np.array([-0.9, -0.2]), np.zeros(2))
     >>> spans = moment_map(Curve(np.float32([0, 0, 1]), np.arange(4) * 1.5, moments=known))
     >>> spans.start.tolist(), spans.peak.tolist()

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.moments.arrays import FloatArray, Positions, moving_mean
-from momentseek.search.localise.box_cox import straighten
+from momentseek.core.moments.arrays import FloatArray, Positions, moving_mean
 from momentseek.search.localise.contrast import climb_start, window_contrast
 from momentseek.search.localise.localiser import LOCALISERS, Curve, Proposals, suppress
+from momentseek.search.localise.scenes import straighten
 
 SCENE_COUNT = 9
 """Clusters that k-means looks for in a video."""

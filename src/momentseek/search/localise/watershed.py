@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.moments.arrays import FloatArray, Positions, distinct, moving_mean, runs_of_true
+from momentseek.core.moments.arrays import FloatArray, Positions, distinct, moving_mean, runs_of_true
 from momentseek.search.localise.localiser import LOCALISERS, Curve, Proposals, suppress
 
 FLOOD_LEVELS = (0.35, 0.5, 0.65)

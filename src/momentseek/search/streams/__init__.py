@@ -1,1 +1,1 @@
-"""The ways in which a query finds moments, one stream each: what is seen, what is said, what the file is called."""
+"""The ways in which a query finds moments: what is seen, said, written, described, heard, and file names."""

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from momentseek.encoders.protocol import Vectors
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import FloatArray
 from momentseek.library.video import Video
-from momentseek.moments.arrays import FloatArray
+from momentseek.recognition.encoders.protocol import Vectors
+from momentseek.recognition.exported.moment_map import MomentMap, MomentScores, combine_cosines, cosines
 from momentseek.search.confidence import SCENE_CLIPS, TOLERATED_SPREADS, Scale
 from momentseek.search.fusion import fit_spans
 from momentseek.search.state import Ids, SampledIndex, StreamIndex
-from momentseek.search.streams.seen import VideoList
-from momentseek.trained.moment_map import MomentMap, MomentScores, combine_cosines, cosines
+from momentseek.search.streams.span_search import VideoList
 
 BOUNDED_WINDOWS = 100
 """Best windows that the tangents are to bound well."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from momentseek.library.catalog import Catalog, NameMatch
-from momentseek.library.names import name_text
+from momentseek.library.video import name_text
 from momentseek.library.words import WordMatcher, content_words, words
 from momentseek.search.hit import Level
 from momentseek.search.state import Ids

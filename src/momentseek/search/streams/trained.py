@@ -10,30 +10,30 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from momentseek.encoders.protocol import Vectors
 from momentseek.library.video import Video
+from momentseek.recognition.encoders.protocol import Vectors
+from momentseek.recognition.exported.boundary_head import BoundaryHead
+from momentseek.recognition.exported.moment_map import MomentScores
 from momentseek.search.confidence import Scale
 from momentseek.search.fusion import KnownVideo
 from momentseek.search.hit import StreamHit
 from momentseek.search.localise.localiser import LEARNED_LOCALISER, MAX_SPANS, Curve
 from momentseek.search.state import Ids, LibraryState
 from momentseek.search.streams.moment_map import upper_bounds
-from momentseek.search.streams.seen import SpanBudget
+from momentseek.search.streams.span_search import SpanBudget
 from momentseek.search.streams.vision import (
     MAX_VIDEOS,
-    ClipLook,
+    ClipSearch,
     SegmentPlace,
-    VisionLook,
     VisionQuery,
     VisionResult,
+    VisionSearch,
     build_curve,
     hits_on_curve,
 )
-from momentseek.trained.boundary_head import BoundaryHead
-from momentseek.trained.moment_map import MomentScores
 
 
-class HeadLook(VisionLook):
+class HeadSearch(VisionSearch):
     """A look at videos by the score of a model with a boundary head, and spans until no other could have a better one.
 
     The scans find candidates by all modalities together and by each alone; then the model's own score ranks them.
@@ -71,11 +71,11 @@ class HeadLook(VisionLook):
         return [] if curve is None else hits_on_curve(video, curve, self.query, LEARNED_LOCALISER)
 
 
-def choose_look(query: VisionQuery, localiser: str, head: BoundaryHead | None) -> VisionLook:
+def choose_search(query: VisionQuery, localiser: str, head: BoundaryHead | None) -> VisionSearch:
     """How to look at videos for a query: by a trained model's head where that is wanted and there, else by clips."""
     if head is not None and query.spans is not None and localiser == LEARNED_LOCALISER:
-        return HeadLook(query, head)
-    return ClipLook(query, localiser)
+        return HeadSearch(query, head)
+    return ClipSearch(query, localiser)
 
 
 class HeadBudget:

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.encoders.protocol import Vectors
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import FloatArray
 from momentseek.library.video import Video
-from momentseek.moments.arrays import FloatArray
+from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.search.confidence import SCENE_CLIPS, TOLERATED_SPREADS, Scale, evidence
 from momentseek.search.hit import Level, StreamHit
 from momentseek.search.localise.localiser import LEARNED_LOCALISER, Background, Curve, Proposals, localise
-from momentseek.search.products import row_products
 from momentseek.search.query import Part
-from momentseek.search.state import Encode, Evidence, Ids, LibraryState, SampledIndex, StreamIndex
-from momentseek.search.streams.seen import SpanBudget, in_order, seek_spans
+from momentseek.search.state import Encode, Evidence, Ids, LibraryState, SampledIndex, StreamIndex, row_products
+from momentseek.search.streams.span_search import SpanBudget, in_order, seek_spans
 
 if TYPE_CHECKING:
+    from momentseek.recognition.exported.boundary_head import Boundaries
+    from momentseek.recognition.exported.moment_map import MomentScores
     from momentseek.search.streams.moment_map import MapQuery
-    from momentseek.trained.boundary_head import Boundaries
-    from momentseek.trained.moment_map import MomentScores
+
 
 MAX_VIDEOS = 100
 """Best videos on whose curves spans are sought."""
@@ -151,7 +151,7 @@ def query_of_vector(index: SampledIndex, vector: Vectors) -> VisionQuery:
 
 
 @dataclass(frozen=True)
-class WholeLook:
+class WholeSearch:
     """A look that has found all at once."""
 
     found: VisionResult
@@ -161,7 +161,7 @@ class WholeLook:
         return replace(self.found, whole=True)
 
 
-class VisionLook(ABC):
+class VisionSearch(ABC):
     """How the videos of a library are looked at for one query: what scans look for, what a video is worth by its own
     vectors, and the spans on it.
     """
@@ -203,7 +203,7 @@ class VisionLook(ABC):
         return self.curves[video]
 
 
-class ClipLook(VisionLook):
+class ClipSearch(VisionSearch):
     """A look at videos by their best clips, with the spans that a localiser proposes on their curves."""
 
     def __init__(self, query: VisionQuery, localiser: str) -> None:
@@ -234,14 +234,14 @@ class ClipLook(VisionLook):
         return [] if curve is None else hits_on_curve(video, curve, self.query, self.localiser)
 
 
-class LibraryLook:
+class LibrarySearch:
     """A look at the videos of one library: they are scanned once, and spans are sought on as many as pages need.
 
     Spans are sought on every video with a clip that stands out, ``depth`` at most; on others, while there are fewer
     than a page of weak spans.
     """
 
-    def __init__(self, state: LibraryState, look: VisionLook, allowed: Ids | None, depth: int) -> None:
+    def __init__(self, state: LibraryState, look: VisionSearch, allowed: Ids | None, depth: int) -> None:
         self._state, self.look = state, look
         index = state.vision
         best = index.scan.search(look.probes, look.reach(depth), allowed=index.allowed_mask(allowed), gone=index.gone)
@@ -272,7 +272,7 @@ def search_vision(
     depth: int = MAX_VIDEOS,
 ) -> VisionResult:
     """Find the best videos by their best clip, then spans on each of these, all ranked together."""
-    return LibraryLook(state, ClipLook(query, localiser), allowed, depth).result(page)
+    return LibrarySearch(state, ClipSearch(query, localiser), allowed, depth).result(page)
 
 
 def scan_reach(avoids: bool, depth: int) -> int:

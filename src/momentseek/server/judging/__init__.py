@@ -1,1 +1,1 @@
-"""Judging moments, and measuring searches by the judgements, as TVR-Ranking does, for a collection of one's own."""
+"""Judge moments and measure searches by the judgements, as TVR-Ranking does."""

@@ -1,4 +1,4 @@
-"""How good searches are by the judgements: a measure with its interval, and two setups against each other.
+"""How good searches are by the judgements: a measure with its interval, two setups compared, and levels checked.
 
 Truth and run are those that ``export`` writes, so ``momentseek evaluate RUN --truth TRUTH`` gives the same figures.
 """
@@ -8,20 +8,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from momentseek.construct.annotation.candidate_files import build_truth
-from momentseek.errors import MomentseekError
-from momentseek.evaluation import Comparison, Evaluation, compare, evaluate
-from momentseek.evaluation.report import intervals
-from momentseek.measures import Measure, parse_all
-from momentseek.moments import Judgements, Run
+import numpy as np
+
+from momentseek.benchmarks.datasets.annotation.candidates import build_truth
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.judgements import Judgements
+from momentseek.core.moments.moment import iou
+from momentseek.core.moments.run import Run
+from momentseek.measuring.compare import compare
+from momentseek.measuring.comparison import Comparison
+from momentseek.measuring.evaluate import evaluate
+from momentseek.measuring.measures import Measure, parse_all
+from momentseek.measuring.reliability import RIGHT_RELEVANCE, ReliabilityBin, bins_by_level
+from momentseek.measuring.report import intervals
+from momentseek.measuring.result import Evaluation
+from momentseek.search.confidence import LEVELS
 from momentseek.search.hit import Hit
 from momentseek.server.errors import ConflictError
-from momentseek.server.judging.consensus import AnnotatorRule, judged_pairs
+from momentseek.server.judging.annotate import video_label
 from momentseek.server.judging.setup import SearchSetup
-from momentseek.server.judging.store import JudgementStore
-from momentseek.server.judging.videos import video_label
-from momentseek.server.schemas import clean_text
-from momentseek.server.search_requests import MAX_HITS
+from momentseek.server.judging.store import AnnotatorRule, JudgementStore, judged_pairs
+from momentseek.server.schemas import MAX_HITS, clean_text
 
 DEFAULT_MEASURE = "NDCG@20[IoU>=0.5]"
 UNBOUNDED_MEASURE_HITS = 100
@@ -118,3 +125,45 @@ def measure_run(truth: JudgedTruth, run: Run, measure: Measure) -> MeasuredRun:
 def compare_runs(one: MeasuredRun, other: MeasuredRun) -> Comparison:
     """Compare two runs query by query, with Fisher's randomisation test."""
     return compare([one.evaluation, other.evaluation])
+
+
+HITS_PER_QUERY = 10
+"""Hits of each query that are looked at."""
+JUDGED_MOMENT_IOU = 0.5
+"""Overlap from which a hit is the moment that was judged."""
+
+
+@dataclass(frozen=True)
+class JudgedLevels:
+    """How many hits of each level are right, the least sure level first."""
+
+    first: list[ReliabilityBin]
+    """Of the first hit of each query."""
+    every: list[ReliabilityBin]
+    """Of all hits."""
+    unjudged: int
+    """Hits on moments that nobody has judged; they do not count."""
+
+
+def judged_levels(truth: JudgedTruth, answers: HitsWithHashes) -> JudgedLevels:
+    """Judge the hits on every query by the moments that people have judged; right is what has relevance 3 or 4."""
+    judgements = truth.judgements
+    codes = {name: code for code, name in enumerate(judgements.videos)}
+    first: list[tuple[str, bool]] = []
+    every: list[tuple[str, bool]] = []
+    unjudged = 0
+    for at, hits in enumerate(answers):
+        rows = slice(int(judgements.offsets[at]), int(judgements.offsets[at + 1]))
+        videos, relevance = judgements.video[rows], judgements.relevance[rows]
+        for rank, (hit, hash) in enumerate(hits):
+            same = videos == codes.get(truth.labels.get(hash, ""), -1)
+            overlaps = np.where(same, iou(hit.start, hit.end, judgements.start[rows], judgements.end[rows]), 0.0)
+            best = int(np.argmax(overlaps))
+            if overlaps[best] < JUDGED_MOMENT_IOU:
+                unjudged += 1
+                continue
+            told = (hit.level, bool(relevance[best] >= RIGHT_RELEVANCE))
+            every.append(told)
+            if rank == 0:
+                first.append(told)
+    return JudgedLevels(bins_by_level(first, LEVELS), bins_by_level(every, LEVELS), unjudged)

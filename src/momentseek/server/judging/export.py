@@ -10,17 +10,15 @@ from datetime import UTC, datetime
 
 import orjson
 
-from momentseek.construct.annotation.candidate_files import write_candidates
-from momentseek.construct.annotation.judged_pairs import write_pairs
-from momentseek.construct.annotation.label_studio import RELEVANCE_CONTROL, build_tasks, labelling_page
-from momentseek.construct.annotation.labels import write_labels
-from momentseek.formats import FORMATS, Writing
-from momentseek.moments import Judgements, Run
+from momentseek.benchmarks.datasets.annotation.candidates import write_candidates
+from momentseek.benchmarks.datasets.annotation.label_studio import RELEVANCE_CONTROL, build_tasks, labelling_page
+from momentseek.benchmarks.datasets.annotation.labels import write_labels, write_pairs
+from momentseek.core.moments.judgements import Judgements
+from momentseek.core.moments.run import Run
+from momentseek.measuring.formats import FORMATS, Writing
 from momentseek.server.errors import ConflictError
-from momentseek.server.judging.consensus import judged_pairs
 from momentseek.server.judging.evaluation import read_truth
-from momentseek.server.judging.rows import JudgementRow
-from momentseek.server.judging.store import JudgementStore
+from momentseek.server.judging.store import JudgementRow, JudgementStore, judged_pairs
 
 DEFAULT_VIDEO_URL = "/videos"
 """Where Label Studio finds the videos by default."""

@@ -8,13 +8,12 @@ from typing import Annotated
 from fastapi import Path as InPath
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from momentseek.errors import MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.search.options import STREAMS
+from momentseek.server.judging.annotate import QueryState, SecondBatch
 from momentseek.server.judging.evaluation import DEFAULT_MEASURE
 from momentseek.server.judging.setup import SearchSetup
-from momentseek.server.judging.states import QueryState, SecondBatch
-from momentseek.server.schemas import StrictModel
-from momentseek.server.search_requests import EncoderName, FusionName, LocaliserName
+from momentseek.server.schemas import EncoderName, FusionName, LocaliserName, StrictModel
 
 
 def _normalise_setup(value: str) -> str:

@@ -10,20 +10,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from momentseek.api import Library
-from momentseek.library.descriptions import captions_between
-from momentseek.library.readings import lines_between
-from momentseek.measures import Measure
-from momentseek.moments import Run
-from momentseek.search import Hit, Results
+from momentseek.api.library import Library
+from momentseek.core.moments.run import Run
+from momentseek.core.reports import count
+from momentseek.library.tracks.descriptions import captions_between
+from momentseek.library.tracks.readings import lines_between
+from momentseek.measuring.measures import Measure
+from momentseek.search.hit import Hit, Results
 from momentseek.search.query import Query
+from momentseek.server.judging.annotate import present_ids, videos_by_id
 from momentseek.server.judging.evaluation import JudgedTruth, MeasuredRun, build_run, hits_needed, measure_run
 from momentseek.server.judging.setup import SearchSetup
-from momentseek.server.judging.videos import present_ids, videos_by_id
-from momentseek.server.search_requests import MAX_HITS
+from momentseek.server.schemas import MAX_HITS
 from momentseek.server.service import Service
 from momentseek.server.workers import LibraryWorkers
-from momentseek.tables import count
 
 LIBRARY_CHANGED_NOTE = "the library changed during the search; measure again when nothing is being added"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from momentseek.api import Library
-from momentseek.errors import MomentseekError
-from momentseek.search import Results
+from momentseek.api.library import Library
+from momentseek.core.errors import MomentseekError
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
-from momentseek.search.localise import DEFAULT_LOCALISER, LOCALISERS
+from momentseek.search.hit import Results
+from momentseek.search.localise.localiser import DEFAULT_LOCALISER, LOCALISERS
 from momentseek.search.options import STREAMS, Stream
 from momentseek.search.query import Query
 
@@ -43,7 +43,7 @@ class SearchSetup:
         >>> SearchSetup.parse("all=perhaps")
         Traceback (most recent call last):
             ...
-        momentseek.errors.MomentseekError: all is true or false
+        momentseek.core.errors.MomentseekError: all is true or false
         """
         given: dict[str, str] = {}
         for part in filter(None, (part.strip() for part in text.split(";"))):

@@ -8,19 +8,18 @@ from fastapi import APIRouter
 from fastapi import Query as InQuery
 from pydantic import BaseModel, Field
 
-from momentseek.moments import iou
-from momentseek.search import Hit
+from momentseek.core.moments.moment import iou
+from momentseek.search.hit import Hit
 from momentseek.search.query import Query
 from momentseek.server.errors import error_responses
 from momentseek.server.hits import HitOut, hits_out
-from momentseek.server.judging.candidates import SAME_MOMENT_IOU
+from momentseek.server.judging.annotate import SAME_MOMENT_IOU
 from momentseek.server.judging.evaluation import DEFAULT_MEASURE, compare_runs, parse_measure, read_truth
 from momentseek.server.judging.schemas import MeasureName, SetupText, finite_or_none
 from momentseek.server.judging.searches import SetupHits, find_hits, measure_setup, resolve_setup
 from momentseek.server.judging.setup import SearchSetup
 from momentseek.server.judging.store import with_store
-from momentseek.server.schemas import StrictModel, clean_text
-from momentseek.server.search_requests import QueryText
+from momentseek.server.schemas import QueryText, StrictModel, clean_text
 from momentseek.server.service import ServiceParam
 
 router = APIRouter(tags=["judging"])

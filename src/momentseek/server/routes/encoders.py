@@ -7,15 +7,15 @@ from typing import Annotated, Literal
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from momentseek.api import Library
-from momentseek.encoders.hub.catalogue import HUB_MODELS
-from momentseek.encoders.inventory import inventory
-from momentseek.encoders.registry import HUB_PREFIX
-from momentseek.server.companions import encoder_name
+from momentseek.api.library import Library
+from momentseek.recognition.downloads import inventory
+from momentseek.recognition.encoders.registry import HUB_PREFIX
+from momentseek.recognition.weights.catalog import HUB_MODELS
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses, hide_paths
-from momentseek.server.routes.jobs import JobOut, job_out
+from momentseek.server.routes.adding import JobOut, job_out
 from momentseek.server.schemas import StrictBody, clean_text
 from momentseek.server.service import ServiceParam
+from momentseek.server.workers import encoder_name
 
 router = APIRouter(tags=["encoders"])
 

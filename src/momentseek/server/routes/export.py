@@ -13,17 +13,18 @@ from fastapi import Query as InQuery
 from pydantic import Field, model_validator
 from starlette.responses import Response
 
-from momentseek.api import Library
-from momentseek.errors import MomentseekError
-from momentseek.library.descriptions import captions_between
-from momentseek.library.readings import lines_between
-from momentseek.media.edit_lists import Excerpt, ExportText, write_edl, write_fcpxml
-from momentseek.search import Hit
+from momentseek.api.library import Library
+from momentseek.core.errors import MomentseekError
+from momentseek.library.tracks.descriptions import captions_between
+from momentseek.library.tracks.readings import lines_between
+from momentseek.media.edit_lists.edl import write_edl
+from momentseek.media.edit_lists.fcpxml import write_fcpxml
+from momentseek.media.edit_lists.timeline import Excerpt, ExportText
 from momentseek.search.export import render
+from momentseek.search.hit import Hit
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
 from momentseek.server.files import content_disposition
-from momentseek.server.schemas import Seconds, StrictBody, clean_text
-from momentseek.server.search_requests import MAX_HITS, SearchParametersIn, search_page
+from momentseek.server.schemas import MAX_HITS, SearchParametersIn, Seconds, StrictBody, clean_text, search_page
 from momentseek.server.service import ServiceParam
 
 router = APIRouter(tags=["export"])

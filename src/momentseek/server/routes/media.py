@@ -1,22 +1,25 @@
-"""A video's bytes, and clips cut from it."""
+"""A video's bytes, clips cut from it, previews for browsers, and thumbnails."""
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
-from pydantic import Field, model_validator
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, Field, model_validator
 from starlette.responses import Response
 
-from momentseek.api import Library
-from momentseek.library.source_file import source_file
-from momentseek.plain_file import PlainFile
-from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
-from momentseek.server.files import OpenFile, RangeFileResponse, content_disposition, video_media_type
-from momentseek.server.schemas import Seconds, StrictBody, VideoId
+from momentseek.api.library import Library
+from momentseek.core.pinned_file import PinnedFile
+from momentseek.library.video import MAX_PICTURED_BYTES, source_file
+from momentseek.search.hit import Hit
+from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses, hide_paths
+from momentseek.server.files import OpenFile, RangeFileResponse, content_disposition, etag_matches, video_media_type
+from momentseek.server.previews import PreviewState
+from momentseek.server.schemas import API, Seconds, StrictBody, StrictModel, VideoId, clean_text
 from momentseek.server.security.clients import client_of
 from momentseek.server.service import Service, ServiceParam, find_video
 
@@ -110,7 +113,7 @@ async def clip(service: ServiceParam, id: VideoId, given: ClipIn) -> Response:
     """A part of the video as an MP4 file of its own."""
 
     def make(library: Library) -> tuple[tempfile.TemporaryDirectory[str], OpenFile, str]:
-        from momentseek.media.sandbox import cut
+        from momentseek.media.sandbox.calls import cut
 
         video = find_video(library, id)
         source = source_file(video)
@@ -125,7 +128,7 @@ async def clip(service: ServiceParam, id: VideoId, given: ClipIn) -> Response:
             target = Path(folder.name) / "clip.mp4"
             cut(source, given.start, given.end, target, exact=given.exact, pad=given.pad)
             stem = Path(video.name).stem
-            return folder, OpenFile(PlainFile(target.resolve())), f"{stem} {given.start:.2f}-{given.end:.2f}.mp4"
+            return folder, OpenFile(PinnedFile(target.resolve())), f"{stem} {given.start:.2f}-{given.end:.2f}.mp4"
         except BaseException:
             folder.cleanup()
             raise
@@ -133,3 +136,102 @@ async def clip(service: ServiceParam, id: VideoId, given: ClipIn) -> Response:
     folder, file, name = await service.cutters.run(make)
     headers = {"Content-Disposition": content_disposition(name), "Cache-Control": "no-store"}
     return RangeFileResponse(file, "video/mp4", headers, folder.cleanup)
+
+
+_MP4_CONTENT: dict[str, Any] = {"video/mp4": {"schema": {"type": "string", "format": "binary"}}}
+_PREVIEW_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The whole preview.", "content": _MP4_CONTENT},
+    206: {"description": "The range asked for.", "content": _MP4_CONTENT},
+    304: {"description": "The client's copy is still good."},
+    **error_responses(404, 416),
+}
+
+
+class PreviewOut(BaseModel):
+    """How far a preview is."""
+
+    state: PreviewState
+    progress: float = Field(ge=0, le=1, description="The share that is done.")
+    error: str = Field(description="Why there will be none; empty unless it failed.")
+    preview: str = Field(description="Where it is once it is ready.")
+
+
+@router.post("/videos/{id}/preview", summary="Make a preview", responses={**error_responses(404, 409), **BODY_ERRORS})
+async def make_preview(service: ServiceParam, id: VideoId) -> PreviewOut:
+    """Ask for a copy that browsers play (H.264 and AAC, 540 lines at most), for a video of a kind that yours does not.
+
+    Ask again every second until it is ready: making it stops ten seconds after the last one who asked.
+    """
+    video = await service.video(id)
+    await service.readers.run(
+        lambda _: OpenFile(source_file(video)).close()
+    )  # 404 for a missing file, 409 for another one
+    job = service.previews.ask(video)
+    return PreviewOut(
+        state=job.state,
+        progress=job.progress,
+        error=hide_paths(clean_text(job.error)),
+        preview=f"{API}/videos/{id}/preview",
+    )
+
+
+@router.get("/videos/{id}/preview", summary="The preview", responses=_PREVIEW_RESPONSES, response_class=Response)
+async def preview(request: Request, service: ServiceParam, id: VideoId) -> Response:
+    """The preview, whole or in part (`Range`, `If-Range`, `If-None-Match`), once it has been made."""
+    return await _send_preview(service, id, client_of(request.scope))
+
+
+@router.head("/videos/{id}/preview", summary="Its size", responses=_PREVIEW_RESPONSES, response_class=Response)
+async def preview_head(request: Request, service: ServiceParam, id: VideoId) -> Response:
+    """The headers of the preview without its bytes."""
+    return await _send_preview(service, id, client_of(request.scope))
+
+
+async def _send_preview(service: Service, id: int, client: str) -> Response:
+    def read(library: Library) -> tuple[OpenFile, str, str]:
+        video = find_video(library, id)
+        path = service.previews.find(video)
+        if path is None:
+            raise ApiError(404, "there is no preview of this video yet; ask for one (POST)", code="no_preview")
+        return OpenFile(PinnedFile(path.resolve())), "video/mp4", f"{Path(video.name).stem} (preview).mp4"
+
+    return await send_video(service, client, read)
+
+
+THUMBNAIL_WIDTHS = (160, 320, 640, 960)
+"""Widths that are made, in pixels; others are rounded up, so that few are cached per picture."""
+CACHE_FOR_GOOD = "private, max-age=31536000, immutable"
+_PICTURE_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The picture.", "content": {"image/webp": {"schema": {"type": "string", "format": "binary"}}}},
+    304: {"description": "The client's copy is still good."},
+    **error_responses(404, 409),
+}
+
+
+class PictureIn(StrictModel):
+    """The time and width of a picture."""
+
+    t: Annotated[Seconds, Query(description="The time in the video in seconds, rounded to a tenth.")] = 0.0
+    w: Annotated[int, Query(ge=16, le=THUMBNAIL_WIDTHS[-1], description="The width in pixels, rounded up.")] = 320
+
+
+@router.get("/videos/{id}/thumbnail", summary="A picture", responses=_PICTURE_RESPONSES, response_class=Response)
+async def thumbnail(
+    request: Request, service: ServiceParam, id: VideoId, given: Annotated[PictureIn, Query()]
+) -> Response:
+    """The frame shown at a time, as WebP. A video's id is never used again, so a picture never changes."""
+    width = next(w for w in THUMBNAIL_WIDTHS if w >= given.w)
+    video = await service.video(id)
+    time = min(round(given.t, 1), video.duration)
+    digest = hashlib.blake2b(f"{video.hash}:{time:.1f}:{width}:1".encode(), digest_size=12).hexdigest()
+    headers = {"ETag": f'"{digest}"', "Cache-Control": CACHE_FOR_GOOD}
+    if etag_matches(request.headers.get("if-none-match"), headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+
+    def make(library: Library) -> bytes:
+        found = find_video(library, id)
+        OpenFile(source_file(found, MAX_PICTURED_BYTES)).close()  # 404 for a missing file, 409 for another one
+        hit = Hit(1, found.id, found.path, found.name, time, time, 0.0, "weak", time, found.duration)
+        return library.thumbnail(hit, width)
+
+    return Response(await service.pictures.run(make), media_type="image/webp", headers=headers)

@@ -8,21 +8,22 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek import __version__
-from momentseek.api import Library
-from momentseek.errors import MomentseekError
-from momentseek.library.descriptions import described_counts
+from momentseek.api.library import Library
+from momentseek.core.errors import MomentseekError
 from momentseek.library.location import library_name
-from momentseek.library.readings import read_counts
-from momentseek.library.transcripts import heard_counts
+from momentseek.library.tracks.descriptions import described_counts
+from momentseek.library.tracks.readings import read_counts
+from momentseek.library.tracks.transcripts import heard_counts
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
-from momentseek.search.localise import DEFAULT_LOCALISER
+from momentseek.search.localise.localiser import DEFAULT_LOCALISER
 from momentseek.search.options import STREAMS
-from momentseek.server.companions import encoder_name, public_spec
 from momentseek.server.schemas import clean_text
 from momentseek.server.service import ServiceParam
+from momentseek.server.workers import encoder_name, public_spec
 
 if TYPE_CHECKING:
-    from momentseek.search.shards.fan_out import FanOut
+    from momentseek.cluster.search.shard_client import ShardClient
+
 
 router = APIRouter(tags=["library"])
 LABELS_NOTE = (
@@ -125,7 +126,7 @@ async def status(service: ServiceParam) -> StatusOut:
     )
 
 
-def _shards(library: Library, fan_out: FanOut | None) -> list[ShardOut]:
+def _shards(library: Library, fan_out: ShardClient | None) -> list[ShardOut]:
     """How the shards of the library are, wherever they are asked."""
     asked = fan_out or library.fan_out
     if asked is None:

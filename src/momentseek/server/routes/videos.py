@@ -1,18 +1,35 @@
-"""The library's videos, and what is written in them."""
+"""The library's videos, what is said, written and described in them, and moments by id."""
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field
 
-from momentseek.api import Library
-from momentseek.library.descriptions import description
-from momentseek.library.readings import reading
-from momentseek.server.errors import BODY_ERRORS, error_responses
-from momentseek.server.hits import DescribedSceneOut, WrittenLineOut, caption_out, line_out
-from momentseek.server.schemas import StrictModel, VideoId, VideoOut, clean_text, video_out
+from momentseek.api.library import Library
+from momentseek.library.tracks.descriptions import captions_between, description
+from momentseek.library.tracks.readings import lines_between, reading
+from momentseek.library.tracks.transcripts import Transcript, transcript
+from momentseek.recognition.speech.transcript import CueEdit
+from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
+from momentseek.server.hits import MAX_HIT_LINES, DescribedSceneOut, SaidCueOut, WrittenLineOut, caption_out, line_out
+from momentseek.server.schemas import (
+    Seconds,
+    StrictBody,
+    StrictModel,
+    VideoId,
+    VideoOut,
+    clean_text,
+    media_url,
+    moment_id,
+    moment_url,
+    rate_text,
+    thumbnail_url,
+    video_out,
+)
 from momentseek.server.service import ServiceParam, find_video
 
 router = APIRouter(tags=["videos"])
@@ -136,3 +153,202 @@ async def lines(service: ServiceParam, id: VideoId) -> LinesOut:
         return LinesOut(lines=[line_out(line) for line in found.lines], read_by=clean_text(found.reader))
 
     return await service.readers.run(read)
+
+
+MAX_CUE_LETTERS = 2000
+"""Longest text of a correction."""
+
+
+class SpokenWordOut(BaseModel):
+    """A word that a recogniser heard, with its times in seconds."""
+
+    start: float
+    end: float
+    text: str
+
+
+class CueOut(BaseModel):
+    """A cue: a line that is said, with its times in seconds."""
+
+    start: float
+    end: float
+    text: str
+    language: str | None
+    words: list[SpokenWordOut] = Field(description="The words one by one, where a recogniser heard them.")
+    edited: bool = Field(description="Whether a person corrected what a recogniser heard.")
+
+
+class CuesOut(BaseModel):
+    """All cues of a video, in order."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "cues": [
+                    {
+                        "start": 1.0, "end": 2.5, "text": "Anybody home?", "language": "en", "words": [],
+                        "edited": False,
+                    }
+                ],
+                "heard_by": None,
+            }
+        }
+    )  # fmt: skip
+    cues: list[CueOut]
+    heard_by: str | None = Field(description="The recogniser that heard the words; null if they are subtitles.")
+
+
+class CueEditIn(StrictBody):
+    """A correction of one cue that a recogniser heard."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {"start": 1.0, "end": 2.5, "was": "Any body hum?", "text": "Anybody home?"},
+        }
+    )
+    start: Seconds = Field(description="Start of the cue, as it was given.")
+    end: Seconds = Field(description="End of the cue, as it was given.")
+    was: str = Field(max_length=MAX_CUE_LETTERS, description="The text that is corrected; refused if it has changed.")
+    text: Annotated[str, Field(max_length=MAX_CUE_LETTERS)] = Field(
+        description="What is said; empty if nothing is, which removes the cue."
+    )
+
+
+@router.get("/videos/{id}/cues", summary="The cues of a video", responses=error_responses(404))
+async def cues(service: ServiceParam, id: VideoId) -> CuesOut:
+    """The transcript of a video: its subtitles, or what a recogniser heard, in order."""
+
+    def read(library: Library) -> CuesOut:
+        find_video(library, id)
+        return _cues_out(library, id, transcript(library.catalog.of(id), id))
+
+    return await service.readers.run(read)
+
+
+@router.put("/videos/{id}/cues", summary="Correct a cue", responses={**error_responses(403, 404, 409), **BODY_ERRORS})
+async def edit_cue(service: ServiceParam, id: VideoId, given: CueEditIn) -> CuesOut:
+    """Correct a cue that a recogniser heard; its times stay, and the correction stays when the video is heard anew.
+
+    Refused for subtitles, for a cue that has changed since, and unless the server allows changes.
+    """
+    service.check_changes()
+
+    def edit(library: Library) -> CuesOut:
+        video = find_video(library, id)
+        heard = transcript(library.catalog.of(id), id)
+        if heard is None or not video.cues or not library.catalog.cues(id):
+            raise ApiError(409, "these cues are subtitles; correct them in their own file, and add the video again")
+        same = [cue for cue in heard.cues if (cue.start, cue.end) == (given.start, given.end)]
+        if not any(clean_text(cue.text) == given.was for cue in same):
+            raise ApiError(409, "this cue has changed meanwhile; load the transcript again")
+        return _cues_out(library, id, library.edit_cues(id, [CueEdit(given.start, given.end, clean_text(given.text))]))
+
+    return await service.readers.run(edit)
+
+
+def _cues_out(library: Library, id: int, heard: Transcript | None) -> CuesOut:
+    found = library.catalog.cues(id)
+    spoken = heard.cues if heard is not None and len(heard.cues) == len(found) else None
+    edited = heard.edited if heard is not None and spoken is not None else frozenset()
+    out = []
+    for at, cue in enumerate(found):
+        words = spoken[at].words if spoken is not None else ()
+        out.append(
+            CueOut(
+                start=cue.start, end=cue.end, text=clean_text(cue.text), language=cue.language, edited=at in edited,
+                words=[SpokenWordOut(start=word.start, end=word.end, text=clean_text(word.text)) for word in words],
+            )
+        )  # fmt: skip
+    return CuesOut(cues=out, heard_by=heard.transcriber if heard is not None and found else None)
+
+
+MOMENT_ID_PATTERN = r"^([1-9][0-9]{0,14}):([0-9]{1,7}\.[0-9]{3})-([0-9]{1,7}\.[0-9]{3})$"
+ROUNDING_SECONDS = 0.001
+"""How far, through rounding, the end in an id may lie after the end of the video."""
+MomentId = Annotated[
+    str, InPath(pattern=MOMENT_ID_PATTERN, description="A hit's `moment`.", examples=["7:4.500-9.000"])
+]
+
+
+class MomentOut(BaseModel):
+    """A moment: a video with a start and an end."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "id": "7:4.500-9.000", "url": "/api/v1/moments/7:4.500-9.000", "video_id": 7, "name": "kitchen.mp4",
+                "start": 4.5, "end": 9.0, "duration": 60.0, "rate": "25/1",
+                "said": [{"start": 4.0, "end": 6.0, "text": "Where is the dog?", "marks": []}],
+                "written": [], "described": [], "thumbnail": "/api/v1/videos/7/thumbnail?t=6.7",
+                "media": "/api/v1/videos/7/media#t=4.500,9.000",
+                "page": "/#v=7&t=4.500,9.000",
+            }
+        }
+    )  # fmt: skip
+    id: str
+    url: str
+    video_id: int
+    name: str = Field(description="The name of the video.")
+    start: float = Field(description="Seconds from the beginning of the video.")
+    end: float
+    duration: float = Field(description="Length of the whole video in seconds.")
+    rate: str = Field(description="Frames per second of the video, as a fraction.")
+    said: list[SaidCueOut]
+    written: list[WrittenLineOut] = Field(description="What a machine read in the picture.")
+    described: list[DescribedSceneOut] = Field(description="What a model says of the scenes.")
+    thumbnail: str = Field(description="A picture of the middle of the moment.")
+    media: str = Field(description="The video with the moment as its fragment, so that a player plays just that.")
+    page: str = Field(description="The address of the web page that shows it.")
+
+
+@router.get("/moments/{id}", summary="One moment", responses=error_responses(404))
+async def moment(service: ServiceParam, id: MomentId) -> MomentOut:
+    """A moment that a search gave, or any other part of a video."""
+    number, start, end = parse_moment_id(id)
+
+    def read(library: Library) -> MomentOut:
+        video = find_video(library, number)
+        if start >= video.duration or end > video.duration + ROUNDING_SECONDS:
+            raise no_such_moment(id)
+        cues = library.catalog.cues_between(video.id, start, end)
+        name, fragment = moment_id(number, start, end), f"{start:.3f},{end:.3f}"
+        return MomentOut(
+            id=name,
+            url=moment_url(name),
+            video_id=video.id,
+            name=clean_text(video.name),
+            start=start,
+            end=min(end, video.duration),
+            duration=video.duration,
+            rate=rate_text(video.rate),
+            said=[SaidCueOut(start=cue.start, end=cue.end, text=clean_text(cue.text), marks=[]) for cue in cues],
+            written=[
+                line_out(o) for o in lines_between(library.catalog.of(video.id), video.id, start, end)[:MAX_HIT_LINES]
+            ],
+            described=[
+                caption_out(o)
+                for o in captions_between(library.catalog.of(video.id), video.id, start, end)[:MAX_HIT_LINES]
+            ],
+            thumbnail=thumbnail_url(video.id, (start + end) / 2),
+            media=f"{media_url(video.id)}#t={fragment}",
+            page=f"/#v={video.id}&t={fragment}",
+        )
+
+    return await service.readers.run(read)
+
+
+def parse_moment_id(id: str) -> tuple[int, float, float]:
+    """Video id, start and end in seconds of a moment's id; 404 if it is malformed.
+
+    >>> parse_moment_id("7:4.500-9.000")
+    (7, 4.5, 9.0)
+    """
+    match = re.fullmatch(MOMENT_ID_PATTERN, id)
+    if match is None or not float(match[2]) < float(match[3]):
+        raise no_such_moment(id)
+    return int(match[1]), float(match[2]), float(match[3])
+
+
+def no_such_moment(id: str) -> ApiError:
+    """The error that there is no such moment."""
+    return ApiError(404, f"there is no moment {id[:60]}; a search gives the ids of moments, such as 7:4.500-9.000")

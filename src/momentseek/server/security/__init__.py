@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-from momentseek.server.security.bodies import BodyMiddleware
-from momentseek.server.security.faults import FaultMiddleware
-from momentseek.server.security.headers import HeadersMiddleware
-from momentseek.server.security.hosts import HostMiddleware
-from momentseek.server.security.tokens import Sessions, TokenMiddleware
+from momentseek.server.security.middleware import BodyMiddleware, FaultMiddleware, HeadersMiddleware, HostMiddleware
+from momentseek.server.security.sessions import Sessions, TokenMiddleware
 from momentseek.server.settings import ServerSettings
 
 __all__ = [

@@ -1,11 +1,81 @@
-"""Where open sessions are kept: in this process, or in a database that several servers share."""
+"""Access control: a token in a header for programs, a session with a cookie for the page.
+
+Sessions are kept in this process, or in a database that several servers share.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Iterable
 from typing import Protocol
+from urllib.parse import parse_qsl, unquote_plus
 
-from momentseek.server.database import DatabasePlace
-from momentseek.server.database.sessions import SharedSessions
+import anyio.to_thread
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from momentseek.core.errors import LibraryError
+from momentseek.server.database import DatabaseLocation, ServerDatabase
+from momentseek.server.errors import ApiError
+from momentseek.server.security.clients import Throttle, client_of
+from momentseek.server.settings import ServerSettings
+
+SESSIONS_VERSION = 1
+_SESSIONS_SCHEMA = "CREATE TABLE sessions (key TEXT PRIMARY KEY, until REAL NOT NULL);"
+
+
+class SessionStore(ServerDatabase):
+    """The open database of sessions; a key is a digest, so that reading the table gives nobody a cookie."""
+
+    name, schema, version, wait_seconds = "sessions", _SESSIONS_SCHEMA, SESSIONS_VERSION, 10.0
+
+    def explain(self, e: Exception) -> LibraryError:
+        """An error of SQLite as one that says what to do."""
+        return LibraryError(f"{self.path}: the sessions cannot be used ({e}); check the folder's permissions")
+
+    def end_of(self, key: str) -> float:
+        """When a session ends; 0 if there is none."""
+        rows = self._rows("SELECT until FROM sessions WHERE key = ?", (key,))
+        return float(rows[0][0]) if rows else 0.0
+
+    def add(self, key: str, end: float, now: float, most: int) -> None:
+        """Keep a session; forget those that have ended, and the oldest if there are too many. Inside changes()."""
+        self._db.execute("DELETE FROM sessions WHERE until <= ?", (now,))
+        self._db.execute(
+            """DELETE FROM sessions WHERE key NOT IN (SELECT key FROM sessions ORDER BY until DESC LIMIT ?)""",
+            (most - 1,),
+        )
+        self._db.execute("INSERT INTO sessions VALUES (?, ?)", (key, end))
+
+    def drop(self, key: str) -> None:
+        """Forget a session; inside changes()."""
+        self._db.execute("DELETE FROM sessions WHERE key = ?", (key,))
+
+
+class SharedSessions:
+    """The sessions of all servers that share a database."""
+
+    def __init__(self, place: DatabaseLocation, most: int) -> None:
+        self._place, self._most = place, most
+
+    def add(self, key: str, end: float, now: float) -> None:
+        """Keep a session until its end, in seconds since 1970."""
+        with SessionStore(self._place, create=True) as store, store.changes():
+            store.add(key, end, now, self._most)
+
+    def end_of(self, key: str) -> float:
+        """When a session ends; 0 if there is none."""
+        with SessionStore(self._place) as store:
+            return store.end_of(key)
+
+    def drop(self, key: str) -> None:
+        """Forget a session."""
+        with SessionStore(self._place, create=True) as store, store.changes():
+            store.drop(key)
+
 
 MAX_SESSIONS = 1000
 """Sessions that may be open; a new one then ends the oldest."""
@@ -60,6 +130,147 @@ class MemorySessions:
         self._ends.pop(key, None)
 
 
-def open_sessions(place: DatabasePlace) -> SessionKeep:
+def open_sessions(place: DatabaseLocation) -> SessionKeep:
     """Where a server keeps its sessions."""
     return MemorySessions() if place.address is None else SharedSessions(place, MAX_SESSIONS)
+
+
+COOKIE_SECONDS = 7 * 24 * 3600
+SECRET_PARAMETERS = frozenset(
+    {"token", "access_token", "auth", "authorization", "bearer", "api_key", "apikey", "password"}
+)
+
+
+class TokenMiddleware:
+    """Requires the token, if there is one, for everything below ``/api/``; refuses secrets in addresses.
+
+    What an address says is compared with the token only for those who have it: to anybody else the answer would tell
+    whether one of the thousands of guesses that fit into an address is right.
+    """
+
+    def __init__(self, app: ASGIApp, sessions: Sessions) -> None:
+        self.app = app
+        self.sessions = sessions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            query = scope["query_string"].decode("latin-1")
+            if {key.strip().lower() for key, _ in parse_qsl(query, keep_blank_values=True)} & SECRET_PARAMETERS:
+                raise _token_in_address()
+            # the rest are the page's own files, which hold nothing private, and the login
+            if scope["path"].startswith("/api"):
+                headers, client = Headers(scope=scope), client_of(scope)
+                if self.sessions.shared:
+                    admitted = await anyio.to_thread.run_sync(self.sessions.admit, headers, client)
+                else:
+                    admitted = self.sessions.admit(headers, client)
+                if not admitted:
+                    raise ApiError(
+                        401,
+                        "a token is needed; send it as 'Authorization: Bearer TOKEN', or open the page and enter it",
+                        headers={"WWW-Authenticate": 'Bearer realm="momentseek"'},
+                    )
+                if self.sessions.token_in(query, unquote_plus(query), scope["path"]):
+                    raise _token_in_address()
+        await self.app(scope, receive, send)
+
+
+class Sessions:
+    """The token and the sessions it opened: a cookie holds a random id, and only the server knows which ids count.
+
+    So logging out ends a session wherever its cookie was copied to, and a restart ends all sessions, unless servers
+    share them in a database.
+
+    >>> sessions = Sessions(ServerSettings(token="correct horse battery"))
+    >>> sessions.is_right("correct horse battery"), sessions.is_right("wrong horse")
+    (True, False)
+    >>> cookie = sessions.open(now=100.0)
+    >>> sessions.is_open(cookie, now=200.0), sessions.is_open(cookie, now=1e9), sessions.is_open("made up", now=200.0)
+    (True, False, False)
+    >>> sessions.end([cookie])
+    >>> sessions.is_open(cookie, now=200.0)
+    False
+    """
+
+    def __init__(self, settings: ServerSettings, kept: SessionKeep | None = None) -> None:
+        self.token = settings.token
+        self.shared = settings.database is not None
+        """Whether other servers know the sessions too; then asking for one may take a while."""
+        self.name = "momentseek" if self.shared else f"momentseek-{settings.port}"
+        self.tries = Throttle()
+        self._kept = kept or MemorySessions()
+
+    def admit(self, headers: Headers, client: str) -> bool:
+        """Whether a request carries the token or the cookie of an open session; 429 after too many wrong tokens."""
+        if self.token is None:
+            return True
+        given = headers.get("authorization")
+        if given is not None:
+            scheme, _, token = given.partition(" ")
+            return scheme.lower() == "bearer" and self.try_token(token.strip(), client, time.monotonic())
+        return any(self.is_open(cookie, time.time()) for cookie in self.cookies(headers))
+
+    def cookies(self, headers: Headers) -> list[str]:
+        """The session cookies that a request carries."""
+        return _cookies("; ".join(headers.getlist("cookie")), self.name)
+
+    def try_token(self, token: str, client: str, now: float) -> bool:
+        """Whether a client's token is right; 429, whatever the token, if the client must wait."""
+        if seconds := self.tries.seconds_to_wait(client, now):
+            raise ApiError(
+                429, f"too many wrong tokens; try again in {seconds} s", headers={"Retry-After": str(seconds)}
+            )
+        right = self.is_right(token)
+        if right:
+            self.tries.note_right(client)
+        else:
+            self.tries.note_wrong(client, now)
+        return right
+
+    def is_right(self, token: str) -> bool:
+        """Whether a token is the right one, compared in constant time."""
+        return self.token is None or hmac.compare_digest(_digest(token), _digest(self.token))
+
+    def open(self, now: float) -> str:
+        """Open a session and return its cookie, a random id."""
+        cookie = secrets.token_urlsafe(32)
+        self._kept.add(self._key(cookie), now + COOKIE_SECONDS, now)
+        return cookie
+
+    def is_open(self, cookie: str, now: float) -> bool:
+        """Whether a cookie belongs to an open session; looked up by digest, so that timing tells nothing of ids."""
+        return now < self._kept.end_of(self._key(cookie))
+
+    def end(self, cookies: Iterable[str]) -> None:
+        """End the sessions of some cookies for good."""
+        for cookie in cookies:
+            self._kept.drop(self._key(cookie))
+
+    def _key(self, cookie: str) -> str:
+        """What is kept of a session; it depends on the token, so that a new token ends the sessions of the old one."""
+        return hmac.new((self.token or "").encode(), cookie.encode("utf-8", "replace"), "sha256").hexdigest()
+
+    def token_in(self, *texts: str) -> bool:
+        """Whether one of the texts contains the token."""
+        return self.token is not None and any(self.token in text for text in texts)
+
+
+def _token_in_address() -> ApiError:
+    """Addresses end up in histories and logs, so they must not contain a secret."""
+    return ApiError(
+        400, "a token must not be part of an address; send it as 'Authorization: Bearer TOKEN'", code="token_in_address"
+    )
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "replace")).digest()
+
+
+def _cookies(header: str, name: str) -> list[str]:
+    """Every value of a cookie in a header, which may hold malformed cookies of other programs on the same host.
+
+    >>> _cookies('odd"{one}; é; a=1;b = 2; a=3', "a")
+    ['1', '3']
+    """
+    pairs = (part.partition("=") for part in header.split(";"))
+    return [value.strip() for key, _, value in pairs if key.strip() == name]

@@ -1,0 +1,1 @@
+"""Build benchmark datasets, blind baselines, simulated corpora and the papers' tables."""

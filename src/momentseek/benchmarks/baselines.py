@@ -1,0 +1,311 @@
+"""Blind baselines: predictors that learn nothing, or only where moments lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from momentseek.benchmarks.density import kernel_sums
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import FloatArray, IntArray
+from momentseek.core.moments.judgements import Judgements
+from momentseek.core.moments.run import Run
+from momentseek.core.registry import Registry
+
+DEFAULT_TOP = 10
+"""Predictions per query, unless another number is asked for."""
+DEFAULT_SAMPLES = 100
+"""Draws per query of a baseline that draws."""
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineSettings:
+    """The settings of all baselines; each uses those that concern it."""
+
+    seed: int = 0
+    samples: int = DEFAULT_SAMPLES
+    bandwidth: float | None = None
+    top: int = DEFAULT_TOP
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A predictor that never looks at a video: its name, a line about it, and whether it needs a training set."""
+
+    name: str
+    title: str
+    learns: bool
+    predictor: Callable[[Judgements, Judgements, BaselineSettings], Run]
+
+    def predict(self, train: Judgements | None, test: Judgements, settings: BaselineSettings | None = None) -> Run:
+        """Predictions for every query of ``test``; ``train`` may be left out where nothing is learnt."""
+        if self.learns and train is None:
+            raise MomentseekError(f"{self.name} learns where moments lie; give the training set (`train`)")
+        return self.predictor(train if train is not None else test, test, settings or BaselineSettings())
+
+
+BASELINES: Registry[Baseline] = Registry("baseline", package="momentseek.benchmarks")
+"""Name → baseline; every file of this folder that defines one adds it with ``register``."""
+
+
+def register(baseline: Baseline) -> Baseline:
+    """Make a baseline known by its name, which no other may have."""
+    BASELINES.add(baseline.name, baseline)
+    return baseline
+
+
+@dataclass(frozen=True, eq=False)
+class QueryVideos:
+    """Pairs of a query and a video to look in, by query; a grounding dataset has one video per query."""
+
+    query: IntArray
+    video: IntArray
+    seconds: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+
+def query_videos(test: Judgements) -> QueryVideos:
+    """The videos of each query: its pool where the truth has pools (MVMR), otherwise those of its moments.
+
+    >>> test = Judgements.from_groups("q", [3], ["a", "b", "a"], [0] * 3, [1] * 3, durations={"a": 9, "b": 7})
+    >>> where = query_videos(test)
+    >>> where.video.tolist(), where.seconds.tolist()
+    ([0, 1], [9.0, 7.0])
+    """
+    if test.pools is not None:
+        query, video = np.repeat(np.arange(len(test)), np.diff(test.pools.offsets)), test.pools.video
+    else:
+        query, video = test.row_query, test.video
+    pairs = query * len(test.videos) + video
+    _, first = np.unique(pairs, return_index=True)
+    first = np.sort(first)
+    query, video = query[first], video[first].astype(np.int64)
+    return QueryVideos(query, video, seconds_of(test, video))
+
+
+def seconds_of(table: Judgements, video: IntArray) -> FloatArray:
+    """How long the videos with these codes are, or a refusal where one's length is unknown."""
+    seconds = table.durations[video]
+    wrong = np.flatnonzero(~(np.isfinite(seconds) & (seconds > 0)))
+    if len(wrong):
+        raise MomentseekError(
+            f"{table.source}: the duration of video {table.videos[video[wrong[0]]]} is unknown; "
+            "give a list of videos with durations (`videos`)"
+        )
+    return seconds
+
+
+def training_locations(train: Judgements) -> FloatArray:
+    """``(start, end)`` of the relevant training moments as shares of their videos, within [0, 1].
+
+    >>> training_locations(Judgements.from_groups(["q"], [1], ["a"], [2], [9], durations={"a": 8.0})).tolist()
+    [[0.25, 1.0]]
+    """
+    rows = np.flatnonzero(train.relevance > 0)
+    seconds = seconds_of(train, train.video[rows].astype(np.int64))
+    shares = np.clip(np.column_stack([train.start[rows], train.end[rows]]) / seconds[:, None], 0, 1)
+    shares = shares[shares[:, 0] < shares[:, 1]]
+    if not len(shares):
+        raise MomentseekError(f"{train.source}: there is no moment to learn from; give another training set (`train`)")
+    return shares
+
+
+def rank_candidates(
+    test: Judgements, where: QueryVideos, start: FloatArray, end: FloatArray, score: FloatArray, top: int
+) -> Run:
+    """A run from candidates per place, ``(places, candidates)`` as shares of the video: each query's ``top`` by score.
+
+    Equal scores keep their order, so that a place's first candidate comes first.
+    """
+    if top < 1:
+        raise MomentseekError(f"too few predictions per query ({top}); ask for at least one (`top`)")
+    width = start.shape[1]
+    query = np.repeat(where.query, width)
+    order = np.lexsort((-score.ravel(), query))
+    counts = np.bincount(query, minlength=len(test))
+    rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    order = order[rank < top]
+    place = order // width
+    return Run.from_groups(
+        test.query_ids,
+        np.minimum(counts, top).tolist(),
+        [test.videos[code] for code in where.video[place].tolist()],
+        start.ravel()[order] * where.seconds[place],
+        end.ravel()[order] * where.seconds[place],
+        score.ravel()[order],
+        queries=test.queries,
+    )
+
+
+def chance(test: Judgements, *, top: int = DEFAULT_TOP, seed: int = 0) -> Run:
+    """``top`` stretches per query and video, every ``0 <= start < end <= duration`` equally likely.
+
+    The two smaller and larger of two uniform draws have that distribution; the order is random as well.
+
+    >>> test = Judgements.from_groups(["q"], [1], ["a"], [2], [5], durations={"a": 30.0})
+    >>> run = chance(test, top=3, seed=1)
+    >>> len(run.start), bool((run.start < run.end).all() and run.end.max() <= 30)
+    (3, True)
+    """
+    rng = np.random.default_rng(seed)
+    where = query_videos(test)
+    ends = np.sort(rng.random((len(where), top, 2)), axis=2)
+    return rank_candidates(test, where, ends[:, :, 0], ends[:, :, 1], rng.random((len(where), top)), top)
+
+
+register(
+    Baseline(
+        "chance",
+        "random stretches of the video",
+        learns=False,
+        predictor=lambda _, test, settings: chance(test, top=settings.top, seed=settings.seed),
+    )
+)
+
+
+def predict_all(test: Judgements, *, top: int = DEFAULT_TOP) -> Run:
+    """The whole video, one prediction per query and video (Lan et al., debiased grounding, §5.1).
+
+    What it scores is what long moments give away: on ActivityNet-CD's test-iid a dR@1 of 20 % at IoU 0.5.
+
+    >>> test = Judgements.from_groups(["q"], [1], ["a"], [2], [5], durations={"a": 30.0})
+    >>> predict_all(test).moments("q")
+    [Moment(video='a', start=0.0, end=30.0)]
+    """
+    where = query_videos(test)
+    whole = np.ones((len(where), 1))
+    return rank_candidates(test, where, 0 * whole, whole, whole, top)
+
+
+register(
+    Baseline(
+        "predict-all",
+        "the whole video",
+        learns=False,
+        predictor=lambda _, test, settings: predict_all(test, top=settings.top),
+    )
+)
+
+
+DEFAULT_BINS = 20
+
+
+def moment_frequency(train: Judgements, test: Judgements, *, bins: int = DEFAULT_BINS, top: int = DEFAULT_TOP) -> Run:
+    """The most frequent moments of the training set, the same for every query.
+
+    DiDeMo's prior (Hendricks et al. 2017, §4.1) counts its six five-second chunks; here every video is cut into
+    ``bins`` equal parts, and a training moment counts for the parts its start and end are nearest to (at least one
+    part). The score is the share of training moments there; of equally frequent ones the earlier and shorter is first.
+
+    >>> at = dict(durations={"a": 10.0})
+    >>> train = Judgements.from_groups("xyz", [1] * 3, ["a"] * 3, [0, 0.1, 5], [2, 2.1, 10], **at)
+    >>> run = moment_frequency(train, Judgements.from_groups(["q"], [1], ["a"], [2], [5], **at), bins=10)
+    >>> run.moments("q"), run.score.round(2).tolist()
+    ([Moment(video='a', start=0.0, end=2.0), Moment(video='a', start=5.0, end=10.0)], [0.67, 0.33])
+    """
+    shares = training_locations(train)
+    first = np.minimum(np.rint(shares[:, 0] * bins), bins - 1)
+    last = np.maximum(np.rint(shares[:, 1] * bins), first + 1)
+    spans, counts = np.unique(np.column_stack([first, last]), axis=0, return_counts=True)
+    best = np.argsort(-counts, kind="stable")[:top]
+    where = query_videos(test)
+    start, end, score = (
+        np.tile(column, (len(where), 1))
+        for column in (spans[best, 0] / bins, spans[best, 1] / bins, counts[best] / len(shares))
+    )
+    return rank_candidates(test, where, start, end, score, top)
+
+
+register(
+    Baseline(
+        "moment-frequency",
+        "the most frequent training locations",
+        learns=True,
+        predictor=lambda train, test, settings: moment_frequency(train, test, top=settings.top),
+    )
+)
+
+
+BANDWIDTHS = {"Charades": 0.008, "ActivityNet": 0.0013}
+"""Kernel bandwidths that, with 100 samples, give the paper's figures on each dataset (docs/baselines.md)."""
+MAX_DRAWING_ROUNDS = 1000
+
+
+def bias_based(
+    train: Judgements,
+    test: Judgements,
+    *,
+    bandwidth: float | None = None,
+    samples: int = DEFAULT_SAMPLES,
+    top: int = DEFAULT_TOP,
+    seed: int = 0,
+) -> Run:
+    r"""Per query (and video) ``samples`` draws from a density of training locations, ranked by that density.
+
+    .. math:: (s, e) \sim \frac{1}{N} \sum_j \mathcal{N}\big((s_j, e_j),\, h^2 I\big)
+
+    Lan et al., debiased grounding, §5.1, fit a Gaussian density and draw "several" locations from it; a hundred,
+    ranked by density, is the reading that gives their figures. A draw that reaches beyond the video is ranked as drawn
+    and then clipped to it; one that would be empty is drawn again. The score is the density.
+
+    >>> at = dict(durations={"a": 10.0})
+    >>> train = Judgements.from_groups("xyz", [1] * 3, ["a"] * 3, [1, 1, 5], [3, 3, 9], **at)
+    >>> run = bias_based(train, Judgements.from_groups(["q"], [1], ["a"], [2], [5], **at), bandwidth=0.001, top=1)
+    >>> run.start.round(1).tolist(), run.end.round(1).tolist()
+    ([1.0], [3.0])
+    """
+    if samples < 1:
+        raise MomentseekError(f"too few samples to rank ({samples}); draw at least one (`samples`)")
+    known = training_locations(train)
+    width = default_bandwidth(train) if bandwidth is None else bandwidth
+    where = query_videos(test)
+    drawn = _draw(known, len(where) * samples, width, np.random.default_rng(seed))
+    density = kernel_sums(known, drawn, width, radius=5.0) / (2 * np.pi * width**2 * len(known))
+    within = np.clip(drawn, 0, 1)
+    start, end, score = (x.reshape(len(where), samples) for x in (within[:, 0], within[:, 1], density))
+    return rank_candidates(test, where, start, end, score, top)
+
+
+def default_bandwidth(train: Judgements) -> float:
+    """ActivityNet's bandwidth for ActivityNet's videos (``v_…``), Charades' for all others.
+
+    >>> default_bandwidth(Judgements.from_rows([("q", "v_QOlSCBRmfWY", 0, 5, 1)]))
+    0.0013
+    """
+    return BANDWIDTHS["ActivityNet" if all(v.startswith("v_") for v in train.videos) else "Charades"]
+
+
+def _draw(known: FloatArray, count: int, width: float, rng: np.random.Generator) -> FloatArray:
+    """``count`` draws that overlap the video: a training location each, moved by Gaussian noise."""
+    found = np.empty((0, 2))
+    for _ in range(MAX_DRAWING_ROUNDS):
+        missing = count - len(found)
+        if not missing:
+            return found
+        some = known[rng.integers(len(known), size=missing)] + width * rng.standard_normal((missing, 2))
+        within = np.clip(some, 0, 1)
+        found = np.concatenate([found, some[within[:, 0] < within[:, 1]]])
+    raise MomentseekError(
+        f"a density of bandwidth {width:g} has hardly any moments within a video; choose a smaller `bandwidth`"
+    )
+
+
+register(
+    Baseline(
+        "bias-based",
+        "draws from the density of training locations, densest first",
+        learns=True,
+        predictor=lambda train, test, settings: bias_based(
+            train,
+            test,
+            bandwidth=settings.bandwidth,
+            samples=settings.samples,
+            top=settings.top,
+            seed=settings.seed,
+        ),
+    )
+)

@@ -1,0 +1,350 @@
+"""Which moments to have judged for a query: the nearest by caption, in batches (TVR-Ranking, section 3.2).
+
+Nobody can watch every moment of a collection for every query. A moment's caption stands in for it: candidates are
+the moments whose captions are most similar to the query, 20 at first. When those are judged and the last 5 of them
+are still relevant, relevant moments probably lie beyond, and the next 20 are judged as well; two batches suffice
+(appendix B.3).
+
+How relevant is "still relevant"? The paper's lead annotator decided by eye. Its raw labels show those decisions (pair
+ids come in blocks of 20, and the second batch of block b is block b + 8,666): a mean level of at least 2 over the
+last five reproduces 79 % of them; other means, counts and minima of the last five do no better.
+
+Queries that read the same are judged once, not once each: when names are replaced, different moments often get the
+same words (TVR-Ranking, section 3.1 and Table 2), and judging them twice would only cost work.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import ArrayLike, NDArray
+
+from momentseek.benchmarks.datasets.common import Decision, normalise
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import BoolArray, IntArray, offsets_of
+from momentseek.core.moments.judgements import Judgements
+from momentseek.measuring.formats import read_truth
+from momentseek.measuring.formats.document import open_document
+from momentseek.measuring.formats.values import column, first_record, has_keys, is_number, matrix, records, strings
+
+BATCH_CANDIDATES = 20
+DECIDING_CANDIDATES = 5
+STILL_RELEVANT_LEVEL = 2.0
+NearestCaptions = Callable[[int], tuple[IntArray, NDArray[np.float32]]]
+"""Gives, for a number k, every query's k nearest captions (rows of their table), best first, and similarities."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationCandidate:
+    """A query–moment pair for annotators to judge."""
+
+    pair_id: str
+    query_id: str
+    query: str
+    video: str
+    start: float
+    end: float
+    score: float
+    rank: int
+    batch: int
+    caption: str
+    duration: float | None = None
+
+
+def rank_candidates(
+    queries: Judgements, captions: Judgements, top: NearestCaptions, most: int
+) -> list[list[AnnotationCandidate]]:
+    """Find every query's ``most`` nearest moments, best first; a moment counts by the nearest of its captions.
+
+    Ties go to the caption that comes first. A pair's id is ``QUERY/CAPTION``, by the two ids, whatever the rank.
+    """
+    rows, scores = distinct_moments(top, _moment_codes(captions), most)
+    names = _caption_ids(captions)
+    texts, asked = captions.queries or (), queries.queries or ()
+    seconds = [None if d != d else d for d in captions.durations.tolist()]
+    owner, video = captions.row_query.tolist(), captions.video.tolist()
+    start, end = captions.start.tolist(), captions.end.tolist()
+    return [
+        [
+            AnnotationCandidate(
+                f"{query}/{names[row]}",
+                query,
+                asked[q],
+                captions.videos[video[row]],
+                start[row],
+                end[row],
+                round(score, 6),
+                rank,
+                1,
+                texts[owner[row]],
+                seconds[video[row]],
+            )
+            for rank, (row, score) in enumerate(zip(rows[q], scores[q], strict=True), 1)
+        ]
+        for q, query in enumerate(queries.query_ids)
+    ]
+
+
+def distinct_moments(top: NearestCaptions, moment: IntArray, most: int) -> tuple[list[list[int]], list[list[float]]]:
+    """The first ``most`` captions of every query that belong to different moments.
+
+    >>> order, scores = np.array([[2, 0, 1]]), np.array([[0.9, 0.8, 0.1]], np.float32)
+    >>> distinct_moments(lambda k: (order[:, :k], scores[:, :k]), moment=np.array([7, 8, 7]), most=2)[0]
+    [[2, 1]]
+    """
+    most = min(most, len(np.unique(moment)))
+    reach = most
+    while True:
+        rows, scores = top(reach)
+        shift = np.arange(len(rows))[:, None] * (int(moment.max(initial=0)) + 1)
+        first = np.zeros(rows.size, dtype=bool)
+        first[np.unique((moment[rows] + shift).ravel(), return_index=True)[1]] = True
+        new = first.reshape(rows.shape)
+        if reach >= len(moment) or (new.sum(axis=1) >= most).all():
+            break
+        reach = min(len(moment), 2 * reach)
+    new &= np.cumsum(new, axis=1) <= most
+    return (
+        [row[use].tolist() for row, use in zip(rows, new, strict=True)],
+        [row[use].tolist() for row, use in zip(scores, new, strict=True)],
+    )
+
+
+def still_relevant(last: ArrayLike, threshold: float = STILL_RELEVANT_LEVEL) -> BoolArray:
+    """Whether the mean level of each query's last candidates reaches ``threshold``; NaN means no consensus.
+
+    >>> still_relevant([[2, 2, 1, 3, 2], [4, 0, 0, 1, float("nan")]]).tolist()
+    [True, False]
+    """
+    levels = np.asarray(last, dtype=np.float64)
+    known = np.isfinite(levels)
+    total = np.where(known, levels, 0).sum(axis=1)
+    result: BoolArray = known.any(axis=1) & (total >= threshold * known.sum(axis=1))
+    return result
+
+
+def first_batch(
+    lists: Sequence[Sequence[AnnotationCandidate]], size: int = BATCH_CANDIDATES
+) -> list[AnnotationCandidate]:
+    """The candidates that are judged first for every query."""
+    return [candidate for candidates in lists for candidate in candidates[:size]]
+
+
+def second_batch(
+    lists: Sequence[Sequence[AnnotationCandidate]],
+    levels: Mapping[str, int],
+    *,
+    size: int = BATCH_CANDIDATES,
+    last: int = DECIDING_CANDIDATES,
+    threshold: float = STILL_RELEVANT_LEVEL,
+) -> tuple[list[AnnotationCandidate], list[Decision]]:
+    """Choose further candidates for the queries that need them, and say why for every query.
+
+    ``lists`` holds two batches per query, ``levels`` the judged pairs; a pair without consensus has none. Levels
+    beyond the first ``size`` are refused: the first batch was larger, and the second would repeat some of it.
+    """
+    known = {c.pair_id for candidates in lists for c in candidates}
+    if strange := next((pair for pair in levels if pair not in known), None):
+        raise MomentseekError(
+            f"the judged pair {strange} is not among these queries' candidates; give the same queries, captions, "
+            "batch size and encoder as for the first batch"
+        )
+    for candidates in lists:
+        if judged_again := next((c for c in candidates[size:] if c.pair_id in levels), None):
+            raise MomentseekError(
+                f"the judged pair {judged_again.pair_id} has rank {judged_again.rank}, beyond a first batch of {size}; "
+                "give the batch size that the first batch had, and the labels of that batch only"
+            )
+    more: list[AnnotationCandidate] = []
+    decisions = []
+    end, none = f"the last {last} are", f"no consensus on any of the last {last}"
+    if last == 1:
+        end, none = "the last is", "no consensus on the last"
+    for candidates in lists:
+        if not candidates:
+            continue
+        query = candidates[0].query_id
+        tail = [levels.get(c.pair_id) for c in candidates[max(0, size - last) : size]]
+        judged = [level for level in tail if level is not None]
+        evidence = {"levels": tail, "mean": sum(judged) / len(judged) if judged else None}
+        if not any(c.pair_id in levels for c in candidates[:size]):
+            decisions.append(Decision(query, "waiting", "the first batch is not judged", evidence))
+        elif not judged:
+            decisions.append(Decision(query, "covered", none, evidence))
+        elif still_relevant([judged], threshold)[0]:
+            decisions.append(Decision(query, "extended", f"{end} still relevant", evidence))
+            more += [_with_batch(c, 2) for c in candidates[size : 2 * size]]
+        else:
+            decisions.append(Decision(query, "covered", f"{end} not relevant enough", evidence))
+    return more, decisions
+
+
+def _with_batch(candidate: AnnotationCandidate, batch: int) -> AnnotationCandidate:
+    return replace(candidate, batch=batch)
+
+
+def _moment_codes(captions: Judgements) -> IntArray:
+    """The same number for rows of the same video and times."""
+    rows = np.column_stack([captions.video, captions.start, captions.end])
+    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _caption_ids(captions: Judgements) -> list[str]:
+    """A row's query id, and the moment's place where the query has several."""
+    several = captions.counts > 1
+    place = np.arange(len(captions.video)) - captions.offsets[captions.row_query]
+    return [
+        f"{captions.query_ids[q]}.{p + 1}" if several[q] else captions.query_ids[q]
+        for q, p in zip(captions.row_query.tolist(), place.tolist(), strict=True)
+    ]
+
+
+def drop_same_wording(queries: Judgements) -> tuple[Judgements, list[Decision]]:
+    """Keep the first query of each wording (case and punctuation aside), with a decision about each of the others.
+
+    >>> from momentseek.core.moments import Judgements
+    >>> rows = Judgements.from_groups(["a", "b"], [1, 1], ["v", "w"], [0, 0], [5, 5], queries=["Sit!", " sit"])
+    >>> kept, decisions = drop_same_wording(rows)
+    >>> kept.query_ids, decisions[0].subject, decisions[0].evidence
+    (('a',), 'b', {'query': 'a'})
+    """
+    first: dict[str, int] = {}
+    places: list[int] = []
+    decisions = []
+    for place, text in enumerate(queries.queries or ()):
+        same = first.setdefault(normalise(text), place)
+        if same == place:
+            places.append(place)
+        else:
+            evidence = {"query": queries.query_ids[same]}
+            decisions.append(Decision(queries.query_ids[place], "left out", "same words as another query", evidence))
+    return _select_queries(queries, np.array(places, dtype=np.int64)), decisions
+
+
+def _select_queries(table: Judgements, places: IntArray) -> Judgements:
+    rows = np.flatnonzero(np.isin(table.row_query, places))
+    return Judgements(
+        query_ids=tuple(table.query_ids[p] for p in places),
+        offsets=offsets_of(table.counts[places].tolist()),
+        videos=table.videos,
+        video=table.video[rows],
+        start=table.start[rows],
+        end=table.end[rows],
+        relevance=table.relevance[rows],
+        durations=table.durations,
+        queries=tuple(table.queries[p] for p in places) if table.queries else None,
+        source=table.source,
+    )
+
+
+CANDIDATE_KEYS = ("pair_id", "query_id", "query", "video", "start", "end")
+
+
+def write_candidates(candidates: Iterable[AnnotationCandidate]) -> bytes:
+    """The bytes of a file of candidates: JSON Lines, in the given order."""
+    return b"".join(
+        orjson.dumps({k: v for k, v in asdict(c).items() if v is not None}, option=orjson.OPT_APPEND_NEWLINE)
+        for c in candidates
+    )
+
+
+def read_candidates(path: str | os.PathLike[str]) -> list[AnnotationCandidate]:
+    """Read a file of candidates, or the moments of any truth file, in the file's order."""
+    document = open_document(path)
+    if not has_keys(first_record(document), *CANDIDATE_KEYS):
+        return _from_truth(read_truth(path, invalid="keep"))
+    rows = records(document)
+    texts = [strings(rows, key, document) for key in ("pair_id", "query_id", "query", "video")]
+    starts, ends = column(rows, "start", document), column(rows, "end", document)
+    times = matrix(list(zip(starts, ends, strict=True)), 2, document, "moment")
+    found = [
+        AnnotationCandidate(
+            pair,
+            query_id,
+            query,
+            video,
+            start,
+            end,
+            float(_number(row, "score")),
+            int(_number(row, "rank")),
+            int(_number(row, "batch")),
+            str(row.get("caption", "")),
+            _number(row, "duration") or None,
+        )
+        for pair, query_id, query, video, (start, end), row in zip(*texts, times.tolist(), rows, strict=True)
+    ]
+    require_unique_pairs(found, str(path))
+    return found
+
+
+def require_unique_pairs(candidates: Sequence[AnnotationCandidate], where: str) -> None:
+    """Refuse two pairs with the same id, whose labels could not be told apart."""
+    seen: set[str] = set()
+    for c in candidates:
+        if c.pair_id in seen:
+            raise MomentseekError(f"{where}: pair {c.pair_id} occurs more than once; keep one of them")
+        seen.add(c.pair_id)
+
+
+def build_truth(candidates: Sequence[AnnotationCandidate], levels: Mapping[str, int]) -> Judgements:
+    """Make judged candidates ground truth, with queries and moments in the candidates' order.
+
+    Candidates without a level (discarded, or never judged) are left out; a query that loses all keeps its place.
+
+    >>> pair = AnnotationCandidate("q1/7", "q1", "a dog runs", "park", 0.0, 5.0, 0.8, 1, 1, "the dog is running")
+    >>> build_truth([pair], {"q1/7": 3}).relevance.tolist()
+    [3]
+    """
+    require_unique_pairs(candidates, "candidates")
+    known = {c.pair_id for c in candidates}
+    if strange := next((pair for pair in levels if pair not in known), None):
+        raise MomentseekError(f"the judged pair {strange} is not among the candidates; give the files it came from")
+    groups: dict[str, list[AnnotationCandidate]] = {}
+    texts: dict[str, str] = {}
+    for c in candidates:
+        texts.setdefault(c.query_id, c.query)
+        groups.setdefault(c.query_id, []).extend([c] if c.pair_id in levels else [])
+    flat = [c for group in groups.values() for c in group]
+    return Judgements.from_groups(
+        tuple(groups),
+        map(len, groups.values()),
+        [c.video for c in flat],
+        [c.start for c in flat],
+        [c.end for c in flat],
+        [levels[c.pair_id] for c in flat],
+        durations={c.video: c.duration for c in flat if c.duration is not None},
+        queries=list(texts.values()),
+        columns={
+            "pair_id": [c.pair_id for c in flat],
+            "caption": [c.caption for c in flat],
+            "similarity": [c.score for c in flat],
+        },
+        invalid="keep",
+    )
+
+
+def _from_truth(truth: Judgements) -> list[AnnotationCandidate]:
+    place = (i - truth.offsets[q] + 1 for i, q in enumerate(truth.row_query.tolist()))
+    ids = truth.columns.get("pair_id")
+    captions = truth.columns.get("caption", ("",) * len(truth.video))
+    seconds = [None if d != d else d for d in truth.durations.tolist()]
+    found = []
+    for row, (q, rank) in enumerate(zip(truth.row_query.tolist(), place, strict=True)):
+        query, video = truth.query_ids[q], int(truth.video[row])
+        pair = str(ids[row]) if ids else f"{query}/{rank}"
+        times = float(truth.start[row]), float(truth.end[row])
+        text = (truth.text(query) or "", truth.videos[video], *times)
+        found.append(AnnotationCandidate(pair, query, *text, 0.0, int(rank), 1, str(captions[row]), seconds[video]))
+    require_unique_pairs(found, truth.source)
+    return found
+
+
+def _number(row: dict[str, Any], key: str) -> float:
+    value: Any = row.get(key)
+    return float(value) if is_number(value) and math.isfinite(value) else 0.0

@@ -1,0 +1,194 @@
+"""The report of ``momentseek data consensus``: what was kept and how far the workers agree, as text and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from momentseek.benchmarks.datasets.annotation.agreement import MIN_COMMON_PAIRS, Agreement
+from momentseek.benchmarks.datasets.annotation.consensus import (
+    LABELS_PER_PAIR,
+    NUMBER_WORDS,
+    Consensus,
+    Drift,
+    LabelDistributions,
+)
+from momentseek.benchmarks.datasets.annotation.labels import LEVEL_COUNT
+from momentseek.core.moments.arrays import IntArray
+from momentseek.core.reports import NO_VALUE, count, text_table
+
+MAX_COUPLES_SHOWN = 10
+
+
+def as_text(found: Consensus, agreed: Agreement, drifts: Sequence[Drift], distributions: LabelDistributions) -> str:
+    """The whole report as text, for a reader who has never seen an annotation campaign."""
+    labels, kept = found.labels, int(found.kept.sum())
+    total = len(labels.pair_ids)
+    head = (
+        f"{count(total, 'pair')}, {count(len(labels), 'label')} by {count(len(labels.workers), 'worker')}\n"
+        f"{kept:,} kept ({_percent(kept, total)}), {int((found.complete & ~found.kept).sum()):,} discarded"
+    )
+    if incomplete := int((~found.complete).sum()):
+        head += f", {incomplete:,} dropped for having neither 2 nor 4 labels"
+    counts = labels.counts
+    again = labels.people < counts
+    outcome = text_table(
+        ["labels", "pairs", "kept", "discarded", "with a worker's second label"],
+        [
+            [
+                NUMBER_WORDS[n],
+                f"{(counts == n).sum():,}",
+                f"{(found.kept & (counts == n)).sum():,}",
+                f"{found.count_discarded(n):,}",
+                f"{(again & (counts == n)).sum():,}",
+            ]
+            for n in LABELS_PER_PAIR
+        ],
+    )
+    levels = text_table(
+        ["level", "labels before", "", "pairs after", ""],
+        [
+            [str(level), f"{raw:,}", _percent(raw, len(labels)), f"{final:,}", _percent(final, kept)]
+            for level, (raw, final) in enumerate(
+                zip(distributions.raw.tolist(), distributions.final.tolist(), strict=True)
+            )
+        ],
+    )
+    return "\n\n".join(
+        [
+            head,
+            outcome,
+            f"Relevance, 0 irrelevant to {LEVEL_COUNT - 1} perfect:\n{levels}",
+            f"Pairs (%) by their lowest (row) and highest (column) label, all labels:\n{_matrix(distributions.every)}",
+            "The same by the first two labels, before two more were asked (if a pair's rows are in the order of "
+            f"judging):\n{_matrix(distributions.first_two)}",
+            f"And by the two labels that count:\n{_matrix(distributions.counting)}",
+            _agreement(agreed),
+            _drift(drifts),
+        ]
+    )
+
+
+def _agreement(agreed: Agreement) -> str:
+    lines = [
+        f"Agreement between the first two workers of {count(agreed.pairs, 'pair')}: same level {agreed.same:.1%}, "
+        f"at most 1 apart {agreed.within_one:.1%}",
+        text_table(
+            ["measure (1 perfect, 0 chance)", "value"],
+            [
+                ["Cohen's kappa (any difference counts alike)", _value(agreed.kappa)],
+                ["quadratic-weighted kappa (large differences count more)", _value(agreed.weighted)],
+                ["Krippendorff's alpha, ordinal (all labels)", _value(agreed.alpha_ordinal)],
+                ["Krippendorff's alpha, interval (all labels)", _value(agreed.alpha_interval)],
+            ],
+        ),
+    ]
+    if agreed.workers:
+        shown = agreed.workers[:MAX_COUPLES_SHOWN]
+        lines += [
+            "",
+            f"Two workers with at least {MIN_COMMON_PAIRS} pairs in common "
+            f"({count(len(agreed.workers), 'couple')}, mean kappa {_value(agreed.mean_kappa)}"
+            f"{f'; the {MAX_COUPLES_SHOWN} with most pairs' if len(shown) < len(agreed.workers) else ''}):",
+            text_table(
+                ["workers", "pairs", "same", "at most 1 apart", "kappa", "weighted"],
+                [
+                    [
+                        f"{w.first} and {w.second}",
+                        f"{w.pairs:,}",
+                        f"{w.same:.1%}",
+                        f"{w.within_one:.1%}",
+                        _value(w.kappa),
+                        _value(w.weighted),
+                    ]
+                    for w in shown
+                ],
+            ),
+        ]
+    return "\n".join(lines)
+
+
+def _drift(drifts: Sequence[Drift]) -> str:
+    table = text_table(
+        ["worker", "labels", "deviation", "1st tenth", *(str(i) for i in range(2, 10)), "last tenth"],
+        [[d.worker, f"{d.labels:,}", _with_sign(d.deviation), *map(_with_sign, d.tenths)] for d in drifts],
+    )
+    return (
+        "Each worker against the consensus (before rounding): above 0 they judge higher, and a change along "
+        f"the row is a drift:\n{table}"
+    )
+
+
+def as_json(
+    found: Consensus, agreed: Agreement, drifts: Sequence[Drift], distributions: LabelDistributions
+) -> dict[str, Any]:
+    """The whole report as one JSON object; what is undefined is null."""
+    labels, counts = found.labels, found.labels.counts
+    result: dict[str, Any] = without_nan(
+        {
+            "source": labels.source,
+            "pairs": len(labels.pair_ids),
+            "labels": len(labels),
+            "workers": len(labels.workers),
+            "kept": int(found.kept.sum()),
+            "discarded": int((found.complete & ~found.kept).sum()),
+            "incomplete": int((~found.complete).sum()),
+            "by_labels": {
+                str(n): {
+                    "pairs": int((counts == n).sum()),
+                    "kept": int((found.kept & (counts == n)).sum()),
+                    "discarded": found.count_discarded(n),
+                    "one_annotator": int(((labels.people == 1) & (counts == n)).sum()),
+                    "repeated_annotator": int(((labels.people < counts) & (counts == n)).sum()),
+                }
+                for n in LABELS_PER_PAIR
+            },
+            "levels": {str(level): n for level, n in enumerate(distributions.final.tolist())},
+            "raw_levels": {str(level): n for level, n in enumerate(distributions.raw.tolist())},
+            "lowest_highest": {
+                "first_two": distributions.first_two.tolist(),
+                "all": distributions.every.tolist(),
+                "counting": distributions.counting.tolist(),
+            },
+            "repeated_labels": int(labels.repeated.sum()),
+            "pairs_with_repeats": len(np.unique(labels.pair[labels.repeated])),
+            "agreement": {**asdict(agreed), "mean_kappa": agreed.mean_kappa},
+            "drift": [asdict(d) for d in drifts],
+        }
+    )
+    return result
+
+
+def without_nan(value: Any) -> Any:
+    """Replace NaN, which JSON does not have, by None."""
+    if isinstance(value, dict):
+        return {k: without_nan(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(v) for v in value]
+    return None if isinstance(value, float) and value != value else value
+
+
+def _matrix(counts: IntArray) -> str:
+    total = max(1, int(counts.sum()))
+    return text_table(
+        ["", *map(str, range(LEVEL_COUNT))],
+        [
+            [str(a), *(f"{100 * counts[a, b] / total:.2f}" if b >= a else "" for b in range(LEVEL_COUNT))]
+            for a in range(LEVEL_COUNT)
+        ],
+    )
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / max(1, whole):.2f} %"
+
+
+def _value(number: float) -> str:
+    return NO_VALUE if number != number else f"{number:.3f}"
+
+
+def _with_sign(number: float) -> str:
+    return NO_VALUE if number != number else f"{number:+.2f}"

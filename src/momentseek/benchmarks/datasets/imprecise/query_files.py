@@ -1,0 +1,206 @@
+"""Files of queries, of queries for a person to review, and of finished answers of a long rewriting.
+
+Queries are TVR's JSON Lines, our own, or plain lines; records keep all their other fields. The review queue is JSON
+Lines: ``{"id": "90200", "original": "…", "attempt": "…", "query": "…", "reasons": ["…"]}``; the reviewer corrects
+``query``. What a person wrote is accepted whatever the checks say. The work file holds every finished batch before the
+next one is requested, so that a kill at any instant loses at most one batch; what is read from it is checked again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from momentseek.benchmarks.datasets.imprecise.names import show_of
+from momentseek.core.errors import MomentseekError
+from momentseek.measuring.formats.document import Document, open_document
+from momentseek.measuring.formats.values import check_types, column, first_record, has_keys, records, strings
+
+QueryFileKind = Literal["tvr", "native", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedQuery:
+    """One distinct query: its id, its text, and the show from which its video comes (or "")."""
+
+    id: str
+    text: str
+    show: str = ""
+
+
+@dataclass(frozen=True)
+class QueryFile:
+    """The contents of a file of queries."""
+
+    kind: QueryFileKind
+    queries: tuple[NamedQuery, ...]
+    rows: tuple[dict[str, Any], ...]
+    """The selected records of the file; none for plain text."""
+    everything: tuple[tuple[str, str], ...]
+    """Query and show of every record, including those not selected: the texts from which names are learnt."""
+
+    def with_queries(self, rewritten: Sequence[str]) -> bytes:
+        """The bytes of the same records, each with its new query and the old one under ``original``."""
+        if self.kind == "text":
+            return "".join(f"{q}\n" for q in rewritten).encode()
+        by_id = {q.id: new for q, new in zip(self.queries, rewritten, strict=True)}
+        key, name = ("desc_id", "desc") if self.kind == "tvr" else ("query_id", "query")
+        lines = (
+            json.dumps({**r, name: by_id[str(r[key])], "original": r[name]}, ensure_ascii=False) for r in self.rows
+        )
+        return "\n".join(lines).encode() if self.kind == "tvr" else "".join(f"{line}\n" for line in lines).encode()
+
+
+def read_query_file(path: str | Path, type: str | None = None) -> QueryFile:
+    """Recognise and read a file of queries; ``type`` selects TVR's descriptions of one type (v, t, vt)."""
+    document = open_document(path)
+    first = first_record(document)
+    if has_keys(first, "desc_id", "desc"):
+        return _read_records(document, "tvr", "desc_id", "desc", "vid_name", type)
+    if has_keys(first, "query_id", "query"):
+        return _read_records(document, "native", "query_id", "query", "video", type)
+    if document.is_json:
+        raise MomentseekError(
+            f"{path}: its records have no query; expected TVR's (desc_id, desc), ours (query_id, query) or plain text"
+        )
+    if type:
+        raise MomentseekError(f"{path}: plain lines have no type; leave out `type`")
+    lines = [" ".join(line.split()) for line in document.text.splitlines()]
+    queries = tuple(NamedQuery(str(i), line) for i, line in enumerate(lines, 1))
+    return QueryFile("text", queries, (), tuple((line, "") for line in lines))
+
+
+def _read_records(
+    document: Document, kind: QueryFileKind, key: str, name: str, video: str, type: str | None
+) -> QueryFile:
+    rows = records(document)
+    texts = strings(rows, name, document)
+    ids = check_types(column(rows, key, document), {int, str}, document, key, "a whole number or text")
+    shows = [show_of(v) if isinstance(v := row.get(video), str) else "" for row in rows]
+    chosen = [i for i, row in enumerate(rows) if type is None or row.get("type") == type]
+    if not chosen:
+        there = sorted({str(row["type"]) for row in rows if "type" in row})
+        found = f"there are {', '.join(there)}" if there else "its records have none"
+        raise MomentseekError(f"{document.path}: no query has the type {type!r}; {found}")
+    queries: dict[str, NamedQuery] = {}
+    for i in chosen:
+        query = NamedQuery(str(ids[i]), texts[i], shows[i])
+        if queries.setdefault(query.id, query).text != query.text:
+            raise MomentseekError(f"{document.path}: query {query.id} stands with two texts; keep one of them")
+    everything = dict.fromkeys(zip(map(str, ids), texts, shows, strict=True))
+    return QueryFile(
+        kind,
+        tuple(queries.values()),
+        tuple(rows[i] for i in chosen),
+        tuple((text, show) for _, text, show in everything),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRequest:
+    """A query that failed its checks and that a person should correct."""
+
+    id: str
+    original: str
+    query: str
+    """The best attempt at rewriting it."""
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedQuery:
+    """A query that a person has corrected."""
+
+    original: str
+    query: str
+    untouched: bool = False
+    """Whether it still is the attempt that failed; unknown (False) in a queue without ``attempt``."""
+
+
+def write_queue(entries: Iterable[ReviewRequest]) -> bytes:
+    """The bytes of a queue to be reviewed.
+
+    >>> write_queue([ReviewRequest("7", "Ross sits.", "Ross sits.", ("names …",))]).decode()
+    '{"id": "7", "original": "Ross sits.", "attempt": "Ross sits.", "query": "Ross sits.", "reasons": ["names …"]}\\n'
+    """
+    rows = (
+        {"id": e.id, "original": e.original, "attempt": e.query, "query": e.query, "reasons": list(e.reasons)}
+        for e in entries
+    )
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def read_queue(path: str | Path) -> dict[str, ReviewedQuery]:
+    """Read a queue that a person has gone through: the corrected query of every id."""
+    document = open_document(path)
+    if not document.is_json:
+        raise MomentseekError(f"{path}: expected the JSON Lines of a review queue")
+    rows = records(document)
+    ids, originals, queries = (strings(rows, key, document) for key in ("id", "original", "query"))
+    reviewed: dict[str, ReviewedQuery] = {}
+    for number, (row, key, original, query) in enumerate(zip(rows, ids, originals, queries, strict=True), 1):
+        if key in reviewed:
+            raise MomentseekError(f"{path}: record {number:,} repeats the id {key}; keep one of them")
+        if not query.strip():
+            raise MomentseekError(f"{path}: record {number:,} has an empty query; write one or remove the line")
+        text = " ".join(query.split())
+        attempt = row.get("attempt")
+        reviewed[key] = ReviewedQuery(original, text, isinstance(attempt, str) and text == " ".join(attempt.split()))
+    return reviewed
+
+
+class WorkFile:
+    """Answers kept beside the output (``OUT.partial.jsonl``), each valid for one original and one maker."""
+
+    def __init__(self, path: str | Path, maker: str) -> None:
+        self.path = Path(path)
+        self.maker = maker
+
+    def read(self) -> dict[str, str]:
+        """The rewritten query of every original, from earlier runs with the same maker."""
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return {}
+        except OSError as e:
+            raise MomentseekError(f"{self.path}: cannot be read ({e.strerror}); remove it to start again") from None
+        done: dict[str, str] = {}
+        for line in data.splitlines():
+            try:
+                row = json.loads(line)
+                original, query = row["original"], row["query"]
+                query.encode()  # half a character could not be written
+                if row["maker"] == self.maker and len(query.splitlines()) == 1:
+                    done[original] = query
+            except (ValueError, LookupError, TypeError, AttributeError):
+                continue
+        return done
+
+    def keep(self, answers: Iterable[tuple[str, str]]) -> None:
+        """Append a batch and wait until it is on disk."""
+        rows = [{"maker": self.maker, "original": a, "query": b} for a, b in answers]
+        if not rows:
+            return
+        data = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+        try:
+            with self.path.open("ab") as file:
+                if file.tell() and not self._ends_well():
+                    data = b"\n" + data
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as e:
+            raise MomentseekError(f"{self.path}: cannot be written ({e.strerror}); check the folder") from None
+
+    def remove(self) -> None:
+        """Remove the file once the output is written and nothing is left to resume."""
+        self.path.unlink(missing_ok=True)
+
+    def _ends_well(self) -> bool:
+        with self.path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) == b"\n"

@@ -1,0 +1,293 @@
+"""Imprecise queries: character names replaced by general words, checked, retried, then queued for a person.
+
+TVR-Ranking, section 3.1 and appendix A. A rewriter (rules or a language model) makes a first attempt; what fails the
+checks of ``verification`` gets a second one (a stricter reading of names; temperature 0.2); what fails again goes to
+the review queue, and keeps the attempt that removed most names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from momentseek.benchmarks.datasets.common import Decision
+from momentseek.benchmarks.datasets.imprecise.names import LIKELY_NAME_SCORE, Gazetteer
+from momentseek.benchmarks.datasets.imprecise.query_files import NamedQuery, ReviewedQuery, ReviewRequest, WorkFile
+from momentseek.benchmarks.datasets.imprecise.substitution import substitute
+from momentseek.benchmarks.datasets.imprecise.verification import MissingVectors, RewriteVerdict, RewriteVerifier
+from momentseek.recognition.chat import ChatCompletions, checked_address
+
+NUMBERED_LINE = re.compile(r"^\s*\(?(\d+)\s*[.:)]\s*(.*\S)\s*$")
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+CHAT_INSTRUCTIONS = """\
+You make search queries less precise. Each numbered line describes a moment of a TV show and may name characters.
+Write every line again without any character's name:
+- put general words in their place: a man, a woman, a person, another woman, two people, some people, a doctor;
+- choose man or woman by what the name or the line's pronouns tell, and person where they tell nothing;
+- keep everything else as it is: the same actions, objects, order and meaning; add nothing and leave nothing out;
+- copy a line that names nobody unchanged.
+Answer with the same number of lines, each with the number it was given, and nothing else."""
+
+
+@dataclass(frozen=True)
+class ChatEndpoint(ChatCompletions):
+    """A chat endpoint that rewrites queries."""
+
+    def rewrite(self, queries: Sequence[str], temperature: float = 0.0) -> list[str | None]:
+        """Ask the model for the queries without names; None where it gave no usable line even when asked alone."""
+        answers = parse_answer(self.ask(number_lines(queries), temperature), len(queries))
+        for i in [i for i, answer in enumerate(answers) if answer is None] if len(queries) > 1 else []:
+            answers[i] = parse_answer(self.ask(number_lines([queries[i]]), temperature), 1)[0]
+        return answers
+
+    def ask(self, text: str, temperature: float) -> str:
+        """Send one message and return the model's answer."""
+        system = {"role": "system", "content": CHAT_INSTRUCTIONS}
+        return self.complete([system, {"role": "user", "content": text}], temperature)
+
+
+def open_endpoint(base_url: str | None, model: str | None, timeout: float = 60.0) -> ChatEndpoint:
+    """Check an address and make an endpoint of it; a user and password in it are sent, but not kept in the address."""
+    address, name, key, login = checked_address(base_url, model)
+    return ChatEndpoint(address, name, timeout, key=key, login=login)
+
+
+def number_lines(queries: Sequence[str]) -> str:
+    """Write one line per query, with its number.
+
+    >>> number_lines(["a dog", " two\\nlines "])
+    '1. a dog\\n2. two lines'
+    """
+    return "\n".join(f"{i}. {' '.join(q.split())}" for i, q in enumerate(queries, 1))
+
+
+def parse_answer(answer: str, count: int) -> list[str | None]:
+    """Read the lines of an answer by their numbers; None for a number that is missing or occurs twice.
+
+    A line with half a character (a lone surrogate), which no file can hold, counts as missing.
+
+    >>> parse_answer("Sure!\\n2. a man sits\\n1) a dog\\n4. what?\\n3: x\\n3: y", 3)
+    ['a dog', 'a man sits', None]
+    """
+    lines: dict[int, str | None] = {}
+    for line in answer.splitlines():
+        if match := NUMBERED_LINE.match(line):
+            number = int(match[1]) if len(match[1]) < 9 else 0
+            lines[number] = None if number in lines or LONE_SURROGATE.search(line) else match[2]
+    return [lines.get(i) for i in range(1, count + 1)]
+
+
+CHAT_BATCH_QUERIES = 20
+MAX_ATTEMPTS = 2
+SECOND_ATTEMPT_NAME_SCORE = 0.3
+"""Name score from which the rules replace a word on their second attempt."""
+
+
+class Rewriter(Protocol):
+    """Makes queries imprecise; ``attempt`` is 0 at first, then 1 for those that failed."""
+
+    @property
+    def batch(self) -> int:
+        """How many queries to rewrite at once."""
+
+    def rewrite(self, queries: Sequence[NamedQuery], attempt: int) -> Sequence[str | None]:
+        """Rewrite queries: one text each, None where there is no answer."""
+
+
+@dataclass(frozen=True)
+class RuleRewriter:
+    """Rewrites queries by the rules of ``substitution``, more eagerly on the second attempt."""
+
+    gazetteer: Gazetteer
+    batch: int = 1 << 30
+
+    def rewrite(self, queries: Sequence[NamedQuery], attempt: int) -> list[str | None]:
+        """Replace the names in queries by rule."""
+        least, strict = (SECOND_ATTEMPT_NAME_SCORE, True) if attempt else (LIKELY_NAME_SCORE, False)
+        return [substitute(q.text, self.gazetteer, show=q.show, least=least, strict=strict).text for q in queries]
+
+
+@dataclass(frozen=True)
+class ChatRewriter:
+    """Rewrites queries by a language model, at temperature 0, then 0.2 (appendix A)."""
+
+    chat: ChatEndpoint
+    batch: int = CHAT_BATCH_QUERIES
+
+    def rewrite(self, queries: Sequence[NamedQuery], attempt: int) -> list[str | None]:
+        """Ask the model to rewrite queries."""
+        return self.chat.rewrite([q.text for q in queries], temperature=0.2 if attempt else 0.0)
+
+
+@dataclass(frozen=True)
+class ImpreciseQueries:
+    """The rewritten queries in order, every decision, and the queries for a person to correct."""
+
+    texts: tuple[str, ...]
+    decisions: tuple[Decision, ...]
+    queue: tuple[ReviewRequest, ...]
+    asked_again: int = 0
+    """Number of answers of an earlier run that failed the checks of this one."""
+    review: ReviewOutcome = field(default_factory=lambda: ReviewOutcome())
+
+
+@dataclass(frozen=True)
+class ReviewOutcome:
+    """What became of a corrected queue: the ids that were used, and those that need another look."""
+
+    taken: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    """Used, although a name is left."""
+    untouched: tuple[str, ...] = ()
+    """Used, although unchanged from the failed attempt."""
+    unmatched: tuple[str, ...] = ()
+    """Not used: there is no such query, or its original differs."""
+
+
+def make_imprecise(
+    queries: Sequence[NamedQuery],
+    rewriter: Rewriter,
+    verifier: RewriteVerifier,
+    *,
+    work: WorkFile | None = None,
+    reviewed: Mapping[str, ReviewedQuery] | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> ImpreciseQueries:
+    """Rewrite and check all queries; ``progress`` is called with the number of newly finished queries.
+
+    Answers in ``work`` are checked like new ones, and asked for again if they fail. Where vectors are missing, answers
+    are kept there unchecked, and the error at the end names all missing texts.
+
+    >>> from momentseek.benchmarks.datasets.imprecise.verification import lexical_similarity
+    >>> cast = Gazetteer({}).with_names([("Ross", "male")])
+    >>> queries = [NamedQuery("1", "Ross opens the door."), NamedQuery("2", "A dog barks.")]
+    >>> result = make_imprecise(queries, RuleRewriter(cast), RewriteVerifier(cast, lexical_similarity))
+    >>> result.texts, [d.outcome for d in result.decisions]
+    (('A man opens the door.', 'A dog barks.'), ['replaced', 'unchanged'])
+    """
+    results, review = _apply_review(queries, reviewed or {}, verifier)
+    missing: dict[str, str] = {}
+    """Text without a vector → the file that lacks it."""
+    left = [q for q in queries if q.id not in results]
+    kept, asked, again = _resume_work(left, work, verifier, missing)
+    results |= kept
+    queue: list[ReviewRequest] = []
+    progress(len(results))
+    for batch in _batches(asked, rewriter.batch):
+        try:
+            best, passed = _attempt_batch(batch, rewriter, verifier, work)
+        except MissingVectors as e:
+            missing |= dict.fromkeys(e.texts, e.source)
+            progress(len(batch))
+            continue
+        if work:
+            work.keep((q.text, best[q.id][0]) for q in batch if q.id in passed)
+        for query in batch:
+            text, verdict = best[query.id]
+            if query.id in passed:
+                results[query.id] = (text, _decision(query, text, "passed the checks", verdict))
+            else:
+                results[query.id] = (text, _queue_decision(query, text, verdict))
+                queue.append(ReviewRequest(query.id, query.text, text, verdict.reasons))
+        progress(len(batch))
+    if missing:
+        raise MissingVectors(next(iter(missing.values())), list(missing))
+    pairs = [results[q.id] for q in queries]
+    return ImpreciseQueries(tuple(t for t, _ in pairs), tuple(d for _, d in pairs), tuple(queue), again, review)
+
+
+def _apply_review(
+    queries: Sequence[NamedQuery], reviewed: Mapping[str, ReviewedQuery], verifier: RewriteVerifier
+) -> tuple[dict[str, tuple[str, Decision]], ReviewOutcome]:
+    """The results of the reviewed queries, and what is odd about the review."""
+    taken = [q for q in queries if q.id in reviewed and reviewed[q.id].original == q.text]
+    names = verifier.names([reviewed[q.id].query for q in taken], [q.show for q in taken]) if taken else []
+    results = {}
+    for query, found in zip(taken, names, strict=True):
+        row = reviewed[query.id]
+        decision = _decision(query, row.query, "reviewed")
+        decision.evidence.update({"names": list(found)} if found else {})
+        decision.evidence.update({"untouched": True} if row.untouched else {})
+        results[query.id] = (row.query, decision)
+    return results, ReviewOutcome(
+        tuple(results),
+        tuple(q.id for q, found in zip(taken, names, strict=True) if found),
+        tuple(q.id for q in taken if reviewed[q.id].untouched),
+        tuple(key for key in reviewed if key not in results),
+    )
+
+
+def _resume_work(
+    queries: Sequence[NamedQuery], work: WorkFile | None, verifier: RewriteVerifier, missing: dict[str, str]
+) -> tuple[dict[str, tuple[str, Decision]], list[NamedQuery], int]:
+    """Earlier answers that pass the checks, the queries still to ask for, and how many earlier answers failed."""
+    done = work.read() if work else {}
+    old = [q for q in queries if q.text in done]
+    texts = [done[q.text] for q in old]
+    try:
+        verdicts = verifier.verify([q.text for q in old], texts, [q.show for q in old]) if old else []
+    except MissingVectors as e:
+        missing |= dict.fromkeys(e.texts, e.source)
+        return {}, [q for q in queries if q.text not in done], 0
+    results = {
+        q.id: (text, _decision(q, text, "passed the checks", verdict))
+        for q, text, verdict in zip(old, texts, verdicts, strict=True)
+        if verdict.passed
+    }
+    return results, [q for q in queries if q.id not in results], len(old) - len(results)
+
+
+def _attempt_batch(
+    batch: Sequence[NamedQuery], rewriter: Rewriter, verifier: RewriteVerifier, work: WorkFile | None = None
+) -> tuple[dict[str, tuple[str, RewriteVerdict]], set[str]]:
+    """The best attempt at every query, and which passed."""
+    best: dict[str, tuple[str, RewriteVerdict]] = {}
+    passed: set[str] = set()
+    for attempt in range(MAX_ATTEMPTS):
+        left = [q for q in batch if q.id not in passed]
+        if not left:
+            break
+        answers = rewriter.rewrite(left, attempt)
+        texts = [q.text if a is None else a for q, a in zip(left, answers, strict=True)]
+        try:
+            verdicts = verifier.verify([q.text for q in left], texts, [q.show for q in left])
+        except MissingVectors:
+            if work:  # the next run will check them
+                work.keep((q.text, best[q.id][0]) for q in batch if q.id in passed)
+                work.keep((q.text, a) for q, a in zip(left, answers, strict=True) if a is not None)
+            raise
+        for query, text, answer, verdict in zip(left, texts, answers, verdicts, strict=True):
+            if answer is None and verdict.passed:
+                verdict = RewriteVerdict(verdict.similarity, verdict.names, ("the model gave no usable answer",))
+            if verdict.passed:
+                passed.add(query.id)
+            old = best.get(query.id)
+            if old is None or verdict.passed or len(verdict.names) < len(old[1].names):
+                best[query.id] = (text, verdict)
+    return best, passed
+
+
+def _decision(query: NamedQuery, text: str, reason: str, verdict: RewriteVerdict | None = None) -> Decision:
+    evidence: dict[str, object] = {"original": query.text, "query": text}
+    if verdict is not None and text != query.text:
+        evidence["similarity"] = round(verdict.similarity, 4)
+    if text == query.text:
+        return Decision(query.id, "unchanged", "no name in it" if reason != "reviewed" else reason, evidence)
+    return Decision(query.id, "replaced", reason, evidence)
+
+
+def _queue_decision(query: NamedQuery, text: str, verdict: RewriteVerdict) -> Decision:
+    evidence = {"original": query.text, "query": text, "similarity": round(verdict.similarity, 4)}
+    kinds = [_kind(reason) for reason in verdict.reasons]
+    return Decision(query.id, "queued", "; ".join(kinds), {**evidence, "reasons": list(verdict.reasons)})
+
+
+def _kind(reason: str) -> str:
+    return "similarity is too low" if reason.startswith("similarity") else reason.split(":")[0]
+
+
+def _batches(queries: Sequence[NamedQuery], size: int) -> Iterator[Sequence[NamedQuery]]:
+    for at in range(0, len(queries), size):
+        yield queries[at : at + size]

@@ -1,0 +1,247 @@
+"""A library's vectors as a data folder to train on: HDF5 features, as the community uses them, of one's own videos.
+
+A clip's video features are the library's vector of its frame, its subtitle features the mean of the vectors of the
+cues that overlap it (``trained.subtitles``), a query's features a row per token. Adding videos with the
+trained model makes exactly these features again, so ``data.toml`` says which encoders made them.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.core.config import toml_text
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.judgements import Judgements
+from momentseek.library.catalog import EncoderRow
+from momentseek.library.encoders import SPEECH_ENCODER
+from momentseek.library.merging import refuse_damage
+from momentseek.library.segments import vectors_of
+from momentseek.library.store import LibraryStore
+from momentseek.library.video import Video
+from momentseek.measuring.formats import read_truth
+from momentseek.models.features.data import DATA_FILE
+from momentseek.models.features.store import write_features
+from momentseek.recognition.encoders.protocol import WordEncoder, fingerprint
+from momentseek.recognition.encoders.registry import text_encoder
+from momentseek.recognition.exported.encoder import said_in_clips
+
+BATCH_QUERIES = 64
+"""Number of queries that are encoded together."""
+Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class LibraryFeatures:
+    """What was written: the folder, and the numbers of videos, clips, cues and queries."""
+
+    folder: Path
+    videos: int
+    clips: int
+    cues: int
+    queries: Mapping[str, int]
+    """Number of queries by split."""
+
+
+def write_library_features(
+    library: LibraryStore, truths: Mapping[str, Path], out: Path, *, force: bool = False
+) -> LibraryFeatures:
+    """Write the features of all videos of a library, and of the queries of ``truths`` (split → file), as a data folder.
+
+    The folder is written completely or not at all. Videos that the truths name must be in the library, by their file's
+    name, with or without its folder and extension; the library's other videos are searched too.
+    """
+    if library.encoders.has_model:
+        raise MomentseekError(
+            f"{library.path}: its vectors are a trained model's own; add the videos to another, made without a model"
+        )
+    made_by = library.catalog.encoder("vision")
+    videos = library.videos()
+    if made_by is None or not videos:
+        raise MomentseekError(f"{library.path}: is empty; add videos first: momentseek add FOLDER")
+    read = {split: _read_truth(path) for split, path in truths.items()}
+    keys = _feature_keys(videos, read)
+    durations = _durations(videos, keys, read)
+    words = text_encoder(SPEECH_ENCODER)
+    if not isinstance(words, WordEncoder):
+        raise MomentseekError(
+            f"the text encoder {words.name} gives no vectors of words; queries cannot be encoded by it"
+        )
+    _check_target(out, force)
+    refuse_damage(library.catalog, library.paths, ("vision", "speech"))
+    temporary = Path(tempfile.mkdtemp(dir=out.absolute().parent, prefix=f".{out.name}."))
+    try:
+        temporary.chmod(0o755)
+        vision = _video_features(library, videos, keys)
+        clips = sum(video.clips for video in videos)
+        write_features(temporary / "video.h5", vision)
+        said = library.catalog.encoder("speech")
+        if said is not None:
+            write_features(temporary / "subtitle.h5", _subtitle_features(library, videos, keys, said.dim))
+        for split, truth in read.items():
+            write_features(temporary / f"{split}_query.h5", _query_features(words, truth))
+            shutil.copyfile(truths[split], temporary / _copy_name(split, truths[split]))
+        corpus = {keys[video.id]: [durations[video.id], number] for number, video in enumerate(videos)}
+        (temporary / "video_corpus.json").write_text(json.dumps(corpus, indent=0) + "\n", encoding="utf-8")
+        settings = _data_toml(library, truths, made_by, said, words)
+        (temporary / DATA_FILE).write_text(settings, encoding="utf-8")
+        if out.exists():
+            shutil.rmtree(out)
+        temporary.replace(out)
+    except OSError as e:
+        raise MomentseekError(f"{out}: cannot be written ({e.strerror or e}); check the folder") from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    queries = {split: len(truth.query_ids) for split, truth in read.items()}
+    return LibraryFeatures(out, len(videos), clips, sum(video.cues for video in videos), queries)
+
+
+def _read_truth(path: Path) -> Judgements:
+    truth = read_truth(path)
+    if truth.queries is None:
+        raise MomentseekError(f"{path}: does not hold the text of its queries, which must be encoded")
+    return truth
+
+
+def _feature_keys(videos: Sequence[Video], truths: Mapping[str, Judgements]) -> dict[int, str]:
+    """Video id → the name its features go by: as the truths call it, else its file's name."""
+    called: dict[str, list[int]] = {}
+    for video in videos:
+        path = PurePosixPath(video.name)
+        for name in {video.name, str(path.with_suffix("")), path.name, path.stem}:
+            called.setdefault(name, []).append(video.id)
+    keys: dict[int, str] = {}
+    missing: list[str] = []
+    for truth in truths.values():
+        for name in truth.videos:
+            found = called.get(name, [])
+            if not found:
+                missing.append(name)
+                continue
+            if len(found) > 1:
+                raise MomentseekError(
+                    f"{truth.source}: video {name} could be {len(found)} of the library's; name it with its folder, as "
+                    "momentseek list does"
+                )
+            if keys.setdefault(found[0], name) != name:
+                raise MomentseekError(f"{truth.source}: a video is called {name} and {keys[found[0]]}; choose one name")
+    if missing:
+        many = f" and {len(missing) - 1:,} others are" if len(missing) > 1 else " is"
+        raise MomentseekError(f"video {missing[0]}{many} not in the library; add them, or take them out of the truth")
+    taken = set(keys.values())
+    for video in videos:
+        if video.id in keys:
+            continue
+        path = PurePosixPath(video.name)
+        free = (n for n in (path.stem, video.name.replace("/", "__"), f"{path.stem}-{video.id}") if n not in taken)
+        keys[video.id] = next(free)
+        taken.add(keys[video.id])
+    if slashed := next((name for name in keys.values() if "/" in name), None):
+        raise MomentseekError(f"video {slashed}: a name with / cannot be a key of HDF5; name it without its folder")
+    return keys
+
+
+def _durations(videos: Sequence[Video], keys: Mapping[int, str], truths: Mapping[str, Judgements]) -> dict[int, float]:
+    """Seconds of each video; a truth may round its last moment's end up by less than a clip, and not by more."""
+    last: dict[str, float] = {}
+    for truth in truths.values():
+        for code, end in zip(truth.video.tolist(), truth.end.tolist(), strict=True):
+            name = truth.videos[code]
+            last[name] = max(last.get(name, 0.0), end)
+    durations = {}
+    for video in videos:
+        end = last.get(keys[video.id], 0.0)
+        if end > video.duration + 1.5:
+            raise MomentseekError(
+                f"video {keys[video.id]}: a moment ends at {end:g} s and the video at {video.duration:g} s; is it the "
+                "same video?"
+            )
+        durations[video.id] = max(video.duration, end)
+    return durations
+
+
+def _video_features(
+    library: LibraryStore, videos: Sequence[Video], keys: Mapping[int, str]
+) -> Iterator[tuple[str, Array]]:
+    segments = library.snapshot().vision
+    for video in videos:
+        vectors = vectors_of(segments, video.id)
+        if vectors is None:
+            raise MomentseekError(f"{library.path}: video {video.name} has no vectors; run momentseek verify --repair")
+        yield keys[video.id], vectors
+
+
+def _subtitle_features(
+    library: LibraryStore, videos: Sequence[Video], keys: Mapping[int, str], dim: int
+) -> Iterator[tuple[str, Array]]:
+    segments = library.snapshot().speech
+    for video in videos:
+        vectors = vectors_of(segments, video.id) if video.cues else None
+        times = [(cue.start, cue.end) for cue in library.catalog.cues(video.id)]
+        if vectors is not None and len(vectors) != len(times):
+            raise MomentseekError(f"{library.path}: video {video.name} is damaged; run momentseek verify --repair")
+        yield keys[video.id], said_in_clips(times, vectors, video.clips, library.clip_seconds, dim)
+
+
+def _query_features(encoder: WordEncoder, truth: Judgements) -> Iterator[tuple[str, Array]]:
+    assert truth.queries is not None
+    for at in range(0, len(truth.query_ids), BATCH_QUERIES):
+        ids, texts = truth.query_ids[at : at + BATCH_QUERIES], truth.queries[at : at + BATCH_QUERIES]
+        yield from zip(ids, encoder.words(list(texts)), strict=True)
+
+
+def _copy_name(split: str, path: Path) -> str:
+    return split + "".join(path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:])
+
+
+def _data_toml(
+    library: LibraryStore,
+    truths: Mapping[str, Path],
+    vision: EncoderRow,
+    said: EncoderRow | None,
+    words: WordEncoder,
+) -> str:
+    """``data.toml``: the feature files, which encoders made them, and the splits."""
+    sources = {"video": vision, "subtitle": said}
+    encoders = {
+        kind: {"spec": row.spec, "fingerprint": row.fingerprint, "dim": row.dim}
+        for kind, row in sources.items()
+        if row is not None
+    }
+    encoders["query"] = {"spec": SPEECH_ENCODER, "fingerprint": fingerprint(words) or words.name, "dim": words.dim}
+    return toml_text(
+        {
+            "name": f"library {library.path.name}",
+            "clip_seconds": library.clip_seconds,
+            "features": {"video": ["video.h5"]} | ({"subtitle": "subtitle.h5"} if said is not None else {}),
+            "encoders": encoders,
+            "splits": {
+                split: {
+                    "truth": _copy_name(split, path),
+                    "query": f"{split}_query.h5",
+                    "corpus": "video_corpus.json",
+                }
+                for split, path in truths.items()
+            },
+        }
+    )
+
+
+def _check_target(out: Path, force: bool) -> None:
+    if not out.absolute().parent.is_dir():
+        raise MomentseekError(f"{out}: there is no folder {out.parent}; make it first")
+    if out.is_file():
+        raise MomentseekError(f"{out}: is a file; name a folder for the features")
+    if not out.is_dir() or not any(out.iterdir()):
+        return
+    if not (out / DATA_FILE).is_file():
+        raise MomentseekError(f"{out}: holds other files; name a new folder for the features")
+    if not force:
+        raise MomentseekError(f"{out}: is there already; choose another name, or overwrite it (force=True)")

@@ -1,0 +1,317 @@
+"""Training lists without annotators: the moments whose captions are most similar to the query.
+
+TVR-Ranking (section 3.3) takes for every training query the N moments of the largest :math:`sim(q, m.c)`, with
+N = 1, 20 and 40, and removes the queries that also occur in validation or test.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.benchmarks.datasets.common import Decision, normalise, tally, top_similar
+from momentseek.benchmarks.datasets.pairs import require_one_annotator
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import IntArray, offsets_of
+from momentseek.core.moments.judgements import Judgements
+from momentseek.core.progress import ShowCount
+from momentseek.measuring.formats.document import open_document
+from momentseek.measuring.formats.files import read_truth
+from momentseek.measuring.formats.values import first_record, has_keys, ids, records, strings
+from momentseek.measuring.formats.writing import require_durations, row_videos, spans, write_id
+from momentseek.recognition.encoders.protocol import TextEncoder
+from momentseek.recognition.encoders.text_cache import encode_cached
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionedMoment:
+    """A moment and the caption that describes it."""
+
+    video: str
+    start: float
+    end: float
+    duration: float
+    """Length of the whole video, in seconds."""
+    caption: str
+
+
+@dataclass(frozen=True)
+class CaptionedMoments:
+    """Queries with their texts, and all captioned moments that may answer them, in the order of the files."""
+
+    queries: Mapping[str, str]
+    moments: Sequence[CaptionedMoment]
+    own: Mapping[str, tuple[int, ...]]
+    """Places in ``moments`` of the moments that each query was written for, by query id."""
+
+    @cached_property
+    def moment(self) -> IntArray:
+        """The number of each captioned moment's (video, start, end): one moment may have several captions."""
+        numbers: dict[tuple[str, float, float], int] = {}
+        return np.array([numbers.setdefault((m.video, m.start, m.end), len(numbers)) for m in self.moments], np.int64)
+
+    @property
+    def size(self) -> int:
+        """Number of different moments, by video, start and end."""
+        return int(self.moment.max(initial=-1)) + 1
+
+
+def collect_moments(truths: Sequence[Judgements]) -> CaptionedMoments:
+    """Collect the queries and captioned moments of several truths.
+
+    A moment's caption is the file's own (TVR-Ranking's files have them), else the query written for it. The same
+    moment with the same caption counts once; a moment without a caption is left out.
+
+    >>> truth = Judgements.from_groups(
+    ...     ["1", "2"], [1, 1], ["a", "b"], [0, 4], [5, 9], durations={"a": 20, "b": 30}, queries=["runs", "sits"])
+    >>> collection = collect_moments([truth])
+    >>> collection.moments[1], collection.own["2"]
+    (CaptionedMoment(video='b', start=4.0, end=9.0, duration=30.0, caption='sits'), (1,))
+    """
+    queries: dict[str, str] = {}
+    places: dict[CaptionedMoment, int] = {}
+    own: dict[str, tuple[int, ...]] = {}
+    for truth in truths:
+        if truth.queries is None:
+            raise MomentseekError(f"{truth.source}: has no words to compare; give annotations with sentences")
+        require_one_annotator(truth)
+        seconds = require_durations(truth, "tvr-ranking")
+        captions = _captions(truth)
+        rows = list(zip(row_videos(truth), spans(truth), truth.video.tolist(), captions, strict=True))
+        for query, text in zip(truth.query_ids, truth.queries, strict=True):
+            if query in queries:
+                raise MomentseekError(f"{truth.source}: query {query} is in another file too; give each file once")
+            queries[query] = text
+            found = [
+                CaptionedMoment(v, s, e, seconds[c], words)
+                for v, (s, e), c, words in rows[truth.rows(query)]
+                if words.strip()
+            ]
+            own[query] = tuple(places.setdefault(moment, len(places)) for moment in found)
+    if not places:
+        raise MomentseekError(f"{truths[0].source}: no moment has a caption; give annotations with sentences")
+    return CaptionedMoments(queries, tuple(places), own)
+
+
+def _captions(truth: Judgements) -> list[str]:
+    assert truth.queries is not None
+    texts = [truth.queries[q] for q in truth.row_query.tolist()]
+    given = truth.columns.get("caption", [None] * len(texts))
+    return [c if isinstance(c, str) else text for c, text in zip(given, texts, strict=True)]
+
+
+def hours(collection: CaptionedMoments, places: Iterable[int]) -> float:
+    """Total length of some moments in hours (Table 1's M.Dur); each counts once, however many captions it has."""
+    spans = {(m.video, m.start, m.end) for m in (collection.moments[p] for p in places)}
+    return math.fsum(sorted(end - start for _, start, end in spans)) / 3600
+
+
+SIMILARITY_DIGITS = 4
+"""Decimal digits of the similarity, as in the published files."""
+
+
+@dataclass(frozen=True)
+class PseudoTraining:
+    """Pseudo training lists: for each kept query (a row) the most similar moments (by place), best first."""
+
+    collection: CaptionedMoments
+    query_ids: tuple[str, ...]
+    queries: tuple[str, ...]
+    moments: IntArray
+    similarity: NDArray[np.float32]
+    decisions: tuple[Decision, ...]
+
+
+def find_pseudo_training(
+    collection: CaptionedMoments,
+    encoder: TextEncoder,
+    n: int,
+    *,
+    queries: Mapping[str, str] | None = None,
+    exclude: Iterable[str] = (),
+    progress: ShowCount | None = None,
+) -> PseudoTraining:
+    """Find the ``n`` most similar moments of every query, leaving out queries whose text is in ``exclude``.
+
+    ``queries`` (id → text) replaces the collection's queries by other words, such as imprecise ones; queries that it
+    lacks are left out. A moment (video, start and end) with several captions is listed once, with the most similar.
+    Moments of equal similarity (their captions are equal) are in the files' order, so a query's own moment may come
+    after another with the same caption. ``progress`` is called with the numbers of texts encoded and to encode.
+    """
+    if n < 1:
+        raise MomentseekError(f"a query needs at least 1 moment, not {n}; choose another `n`")
+    banned = set(map(normalise, exclude)) - {""}
+    chosen, dropped = _choose_queries(collection, queries, banned)
+    if not chosen:
+        raise MomentseekError("no query is left to train on; check `exclude` and `queries`")
+    captions = [m.caption for m in collection.moments]
+    vectors = encode_cached(encoder, [*chosen.values(), *captions], progress=progress)
+    best, similarity = top_similar(vectors[: len(chosen)], vectors[len(chosen) :], n, groups=collection.moment)
+    kept = (
+        Decision(query, "kept", "most similar captions", _evidence(collection, query, own, score))
+        for query, own, score in zip(chosen, best.tolist(), similarity, strict=True)
+    )
+    return PseudoTraining(collection, tuple(chosen), tuple(chosen.values()), best, similarity, (*kept, *dropped))
+
+
+def as_json(training: PseudoTraining, n: int) -> bytes:
+    """The first ``n`` moments of each query as TVR-Ranking's file: one JSON list, without relevance.
+
+    A pair has the same ``pair_id`` in the lists of every N: it counts (query, rank) at the longest list.
+    """
+    wrong = np.flatnonzero(~np.isfinite(training.similarity[:, :n]).all(axis=1))
+    if len(wrong):
+        raise MomentseekError(
+            f"query {training.query_ids[wrong[0]]} has a similarity that is not a finite number; check the encoder"
+        )
+    depth = training.moments.shape[1]
+    moments = [
+        json.dumps(
+            {"video_name": m.video, "timestamp": [m.start, m.end], "duration": m.duration, "caption": m.caption}
+        )[1:-1]
+        for m in training.collection.moments
+    ]
+    entries = []
+    for row, (query, text) in enumerate(zip(training.query_ids, training.queries, strict=True)):
+        pairs = ", ".join(
+            f'{{"pair_id": {row * depth + rank}, {moments[place]}, "similarity": {score!r}}}'
+            for rank, (place, score) in enumerate(
+                zip(training.moments[row, :n].tolist(), _round_similarity(training.similarity[row, :n]), strict=True)
+            )
+        )
+        head = f'"query_id": {json.dumps(write_id(query))}, "query": {json.dumps(text)}'
+        entries.append(f'{{{head}, "relevant_moment": [{pairs}]}}'.encode())
+    return b"[" + b", ".join(entries) + b"]"
+
+
+def _choose_queries(
+    collection: CaptionedMoments, queries: Mapping[str, str] | None, banned: set[str]
+) -> tuple[dict[str, str], list[Decision]]:
+    chosen: dict[str, str] = {}
+    dropped: list[Decision] = []
+    for query, own in collection.queries.items():
+        text = own if queries is None else queries.get(query)
+        if text is None:
+            dropped.append(Decision(query, "dropped", "no version in --queries", {"query": own}))
+        elif not text.strip():
+            dropped.append(Decision(query, "dropped", "no words"))
+        elif normalise(text) in banned:
+            dropped.append(Decision(query, "dropped", "occurs in --exclude", {"query": text}))
+        else:
+            chosen[query] = text
+    return chosen, dropped
+
+
+def _evidence(
+    collection: CaptionedMoments, query: str, best: Sequence[int], similarity: NDArray[np.float32]
+) -> dict[str, object]:
+    own = {int(collection.moment[place]) for place in collection.own[query]}
+    rank = next((at for at, place in enumerate(best, 1) if int(collection.moment[place]) in own), None)
+    first, *_, last = (*_round_similarity(similarity[:1]), *_round_similarity(similarity[-1:]))
+    return {"own_rank": rank, "first": first, "last": last}
+
+
+def _round_similarity(similarity: NDArray[np.float32]) -> list[float]:
+    return [round(score, SIMILARITY_DIGITS) for score in similarity.tolist()]
+
+
+def summary(training: PseudoTraining, lengths: Sequence[int]) -> dict[str, Any]:
+    """Counts in the terms of TVR-Ranking's Table 1: for each N distinct moments, videos, hours and similarities."""
+    return {
+        "queries": len(training.query_ids),
+        "moments_to_choose_from": training.collection.size,
+        "own_moment_first": _own_first(training),
+        "decisions": tally(training.decisions),
+        "lists": {str(n): _list(training, n) for n in lengths},
+    }
+
+
+def _list(training: PseudoTraining, n: int) -> dict[str, Any]:
+    used = np.unique(training.moments[:, :n]).tolist()
+    last = training.similarity[:, :n][:, -1]
+    return {
+        "pairs": int(training.moments[:, :n].size),
+        "moments": len(np.unique(training.collection.moment[used])),
+        "videos": len({training.collection.moments[p].video for p in used}),
+        "hours": round(hours(training.collection, used), 2),
+        "similarity": round(float(training.similarity[:, :n].mean(dtype=np.float64)), 4),
+        "last_similarity": round(float(last.mean(dtype=np.float64)), 4),
+    }
+
+
+def _own_first(training: PseudoTraining) -> float:
+    own, moment = training.collection.own, training.collection.moment
+    first = sum(
+        bool((moment[list(own[query])] == moment[place]).any())
+        for query, place in zip(training.query_ids, training.moments[:, 0].tolist(), strict=True)
+    )
+    return round(first / len(training.query_ids), 4)
+
+
+QUERY_KEYS = (("query_id", "query"), ("desc_id", "desc"), ("qid", "query"))
+"""Names of a query's id and text in files, including files without moments, such as TVR's public test split."""
+
+
+def read_query_texts(path: str | os.PathLike[str]) -> list[str]:
+    """Read the texts of all queries of a file."""
+    return list(read_queries_by_id(path).values())
+
+
+def read_queries_by_id(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Read the text of every query id of a file, whether or not the file has moments."""
+    document = open_document(path)
+    first = first_record(document)
+    for key, words in QUERY_KEYS:
+        if has_keys(first, key, words):
+            entries: list[Any] = records(document)
+            names = map(str, ids(entries, key, document))
+            return dict(zip(names, strings(entries, words, document), strict=True))
+    truth = read_truth(path, invalid="keep")
+    if truth.queries is None:
+        raise MomentseekError(f"{path}: has no texts of queries; give a file with sentences")
+    return dict(zip(truth.query_ids, truth.queries, strict=True))
+
+
+def select_queries(truth: Judgements, where: str) -> Judgements:
+    """Select the queries that have a label, given as ``FIELD=VALUE``.
+
+    >>> truth = Judgements.from_groups(["1", "2"], [1, 1], ["a", "b"], [0, 4], [5, 9], fields={"type": ["v", "t"]})
+    >>> select_queries(truth, "type=v").query_ids
+    ('1',)
+    """
+    field, mark, value = where.partition("=")
+    if not mark or field not in truth.fields:
+        known = ", ".join(truth.fields) or "none"
+        raise MomentseekError(f"{truth.source}: no label fits {where!r} (`where`); its queries have: {known}")
+    keep = np.array([label == value for label in truth.fields[field]])
+    if not keep.any():
+        raise MomentseekError(f"{truth.source}: no query has {where}; there are {_some(truth.fields[field])}")
+    rows = np.flatnonzero(keep[truth.row_query])
+    places = np.flatnonzero(keep).tolist()
+    return replace(
+        truth,
+        query_ids=tuple(truth.query_ids[i] for i in places),
+        offsets=offsets_of(truth.counts[keep].tolist()),
+        video=truth.video[rows],
+        start=truth.start[rows],
+        end=truth.end[rows],
+        relevance=truth.relevance[rows],
+        queries=None if truth.queries is None else tuple(truth.queries[i] for i in places),
+        fields={name: tuple(labels[i] for i in places) for name, labels in truth.fields.items()},
+        columns={name: tuple(values[r] for r in rows.tolist()) for name, values in truth.columns.items()},
+        agreement=None if truth.agreement is None else truth.agreement[keep],
+        saliency=None,
+        pools=None,
+    )
+
+
+def _some(labels: tuple[str, ...]) -> str:
+    return ", ".join(sorted(set(labels))[:5])

@@ -1,0 +1,275 @@
+"""Re-splitting a dataset so that test moments lie where training moments do not (Charades-CD, ActivityNet-CD).
+
+Lan et al., A Closer Look at Debiased Temporal Sentence Grounding in Videos (TOMM 2023), §3.2.1. The authors published
+files but no code, and the text leaves choices open; every choice is a parameter of ``Recipe`` here. The presets
+``charades-cd`` and ``activitynet-cd`` reproduce the published out-of-distribution sets, ``paper`` reads the text
+literally (docs/resplitting.md says where the two differ).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from momentseek.benchmarks.datasets.common import Decision, tally
+from momentseek.benchmarks.datasets.pairs import count_repeated_pairs, locations, select_pairs, swap_reversed
+from momentseek.benchmarks.density import SparsestPoints, sparsest_points, whiten
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import BoolArray, IntArray
+from momentseek.core.moments.judgements import Judgements
+from momentseek.core.reports import count, text_table
+
+SPLIT_NAMES = ("train", "val", "test_iid", "test_ood")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """All choices that decide which video goes into which split."""
+
+    bandwidth: float | Literal["scott"] = "scott"
+    """Bandwidth of the Gaussian kernel over (start, end) as shares of the video, equal in all directions; or Scott's
+    rule with the points' covariance, as in ``scipy.stats.gaussian_kde``."""
+    share: float = 0.2
+    """Share of the pairs that are rare: the ``int(share · pairs)`` pairs of the lowest density."""
+    ties: Literal["ood", "train"] = "ood"
+    """The split for videos of which exactly half of the pairs are rare."""
+    long_moments: float | None = None
+    """A video with a moment of at least this share of its length stays out of test-ood."""
+    long_strict: bool = False
+    """Whether ``long_moments`` means longer than that share, and not as long."""
+    swap: bool = False
+    """Whether to swap the times of moments that end before they start, as Charades-CD did with four of them."""
+    clip: bool = False
+    """Whether to move times into the video before measuring; the splits keep them as they are."""
+    val_share: float = 0.05
+    """Videos of the validation split, drawn from those not out of distribution, as a share of all (rounded down)."""
+    iid_share: float = 0.05
+    """Videos of the iid test split, drawn from those not out of distribution, as a share of all (rounded down)."""
+    seed: int = 0
+
+
+RECIPES: dict[str, Recipe] = {
+    "charades-cd": Recipe(bandwidth=0.034, swap=True),
+    "activitynet-cd": Recipe(bandwidth=0.0013, share=0.4, long_moments=0.5),
+    "paper": Recipe(),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Resplit:
+    """The four splits, why each video is where it is, and how clear the cut between rare and common was."""
+
+    recipe: Recipe
+    splits: Mapping[str, Judgements]
+    decisions: tuple[Decision, ...]
+    cut: SparsestPoints
+
+    @property
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """The numbers of videos and pairs of each split."""
+        return {name: (len(split.videos), len(split)) for name, split in self.splits.items()}
+
+
+def resplit(pairs: Judgements, recipe: Recipe) -> Resplit:
+    """Split ``pairs`` (one moment per query, durations known; see ``merge_truths``) by how common their locations are.
+
+    1. The ``int(share · N)`` pairs of lowest density are rare.
+    2. A video whose pairs are rare by half or more (``ties``) is test-ood, unless it has a long moment.
+    3. Of the others, val and test-iid are drawn at random; the rest is train.
+
+    >>> ids = [f"v{i}:{j}" for i in range(40) for j in range(2)]
+    >>> start = [0.0] * 78 + [40.0] * 2
+    >>> pairs = Judgements.from_groups(ids, [1] * 80, [q.split(":")[0] for q in ids], start, [s + 9 for s in start],
+    ...                                durations={f"v{i}": 60.0 for i in range(40)})
+    >>> done = resplit(pairs, Recipe(bandwidth=0.05, share=0.03))
+    >>> done.sizes, done.splits["test_ood"].videos
+    ({'train': (35, 70), 'val': (2, 4), 'test_iid': (2, 4), 'test_ood': (1, 2)}, ('v39',))
+    """
+    pairs = swap_reversed(pairs) if recipe.swap else pairs
+    places = locations(pairs, recipe.clip)
+    rare_pairs = int(recipe.share * len(places))
+    if rare_pairs < 1 or rare_pairs >= len(places):
+        raise MomentseekError(
+            f"a share of {recipe.share:g} makes {rare_pairs or 'none'} of {count(len(places), 'pair')} rare: "
+            f"nothing to set apart; {'raise' if rare_pairs < 1 else 'lower'} `share`, or give more pairs"
+        )
+    plane, bandwidth = whiten(places) if recipe.bandwidth == "scott" else (places, recipe.bandwidth)
+    cut = sparsest_points(plane, rare_pairs, bandwidth)
+    total = np.bincount(pairs.video, minlength=len(pairs.videos))
+    rare = np.bincount(pairs.video[cut.chosen], minlength=len(pairs.videos))
+    majority = 2 * rare >= total if recipe.ties == "ood" else 2 * rare > total
+    length = places[:, 1] - places[:, 0]
+    longest = np.full(len(pairs.videos), -np.inf)
+    np.maximum.at(longest, pairs.video, length)
+    long = np.zeros(len(longest), dtype=bool)
+    if recipe.long_moments is not None:
+        long = longest > recipe.long_moments if recipe.long_strict else longest >= recipe.long_moments
+    home = _draw(pairs.videos, majority & ~long, recipe)
+    splits = {name: select_pairs(pairs, home[pairs.video] == i) for i, name in enumerate(SPLIT_NAMES)}
+    decisions = tuple(
+        Decision(video, SPLIT_NAMES[h], _reason(h, m, recipe), {"pairs": n, "rare": r, "longest": round(x, 4)})
+        for video, h, m, n, r, x in zip(
+            pairs.videos, home.tolist(), majority.tolist(), total.tolist(), rare.tolist(), longest.tolist(), strict=True
+        )
+    )
+    return Resplit(recipe, splits, decisions, cut)
+
+
+def _draw(videos: tuple[str, ...], ood: BoolArray, recipe: Recipe) -> IntArray:
+    """Every video's split, as its place in ``SPLIT_NAMES``; what is drawn depends on the names and the seed alone."""
+    others = sorted(np.flatnonzero(~ood).tolist(), key=videos.__getitem__)
+    val, iid = int(recipe.val_share * len(videos)), int(recipe.iid_share * len(videos))
+    sizes = {"test_ood": len(videos) - len(others), "val": val, "test_iid": iid, "train": len(others) - val - iid}
+    remedy = {
+        "test_ood": "raise `share` or the bound of `long_moments`",
+        "val": "raise `val_share`",
+        "test_iid": "raise `iid_share`",
+        "train": "lower `share`, `val_share` or `iid_share`",
+    }
+    for name, size in sizes.items():
+        if size < 1:
+            raise MomentseekError(f"{name} would have none of {count(len(videos), 'video')}; {remedy[name]}")
+    home = np.where(ood, SPLIT_NAMES.index("test_ood"), SPLIT_NAMES.index("train"))
+    drawn = np.random.default_rng(recipe.seed).permutation(len(others))
+    order = np.array(others)[drawn]
+    home[order[:val]] = SPLIT_NAMES.index("val")
+    home[order[val : val + iid]] = SPLIT_NAMES.index("test_iid")
+    return home
+
+
+def _reason(home: int, majority: bool, recipe: Recipe) -> str:
+    if SPLIT_NAMES[home] == "test_ood":
+        return "half or more of its pairs are rare" if recipe.ties == "ood" else "most of its pairs are rare"
+    why = "it has a long moment" if majority else "most of its pairs are common"
+    return f"{why}; {'the rest after drawing' if SPLIT_NAMES[home] == 'train' else 'drawn'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """The sizes of two collections and of what they share."""
+
+    ours: int
+    theirs: int
+    both: int
+
+    @property
+    def precision(self) -> float:
+        """The share of our items that are also theirs."""
+        return self.both / self.ours if self.ours else 0.0
+
+    @property
+    def recall(self) -> float:
+        """The share of their items that are also ours."""
+        return self.both / self.theirs if self.theirs else 0.0
+
+    @property
+    def iou(self) -> float:
+        """Number of shared items divided by the number of all items."""
+        union = self.ours + self.theirs - self.both
+        return self.both / union if union else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """How far one split and a published one hold the same videos and pairs."""
+
+    split: str
+    reference: str
+    videos: Overlap
+    pairs: Overlap
+
+
+def overlap(ours: Iterable[Hashable], theirs: Iterable[Hashable]) -> Overlap:
+    """Count what two collections share, including repeats.
+
+    >>> both = overlap("aab", "abbc")
+    >>> both, both.precision, both.recall, both.iou
+    (Overlap(ours=3, theirs=4, both=2), 0.6666666666666666, 0.5, 0.4)
+    """
+    one, two = Counter(ours), Counter(theirs)
+    return Overlap(one.total(), two.total(), (one & two).total())
+
+
+def compare_membership(split: str, ours: Judgements, theirs: Judgements) -> Membership:
+    """Compare a split with a published one: videos by name, pairs by video and times (spellings of sentences vary)."""
+    return Membership(
+        split,
+        theirs.source,
+        overlap(set(_video_names(ours)), set(_video_names(theirs))),
+        overlap(_pairs(ours), _pairs(theirs)),
+    )
+
+
+def _video_names(table: Judgements) -> list[str]:
+    return [table.videos[code] for code in table.video.tolist()]
+
+
+def _pairs(table: Judgements) -> Iterable[Hashable]:
+    return zip(_video_names(table), table.start.tolist(), table.end.tolist(), strict=True)
+
+
+def as_text(done: Resplit, published: Sequence[Membership]) -> str:
+    """The report as text: sizes of the splits, and agreement with published splits if there are any."""
+    total = sum(pairs for _, pairs in done.sizes.values())
+    sizes = [[name, f"{v:,}", f"{p:,}", f"{100 * p / total:.1f}"] for name, (v, p) in done.sizes.items()]
+    parts = [text_table(["split", "videos", "pairs", "% of pairs"], sizes)]
+    if published:
+        header = ["split", "published", "what", "precision %", "recall %", "IoU %"]
+        rows = [
+            [m.split, Path(m.reference).name, what, *(f"{100 * x:.2f}" for x in (o.precision, o.recall, o.iou))]
+            for m in published
+            for what, o in (("videos", m.videos), ("pairs", m.pairs))
+        ]
+        parts += ["", text_table(header, rows, align="lllr")]
+    return "\n".join(parts)
+
+
+def as_json(preset: str, done: Resplit, published: Sequence[Membership], written: Sequence[Path]) -> dict[str, Any]:
+    """The report as one JSON object, without the single decisions; figures are not rounded."""
+    return {
+        "preset": preset,
+        "recipe": describe_recipe(done.recipe),
+        "splits": {name: {"videos": v, "pairs": p} for name, (v, p) in done.sizes.items()},
+        "decisions": tally(done.decisions),
+        "cut": {"gap": done.cut.gap, "tied": done.cut.tied},
+        "published": [
+            {"split": m.split, "file": m.reference, "videos": _numbers(m.videos), "pairs": _numbers(m.pairs)}
+            for m in published
+        ],
+        "written": [str(path) for path in written],
+    }
+
+
+def notes(pairs: Judgements, done: Resplit) -> list[str]:
+    """Sentences about impossible times, repeated pairs and ties at the cut."""
+    sentences = [str(finding) for finding in pairs.findings]
+    if repeats := count_repeated_pairs(pairs):
+        verb = "repeats" if repeats == 1 else "repeat"
+        sentences.append(f"{count(repeats, 'pair')} {verb} another: the same video, times and words")
+    if done.cut.tied:
+        sentences.append(
+            f"{count(done.cut.tied, 'pair')} are equally dense at the cut; the first of them count as rare"
+        )
+    return sentences
+
+
+def describe_recipe(recipe: Recipe) -> dict[str, Any]:
+    """The values of a recipe, by the names of the command's options.
+
+    >>> describe_recipe(Recipe(long_moments=0.5))["long_moments"]
+    '>=0.5'
+    """
+    bound = recipe.long_moments
+    sign = ">" if recipe.long_strict else ">="
+    about = {**asdict(recipe), "long_moments": "off" if bound is None else f"{sign}{bound:g}"}
+    del about["long_strict"]
+    return about
+
+
+def _numbers(overlap: Overlap) -> dict[str, float]:
+    return {**asdict(overlap), "precision": overlap.precision, "recall": overlap.recall, "iou": overlap.iou}

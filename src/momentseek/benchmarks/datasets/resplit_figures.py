@@ -1,0 +1,140 @@
+"""Figures of where moments lie, per split and per verb, and of which verbs the splits use.
+
+After debiased grounding's Figures 2, 4, 5 and 6 (Lan et al., §3). matplotlib is imported only here, when asked for.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from momentseek.benchmarks.datasets.pairs import locations
+from momentseek.benchmarks.density import kernel_sums
+from momentseek.core.figures import axes as axes_of
+from momentseek.core.figures import save_figures
+from momentseek.core.language import verbs
+from momentseek.core.moments.arrays import FloatArray
+from momentseek.core.moments.judgements import Judgements
+from momentseek.core.reports import count
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+GRID_CELLS = 100
+DRAWN_BANDWIDTH = 0.02
+"""Bandwidth of the drawn densities; the split itself is decided with the recipe's."""
+MAX_VERBS = 30
+MAX_VERBS_ON_MAPS = 4
+MIN_MOMENTS_PER_VERB = 20
+"""Moments that a verb needs in each panel to be drawn."""
+OOD_SPLIT = "test_ood"
+FIGURE_FILES = tuple(
+    f"{name}.{kind}"
+    for name in ("locations-before", "locations-after", "verbs", "locations-by-verb")
+    for kind in ("png", "svg")
+)
+"""The files that ``draw_resplit`` may draw."""
+
+
+def draw_resplit(inputs: Mapping[str, Judgements], splits: Mapping[str, Judgements]) -> dict[str, bytes]:
+    """Draw all figures as PNG and SVG; returns bytes by file name (some of ``FIGURE_FILES``)."""
+    words = {name: [verbs(q) for q in split.queries or ()] for name, split in splits.items()}
+    figures: dict[str, Callable[[], Figure]] = {
+        "locations-before": lambda: densities_figure(inputs),
+        "locations-after": lambda: densities_figure(splits),
+    }
+    if any(any(w) for w in words.values()):
+        figures["verbs"] = lambda: verbs_figure(words)
+        if chosen := telling_verbs(words):
+            figures["locations-by-verb"] = lambda: by_verb_figure(splits, words, chosen)
+    with tempfile.TemporaryDirectory() as folder:
+        return {path.name: path.read_bytes() for path in map(Path, save_figures(figures, folder))}
+
+
+def densities_figure(parts: Mapping[str, Judgements]) -> Figure:
+    """Draw one panel per file or split: how dense moments are at each (start, end)."""
+    figure, axes = axes_of(1, len(parts), 0.6 + 2.4 * len(parts), 3.0)
+    for ax, (name, part) in zip(axes[0], parts.items(), strict=True):
+        _draw_density(ax, locations(part, clip=True), rare=name == OOD_SPLIT)
+        ax.set_title(f"{name}\n{count(len(part.videos), 'video')}, {count(len(part), 'pair')}", fontsize=8)
+    axes[0][0].set_ylabel("end / duration")
+    return figure
+
+
+def by_verb_figure(
+    splits: Mapping[str, Judgements], words: Mapping[str, list[list[str]]], chosen: Sequence[str]
+) -> Figure:
+    """Draw where the moments of some verbs lie, in train above and test-ood below."""
+    figure, axes = axes_of(2, len(chosen), 0.8 + 2.2 * len(chosen), 5.0)
+    for row, split in zip(axes, ("train", OOD_SPLIT), strict=True):
+        places = locations(splits[split], clip=True)
+        for ax, verb in zip(row, chosen, strict=True):
+            having = np.array([verb in said for said in words[split]])
+            _draw_density(ax, places[having], rare=split == OOD_SPLIT)
+            ax.set_title(f"{verb}, {split}: {having.sum():,}", fontsize=8)
+        row[0].set_ylabel("end / duration")
+    for ax in axes[0]:
+        ax.set_xlabel("")
+    return figure
+
+
+def verbs_figure(words: Mapping[str, list[list[str]]]) -> Figure:
+    """Draw each split's share of the most frequent verbs of the whole dataset, one panel per split."""
+    counts = {name: Counter(v for said in lists for v in said) for name, lists in words.items()}
+    total = sum(counts.values(), Counter[str]())
+    top = [verb for verb, _ in total.most_common(MAX_VERBS)]
+    figure, axes = axes_of(1, len(counts), 1.0 + 1.9 * len(counts), 0.9 + 0.17 * len(top))
+    place = np.arange(len(top))
+    for i, (ax, (name, said)) in enumerate(zip(axes[0], counts.items(), strict=True)):
+        share = np.array([100 * said[verb] / max(1, said.total()) for verb in top])
+        ax.barh(place, share, 0.75, color="#D55E00" if name == OOD_SPLIT else "#009E73")
+        ax.set_title(f"{name}\n{share.sum():.1f} % of {said.total():,}", fontsize=8)
+        ax.set_yticks(place, top if i == 0 else [""] * len(top), fontsize=8)
+        ax.set_ylim(len(top) - 0.4, -0.6)
+        ax.set_xlabel("% of its verbs")
+    widest = max(ax.get_xlim()[1] for ax in axes[0])
+    for ax in axes[0]:
+        ax.set_xlim(0, widest)
+        ax.grid(axis="x", alpha=0.3)
+        ax.set_axisbelow(True)
+    return figure
+
+
+def telling_verbs(words: Mapping[str, list[list[str]]]) -> list[str]:
+    """The most frequent verbs of test-ood that train also has often enough to be drawn.
+
+    >>> telling_verbs({"train": [["sit"], ["eat"]] * 20, "test_ood": [["sit"]] * 20 + [["eat"]]})
+    ['sit']
+    """
+    train, rare = (Counter(v for said in words[name] for v in set(said)) for name in ("train", OOD_SPLIT))
+    often = [v for v, n in rare.most_common() if n >= MIN_MOMENTS_PER_VERB and train[v] >= MIN_MOMENTS_PER_VERB]
+    return often[:MAX_VERBS_ON_MAPS]
+
+
+def _draw_density(ax: Any, places: FloatArray, *, rare: bool) -> None:
+    from matplotlib.colors import PowerNorm
+
+    centres = (np.arange(GRID_CELLS) + 0.5) / GRID_CELLS
+    start, end = np.meshgrid(centres, centres)
+    values = kernel_sums(places, np.column_stack([start.ravel(), end.ravel()]), DRAWN_BANDWIDTH, radius=4.0)
+    shown = np.ma.masked_where(end < start - 1 / GRID_CELLS, values.reshape(GRID_CELLS, GRID_CELLS))
+    ax.imshow(
+        shown,
+        origin="lower",
+        extent=(0, 1, 0, 1),
+        cmap="Oranges" if rare else "Greens",
+        norm=PowerNorm(
+            0.5, 0, max(float(values.max()), 1e-9)
+        ),  # corners are so full that a linear scale hides the rest
+        interpolation="bilinear",
+    )
+    ax.plot([0, 1], [0, 1], color="0.6", lw=0.8)
+    ax.set_xlabel("start / duration")
+    ax.set_xticks([0, 0.5, 1])
+    ax.set_yticks([0, 0.5, 1])

@@ -1,0 +1,324 @@
+"""A report to read: a table for the terminal, and report.md."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from momentseek.benchmarks.debias.gaps import Change, SplitGap
+from momentseek.benchmarks.debias.report import VERB_MEASURE, DebiasReport
+from momentseek.benchmarks.debias.systems import GAP_MEASURES
+from momentseek.core.reports import NO_VALUE, count, markdown_table, markdown_text, safe_row, text_table
+from momentseek.measuring.resampling import SeedSpread
+
+LEAN_MEANING = "the share of first predictions at places that are commoner in train than in ood"
+TABLE_THRESHOLDS = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""Thresholds in report.md; thresholds.csv has all."""
+
+
+def as_text(report: DebiasReport) -> str:
+    """The summary for a terminal: dR@1 at 0.5 and 0.7, and which way predictions on ood lean."""
+    header, rows = _summary(report, str)
+    lines = [sizes(report), "", text_table(header, rows)]
+    if report.apart:
+        lines += ["", f"lean: {LEAN_MEANING}", f"      ({_leans(report)})"]
+    return "\n".join([*([f"NOTE: {report.note}", ""] if report.note else []), *lines])
+
+
+def markdown(report: DebiasReport, figures: tuple[str, ...] = ()) -> str:
+    """report.md; ``figures`` are paths of PNGs beside it."""
+    parts = ["# Debiasing report"]
+    if report.note:
+        parts.append(f"> **{markdown_text(report.note)}**")
+    parts += [sizes(report), *_gap_parts(report), *_change_parts(report), *_threshold_parts(report)]
+    parts += [*_place_parts(report), *_verb_parts(report)]
+    if figures:
+        parts += ["## Figures", *(f"![{path}]({path})" for path in figures)]
+    return "\n\n".join(parts) + "\n"
+
+
+def sizes(report: DebiasReport) -> str:
+    """How many queries, of which splits."""
+    called = dict(zip(("iid", "ood"), report.names, strict=True))
+    return ", ".join(
+        f"{name}{f' ({called[name]})' if called.get(name, name) != name else ''}: {count(n, 'query', 'queries')}"
+        for name, n in report.queries.items()
+    )
+
+
+def percent(value: SeedSpread, digits: int = 2) -> str:
+    """Mean ± sd in percent.
+
+    >>> percent(SeedSpread(0.1681, 0.0044, 30)), percent(SeedSpread(0.5, math.nan, 1))
+    ('16.81 ± 0.44', '50.00')
+    >>> percent(SeedSpread(math.nan, math.nan, 0))
+    '–'
+    """
+    if math.isnan(value.mean):
+        return NO_VALUE
+    sd = "" if math.isnan(value.sd) else f" ± {100 * value.sd:.{digits}f}"
+    return f"{100 * value.mean:.{digits}f}{sd}"
+
+
+def change_words(change: Change | None) -> str:
+    """A difference in points, with its interval.
+
+    >>> change_words(Change(0.02, -0.01, 0.05))
+    '+2.00 [-1.00, +5.00]'
+    """
+    if change is None or math.isnan(change.value):
+        return NO_VALUE
+    return f"{100 * change.value:+.2f} [{100 * change.low:+.2f}, {100 * change.high:+.2f}]"
+
+
+def _summary(report: DebiasReport, text: Callable[[str], str]) -> tuple[list[str], list[list[str]]]:
+    shown = ("dR@1[IoU>=0.5]", "dR@1[IoU>=0.7]")
+    header = ["system", "seeds"]
+    for measure in shown:
+        header += [f"dR@1 {measure[-4:-1]} iid", "ood", "gap", "lost"]
+    header += ["lean on ood"] if report.apart else []
+    leans = {p.system: p.lean for p in report.placings if p.split == "ood"}
+    rows = []
+    for system in report.systems:
+        found = {g.measure: g for g in report.gaps if g.system == system}
+        row = [_system_name(report, system, text), str(_seeds(found[GAP_MEASURES[0]]))]
+        for measure in shown:
+            gap = found[measure]
+            row += [percent(gap.iid), percent(gap.ood), percent(gap.gap), _share(gap.relative)]
+        row += [_shares(leans.get(system))] if report.apart else []
+        rows.append(row)
+    return header, rows
+
+
+def _gap_parts(report: DebiasReport) -> list[str]:
+    header = ["system", "seeds", "measure", "iid", "ood", "gap", "95 % interval", "lost"]
+    rows = []
+    for gap in report.gaps:
+        interval = gap.interval
+        ends = NO_VALUE if math.isnan(interval.low) else f"{100 * interval.low:.2f} to {100 * interval.high:.2f}"
+        cells = [percent(gap.iid), percent(gap.ood), percent(gap.gap), ends, _share(gap.relative)]
+        rows.append(
+            [_system_name(report, gap.system, markdown_text), str(_seeds(gap)), markdown_text(gap.measure), *cells]
+        )
+    about = (
+        "In percent; mean ± standard deviation over seeds. The gap is iid − ood, with a bootstrap interval over "
+        "queries; *lost* is the gap as a share of iid."
+    )
+    return ["## The gap between iid and ood", about, markdown_table(header, rows, align="lrlr")]
+
+
+def _change_parts(report: DebiasReport) -> list[str]:
+    others = [g for g in report.gaps if g.closed is not None and g.system not in report.blind]
+    if not others:
+        return []
+    header = ["system", "measure", "gap closed", "gained on iid", "gained on ood"]
+    rows = [
+        [
+            _system_name(report, g.system, markdown_text),
+            markdown_text(g.measure),
+            *map(change_words, (g.closed, g.iid_gain, g.ood_gain)),
+        ]
+        for g in others
+    ]
+    about = (
+        f"Points against {markdown_text(report.reference)}, with 95 % bootstrap intervals over the same queries (what "
+        "another set of seeds would change is not in them). A gap also closes when iid gets worse: it is worth "
+        "something where ood gains."
+    )
+    return [f"## Against {markdown_text(report.reference)}", about, markdown_table(header, rows, align="llr")]
+
+
+def _threshold_parts(report: DebiasReport) -> list[str]:
+    header = ["system", "split", "measure", *(f"{t:g}" for t in TABLE_THRESHOLDS)]
+    rows = []
+    for curve in report.curves:
+        at = dict(zip(curve.thresholds, curve.values, strict=True))
+        if not at[TABLE_THRESHOLDS[0]].count:
+            continue
+        means = [NO_VALUE if math.isnan(at[t].mean) else f"{100 * at[t].mean:.2f}" for t in TABLE_THRESHOLDS]
+        rows.append([_system_name(report, curve.system, markdown_text), curve.split, f"{curve.kind}@1", *means])
+    about = "In percent, by IoU threshold. What R@1 has beyond dR@1 is owed to moments that are hit but badly cut."
+    return ["## R against dR by threshold", about, markdown_table(header, rows, align="lllr")]
+
+
+def _place_parts(report: DebiasReport) -> list[str]:
+    header = ["first predictions of", "split", "from train", "from the split's truth", "lean"]
+    rows = [
+        [_system_name(report, p.system, markdown_text), p.split, _two(p.to_train), _two(p.to_truth), _shares(p.lean)]
+        for p in report.placings
+    ]
+    about = (
+        "Distances are total variation between smoothed densities over (start, end), as shares of the video: 0 the "
+        "same, 1 nothing shared. As many moments drawn from a split's own lie "
+        + " and ".join(f"{value:.2f} ({split})" for split, value in report.by_chance.items())
+        + " from it by chance."
+    )
+    if report.apart:
+        about += (
+            " True moments lie "
+            + " and ".join(f"{value:.2f} ({split})" for split, value in report.apart.items())
+            + f" from those of train. *Lean* is {LEAN_MEANING} ({_leans(report)})."
+        )
+    return ["## Where systems predict", about, markdown_table(header, rows, align="llr")]
+
+
+def _verb_parts(report: DebiasReport) -> list[str]:
+    if not report.verbs:
+        return []
+    header = ["verb", "train / iid / ood queries", "system", "iid", "ood", "from train", "from ood's truth", "lean"]
+    rows = []
+    for verb in report.verbs:
+        for each in verb.systems:
+            where = each.placing
+            cells = [_two(where.to_train), _two(where.to_truth), _shares(where.lean)] if where else [NO_VALUE] * 3
+            scored = [NO_VALUE if math.isnan(x) else f"{100 * x:.2f}" for x in (each.iid, each.ood)]
+            of = f"{verb.train:,} / {verb.iid:,} / {verb.ood:,}"
+            rows.append(
+                [markdown_text(verb.verb), of, _system_name(report, each.system, markdown_text), *scored, *cells]
+            )
+    measure = markdown_text(VERB_MEASURE)
+    about = f"{measure} in percent, and distances from where the verb's moments lie in train and in ood."
+    return ["## By verb", about, markdown_table(header, rows, align="llllr")]
+
+
+def _leans(report: DebiasReport) -> str:
+    train, ood = (_share(report.leans[name]) for name in ("train", "ood"))
+    return f"of ood's true moments {ood}, of train's {train}; a system that learnt places leans as train does"
+
+
+def _system_name(report: DebiasReport, system: str, text: Callable[[str], str]) -> str:
+    return text(system) + (" (blind)" if system in report.blind else "")
+
+
+def _seeds(gap: SplitGap) -> int:
+    return max(gap.iid.count, gap.ood.count)
+
+
+def _share(value: float) -> str:
+    return NO_VALUE if math.isnan(value) else f"{100 * value:.0f} %"
+
+
+def _shares(value: SeedSpread | None) -> str:
+    return NO_VALUE if value is None or math.isnan(value.mean) else f"{percent(value, 0)} %"
+
+
+def _two(value: SeedSpread | None) -> str:
+    if value is None or math.isnan(value.mean):
+        return NO_VALUE
+    return f"{value.mean:.2f}" + ("" if math.isnan(value.sd) else f" ± {value.sd:.2f}")
+
+
+Row = dict[str, Any]
+
+
+def as_json(report: DebiasReport) -> Row:
+    """Everything, unrounded; what is not known is null. Densities are rows of starts, each with its ends."""
+    return {
+        "note": report.note,
+        "splits": {"iid": report.names[0], "ood": report.names[1]},
+        "queries": dict(report.queries),
+        "systems": [{"system": name, "blind": name in report.blind} for name in report.systems],
+        "reference": report.reference,
+        "gaps": [_plain({**asdict(gap)}) for gap in report.gaps],
+        "thresholds": [_plain(asdict(curve)) for curve in report.curves],
+        "distance_from_train": dict(report.apart),
+        "leans": dict(report.leans),
+        "distance_by_chance": dict(report.by_chance),
+        "places": place_rows(report),
+        "verbs": verb_rows(report),
+        "densities": {
+            **{f"true {name}": grid.round(6).tolist() for name, grid in report.truths.items()},
+            **{f"{p.system} {p.split}": p.density.round(6).tolist() for p in report.placings},
+        },
+    }
+
+
+def csv_files(report: DebiasReport) -> dict[str, bytes]:
+    """The CSV files of a report: file name → bytes."""
+    files = {
+        "gap.csv": gap_rows(report),
+        "thresholds.csv": threshold_rows(report),
+        "places.csv": place_rows(report),
+        "verbs.csv": verb_rows(report),
+    }
+    return {name: _csv(rows) for name, rows in files.items() if rows}
+
+
+def gap_rows(report: DebiasReport) -> list[Row]:
+    """The gaps as rows, one per system and measure."""
+    rows = []
+    for g in report.gaps:
+        row: Row = {"system": g.system, "blind": g.system in report.blind, "measure": g.measure}
+        row["seeds"] = max(g.iid.count, g.ood.count)
+        for name, value in (("iid", g.iid), ("ood", g.ood), ("gap", g.gap)):
+            row |= {name: value.mean, f"{name} sd": value.sd}
+        row |= {"gap low": g.interval.low, "gap high": g.interval.high, "relative gap": g.relative}
+        for name, change in (("gap closed", g.closed), ("iid gain", g.iid_gain), ("ood gain", g.ood_gain)):
+            ends = (change.value, change.low, change.high) if change else (None, None, None)
+            row |= dict(zip((name, f"{name} low", f"{name} high"), ends, strict=True))
+        rows.append(_plain(row))
+    return rows
+
+
+def threshold_rows(report: DebiasReport) -> list[Row]:
+    """R and dR as rows, one per system, split and threshold."""
+    rows: dict[tuple[str, str, float], Row] = {}
+    for curve in report.curves:
+        for t, value in zip(curve.thresholds, curve.values, strict=True):
+            row = rows.setdefault(
+                (curve.system, curve.split, t), {"system": curve.system, "split": curve.split, "threshold": t}
+            )
+            row |= _plain({f"{curve.kind}@1": value.mean, f"{curve.kind}@1 sd": value.sd})
+    return list(rows.values())
+
+
+def place_rows(report: DebiasReport) -> list[Row]:
+    """Where systems predict as rows, one per system and split."""
+    return [{"system": p.system, "split": p.split, **_distances(p)} for p in report.placings]
+
+
+def verb_rows(report: DebiasReport) -> list[Row]:
+    """The view by verb as rows, one per verb and system."""
+    return [
+        {
+            "verb": verb.verb,
+            "train queries": verb.train,
+            "iid queries": verb.iid,
+            "ood queries": verb.ood,
+            "system": each.system,
+            **_plain({f"iid {VERB_MEASURE}": each.iid, f"ood {VERB_MEASURE}": each.ood}),
+            **_distances(each.placing),
+        }
+        for verb in report.verbs
+        for each in verb.systems
+    ]
+
+
+def _distances(placing: Any) -> Row:
+    row: Row = {}
+    for name in ("to_train", "to_truth", "lean"):
+        value = getattr(placing, name, None)
+        row |= {name: value.mean if value else None, f"{name} sd": value.sd if value else None}
+    found: Row = _plain(row)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """As JSON takes it: no NaN, no tuples."""
+    if isinstance(value, dict):
+        return {key: _plain(v) for key, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _csv(rows: Sequence[Row]) -> bytes:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(map(safe_row, rows))
+    return text.getvalue().encode()

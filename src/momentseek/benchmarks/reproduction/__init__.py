@@ -1,0 +1,1 @@
+"""The papers' tables computed again: every row trained over seeds, our figures next to the printed ones."""

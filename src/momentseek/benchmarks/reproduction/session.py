@@ -1,0 +1,215 @@
+"""Making a table again: data, tasks, training, scores, and the table they give."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from momentseek.benchmarks.debias.training import checkpoints
+from momentseek.benchmarks.reproduction.paper_table import PaperTable, TableRow, read_table
+from momentseek.benchmarks.reproduction.result import ResultRow, TableResult, table_cell, tie_cell
+from momentseek.benchmarks.reproduction.rows import (
+    Budget,
+    RowTask,
+    baseline_scores,
+    check_tasks,
+    row_tasks,
+    task_scores,
+)
+from momentseek.benchmarks.simulation.corpus import simulate
+from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
+from momentseek.benchmarks.simulation.films import GroundingSettings
+from momentseek.benchmarks.simulation.settings import SimulationSettings
+from momentseek.cluster.tasks import ClusterTask
+from momentseek.cluster.training import in_data, train_run
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import FloatArray
+from momentseek.core.registry import did_you_mean
+from momentseek.models.features.data import DATA_FILE, Data
+from momentseek.models.training.folder import TrainingCallback
+from momentseek.models.training.prediction import read_report
+from momentseek.models.training.processes import thread_count
+from momentseek.models.training.session import train_or_read
+
+TRAINED_BY = ("preset", "steps", "validations", "settings")
+"""What a table's section ``simulation`` says about training rather than about the data."""
+
+
+def data_folder(table: PaperTable, given: Path | None, out: Path, announce: Callable[[str], None]) -> Path:
+    """The folder of the data: ``given`` if it has data, else a simulation, made there or below ``out``."""
+    wanted = {key: value for key, value in table.simulation.items() if key not in TRAINED_BY}
+    like = wanted.pop("like", "tvr")
+    folder = given or out / "data" / "-".join([like, *(f"{key}{value}" for key, value in sorted(wanted.items()))])
+    if (folder / DATA_FILE).is_file() or folder.suffix == ".toml":
+        return folder
+    if folder.is_dir() and any(folder.iterdir()):
+        raise MomentseekError(
+            f"{folder}: has no {DATA_FILE}; describe its features there, or name a folder that is not there yet for a "
+            "simulation"
+        )
+    announce(f"{folder}: simulating {wanted.get('videos', 2000):,} videos")
+    if like == "tvr":
+        simulate(folder, SimulationSettings(**wanted))
+    else:
+        simulate_grounding(folder, GroundingSettings(like=like, **wanted))
+    return folder
+
+
+def row_cluster_tasks(
+    table: PaperTable, tasks: Mapping[str, Sequence[RowTask]], shown: Sequence[TableRow], data: Data, out: Path
+) -> list[ClusterTask]:
+    """A task per row and seed; one that goes on from other rows waits for theirs."""
+    found: list[ClusterTask] = []
+    places: dict[tuple[str, int], int] = {}
+    last: dict[Path, int] = {}
+    """The last task so far that works in a folder: rows with the same settings share one, and must not meet in it."""
+    measured = {row.name for row in shown}
+    for name, row in tasks.items():
+        for number, task in enumerate(row):
+            after = {places[need, number] for need in task.row.needs}
+            after |= {last[task.folder]} if task.folder in last else set()
+            places[name, number] = last[task.folder] = len(found)
+            threads, asked = thread_count(task.config), table if name in measured else None
+            found.append(
+                ClusterTask(
+                    f"{task.row.label}, seed {task.seed}",
+                    in_data,
+                    (threads, data.location, finish_row, asked, task, out),
+                    after=tuple(sorted(after)),
+                    processors=threads,
+                )
+            )
+    return found
+
+
+def finish_row(data: Data, table: PaperTable | None, task: RowTask, out: Path) -> None:
+    """Train a row with one seed and measure it for a table, as far as that is not done yet."""
+    if task.config is not None:
+        train_run(data, task.config, task.folder)
+    if table is not None:
+        task_scores(table, task, data, out)
+
+
+BASELINE_SEEDS = 5
+"""Draws of a blind baseline that draws; the others give the same every time."""
+
+Announce = Callable[[str], None]
+Spread = Callable[[Sequence[ClusterTask]], bool]
+"""Carries out tasks on a cluster; False if they were stopped."""
+
+
+def reproduce_table(
+    table: str | PaperTable,
+    *,
+    data: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] = "reproduction",
+    rows: Sequence[str] = (),
+    seeds: int = 3,
+    steps: int | None = None,
+    settings: Sequence[str] = (),
+    finished: Mapping[str, Sequence[str | os.PathLike[str]]] | None = None,
+    progress: TrainingCallback | None = None,
+    announce: Announce = lambda _: None,
+    spread: Spread | None = None,
+) -> TableResult | None:
+    """Train every row of a table over seeds, measure it, and give our figures beside the paper's.
+
+    ``data`` is a folder with a data.toml; without one the table's simulation is made (there, if it is named). Training
+    runs and scores go to ``out`` and are not made twice. ``rows`` chooses rows, ``steps`` and ``settings`` change how
+    they are trained, and ``finished`` names training runs to take for a row instead, one per seed. ``spread`` carries
+    out tasks on a cluster, and says whether all were. None if training was stopped; the same call goes on.
+    """
+    plan = read_table(table) if isinstance(table, str) else table
+    chosen = plan.choose_rows(rows)
+    given = _given_checkpoints(plan, finished or {})
+    if seeds < 1:
+        raise MomentseekError(f"{seeds} seeds are none; ask for at least 1 (`seeds`)")
+    folder = data_folder(plan, Path(data) if data is not None else None, Path(out), announce)
+    with Data.open(folder) as opened:
+        budget = Budget(seeds, steps, tuple(settings))
+        _check_splits(plan, opened)
+        tasks = row_tasks(plan, chosen, opened, Path(out), budget, given)
+        check_tasks(tasks, opened)
+        shown = [row for row in chosen if not row.hidden or row.name in rows]
+        if spread is not None and not spread(row_cluster_tasks(plan, tasks, shown, opened, Path(out))):
+            return None
+        if not _train(tasks, opened, progress, announce):
+            return None
+        return _result(plan, shown, tasks, opened, Path(out), announce)
+
+
+def _given_checkpoints(
+    plan: PaperTable, finished: Mapping[str, Sequence[str | os.PathLike[str]]]
+) -> dict[str, list[Path]]:
+    for name in finished:
+        if name not in plan.rows:
+            raise MomentseekError(f"{plan.name} has no row {name!r}; {did_you_mean(name, plan.rows)}")
+    return {name: [c for path in paths for c in checkpoints(Path(path))] for name, paths in finished.items()}
+
+
+def _check_splits(plan: PaperTable, data: Data) -> None:
+    for split in dict.fromkeys(column.split for column in plan.columns):
+        _ = data.split(split)
+
+
+def _train(
+    tasks: Mapping[str, Sequence[RowTask]], data: Data, progress: TrainingCallback | None, announce: Announce
+) -> bool:
+    """Train what is not trained yet, first stages first; False if that was stopped."""
+    todo = [task for row in tasks.values() for task in row if task.config is not None]
+    for number, task in enumerate(todo, start=1):
+        assert task.config is not None
+        announce(f"{number} of {len(todo)}: {task.row.label}, seed {task.seed} ({task.folder.name})")
+        report, _ = train_or_read(task.config, data, task.folder, progress=progress)
+        if not report:
+            return False
+    return True
+
+
+def _result(
+    plan: PaperTable,
+    shown: Sequence[TableRow],
+    tasks: Mapping[str, Sequence[RowTask]],
+    data: Data,
+    out: Path,
+    announce: Announce,
+) -> TableResult:
+    values: dict[str, list[list[FloatArray]]] = {}
+    train = next((task.config.data.train for row in tasks.values() for task in row if task.config), "train")
+    for row in shown:
+        announce(f"measuring {row.label}")
+        if row.baseline:
+            count = BASELINE_SEEDS if row.baseline in ("bias-based", "chance") else 1
+            values[row.name] = [baseline_scores(plan, row, seed, train, data, out) for seed in range(count)]
+        else:
+            values[row.name] = [task_scores(plan, task, data, out) for task in tasks[row.name]]
+    note = data.name
+    if plan.kind == "ties":
+        return TableResult(plan, ("all tied",), tuple(_tie_rows(plan, values)), note, data.simulated)
+    labels = tuple(column.label for column in plan.columns)
+    rows = tuple(_row(plan, row, values[row.name], tasks.get(row.name, ())) for row in shown)
+    return TableResult(plan, labels, rows, note, data.simulated)
+
+
+def _row(
+    plan: PaperTable, row: TableRow, values: Sequence[Sequence[FloatArray]], tasks: Sequence[RowTask]
+) -> ResultRow:
+    paper = row.paper or [None] * len(plan.columns)
+    cells = tuple(table_cell([seed[i] for seed in values], paper[i], plan.percent) for i in range(len(plan.columns)))
+    reports = [read_report(saved.parent if (saved := task.checkpoint).is_file() else saved) or {} for task in tasks]
+    best = tuple(int(r["best_step"]) for r in reports if r.get("best_step") is not None)
+    steps = max((int(r.get("steps", 0)) for r in reports), default=0)
+    seconds = [float(r.get("seconds", 0.0)) for r in reports]
+    return ResultRow(row.name, row.label, cells, best, steps, sum(seconds) / 60 / max(1, len(seconds)))
+
+
+def _tie_rows(plan: PaperTable, values: Mapping[str, Sequence[Sequence[FloatArray]]]) -> list[ResultRow]:
+    if len(values) < 2:
+        raise MomentseekError(f"{plan.name} counts ties between systems; choose at least two rows")
+    return [
+        ResultRow(
+            column.measure, column.label, (tie_cell([[s[i] for s in each] for each in values.values()], plan.percent),)
+        )
+        for i, column in enumerate(plan.columns)
+    ]

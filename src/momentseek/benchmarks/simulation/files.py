@@ -1,0 +1,282 @@
+"""The files of a simulated corpus: TVR's, TVC's and TVR-Ranking's own, plus ``data.toml`` and what really happened.
+
+Written one query or line at a time, so that memory does not grow with the corpus.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from momentseek import __version__
+from momentseek.benchmarks.simulation import settings as lengths
+from momentseek.benchmarks.simulation.captions import SimulatedQueries
+from momentseek.benchmarks.simulation.relevance import SimulatedJudgements
+from momentseek.benchmarks.simulation.settings import CLIP_SECONDS, FILES_VERSION, SimulationSettings
+from momentseek.benchmarks.simulation.story import Story
+from momentseek.benchmarks.simulation.vectors import SimulatedLine
+from momentseek.benchmarks.simulation.world import World
+from momentseek.core.config import toml_text
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import FloatArray, IntArray
+from momentseek.models.features.data import DATA_FILE
+
+TRAINING_LIST_LENGTHS = (1, 20, 40)
+TVR_SHARES = {"train": 0.8, "val": 0.1, "test": 0.1}
+TVC_CAPTIONS = {"train": 2, "val": 4, "test": 4}
+"""Captions per moment, as TVC has them; TVR's own description is one of them in train only."""
+SUBTITLE_FILE = "tvqa_preprocessed_subtitles.jsonl"
+
+
+def write_corpus(folder: Path, story: Story) -> None:
+    """Write ``video_corpus.json``: {video: seconds}."""
+    _write(folder / "video_corpus.json", [json.dumps({v.name: v.seconds for v in story.videos})])
+
+
+def write_training(
+    folder: Path, story: Story, captions: list[str], queries: SimulatedQueries, near: IntArray, similarity: FloatArray
+) -> None:
+    """Write ``train_top01.json``, ``…20`` and ``…40``: the moments most similar to each query."""
+    for top in TRAINING_LIST_LENGTHS:
+        entries = (
+            _query(queries, row, _moments(story, captions, pairs, values, row * top))
+            for row, (pairs, values) in enumerate(
+                zip(near[:, :top].tolist(), similarity[:, :top].tolist(), strict=True)
+            )
+        )
+        _write(folder / f"train_top{top:02d}.json", _json_list(entries))
+
+
+def write_judged(
+    folder: Path, split: str, story: Story, captions: list[str], queries: SimulatedQueries, judged: SimulatedJudgements
+) -> None:
+    """Write ``val.json`` or ``test.json``: the judged moments of each query, with their relevance."""
+
+    def entries() -> Iterator[dict[str, Any]]:
+        at = 0
+        for row, count in zip(range(*queries.rows(split).indices(len(queries.texts))), judged.counts, strict=True):
+            part = slice(at, at + int(count))
+            moments = _moments(story, captions, judged.moment[part].tolist(), judged.similarity[part].tolist(), at)
+            for moment, level in zip(moments, judged.relevance[part].tolist(), strict=True):
+                moment["relevance"] = level
+            yield _query(queries, row, moments)
+            at = part.stop
+
+    _write(folder / f"{split}.json", _json_list(entries()))
+
+
+def write_tvr(folder: Path, story: Story, descriptions: list[str]) -> None:
+    """Write TVR's own files: a line per precise caption, and durations with indices; videos are split 80/10/10."""
+    m = story.moments
+    bounds = _tvr_bounds(len(story.videos))
+    durations = {
+        split: {story.videos[i].name: [story.videos[i].seconds, i] for i in range(first, last)}
+        for split, (first, last) in bounds.items()
+    }
+    _write(folder / "tvr_video2dur_idx.json", [json.dumps(durations)])
+    for split, (first, last) in bounds.items():
+        rows = range(int(story.offsets[first]), int(story.offsets[last]))
+        lines = (
+            json.dumps(
+                {
+                    "vid_name": story.videos[m.video[i]].name,
+                    "duration": story.videos[m.video[i]].seconds,
+                    "ts": [float(m.start[i]), float(m.end[i])],
+                    "desc": descriptions[i],
+                    "type": lengths.KINDS[m.kind[i]],
+                    "desc_id": i,
+                }
+            )
+            for i in rows
+        )
+        _write(folder / f"tvr_{split}_release.jsonl", _between(lines, "\n"))
+
+
+def write_tvc(folder: Path, story: Story, descriptions: list[str], paraphrases: list[list[str]]) -> None:
+    """Write TVC's files: several captions of every moment, of the same splits as TVR's."""
+    m, most = story.moments, max(TVC_CAPTIONS.values())
+    for split, (first, last) in _tvr_bounds(len(story.videos)).items():
+        written = ([descriptions, *paraphrases] if split == "train" else paraphrases)[: TVC_CAPTIONS[split]]
+        lines = (
+            json.dumps(
+                {
+                    "vid_name": story.videos[m.video[i]].name,
+                    "duration": story.videos[m.video[i]].seconds,
+                    "ts": [float(m.start[i]), float(m.end[i])],
+                    "clip_id": i,
+                    "descs": [
+                        {
+                            "type": lengths.KINDS[m.kind[i]],
+                            "desc": texts[i],
+                            "desc_id": i * most + k,
+                        }
+                        for k, texts in enumerate(written)
+                    ],
+                }
+            )
+            for i in range(int(story.offsets[first]), int(story.offsets[last]))
+        )
+        _write(folder / f"tvc_{split}_release.jsonl", _between(lines, "\n"))
+
+
+def write_subtitles(folder: Path, spoken: Iterable[tuple[str, list[SimulatedLine]]]) -> None:
+    """Write what is said as text, in the form of TVQA's and TVR's preprocessed subtitles."""
+    lines = (json.dumps({"vid_name": video, "sub": [line._asdict() for line in said]}) for video, said in spoken)
+    _write(folder / SUBTITLE_FILE, _between(lines, "\n"))
+
+
+def write_concepts(folder: Path, world: World, story: Story) -> None:
+    """Write ``concepts.jsonl``: what really happens in every moment, so that explanations can be checked."""
+    m = story.moments
+    people = {"actor": m.actor, "other": m.other}
+    deeds = {"action": m.action, "object": m.object, "second_action": m.action2, "second_object": m.object2}
+    details = {"color": m.color, "manner": m.manner}
+    talk = {"speech": m.speech, "topic": m.topic, "place": m.place}
+    columns = {name: column.tolist() for name, column in {**people, **deeds, **details, **talk}.items()}
+
+    def line(i: int) -> str:
+        known = {name: world.name(column[i]) for name, column in columns.items() if column[i] >= 0}
+        times = {"action_times": [round(float(m.begin[i]), 2), round(float(m.finish[i]), 2)]}
+        where = {"vid_name": story.videos[m.video[i]].name, "ts": [float(m.start[i]), float(m.end[i])]}
+        about = {
+            "type": lengths.KINDS[m.kind[i]],
+            "place_named": bool(m.names_place[i]),
+            "color_named": bool(m.names_color[i]),
+            "prominence": int(m.prominence[i]),
+        }
+        return json.dumps({"desc_id": i, **where, **times, **about, **known})
+
+    _write(folder / "concepts.jsonl", _between(map(line, range(len(m))), "\n"))
+
+
+def write_data(folder: Path, settings: SimulationSettings) -> None:
+    """Write ``data.toml``, which tells training and prediction where everything is."""
+    splits = {f"train_top{n:02d}": f"train_top{n:02d}.json" for n in TRAINING_LIST_LENGTHS}
+    splits |= {"val": "val.json", "test": "test.json"}
+    ranking = {
+        split: {"truth": truth, "query": "query.h5", "corpus": "video_corpus.json"} for split, truth in splits.items()
+    }
+    tvr = {f"tvr_{s}": {"truth": f"tvr_{s}_release.jsonl", "query": "tvr_query.h5"} for s in TVR_SHARES}
+    table = {
+        "name": f"simulation, seed {settings.seed}",
+        "clip_seconds": CLIP_SECONDS,
+        "simulated": True,
+        "features": {"video": ["video.h5"], "subtitle": "subtitle.h5"},
+        "subtitles": SUBTITLE_FILE,
+        "splits": ranking | tvr | {f"tvc_{s}": {"captions": f"tvc_{s}_release.jsonl"} for s in TVC_CAPTIONS},
+    }
+    _write(folder / DATA_FILE, [toml_text(table)])
+
+
+def write_world(folder: Path, settings: SimulationSettings) -> str:
+    """Write ``world.json`` (settings, version, fingerprint of all files) and return the fingerprint."""
+    digest = hashlib.sha256()
+    for path in sorted(p for p in folder.iterdir() if p.is_file()):
+        with path.open("rb") as file:
+            digest.update(f"{path.name}:{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    about = {
+        "what": "a simulation: no real videos, no real words",
+        "version": FILES_VERSION,
+        "momentseek": __version__,
+        "seed": settings.seed,
+        "settings": asdict(settings),
+        "difficulty": asdict(settings.difficulty),
+        "fingerprint": digest.hexdigest(),
+    }
+    _write(folder / "world.json", [json.dumps(about, indent=2), "\n"])
+    return digest.hexdigest()
+
+
+def _tvr_bounds(videos: int) -> dict[str, tuple[int, int]]:
+    """The first video of each split, and the first after it.
+
+    >>> _tvr_bounds(50)
+    {'train': (0, 40), 'val': (40, 45), 'test': (45, 50)}
+    """
+    train, val = round(videos * TVR_SHARES["train"]), round(videos * TVR_SHARES["val"])
+    return {"train": (0, train), "val": (train, train + val), "test": (train + val, videos)}
+
+
+def _query(queries: SimulatedQueries, row: int, moments: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"query_id": row + 1, "query": queries.texts[row], "relevant_moment": moments}
+
+
+def _moments(
+    story: Story, captions: list[str], rows: list[int], similarity: list[float], pair: int
+) -> list[dict[str, Any]]:
+    m = story.moments
+    return [
+        {
+            "pair_id": pair + i,
+            "video_name": story.videos[m.video[row]].name,
+            "timestamp": [float(m.start[row]), float(m.end[row])],
+            "duration": story.videos[m.video[row]].seconds,
+            "caption": captions[row],
+            "similarity": value,
+        }
+        for i, (row, value) in enumerate(zip(rows, similarity, strict=True))
+    ]
+
+
+def _json_list(entries: Iterable[Any]) -> Iterator[str]:
+    yield "["
+    yield from _between(map(json.dumps, entries), ", ")
+    yield "]"
+
+
+def _between(parts: Iterable[str], separator: str) -> Iterator[str]:
+    for i, part in enumerate(parts):
+        yield separator + part if i else part
+
+
+def _write(path: Path, parts: Iterable[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(parts)
+
+
+@contextmanager
+def write_folder(out: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
+    """Give an empty folder to fill and move its files to ``out`` at the end; after an error nothing is left of it.
+
+    An ``out`` that is not empty is refused unless ``force`` is true; then files of the same names are replaced and
+    others left alone.
+    """
+    target = Path(out)
+    check_target(target, force)
+    try:
+        target.absolute().parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(dir=target.absolute().parent, prefix=f".{target.name}."))
+    except OSError as e:
+        raise MomentseekError(f"{target}: cannot be made ({e.strerror}); choose another folder (`out`)") from None
+    try:
+        yield folder
+        _move(folder, target)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def check_target(target: Path, force: bool) -> None:
+    """Refuse a target that is a file, or a folder that is not empty unless ``force`` is true."""
+    if target.exists() and not target.is_dir():
+        raise MomentseekError(f"{target}: is a file; give the name of a folder (`out`)")
+    if not force and target.is_dir() and any(target.iterdir()):
+        raise MomentseekError(f"{target}: is not empty; choose another folder, or replace its files (force=True)")
+
+
+def _move(folder: Path, target: Path) -> None:
+    """Move the files; ``data.toml``, which makes a folder a corpus, is removed first and arrives last."""
+    try:
+        target.mkdir(exist_ok=True)
+        (target / DATA_FILE).unlink(missing_ok=True)
+        for path in sorted(folder.iterdir(), key=lambda p: (p.name == DATA_FILE, p.name)):
+            path.replace(target / path.name)
+    except OSError as e:
+        raise MomentseekError(f"{target}: cannot be written ({e.strerror}); check the folder") from None

@@ -1,0 +1,227 @@
+"""What happens in each film: a few moments with queries, at habitual places, and other deeds in between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from momentseek.benchmarks.simulation.settings import MIN_QUERIES, SimulationSettings
+from momentseek.benchmarks.simulation.world import World
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusForm:
+    """The corpus that simulated films resemble: lengths of films (seconds) and moments (shares of them), and files."""
+
+    seconds: tuple[float, float]
+    clip_seconds: float
+    moments: int
+    """Moments per film for which there is a query, at most."""
+    lengths: tuple[float, float]
+    overlapping: bool
+    """Whether two of a film's moments may share time."""
+    corners: tuple[float, float]
+    """Parameters of the beta distribution of favourite places; below 1 they crowd at the films' start and end."""
+    format: str
+    ending: str
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        """The range of favourite lengths: a little narrower than that of all lengths."""
+        shortest, longest = self.lengths
+        return shortest + 0.05, longest - 0.05
+
+
+FORMS = {
+    "charades": CorpusForm((18.0, 45.0), 1.0, 2, (0.1, 0.5), False, (0.5, 0.6), "charades-sta", "txt"),
+    "activitynet": CorpusForm((40.0, 200.0), 2.0, 4, (0.05, 0.9), True, (0.3, 0.3), "activitynet", "json"),
+}
+"""Charades-STA has films of 29 s with moments of 8 s, ActivityNet Captions of 118 s with moments of 40 s that overlap
+and crowd in the corners of the map of starts and ends (MVMR, Table 1; debiased grounding, Fig. 2)."""
+
+
+SPLIT_SHARES = {"train": 0.6, "val": 0.06, "test_iid": 0.17, "test_ood": 0.17}
+"""Share of the videos in each split; only the places of test_ood's moments break the habits of the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroundingSettings:
+    """The settings of simulated films; the same settings and version give the same files, byte for byte."""
+
+    videos: int = 2000
+    seed: int = 0
+    hard: float = 0.5
+    bias: float = 0.9
+    """Share of the moments whose place follows a habit, from 0 to 1."""
+    verb_bias: float = 1.0
+    """Share of the actions with a habit of their own; the others have one in common."""
+    pool: int = 50
+    """Videos searched per query of ``mvmr``."""
+    like: str = "charades"
+    """The corpus that the films resemble: charades or activitynet."""
+    video_dim: int = 128
+    text_dim: int = 96
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.bias <= 1:
+            raise MomentseekError(f"a bias of {self.bias:g} is out of range; choose one from 0 to 1 (`bias`)")
+        if not 0 <= self.verb_bias <= 1:
+            raise MomentseekError(
+                f"a verb bias of {self.verb_bias:g} is out of range; choose one from 0 to 1 (`verb_bias`)"
+            )
+        if self.pool < 2:
+            raise MomentseekError(f"a pool of {self.pool} is too small; give at least 2 videos (`pool`)")
+        if self.like not in FORMS:
+            raise MomentseekError(f"there are no films like {self.like!r}; choose {' or '.join(FORMS)} (`like`)")
+        _ = self.base  # checks the rest
+
+    @property
+    def form(self) -> CorpusForm:
+        """The form of the corpus that the films resemble."""
+        return FORMS[self.like]
+
+    @property
+    def base(self) -> SimulationSettings:
+        """The settings that films share with the other simulation: seed, difficulty, dimensions."""
+        return SimulationSettings(
+            videos=self.videos, queries=max(MIN_QUERIES, self.videos), seed=self.seed, hard=self.hard,
+            video_dim=self.video_dim, text_dim=self.text_dim,
+        )  # fmt: skip
+
+
+HABIT_DEVIATION = 0.05
+"""Standard deviation of places and lengths around the habit, as a share of the film."""
+
+
+@dataclass(frozen=True, eq=False)
+class Habits:
+    """The favourite place (0: film's start, 1: as late as possible) and length of every action."""
+
+    place: FloatArray
+    length: FloatArray
+    form: CorpusForm
+
+    @classmethod
+    def draw(cls, actions: int, form: CorpusForm, rng: np.random.Generator, own: float = 1.0) -> Habits:
+        """Draw a habit for every action; places crowd at the films' start and end.
+
+        A share ``own`` of the actions has a habit of its own, the others have one in common: at 0 only the places of
+        all moments are biased, at 1 those of every verb in its own way.
+        """
+        place, length = rng.beta(*form.corners, actions), rng.uniform(*form.middle, actions)
+        common = rng.random(actions) >= own
+        return cls(
+            np.where(common, rng.beta(*form.corners), place), np.where(common, rng.uniform(*form.middle), length), form
+        )
+
+    def span(self, action: int, bias: float, broken: bool, rng: np.random.Generator) -> tuple[float, float]:
+        """Start and end of a moment as shares of its film: by habit with probability ``bias``, else anywhere.
+
+        Where habits are ``broken``, half a film away from the favourite place instead, at any length.
+        """
+        length, place = rng.uniform(*self.form.lengths), rng.random()
+        if rng.random() < bias:
+            usual = float(self.place[action]) + HABIT_DEVIATION * rng.standard_normal()
+            if broken:
+                place = (usual + 0.5) % 1.0
+            else:
+                place = float(np.clip(usual, 0, 1))
+                length = float(
+                    np.clip(self.length[action] + HABIT_DEVIATION * rng.standard_normal(), *self.form.lengths)
+                )
+        start = place * (1 - length)
+        return start, start + length
+
+
+PLACEMENT_ATTEMPTS = 6
+"""Attempts to place a further moment before it is left out."""
+BUSY_PROBABILITY = 0.8
+"""Share of the time between moments in which something else is done."""
+OTHER_DEED_SHARES = (0.08, 0.25)
+"""Shortest and longest deed between moments, as shares of the film."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """An action, perhaps on an object, from ``start`` to ``end`` seconds; ``asked`` if there is a query for it."""
+
+    action: int
+    object: int
+    start: float
+    end: float
+    asked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedFilm:
+    """A simulated film and everything that is done in it."""
+
+    name: str
+    split: str
+    seconds: float
+    deeds: tuple[Deed, ...]
+
+    @property
+    def asked_pairs(self) -> frozenset[tuple[int, int]]:
+        """The (action, object) pairs in it for which there are queries."""
+        return frozenset((d.action, d.object) for d in self.deeds if d.asked)
+
+
+def make_films(world: World, settings: GroundingSettings) -> list[SimulatedFilm]:
+    """Make all films, split by split."""
+    solo = np.array([a for a in world.of_kind("action").tolist() if a not in world.takes_two])
+    habits = Habits.draw(len(world.concepts), settings.form, settings.base.random("habits"), settings.verb_bias)
+    bounds = np.round(np.cumsum([0.0, *SPLIT_SHARES.values()]) * settings.videos).astype(int)
+    films = []
+    for split, first, last in zip(SPLIT_SHARES, bounds, bounds[1:], strict=False):
+        for number in range(first, last):
+            films.append(_make_film(world, solo, habits, split, number, settings))
+    return films
+
+
+def _make_film(
+    world: World, solo: IntArray, habits: Habits, split: str, number: int, settings: GroundingSettings
+) -> SimulatedFilm:
+    rng = settings.base.random("film", number)
+    seconds = round(float(rng.uniform(*settings.form.seconds)), 2)
+    asked: list[Deed] = []
+    for action in rng.choice(solo, settings.form.moments, replace=False).tolist():
+        for _ in range(PLACEMENT_ATTEMPTS):
+            start, end = habits.span(action, settings.bias, split == "test_ood", rng)
+            if settings.form.overlapping or all(end * seconds <= d.start or start * seconds >= d.end for d in asked):
+                times = round(start * seconds, 1), min(round(end * seconds, 1), seconds)
+                asked.append(Deed(action, _draw_object(world, action, rng), *times, asked=True))
+                break
+    taken = {d.action for d in asked}
+    others = solo[~np.isin(solo, list(taken))]
+    between = _fill_gaps(sorted(asked, key=lambda d: d.start), others, world, seconds, rng)
+    return SimulatedFilm(f"F{number:05d}", split, seconds, tuple(sorted([*asked, *between], key=lambda d: d.start)))
+
+
+def _fill_gaps(
+    asked: list[Deed], others: IntArray, world: World, seconds: float, rng: np.random.Generator
+) -> list[Deed]:
+    """Draw other deeds for the gaps between the moments with queries."""
+    deeds = []
+    free = 0.0
+    gaps = []
+    for deed in asked:
+        gaps.append((free, deed.start))
+        free = max(free, deed.end)
+    for start, end in [*gaps, (free, seconds)]:
+        at = start
+        while at < end - 0.5:
+            until = min(end, at + seconds * float(rng.uniform(*OTHER_DEED_SHARES)))
+            if rng.random() < BUSY_PROBABILITY:
+                action = int(rng.choice(others))
+                deeds.append(Deed(action, _draw_object(world, action, rng), at, until, asked=False))
+            at = until
+    return deeds
+
+
+def _draw_object(world: World, action: int, rng: np.random.Generator) -> int:
+    possible = world.objects_for[action]
+    return int(rng.choice(possible)) if len(possible) else -1

@@ -1,0 +1,231 @@
+"""How well a moment answers a query, from 0 to 4, by TVR-Ranking's guideline (appendix B.1).
+
+The guideline asks for the main action first, then for details, then whether the moment holds the whole action and
+little else. Here a query is the caption of a moment, and knows its concepts:
+
+* 4: the main action, all details, and a moment that covers the action without much more;
+* 3: the main action, with a small mismatch (a detail, or the times);
+* 2: the main action with several mismatches, or an action like it with all details;
+* 1: another action, but something of the query is there (an object, a second action, what is talked of);
+* 0: nothing of it. People are like stop words: alone they make nothing relevant.
+
+What happens in a moment is its own event and those of other moments that overlap it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.benchmarks.simulation.settings import CLIP_SECONDS
+from momentseek.benchmarks.simulation.story import NO_CONCEPT, Story
+from momentseek.benchmarks.simulation.world import World
+from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray
+from momentseek.core.moments.judgements import Judgements
+from momentseek.core.moments.moment import iou
+from momentseek.core.moments.run import Run
+
+EVENTS_PER_MOMENT = 3
+"""Events that count for a moment: its own, and those of the moments that overlap it most."""
+OBJECT_COST, OBJECT2_COST, ACTION2_COST, TOPIC_COST, TALK_COST = 1.0, 0.5, 1.0, 1.5, 0.5
+PLACE_COST, COLOR_COST, MANNER_COST, PEOPLE_COST = 0.5, 0.5, 0.5, 0.5
+"""Levels that a mismatch of each detail costs."""
+PROMINENCE_COSTS = np.array([3.0, 0.5, 0.0])
+"""Levels that an action loses that is hardly in the picture, at its edge, or at a prominent spot."""
+ONLY_TALK_COST = 1.0
+"""Levels that another topic costs in addition if the query is only about talk."""
+INCOMPLETENESS_COSTS = ((0.7, 0.5), (0.45, 0.5))
+"""(completeness, cost): below this IoU of action and moment, so many levels are lost."""
+BLOCK_QUERIES = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """Says how relevant a moment is to a query, from 0 to 4, by the guideline; call it with queries and moments."""
+
+    world: World
+    story: Story
+    event: IntArray
+    """``(moments, EVENTS)``: rows of the moments table whose events happen in this moment; NONE where fewer."""
+    completeness: FloatArray
+    """``(moments, EVENTS)``: IoU of the event's action with this moment."""
+
+    def __call__(self, queries: IntArray, moments: IntArray) -> NDArray[np.int8]:
+        """The levels of pairs of a query (given by the moment whose caption it is) and a moment; arrays broadcast."""
+        levels = np.zeros(np.broadcast_shapes(queries.shape, moments.shape), dtype=np.int8)
+        for slot in range(EVENTS_PER_MOMENT):
+            event = self.event[moments, slot]
+            found = self._levels(queries, event, self.completeness[moments, slot])
+            np.maximum(levels, np.where(event == NO_CONCEPT, 0, found), out=levels)
+        return levels
+
+    def levels_of_all_moments(self, queries: IntArray) -> NDArray[np.int8]:
+        """The levels of every moment of the corpus for some queries, ``(queries, moments)``."""
+        every = np.arange(len(self.story.moments))
+        parts = [self(queries[i : i + BLOCK_QUERIES, None], every[None]) for i in range(0, len(queries), BLOCK_QUERIES)]
+        return np.concatenate(parts) if parts else np.zeros((0, len(every)), dtype=np.int8)
+
+    def _levels(self, q: IntArray, e: IntArray, completeness: FloatArray) -> NDArray[np.int8]:
+        m, group = self.story.moments, self.world.group
+
+        def mentions(column: IntArray) -> BoolArray:
+            result: BoolArray = column[q] != NO_CONCEPT
+            return result
+
+        def differs(column: IntArray, *others: IntArray) -> BoolArray:
+            same = column[q] == column[e]
+            for other in others:
+                same = same | (column[q] == other[e])
+            result: BoolArray = mentions(column) & ~same
+            return result
+
+        main = np.where(m.action != NO_CONCEPT, m.action, m.speech)
+        same = (main[q] == main[e]) | (main[q] == m.action2[e]) | (main[q] == m.speech[e])
+        alike = group[main[q]] == group[main[e]]
+        spoken = m.speech[q] != NO_CONCEPT
+        object_off = differs(m.object, m.object2)
+        action2_off = differs(m.action2, m.action)
+        topic_off = differs(m.topic)
+        gender = np.append(self.world.gender, NO_CONCEPT)  # of nobody: nothing
+        people_off = (gender[m.actor[q]] != gender[m.actor[e]]) | (
+            mentions(m.other) & (gender[m.other[q]] != gender[m.other[e]])
+        )
+        missed = (
+            OBJECT_COST * object_off
+            + OBJECT2_COST * differs(m.object2, m.object)
+            + ACTION2_COST * action2_off
+            + np.where(m.action[q] == NO_CONCEPT, TOPIC_COST + ONLY_TALK_COST, TOPIC_COST) * topic_off
+            + TALK_COST * (spoken & (m.speech[q] != m.speech[e]))
+            + PLACE_COST * ((m.names_place[q] == 1) & (m.place[q] != m.place[e]))
+            + COLOR_COST * ((m.names_color[q] == 1) & (m.color[q] != m.color[e]))
+            + MANNER_COST * differs(m.manner)
+            + PEOPLE_COST * people_off
+            + PROMINENCE_COSTS[m.prominence[e]]
+        )
+        for least, cost in INCOMPLETENESS_COSTS:
+            missed = missed + cost * (completeness < least)
+        with_main = np.clip(np.floor(4.3 - missed), 0, 4)
+        points = (
+            (mentions(m.object) & ~object_off)
+            | (mentions(m.action2) & ~action2_off)
+            | (mentions(m.topic) & ~topic_off)
+            | (alike & ~people_off)
+        )
+        without = np.where(alike & (missed < 1), 2, points.astype(np.int64))
+        levels: NDArray[np.int8] = np.where(same, with_main, without).astype(np.int8)
+        return levels
+
+
+def build_judge(world: World, story: Story) -> Judge:
+    """Find which events happen in every moment, and build the judge that knows them."""
+    m = story.moments
+    event = np.full((len(m), EVENTS_PER_MOMENT), NO_CONCEPT, dtype=np.int64)
+    share = np.zeros((len(m), EVENTS_PER_MOMENT))
+    event[:, 0] = np.arange(len(m))
+    share[:, 0] = iou(m.start, m.end, m.begin, m.finish)
+    for first, last in zip(story.offsets[:-1].tolist(), story.offsets[1:].tolist(), strict=True):
+        rows = np.arange(first, last)
+        overlap = iou(m.start[rows, None], m.end[rows, None], m.begin[None, rows], m.finish[None, rows])
+        np.fill_diagonal(overlap, 0)
+        best = np.argsort(-overlap, axis=1, kind="stable")[:, : EVENTS_PER_MOMENT - 1]
+        value = np.take_along_axis(overlap, best, axis=1)
+        width = best.shape[1]
+        event[first:last, 1 : 1 + width] = np.where(value > 0.1, rows[best], NO_CONCEPT)
+        share[first:last, 1 : 1 + width] = value
+    return Judge(world, story, event, share)
+
+
+BATCH_MOMENTS = 20
+SECOND_BATCH_SHARE = 0.47
+DECIDING_MOMENTS = 5
+OFF_BY_ONE_PROBABILITY = 0.12
+"""How often an annotator is one level too high, and as often one too low."""
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedJudgements:
+    """The judged moments of some queries, query after query, the most similar first."""
+
+    counts: IntArray
+    moment: IntArray
+    similarity: FloatArray
+    relevance: IntArray
+
+
+def annotate(
+    judge: Judge, queries: IntArray, near: IntArray, similarity: FloatArray, rng: np.random.Generator
+) -> SimulatedJudgements:
+    """Judge ``near``, the 40 nearest moments of each query; ``queries`` are the moments whose captions were asked."""
+    truth = judge(queries[:, None], near)
+    first = near[:, :BATCH_MOMENTS].shape[1]
+    still = truth[:, max(0, first - DECIDING_MOMENTS) : first].sum(axis=1) + rng.random(len(queries))
+    again = np.argsort(-still, kind="stable")[: round(SECOND_BATCH_SHARE * len(queries))]
+    asked = np.zeros(truth.shape, dtype=bool)
+    asked[:, :first] = True
+    asked[again] = True
+    level = draw_consensus(truth.astype(np.int64), rng)
+    kept = asked & (level >= 0)
+    return SimulatedJudgements(kept.sum(axis=1), near[kept], similarity[kept], level[kept])
+
+
+def draw_consensus(truth: IntArray, rng: np.random.Generator) -> IntArray:
+    """Draw the levels on which simulated annotators agree; -1 where they do not.
+
+    >>> levels = draw_consensus(np.full(5000, 2), np.random.default_rng(0))
+    >>> (np.bincount(levels + 1, minlength=6) / 5000).round(2).tolist()
+    [0.0, 0.0, 0.01, 0.78, 0.2, 0.0]
+    """
+    noise = rng.random((4, *truth.shape))
+    opinions = np.clip(
+        truth + (noise < OFF_BY_ONE_PROBABILITY) - (noise > 1 - OFF_BY_ONE_PROBABILITY).astype(np.int64), 0, 4
+    )
+    two, four = np.sort(opinions[:2], axis=0), np.sort(opinions, axis=0)
+    agree = two[1] - two[0] <= 1
+    low, high = np.where(agree, two[0], four[1]), np.where(agree, two[1], four[2])
+    result: IntArray = np.where(high - low <= 1, (low + high + 1) // 2, -1).astype(np.int64)
+    return result
+
+
+MOMENTS_PER_QUERY = 20
+
+
+def snap_to_clips(start: FloatArray, end: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Move each moment to its nearest span of whole clips: of the edges beside its own, those of the greatest IoU.
+
+    >>> first, last = snap_to_clips(np.array([1.0, 4.0]), np.array([6.2, 4.4]))
+    >>> first.tolist(), last.tolist()
+    ([1.5, 3.0], [6.0, 4.5])
+    """
+    low, high = np.floor(start / CLIP_SECONDS), np.floor(end / CLIP_SECONDS)
+    choices = [(low + i, high + j) for i in (0, 1) for j in (0, 1)]
+    firsts = np.stack([a for a, _ in choices]) * CLIP_SECONDS
+    lasts = np.stack([b for _, b in choices]) * CLIP_SECONDS
+    overlap = np.where(lasts > firsts, iou(firsts, lasts, start, end), -1)
+    best = overlap.argmax(axis=0)
+    every = np.arange(len(start))
+    return firsts[best, every], lasts[best, every]
+
+
+def oracle_run(truth: Judgements) -> Run:
+    """A run of the judged moments of each query, the most relevant first."""
+    start, end = snap_to_clips(truth.start, truth.end)
+    order = np.lexsort((np.arange(len(start)), -truth.relevance.astype(np.int64), truth.row_query))
+    videos = [truth.videos[c] for c in truth.video[order].tolist()]
+    score = truth.relevance[order].astype(np.float64)
+    return Run.from_groups(truth.query_ids, truth.counts.tolist(), videos, start[order], end[order], score)
+
+
+def all_knowing_run(truth: Judgements, story: Story, judge: Judge, queries: IntArray, rng: np.random.Generator) -> Run:
+    """A run of the moments of the whole corpus that truly are most relevant to each query, ties in random order.
+
+    It does not know which of them the pool held, so that this is the most a model can hope for.
+    """
+    levels = judge.levels_of_all_moments(queries) + rng.random((len(queries), len(story.moments)))
+    best = np.argsort(-levels, axis=1)[:, :MOMENTS_PER_QUERY]
+    m, rows = story.moments, best.ravel()
+    start, end = snap_to_clips(m.start[rows], m.end[rows])
+    names = [story.videos[v].name for v in m.video[rows].tolist()]
+    score = np.take_along_axis(levels, best, axis=1).ravel()
+    return Run.from_groups(truth.query_ids, [best.shape[1]] * len(queries), names, start, end, score)

@@ -1,0 +1,267 @@
+"""What happens: the scenes of every video, and the moments worth a caption.
+
+A video has one to three scenes, each with a place, some of the show's people, and props. Moments take their people
+and most of their objects from the scene they lie in, so that neighbours share much and differ in what is done. An
+annotator's edges are not quite the action's: a moment may hold a little more or less than what its caption says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from momentseek.benchmarks.simulation import settings as lengths
+from momentseek.benchmarks.simulation.settings import SimulationSettings
+from momentseek.benchmarks.simulation.world import Show, World
+from momentseek.core.moments.arrays import FloatArray, IntArray
+
+NO_CONCEPT = -1
+SECOND_ACTION_PROBABILITY = 0.3
+NAMES_PLACE_PROBABILITY = 0.35
+NAMES_COLOR_PROBABILITY = 0.4
+MANNER_PROBABILITY = 0.4
+PROMINENCE_PROBABILITIES = (0.1, 0.2, 0.7)
+"""How often an action is hardly in the picture, is at its edge, and is at a prominent spot."""
+PROP_PROBABILITY = 0.5
+"""How often the object of an action is one of the scene's props."""
+PROPS_PER_SCENE = 5
+WHOLE_WORLD_MOMENTS = 10_000
+"""Number of moments from which all concepts occur; a smaller corpus has a smaller world, down to a quarter."""
+ZIPF_EXPONENT = 0.4
+"""Frequency of the n-th concept of a kind falls with n to this power."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedScene:
+    """A part of a simulated video at one place, with its people and props (concept numbers)."""
+
+    start: float
+    end: float
+    place: int
+    people: tuple[int, ...]
+    props: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedVideo:
+    """A simulated video: its name, its length, and scenes that follow each other without gaps."""
+
+    name: str
+    seconds: float
+    show: int
+    scenes: tuple[SimulatedScene, ...]
+
+
+class Event(NamedTuple):
+    """What happens in a moment: concept numbers, ``NO_CONCEPT`` where there is nothing, and what the caption mentions.
+
+    The second action follows the first; colour and manner belong to the first.
+    """
+
+    actor: int
+    other: int
+    action: int
+    object: int
+    color: int
+    manner: int
+    action2: int
+    object2: int
+    speech: int
+    topic: int
+    place: int
+    names_place: int
+    names_color: int
+    prominence: int
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedMoments:
+    """All simulated moments, one row each: the times and, in columns, the event.
+
+    ``begin`` and ``finish`` are when the action itself happens; ``start`` and ``end`` the annotated times.
+    """
+
+    video: IntArray
+    kind: IntArray
+    start: FloatArray
+    end: FloatArray
+    begin: FloatArray
+    finish: FloatArray
+    actor: IntArray
+    other: IntArray
+    action: IntArray
+    object: IntArray
+    color: IntArray
+    manner: IntArray
+    action2: IntArray
+    object2: IntArray
+    speech: IntArray
+    topic: IntArray
+    place: IntArray
+    names_place: IntArray
+    names_color: IntArray
+    prominence: IntArray
+
+    def __len__(self) -> int:
+        return len(self.video)
+
+    def events(self) -> Iterator[Event]:
+        """The events of all moments, row by row."""
+        columns = (getattr(self, name).tolist() for name in Event._fields)
+        return map(Event._make, zip(*columns, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Story:
+    """All videos and moments of a corpus; the moments of video i are rows ``offsets[i]:offsets[i + 1]``."""
+
+    videos: tuple[SimulatedVideo, ...]
+    moments: SimulatedMoments
+    offsets: IntArray
+
+
+def tell_story(world: World, settings: SimulationSettings) -> Story:
+    """Draw what happens in all videos of a corpus."""
+    rng = settings.random("story")
+    seconds = lengths.draw_video_seconds(settings.videos, rng)
+    counts = lengths.moments_per_video(seconds)
+    owner = np.repeat(np.arange(settings.videos), counts)
+    kind = lengths.draw_kinds(len(owner), rng)
+    start, end = lengths.draw_moment_times(kind, seconds[owner], rng)
+    order = np.lexsort((end, start, owner))
+    kind, start, end = kind[order], start[order], end[order]
+    begin, finish = _draw_action_times(start, end, seconds[owner], settings.difficulty.looseness, rng)
+
+    chance = ConceptSampler(world, len(owner), rng)
+    videos = tuple(_draw_video(i, float(s), world, chance) for i, s in enumerate(seconds))
+    rows = [
+        _draw_event(videos[v], (s + e) / 2, lengths.KINDS[k], chance)
+        for v, s, e, k in zip(owner.tolist(), start.tolist(), end.tolist(), kind.tolist(), strict=True)
+    ]
+    columns = np.array(rows, dtype=np.int64).T
+    moments = SimulatedMoments(owner, kind, start, end, begin, finish, *columns)
+    return Story(videos, moments, np.concatenate([[0], np.cumsum(counts)]))
+
+
+class ConceptSampler:
+    """Draws concepts at random, some often and some rarely, as words in any language (Zipf)."""
+
+    def __init__(self, world: World, moments: int, rng: np.random.Generator) -> None:
+        self.world = world
+        self.rng = rng
+        share = min(1.0, max(0.25, moments / WHOLE_WORLD_MOMENTS))
+        kinds = ("action", "speech", "topic", "color", "manner", "object")
+        self.known = {kind: _draw_share(world.of_kind(kind), share, rng) for kind in kinds}
+        order = rng.permutation(world.of_kind("object")).tolist()
+        self.fitting = {
+            action: _first_share([o for o in order if o in found], share) for action, found in world.objects_for.items()
+        }
+
+    def pick(self, among: IntArray) -> int:
+        """Draw one of some concepts, the first more often than the last."""
+        return int(among[np.searchsorted(_zipf_distribution(len(among)), self.rng.random(), side="right")])
+
+    def some(self, among: tuple[int, ...], count: int) -> tuple[int, ...]:
+        """Draw ``count`` different ones, all equally likely."""
+        return tuple(among[i] for i in self.rng.permutation(len(among))[:count].tolist())
+
+    def happens(self, share: float) -> bool:
+        """Draw whether something of this probability happens."""
+        return bool(self.rng.random() < share)
+
+
+@cache
+def _zipf_distribution(count: int) -> FloatArray:
+    """Zipf's distribution function over ``count`` concepts, without its last value, which is 1."""
+    weights = 1 / (1 + np.arange(count)) ** ZIPF_EXPONENT
+    result: FloatArray = np.cumsum(weights)[:-1] / weights.sum()
+    return result
+
+
+def _draw_share(concepts: IntArray, share: float, rng: np.random.Generator) -> IntArray:
+    shuffled: IntArray = rng.permutation(concepts)
+    return shuffled[: max(2, round(share * len(shuffled)))]
+
+
+def _first_share(objects: list[int], share: float) -> IntArray:
+    return np.array(objects[: max(2, round(share * len(objects)))], dtype=np.int64)
+
+
+def _draw_video(number: int, seconds: float, world: World, chance: ConceptSampler) -> SimulatedVideo:
+    show = int(chance.rng.integers(len(world.shows)))
+    series = world.shows[show]
+    count = 1 + int(seconds > 20) * int(chance.happens(0.6)) + int(seconds > 40) * int(chance.happens(0.4))
+    cuts = np.sort(chance.rng.uniform(0.1, 0.9, count - 1)) * seconds
+    edges = [0.0, *cuts.tolist(), seconds]
+    places = chance.some(series.places, count)
+    scenes = tuple(_draw_scene(edges[i], edges[i + 1], places[i], series, chance) for i in range(count))
+    name = f"{series.name}_s{number // 480 + 1:02d}e{number // 20 % 24 + 1:02d}_seg02_clip_{number % 20:02d}"
+    return SimulatedVideo(name, seconds, show, scenes)
+
+
+def _draw_scene(start: float, end: float, place: int, show: Show, chance: ConceptSampler) -> SimulatedScene:
+    people = chance.some(show.cast, 2 + int(chance.rng.integers(3)))
+    props = tuple(sorted({chance.pick(chance.known["object"]) for _ in range(PROPS_PER_SCENE)}))
+    return SimulatedScene(start, end, place, people, props)
+
+
+def _draw_event(video: SimulatedVideo, when: float, kind: str, chance: ConceptSampler) -> Event:
+    """Draw one event of a kind, in the scene of that time."""
+    scene = next(s for s in video.scenes if when < s.end or s is video.scenes[-1])
+    actor, other = chance.some(scene.people, 2)
+    action = thing = color = manner = action2 = thing2 = speech = topic = NO_CONCEPT
+    if kind != "t":
+        action, thing = _draw_action(scene, chance)
+        color = NO_CONCEPT if thing == NO_CONCEPT else chance.pick(chance.known["color"])
+        manner = chance.pick(chance.known["manner"]) if chance.happens(MANNER_PROBABILITY) else NO_CONCEPT
+    if kind == "v" and chance.happens(SECOND_ACTION_PROBABILITY):
+        action2, thing2 = _draw_action(scene, chance, but=action)
+    if kind != "v":
+        speech, topic = chance.pick(chance.known["speech"]), chance.pick(chance.known["topic"])
+    needs_other = kind != "v" or action in chance.world.takes_two or action2 in chance.world.takes_two
+    return Event(
+        actor=actor,
+        other=other if needs_other else NO_CONCEPT,
+        action=action,
+        object=thing,
+        color=color,
+        manner=manner,
+        action2=action2,
+        object2=thing2,
+        speech=speech,
+        topic=topic,
+        place=scene.place,
+        names_place=int(chance.happens(NAMES_PLACE_PROBABILITY)),
+        names_color=int(color != NO_CONCEPT and chance.happens(NAMES_COLOR_PROBABILITY)),
+        prominence=2
+        if action == NO_CONCEPT
+        else int(np.searchsorted(np.cumsum(PROMINENCE_PROBABILITIES)[:2], chance.rng.random())),
+    )
+
+
+def _draw_action(scene: SimulatedScene, chance: ConceptSampler, but: int = NO_CONCEPT) -> tuple[int, int]:
+    while (action := chance.pick(chance.known["action"])) == but:
+        pass
+    fitting = chance.fitting[action]
+    if not len(fitting):
+        return action, NO_CONCEPT
+    props = [o for o in scene.props if o in fitting]
+    if props and chance.happens(PROP_PROBABILITY):
+        return action, props[int(chance.rng.integers(len(props)))]
+    return action, chance.pick(fitting)
+
+
+def _draw_action_times(
+    start: FloatArray, end: FloatArray, seconds: FloatArray, looseness: float, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """When the action happens: the annotated times, each edge moved by a share of the length."""
+    length = end - start
+    moved = rng.standard_normal((2, len(start))).clip(-2, 2) * looseness * length
+    begin = np.clip(start + moved[0], 0, None)
+    finish = np.clip(end + moved[1], None, seconds)
+    wrong = finish - begin < 0.4 * length
+    return np.where(wrong, start, begin), np.where(wrong, end, finish)

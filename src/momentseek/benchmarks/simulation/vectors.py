@@ -1,0 +1,295 @@
+"""Features: fixed random vectors per concept, mixed by what happens, with style, cross-talk and noise.
+
+Clips live in one space, words (of queries and subtitles) in another; which vectors belong together is what a model
+has to learn. With strengths :math:`a_{tk}` of concept k in clip t (``activity``), concept vectors :math:`v_k`, the
+style u of the video and :math:`w_s` of the scene, and cross-talk c:
+
+.. math:: x_t = (1-2c)\\, y_t + c\\,(y_{t-1} + y_{t+1}) + \varepsilon_t, \\qquad
+          y_t = \\sum_k a_{tk} v_k + u + w_{s(t)}
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.benchmarks.simulation.settings import CLIP_SECONDS, Difficulty, SimulationSettings
+from momentseek.benchmarks.simulation.story import NO_CONCEPT, Story
+from momentseek.benchmarks.simulation.world import TaggedText, World
+from momentseek.core.moments.arrays import FloatArray, IntArray
+
+ACTION_STRENGTH, OBJECT_STRENGTH, COLOR_STRENGTH, MANNER_STRENGTH, PERSON_STRENGTH, GENDER_STRENGTH, IDLE_STRENGTH = (
+    1.0,
+    0.8,
+    0.5,
+    0.5,
+    0.4,
+    0.3,
+    0.5,
+)
+TOPIC_STRENGTH, SPEECH_STRENGTH, SPEAKER_STRENGTH, MENTION_STRENGTH = 1.0, 0.6, 0.3, 0.5
+PROMINENCE_STRENGTHS = (0.1, 0.6, 1.0)
+"""How strongly an action shows that is hardly in the picture, at its edge, or at a prominent spot."""
+MENTION_PROBABILITY = 0.3
+"""How often the object of an action is mentioned while it is used."""
+SILENCE_PROBABILITY = 0.3
+"""Share of clips in which nobody speaks, outside spoken moments."""
+
+
+def clip_count(seconds: float) -> int:
+    """Number of clips of a video; the last one may be incomplete.
+
+    >>> clip_count(61.46), clip_count(3.0)
+    (41, 2)
+    """
+    return max(1, math.ceil(round(seconds / CLIP_SECONDS, 6)))
+
+
+def clip_shares(clips: int, start: float, end: float) -> FloatArray:
+    """The share of every clip that lies between two times.
+
+    >>> clip_shares(4, 1.5, 3.75).tolist()
+    [0.0, 1.0, 0.5, 0.0]
+    """
+    edges = np.arange(clips) * CLIP_SECONDS
+    shared = np.minimum(edges + CLIP_SECONDS, end) - np.maximum(edges, start)
+    result: FloatArray = np.clip(shared / CLIP_SECONDS, 0, 1)
+    return result
+
+
+def visible_concepts(
+    world: World, story: Story, video: int, difficulty: Difficulty, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """The strength of every visible concept per clip, ``(clips, concepts)``, and each clip's share of every scene."""
+    film, m = story.videos[video], story.moments
+    clips = clip_count(film.seconds)
+    strength = np.zeros((clips, len(world.concepts)))
+    scenes = np.stack([clip_shares(clips, s.start, s.end) for s in film.scenes], axis=1)
+    for share, scene in zip(scenes.T, film.scenes, strict=True):
+        strength[:, scene.place] += 2 * difficulty.scenery * share
+        for concept in (*scene.people, *scene.props):
+            strength[:, concept] += difficulty.scenery / 2 * share
+    busy = np.zeros(clips)
+    for row in range(int(story.offsets[video]), int(story.offsets[video + 1])):
+        begin, finish = float(m.begin[row]), float(m.finish[row])
+        share = clip_shares(clips, begin, finish)
+        for person in (int(m.actor[row]), int(m.other[row])):
+            if person != NO_CONCEPT:
+                strength[:, person] += PERSON_STRENGTH * share
+                strength[:, world.gender[person]] += GENDER_STRENGTH * share
+        if m.action[row] == NO_CONCEPT:
+            continue
+        busy = np.maximum(busy, share)
+        halves = [(int(m.action[row]), int(m.object[row]), begin, finish)]
+        if m.action2[row] != NO_CONCEPT:
+            middle = (begin + finish) / 2
+            second = (int(m.action2[row]), int(m.object2[row]), middle, finish)
+            halves = [(*halves[0][:2], begin, middle), second]
+        clear = PROMINENCE_STRENGTHS[m.prominence[row]]
+        for detail, weight in ((int(m.color[row]), COLOR_STRENGTH), (int(m.manner[row]), MANNER_STRENGTH)):
+            if detail != NO_CONCEPT:
+                strength[:, detail] += clear * weight * clip_shares(clips, halves[0][2], halves[0][3])
+        for action, thing, since, until in halves:
+            part = clear * clip_shares(clips, since, until)
+            strength[:, action] += ACTION_STRENGTH * part
+            if thing != NO_CONCEPT:
+                strength[:, thing] += OBJECT_STRENGTH * part
+    idle = rng.choice(world.of_kind("idle"), clips)
+    strength[np.arange(clips), idle] += IDLE_STRENGTH * (1 - busy)
+    return strength, scenes
+
+
+def spoken_concepts(
+    world: World, story: Story, video: int, difficulty: Difficulty, rng: np.random.Generator
+) -> FloatArray:
+    """The strength of every concept that is spoken of per clip, ``(clips, concepts)``; a row of zeros is silence."""
+    film, m = story.videos[video], story.moments
+    clips = clip_count(film.seconds)
+    strength = np.zeros((clips, len(world.concepts)))
+    for row in range(int(story.offsets[video]), int(story.offsets[video + 1])):
+        share = clip_shares(clips, float(m.begin[row]), float(m.finish[row]))
+        if m.topic[row] != NO_CONCEPT:
+            strength[:, m.topic[row]] += TOPIC_STRENGTH * share
+            strength[:, m.speech[row]] += SPEECH_STRENGTH * share
+            strength[:, m.actor[row]] += SPEAKER_STRENGTH * share
+        elif m.object[row] != NO_CONCEPT and rng.random() < MENTION_PROBABILITY:
+            strength[:, m.object[row]] += MENTION_STRENGTH * share
+    loud = (strength > 0).sum(axis=1) > 0
+    speakers = [scene.people for scene in film.scenes]
+    topics = world.of_kind("topic")
+    now = int(rng.choice(topics))
+    for clip in np.flatnonzero(~loud | (rng.random(clips) < difficulty.chatter)).tolist():
+        if not loud[clip] and rng.random() < SILENCE_PROBABILITY:
+            continue
+        if rng.random() < 0.3:
+            now = int(rng.choice(topics))
+        scene = min(int(np.searchsorted([s.end for s in film.scenes], clip * CLIP_SECONDS)), len(speakers) - 1)
+        strength[clip, speakers[scene][int(rng.integers(len(speakers[scene])))]] += SPEAKER_STRENGTH
+        if rng.random() < difficulty.chatter:
+            strength[clip, now] += TOPIC_STRENGTH / 2
+    return strength
+
+
+Features = NDArray[np.float32]
+SYNONYM_COSINE = 0.6
+"""Cosine of the vectors of two words for one concept."""
+FILLER_WORDS = 12
+"""Words that are said whatever the topic."""
+FILLER_STRENGTH = 0.4
+NEIGHBOUR_WORDS = 2
+"""Words to either side that are mixed into a query's word."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConceptVectors:
+    """Fixed vectors of the concepts as they look and as they are named, of single words, and of filler words."""
+
+    looks: FloatArray
+    meanings: FloatArray
+    fillers: FloatArray
+    word: dict[str, FloatArray]
+
+
+def draw_concept_vectors(world: World, words: Sequence[str], settings: SimulationSettings) -> ConceptVectors:
+    """Draw all fixed vectors; in a share of the groups the members look alike."""
+    d, rng = settings.difficulty, settings.random("spaces")
+    looks = _draw_unit_vectors(rng, len(world.concepts), settings.video_dim)
+    groups = int(world.group.max()) + 1
+    common = _draw_unit_vectors(rng, groups, settings.video_dim)
+    sharing = np.isin([c.kind for c in world.concepts], ["action", "object", "person"])
+    alike = (rng.random(groups) < d.confusable)[world.group] & sharing
+    likeness = (d.likeness * alike)[:, None]
+    looks = np.sqrt(likeness) * common[world.group] + np.sqrt(1 - likeness) * looks
+    meanings = _draw_unit_vectors(rng, len(world.concepts), settings.text_dim)
+    fillers = _draw_unit_vectors(rng, FILLER_WORDS, settings.text_dim)
+    surface = _draw_unit_vectors(rng, len(words), settings.text_dim)
+    return ConceptVectors(looks, meanings, fillers, dict(zip(words, surface, strict=True)))
+
+
+def video_features(
+    world: World, story: Story, space: ConceptVectors, settings: SimulationSettings
+) -> Iterator[tuple[str, Features]]:
+    """The name and video features, ``(clips, video_dim)``, of every video, one at a time."""
+    d, width = settings.difficulty, settings.video_dim
+    for number, film in enumerate(story.videos):
+        rng = settings.random("clips", number)
+        strength, scenes = visible_concepts(world, story, number, d, rng)
+        style = d.style * _draw_unit_vectors(rng, 1, width)
+        scenery = 0.5 * d.style * _draw_unit_vectors(rng, len(film.scenes), width)
+        clips = strength @ space.looks + style + scenes @ scenery
+        noise = rng.standard_normal(clips.shape) * (d.video_noise / np.sqrt(width))
+        yield film.name, (add_crosstalk(clips, d.crosstalk) + noise).astype(np.float32)
+
+
+def subtitle_features(
+    world: World, story: Story, space: ConceptVectors, settings: SimulationSettings
+) -> Iterator[tuple[str, Features]]:
+    """The name and subtitle features, ``(clips, text_dim)``, of every video; zeros where nobody speaks."""
+    d, width = settings.difficulty, settings.text_dim
+    for number, film in enumerate(story.videos):
+        rng = settings.random("subtitles", number)
+        strength = spoken_concepts(world, story, number, d, rng)
+        spoken = (strength > 0).sum(axis=1) > 0
+        anyway = FILLER_STRENGTH * space.fillers[rng.integers(FILLER_WORDS, size=clip_count(film.seconds))]
+        clips = strength @ space.meanings + anyway
+        noise = rng.standard_normal(clips.shape) * (d.subtitle_noise / np.sqrt(width))
+        yield film.name, ((add_crosstalk(clips, d.crosstalk) + noise) * spoken[:, None]).astype(np.float32)
+
+
+def query_features(
+    tagged: TaggedText, space: ConceptVectors, settings: SimulationSettings, rng: np.random.Generator
+) -> Features:
+    """The features of one text, ``(words, text_dim)``: each word's vector, some of its neighbours', and noise."""
+    d, width = settings.difficulty, settings.text_dim
+    own = np.stack([space.word[w] for w in tagged.words])
+    concept = np.array(tagged.concepts)
+    known = (concept >= 0)[:, None]
+    words = np.where(known, np.sqrt(SYNONYM_COSINE) * space.meanings[concept] + np.sqrt(1 - SYNONYM_COSINE) * own, own)
+    place = np.arange(len(words))
+    near = (np.abs(place[:, None] - place[None]) <= NEIGHBOUR_WORDS).astype(np.float64)
+    around = near @ words / near.sum(axis=1, keepdims=True)
+    noise = rng.standard_normal(words.shape) * (d.query_noise / np.sqrt(width))
+    result: Features = ((1 - d.mixing) * words + d.mixing * around + noise).astype(np.float32)
+    return result
+
+
+def add_crosstalk(clips: FloatArray, share: float) -> FloatArray:
+    """Mix into every clip a share of each neighbour; a video's first and last clip are their own neighbours.
+
+    >>> add_crosstalk(np.array([[0.0], [1.0], [0.0]]), 0.25).ravel().tolist()
+    [0.25, 0.5, 0.25]
+    """
+    before = np.concatenate([clips[:1], clips[:-1]])
+    after = np.concatenate([clips[1:], clips[-1:]])
+    result: FloatArray = (1 - 2 * share) * clips + share * (before + after)
+    return result
+
+
+def _draw_unit_vectors(rng: np.random.Generator, count: int, width: int) -> FloatArray:
+    drawn = rng.standard_normal((count, width))
+    result: FloatArray = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+    return result
+
+
+OPENINGS = {
+    "tell": "listen , it is about the",
+    "explain": "you have to understand the",
+    "warn": "be careful with the",
+    "remind": "do not forget the",
+    "ask": "what about the",
+    "tease": "ha , you and the",
+    "argue": "no , I hate the",
+    "consult": "what would you do about the",
+}
+"""How a line begins by the way of talking, which is never named in it."""
+PLAIN_OPENING = "and then there is the"
+FILLERS = ("well , you know .", "oh my god .", "come on .", "I do not know .", "right .", "really ?")
+
+
+class SimulatedLine(NamedTuple):
+    """A line that is said, with its times in seconds."""
+
+    text: str
+    start: float
+    end: float
+
+
+def spoken_lines(world: World, story: Story, settings: SimulationSettings) -> Iterator[tuple[str, list[SimulatedLine]]]:
+    """The name and the lines of every video: of the same concepts as its subtitle features, in the same clips."""
+    for number, film in enumerate(story.videos):
+        strength = spoken_concepts(world, story, number, settings.difficulty, settings.random("subtitles", number))
+        rng = settings.random("lines", number)
+        yield film.name, _lines(world, [np.flatnonzero(row > 0) for row in strength], film.seconds, rng)
+
+
+def _lines(world: World, spoken: list[IntArray], seconds: float, rng: np.random.Generator) -> list[SimulatedLine]:
+    """One line for each stretch of clips in which the same is spoken of."""
+    lines = []
+    first = 0
+    for clip in range(1, len(spoken) + 1):
+        if clip < len(spoken) and np.array_equal(spoken[clip], spoken[first]):
+            continue
+        if len(spoken[first]):
+            end = min(clip * CLIP_SECONDS, seconds)
+            lines.append(SimulatedLine(_sentence(world, spoken[first], rng), first * CLIP_SECONDS, round(end, 2)))
+        first = clip
+    return lines
+
+
+def _sentence(world: World, concepts: IntArray, rng: np.random.Generator) -> str:
+    kinds: dict[str, list[int]] = {}
+    for concept in concepts.tolist():
+        kinds.setdefault(world.concepts[concept].kind, []).append(concept)
+    speaker = f"{world.name(kinds['person'][0])} : " if "person" in kinds else ""
+    speech = world.name(kinds["speech"][0]) if "speech" in kinds else None
+    opening = OPENINGS[speech] if speech else PLAIN_OPENING
+    things = [*kinds.get("topic", ()), *kinds.get("object", ())]
+    if not things:
+        return speaker + FILLERS[int(rng.integers(len(FILLERS)))]
+    words = [world.concepts[thing].words for thing in things]
+    return f"{speaker}{opening} " + " and the ".join(some[int(rng.integers(len(some)))] for some in words) + " ."

@@ -1,0 +1,160 @@
+"""The concepts of the simulated world, numbered, with what belongs together."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+
+from momentseek.benchmarks.simulation import vocabulary as v
+from momentseek.core.moments.arrays import IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """Something that can be seen, done or spoken of; concepts of one ``group`` are easily mistaken for each other."""
+
+    kind: str
+    name: str
+    group: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """A series: its people and places, by concept number."""
+
+    name: str
+    cast: tuple[int, ...]
+    places: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class World:
+    """All concepts and shows; the same for every seed, which decides what happens and how it looks."""
+
+    concepts: tuple[Concept, ...]
+
+    @cached_property
+    def number(self) -> dict[tuple[str, str], int]:
+        """The number of the concept of a (kind, name)."""
+        return {(c.kind, c.name): i for i, c in enumerate(self.concepts)}
+
+    def of_kind(self, kind: str) -> IntArray:
+        """The numbers of all concepts of a kind."""
+        return np.array([i for i, c in enumerate(self.concepts) if c.kind == kind], dtype=np.int64)
+
+    @cached_property
+    def group(self) -> IntArray:
+        """The number of every concept's group."""
+        names = sorted({(c.kind, c.group) for c in self.concepts})
+        return np.array([names.index((c.kind, c.group)) for c in self.concepts], dtype=np.int64)
+
+    @cached_property
+    def gender(self) -> IntArray:
+        """The gender concept of every person; -1 for concepts that are no person."""
+        people = {"female": self.number["gender", "female"], "male": self.number["gender", "male"]}
+        return np.array([people[c.group] if c.kind == "person" else -1 for c in self.concepts], dtype=np.int64)
+
+    @cached_property
+    def shows(self) -> tuple[Show, ...]:
+        """The series, with their people and places."""
+        return tuple(
+            Show(
+                name,
+                tuple(self.number["person", p] for p in (*women, *men)),
+                tuple(self.number["place", p] for p in places),
+            )
+            for name, (women, men, places) in v.SHOWS.items()
+        )
+
+    @cached_property
+    def objects_for(self) -> dict[int, IntArray]:
+        """The objects that each action can be done to, by action; empty where it needs none."""
+        found = {}
+        for i in self.of_kind("action").tolist():
+            action = self.concepts[i]
+            classes = ("drinks",) if action.name in v.DRINKS else v.OBJECT_CLASSES.get(action.group, ())
+            found[i] = np.array([self.number["object", o] for k in classes for o in v.OBJECTS[k]], dtype=np.int64)
+        return found
+
+    @cached_property
+    def takes_two(self) -> frozenset[int]:
+        """Actions that need a second person."""
+        return frozenset(i for i in self.of_kind("action").tolist() if self.concepts[i].group in v.TWO_PERSON_GROUPS)
+
+    def name(self, concept: int) -> str | None:
+        """The name of a concept; None for -1."""
+        return None if concept < 0 else self.concepts[concept].name
+
+
+@cache
+def the_world() -> World:
+    """The world that ``vocabulary`` describes.
+
+    >>> world = the_world()
+    >>> world.concepts[world.number["action", "hug"]]
+    Concept(kind='action', name='hug', group='affection', words=('hugs', 'embraces'))
+    """
+    concepts: list[Concept] = []
+    for kind, table in (("action", v.ACTIONS), ("object", v.OBJECTS), ("speech", v.SPEECH), ("topic", v.TOPICS)):
+        concepts += [Concept(kind, n, g, words) for g, members in table.items() for n, words in members.items()]
+    concepts += [Concept("place", n, n, words) for n, words in v.PLACES.items()]
+    concepts += [Concept("color", n, n, words) for n, words in v.COLORS.items()]
+    concepts += [Concept("manner", n, n, words) for n, words in v.MANNERS.items()]
+    concepts += [Concept("gender", n, n, words) for n, words in v.PERSON_WORDS.items()]
+    for women, men, _ in v.SHOWS.values():
+        concepts += [Concept("person", n, "female", (n,)) for n in women]
+        concepts += [Concept("person", n, "male", (n,)) for n in men]
+    concepts += [Concept("idle", n, n, ()) for n in v.IDLE]
+    return World(tuple(concepts))
+
+
+WORD_PATTERN = re.compile(r"[A-Za-z]+(?:'[a-z]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedText:
+    """The words of a text in lower case, and the number of the concept for which each stands (-1: none)."""
+
+    words: tuple[str, ...]
+    concepts: tuple[int, ...]
+
+
+def tag(text: str) -> TaggedText:
+    """Find the words of a text and the concept for which each stands.
+
+    >>> tagged = tag("A man picks up the mug.")
+    >>> [(w, the_world().name(c)) for w, c in zip(tagged.words, tagged.concepts)]
+    [('a', None), ('man', 'male'), ('picks', 'lift'), ('up', 'lift'), ('the', None), ('mug', 'mug')]
+    """
+    known = phrases()
+    words = tuple(w.removesuffix("'s").lower() for w in WORD_PATTERN.findall(text))
+    concepts: list[int] = []
+    while len(concepts) < len(words):
+        at = len(concepts)
+        for length in range(min(LONGEST_PHRASE_WORDS, len(words) - at), 0, -1):
+            concept = known.get(words[at : at + length])
+            if concept is not None:
+                concepts += [concept] * length
+                break
+        else:
+            concepts.append(-1)
+    return TaggedText(words, tuple(concepts))
+
+
+LONGEST_PHRASE_WORDS = 5
+
+
+@cache
+def phrases() -> dict[tuple[str, ...], int]:
+    """All phrases of the world (as tuples of words), each with the number of its concept."""
+    found: dict[tuple[str, ...], int] = {}
+    for number, concept in enumerate(the_world().concepts):
+        for phrase in concept.words:
+            words = tuple(phrase.lower().split())
+            if found.setdefault(words, number) != number:
+                raise ValueError(f"{phrase!r} belongs to two concepts")
+    return found

@@ -1,0 +1,1 @@
+"""Copies on this machine of the shards of a library in object storage."""

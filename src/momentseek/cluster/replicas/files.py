@@ -1,0 +1,144 @@
+"""Fetch a shard's files into its replica, each checked by size and hash, and delete the least used to make room."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Set
+from contextlib import suppress
+from pathlib import Path
+
+from momentseek.cluster.replicas.fetching import fetch_files, missing_files
+from momentseek.cluster.replicas.place import Origin, read_origin
+from momentseek.cluster.replicas.state import (
+    PLAN_FOLDER,
+    SEGMENTS_FOLDER,
+    STATE_FILE,
+    Files,
+    ShardState,
+    read_state,
+    segment_path,
+)
+from momentseek.cluster.storage.objects import ObjectStore, open_objects
+from momentseek.core.atomic import write_bytes
+from momentseek.core.errors import LibraryError, MomentseekError
+
+SIZE_VARIABLE = "MOMENTSEEK_CACHE_GB"
+DEFAULT_GIGABYTES = 50.0
+SPARED_SECONDS = 60.0
+"""What was used so lately is spared: another process may be about to open it."""
+
+
+def cache_bytes() -> int:
+    """How much the segments of all replicas may take: ``$MOMENTSEEK_CACHE_GB`` gigabytes, 50 if it is not set."""
+    given = os.environ.get(SIZE_VARIABLE, "")
+    try:
+        gigabytes = float(given) if given else DEFAULT_GIGABYTES
+        if not gigabytes >= 0:
+            raise ValueError
+    except ValueError:
+        raise MomentseekError(f"{SIZE_VARIABLE}={given}: is no number of gigabytes; give one, such as 20") from None
+    return int(gigabytes * 1e9)
+
+
+def evict_segments(replicas: Path, keep: Set[Path] = frozenset(), now: float | None = None) -> int:
+    """Delete segments until all replicas together are small enough; returns how many bytes were freed.
+
+    Only what is published is deleted, and nothing of ``keep``, even if that alone is too large.
+    """
+    found = [(path, path.stat()) for path in replicas.glob(f"*/*/{SEGMENTS_FOLDER}/*") if path.exists()]
+    excess = sum(about.st_size for _, about in found) - cache_bytes()
+    latest = (time.time() if now is None else now) - SPARED_SECONDS
+    freed = 0
+    published: dict[Path, set[str]] = {}
+    for path, about in sorted(found, key=lambda item: item[1].st_mtime):
+        if freed >= excess:
+            break
+        shard = path.parent.parent
+        if path in keep or about.st_mtime > latest:
+            continue
+        if shard not in published:
+            published[shard] = _published_files(shard)
+        if f"{SEGMENTS_FOLDER}/{path.name}" in published[shard]:
+            with suppress(OSError):
+                path.unlink()
+                freed += about.st_size
+    return freed
+
+
+def _published_files(shard: Path) -> set[str]:
+    try:
+        return set(read_state((shard / STATE_FILE).read_bytes(), str(shard)).files)
+    except (OSError, MomentseekError):
+        return set()
+
+
+PLAN_FILE = f"{PLAN_FOLDER}/plan.json"
+"""Names the other files of the plan, so it is fetched after them."""
+
+
+class ReplicaFiles:
+    """The folder of a replica, and the objects of the shard that it is a replica of."""
+
+    def __init__(self, folder: Path, origin: Origin) -> None:
+        self.folder, self.origin = folder, origin
+        self._objects: ObjectStore | None = None
+        self.writes = False
+        """Whether this process changes the replica now."""
+
+    @property
+    def objects(self) -> ObjectStore:
+        """The shard's objects."""
+        if self._objects is None:
+            self._objects = open_objects(self.origin.address)
+        return self._objects
+
+    def base(self) -> ShardState | None:
+        """The state that the replica was last equal to; a local writer may have added to it since."""
+        path = self.folder / STATE_FILE
+        try:
+            return read_state(path.read_bytes(), str(path))
+        except (OSError, LibraryError):
+            return None
+
+    def set_base(self, state: ShardState) -> None:
+        """Note that the replica is equal to a state."""
+        write_bytes(self.folder / STATE_FILE, state.to_bytes(), flush=False)
+
+    def size(self) -> int:
+        """Size of all files of the shard in bytes, also of those that are not here."""
+        base = self.base()
+        return 0 if base is None else sum(chunk.size for chunk in base.chunks.values())
+
+    def fetch_vectors(self, names: Iterable[str]) -> int:
+        """Fetch segments by their names, and the plan, as far as they are not here; returns the number of bytes."""
+        base = self.base()
+        if base is None:
+            return 0
+        paths = [segment_path(name) for name in names]
+        wanted = {path: base.files[path] for path in paths if path in base.files}  # others were made here
+        if not (self.writes and (self.folder / PLAN_FILE).is_file()):  # which may have been made anew here
+            wanted |= base.below(PLAN_FOLDER)
+        return self.fetch(wanted)
+
+    def fetch(self, files: Files) -> int:
+        """Fetch those of the files that are not here, and make room for them; returns the number of bytes."""
+        missing = missing_files(self.folder, files)
+        last = {path: missing.pop(path) for path in [PLAN_FILE] if path in missing}
+        total = sum(fetch_files(self.objects, self.folder, some) for some in (missing, last) if some)
+        for path in files:
+            with suppress(OSError):
+                os.utime(self.folder / path)
+        if total:
+            evict_segments(self.folder.parent.parent, keep={self.folder / path for path in files})
+        return total
+
+
+def fetch_missing_segment(segments: Path, name: str) -> None:
+    """Fetch a segment that is not in its folder, if that is a replica's."""
+    origin = read_origin(segments.parent)
+    if origin is not None:
+        files = ReplicaFiles(segments.parent, origin)
+        base, path = files.base(), segment_path(name)
+        if base is not None and path in base.files:
+            files.fetch({path: base.files[path]})

@@ -1,0 +1,245 @@
+"""ShardReplica: a shard in object storage and its replica here, brought up to date when it is opened and read."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sqlite3
+import time
+from collections.abc import Callable, Iterable
+from contextlib import closing, suppress
+from pathlib import Path
+
+from momentseek.cluster.manifest import MANIFEST_FILE, ShardManifest, parse_manifest, write_manifest
+from momentseek.cluster.replicas.fetching import do_at_once, fetch_joined
+from momentseek.cluster.replicas.files import ReplicaFiles
+from momentseek.cluster.replicas.place import (
+    Origin,
+    address_of,
+    make_origin,
+    make_replica_folder,
+    read_origin,
+    shard_folder,
+)
+from momentseek.cluster.replicas.state import MODELS_FOLDER, STATE_FILE, ShardState, read_state
+from momentseek.cluster.storage.objects import (
+    MissingObjectError,
+    ObjectStore,
+    StoredObject,
+    join_address,
+    open_objects,
+    parent_address,
+)
+from momentseek.core.atomic import write_bytes
+from momentseek.core.errors import LibraryError, MomentseekError
+from momentseek.library.catalog import Catalog
+from momentseek.library.database import BUSY_SECONDS, CATALOG_FILE, DATABASE_ERRORS, unusable
+from momentseek.library.lock import hold_lock
+from momentseek.library.paths import LibraryPaths
+
+
+def copy_catalog(folder: Path, target: Path) -> None:
+    """Write the catalog of a library as one file; the same content gives the same bytes, page by page."""
+    path = folder / CATALOG_FILE
+    target.unlink(missing_ok=True)
+    try:
+        with closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as source, closing(sqlite3.connect(target)) as copy:
+            copy.execute("PRAGMA synchronous = OFF")
+            source.backup(copy)
+    except DATABASE_ERRORS as e:
+        raise unusable(path, e) from None
+
+
+def install_catalog(fresh: Path, folder: Path) -> None:
+    """Make a file the catalog of a library, in one transaction if there is one already that others may read."""
+    path = folder / CATALOG_FILE
+    try:
+        if not path.exists():
+            fresh.replace(path)
+            return
+        address = f"{fresh.absolute().as_uri()}?mode=ro&immutable=1"
+        with (
+            closing(sqlite3.connect(address, uri=True)) as source,
+            closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as old,
+        ):
+            source.backup(old)
+    except DATABASE_ERRORS as e:
+        raise unusable(path, e) from None
+
+
+LOCAL_WAIT_SECONDS = 600.0
+"""How long a first reader waits for another process that makes the replica."""
+FRESH_SECONDS = 10.0
+"""How old what a reader knows of a shard may be before it looks again."""
+MAX_PULLS = 10
+"""How often a state is asked for anew when its objects were deleted meanwhile."""
+
+
+class ShardReplica(ReplicaFiles):
+    """A shard in object storage, and the ordinary library in a folder that is its replica.
+
+    The replica is changed as any library is, with its own lock: by a local writer, and, when the shard has changed
+    elsewhere, by taking over its state, of which the catalog is replaced in one transaction. So readers of the replica
+    never see half of anything.
+    """
+
+    def __init__(self, folder: Path, origin: Origin) -> None:
+        super().__init__(folder, origin)
+        self._looked = time.monotonic()
+
+    @classmethod
+    def at(cls, folder: Path, address: str) -> ShardReplica:
+        """The replica, in a folder, of the shard at an address; the folder is made if it is not there."""
+        return cls(folder, make_origin(folder, address))
+
+    def pull(self) -> bool:
+        """Take over the shard's state if it is another than the replica's; true if it was.
+
+        While another process of this machine changes the replica, that is as new as anything, and is left alone.
+        """
+        self._looked = time.monotonic()
+        state = self.remote_state()[0]
+        base = self.base()
+        if base is not None and base.id == state.id:
+            return False
+        made = (self.folder / CATALOG_FILE).is_file()
+        try:
+            with hold_lock(self.folder, 0.0 if made else LOCAL_WAIT_SECONDS):
+                return self.pull_locked(state)
+        except MomentseekError:
+            if made and _is_locked(self.folder):
+                return False
+            raise
+
+    def pull_locked(self, state: ShardState | None = None) -> bool:
+        """``pull`` for who holds the replica's lock."""
+        for attempt in range(MAX_PULLS):
+            found = state if state is not None and not attempt else self.remote_state()[0]
+            base = self.base()
+            if base is not None and base.id == found.id:
+                return False
+            try:
+                self._adopt(found)
+                return True
+            except MissingObjectError:  # a writer has replaced the state, and deleted what it no longer names
+                if attempt + 1 == MAX_PULLS or self.remote_state()[0].id == found.id:
+                    raise
+        raise AssertionError
+
+    def remote_state(self) -> tuple[ShardState, StoredObject]:
+        """The shard's state, and the object that says so."""
+        try:
+            found = self.objects.read(STATE_FILE)
+        except MissingObjectError:
+            above, name = parent_address(self.origin.address)
+            raise LibraryError(f"{above}: the shard {name} is missing; bring its objects back") from None
+        return read_state(found.data, f"{self.origin.address}/{STATE_FILE}"), found
+
+    def freshen(self) -> None:
+        """Take over the shard's state if nobody has looked for a while; a store that is away is asked again later."""
+        if not self.writes and time.monotonic() - self._looked >= FRESH_SECONDS:
+            with suppress(MomentseekError):
+                self.pull()
+
+    def bring_vectors(self, names: Callable[[], Iterable[str]]) -> None:
+        """Fetch the segments that ``names`` says and the plan, also if a writer elsewhere replaces them meanwhile."""
+        for attempt in range(MAX_PULLS):
+            try:
+                self.fetch_vectors(names())
+                return
+            except MissingObjectError:
+                if attempt + 1 == MAX_PULLS or not self.pull():
+                    raise
+
+    def _adopt(self, state: ShardState) -> None:
+        paths = LibraryPaths(self.folder)
+        paths.make()
+        self.fetch(state.below(MODELS_FOLDER))
+        fresh = self.folder / f".{CATALOG_FILE}.{os.getpid()}"
+        try:
+            fetch_joined(self.objects, state.files[CATALOG_FILE], fresh, self.folder / CATALOG_FILE)
+            install_catalog(fresh, self.folder)
+        except OSError as e:
+            raise MomentseekError(f"{fresh}: cannot be written ({e.strerror}); make room or check the rights") from None
+        finally:
+            fresh.unlink(missing_ok=True)
+        self.set_base(state)
+        catalog = Catalog(self.folder)
+        try:
+            paths.drop_orphans(catalog)
+        finally:
+            catalog.close()
+
+
+def replica_of(folder: Path) -> ShardReplica | None:
+    """The shard that the library in a folder is a replica of; None if it is an ordinary library."""
+    origin = read_origin(folder)
+    return None if origin is None else ShardReplica(folder, origin)
+
+
+def _is_locked(folder: Path) -> bool:
+    try:
+        with hold_lock(folder):
+            return False
+    except MomentseekError:
+        return True
+
+
+SHARDS_AT_ONCE = 16
+
+
+def bring_library(folder: Path) -> bool:
+    """Bring the replica of a library up to date, if the folder is one's; true if it is."""
+    address = address_of(folder)
+    if address is None:
+        return False
+    manifest = bring_manifest(folder, address)
+
+    def bring(name: str) -> None:
+        ShardReplica.at(folder / name, join_address(address, name)).pull()
+
+    do_at_once(bring, manifest.shards, SHARDS_AT_ONCE)
+    return True
+
+
+def bring_manifest(folder: Path, address: str) -> ShardManifest:
+    """The manifest of the library at an address, copied into the folder of its replica."""
+    objects = open_objects(address)
+    try:
+        data = objects.read(MANIFEST_FILE).data
+    except MissingObjectError:
+        raise LibraryError(_no_library(objects)) from None
+    manifest = parse_manifest(data, f"{address}/{MANIFEST_FILE}")
+    path = folder / MANIFEST_FILE
+    if not path.is_file() or path.read_bytes() != data:
+        make_replica_folder(folder)
+        write_bytes(path, data)
+    return manifest
+
+
+def store_manifest(folder: Path, manifest: ShardManifest) -> None:
+    """Write the manifest of a library into its folder, and where its shards are."""
+    write_manifest(folder, manifest)
+    address = address_of(folder)
+    if address is not None:
+        open_objects(address).write(MANIFEST_FILE, (folder / MANIFEST_FILE).read_bytes())
+
+
+def bring_shard(place: str) -> Path:
+    """The folder of a shard, given by its folder or its address; a replica is brought up to date."""
+    folder = shard_folder(place)
+    address = address_of(folder.parent)
+    if address is not None:
+        ShardReplica.at(folder, join_address(address, folder.name)).pull()
+    return folder
+
+
+def _no_library(objects: ObjectStore) -> str:
+    make = f"momentseek shard {shlex.quote(objects.address)} --shards 8"
+    try:
+        objects.read(CATALOG_FILE)
+    except MissingObjectError:
+        return f"{objects.address}: has no library; make one with: {make}"
+    return (
+        f"{objects.address}: holds a library that is not in shards; copy it to a folder, and run: {make} --from FOLDER"
+    )

@@ -1,0 +1,128 @@
+"""ShardState: what a shard in object storage holds, as the one object says that is replaced when it changes.
+
+Every file of the shard is one object or several, named by the hash of their bytes; the catalog, of which an ``add``
+changes a few pages, is cut into chunks, so that only those travel that differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from momentseek.core.errors import LibraryError
+from momentseek.library.database import CATALOG_FILE
+
+STATE_FILE = "state.json"
+OBJECTS_FOLDER = "objects"
+STATE_FORMAT = "momentseek-shard"
+STATE_VERSION = 1
+CHUNK_BYTES = 1 << 18
+"""Size of the chunks of a catalog; a multiple of its pages."""
+TEMPORARY_PREFIX = ".segment-"
+"""Begins the name of a file that is being fetched, as of a segment that is being written."""
+SEGMENTS_FOLDER, PLAN_FOLDER, MODELS_FOLDER = "segments", "plan", "models"
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A part of a file: the object whose name is the hash of its bytes."""
+
+    hash: str
+    size: int
+
+    @classmethod
+    def of(cls, data: bytes) -> Chunk:
+        """The chunk with these bytes."""
+        return cls(hash_bytes(data), len(data))
+
+    @property
+    def object(self) -> str:
+        """The name of its object in the shard."""
+        return f"{OBJECTS_FOLDER}/{self.hash}"
+
+
+Files = dict[str, tuple[Chunk, ...]]
+"""Paths of a shard's files, relative to its folder, each with the chunks it consists of."""
+
+
+@dataclass(frozen=True)
+class ShardState:
+    """All files of a shard at one time."""
+
+    files: Files
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    dropped: tuple[str, ...] = ()
+    """Hashes of objects that the state before had and this one does not; the next one deletes them."""
+
+    @property
+    def chunks(self) -> dict[str, Chunk]:
+        """All chunks, by their hashes."""
+        return {chunk.hash: chunk for parts in self.files.values() for chunk in parts}
+
+    def size(self, path: str) -> int:
+        """Size of a file in bytes."""
+        return sum(chunk.size for chunk in self.files[path])
+
+    def below(self, folder: str) -> Files:
+        """The files in a folder of the shard."""
+        return {path: parts for path, parts in self.files.items() if path.startswith(f"{folder}/")}
+
+    def to_bytes(self) -> bytes:
+        """The state as the object that holds it."""
+        files = {path: [[chunk.hash, chunk.size] for chunk in parts] for path, parts in sorted(self.files.items())}
+        document = {"format": STATE_FORMAT, "version": STATE_VERSION, "id": self.id, "files": files}
+        return json.dumps({**document, "dropped": list(self.dropped)}, indent=0).encode()
+
+
+def read_state(data: bytes, where: str) -> ShardState:
+    """The state that an object holds; refused if it is damaged, or of a release that is newer than this."""
+    try:
+        found = json.loads(data)
+        if found["format"] != STATE_FORMAT:
+            raise ValueError
+        if found["version"] != STATE_VERSION:
+            raise LibraryError(f"{where}: was made by another release (version {found['version']}); update momentseek")
+        files = {
+            str(path): tuple(Chunk(_checked_hash(hash), int(size)) for hash, size in parts)
+            for path, parts in found["files"].items()
+        }
+        if CATALOG_FILE not in files or not all(map(_is_inside, files)):
+            raise ValueError
+        return ShardState(files, str(found["id"]), tuple(map(_checked_hash, found["dropped"])))
+    except (ValueError, KeyError, TypeError):
+        raise LibraryError(f"{where}: is not the state of a shard, or damaged; bring it back from a copy") from None
+
+
+def segment_path(name: str) -> str:
+    """The path of a segment's file in a shard.
+
+    >>> segment_path("3f2a")
+    'segments/3f2a.vec'
+    """
+    return f"{SEGMENTS_FOLDER}/{name}.vec"
+
+
+def hash_bytes(data: bytes) -> str:
+    """The hash that names an object with these bytes: that of ``checksum`` for a file."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def _checked_hash(text: str) -> str:
+    if len(bytes.fromhex(text)) != 16:
+        raise ValueError
+    return str(text)
+
+
+def _is_inside(path: str) -> bool:
+    """Whether a path leads to a file that a shard may have.
+
+    >>> [_is_inside(path) for path in ("catalog.sqlite", "segments/ab.vec", "../a", "/a", "segments/../../a", "lock")]
+    [True, True, False, False, False, False]
+    """
+    parts = PurePosixPath(path).parts
+    if path == CATALOG_FILE:
+        return True
+    return len(parts) > 1 and parts[0] in (SEGMENTS_FOLDER, PLAN_FOLDER, MODELS_FOLDER) and ".." not in parts

@@ -1,0 +1,276 @@
+"""Make a library in shards, empty or split from an ordinary one, in a folder or in object storage.
+
+Splitting copies rows and vectors bit for bit; nothing is decoded or encoded again, and videos keep their numbers. All
+is written next to the new folder and renamed at the end, so that a split that is stopped leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.cluster.manifest import MANIFEST_FILE, ShardManifest, is_sharded, write_manifest
+from momentseek.cluster.replicas.place import make_replica_folder, replicas_folder
+from momentseek.cluster.replicas.publishing import Sources, list_files_of, upload_chunks
+from momentseek.cluster.replicas.replica import copy_catalog
+from momentseek.cluster.replicas.state import STATE_FILE, ShardState
+from momentseek.cluster.storage.objects import (
+    MissingObjectError,
+    ObjectStore,
+    StaleObjectError,
+    join_address,
+    open_objects,
+)
+from momentseek.core.atomic import flush_folder
+from momentseek.core.errors import MomentseekError
+from momentseek.core.progress import ShowCount
+from momentseek.library import encoders
+from momentseek.library.catalog import ID_STEP_SETTING, LEAST_ID_SETTING, Catalog, SegmentRow
+from momentseek.library.database import CATALOG_FILE
+from momentseek.library.ingest.add import ADDING_SETTING
+from momentseek.library.lock import hold_lock
+from momentseek.library.merging import refuse_damage
+from momentseek.library.paths import LibraryPaths
+from momentseek.library.reader import CLIP_SECONDS
+from momentseek.library.scan.recall import refresh_plan
+from momentseek.library.segments import MAX_JOINED_ROWS, VECTOR_STREAMS, Segment, parts_without, write_joined
+from momentseek.library.store import LibraryStore
+from momentseek.library.video import name_text
+
+OWN_SETTINGS = (ADDING_SETTING, ID_STEP_SETTING, LEAST_ID_SETTING, "version")
+"""Settings of a library that its shards do not take over."""
+TABLES = {
+    "videos": "id", "cues": "video", "transcripts": "video", "rehearings": "video", "readings": "video",
+    "read_frames": "video", "lines": "video", "descriptions": "video", "captions": "video", "listened": "video",
+    "sounds": "video",
+}  # fmt: skip
+"""Tables whose rows belong to a video, each with the column that names it."""
+
+
+def make_shards(
+    target: Path, shards: int, *, encoder: str | None = None, clip_seconds: float = CLIP_SECONDS
+) -> ShardManifest:
+    """Make an empty library in shards."""
+    manifest = ShardManifest.of(shards, clip_seconds, encoder or encoders.DEFAULT_ENCODER)
+    with _written_beside(target) as beside:
+        for number, folder in enumerate(manifest.folders(beside)):
+            LibraryStore.open(folder, create=True, encoder=encoder, clip_seconds=clip_seconds).close()
+            with closing(Catalog(folder)) as catalog, catalog.changes():
+                _set_ids(catalog, number, shards, 1)
+        write_manifest(beside, manifest)
+    return manifest
+
+
+def split_library(
+    source: Path, target: Path, shards: int, *, wait: float = 0.0, progress: ShowCount | None = None
+) -> ShardManifest:
+    """Split an ordinary library, which stays as it is, over shards.
+
+    ``progress`` is called with the numbers of shards that are done, and of all.
+    """
+    if is_sharded(source):
+        raise MomentseekError(f"{source}: is in shards already; split an ordinary library")
+    with LibraryStore.open(source, create=False, wait=wait) as opened, hold_lock(source, wait):
+        catalog = opened.catalog
+        manifest = ShardManifest.of(shards, opened.clip_seconds, encoders.vision_spec(catalog))
+        refuse_damage(catalog, opened.paths, VECTOR_STREAMS)
+        rows = catalog.rows("SELECT id, hash FROM videos ORDER BY id")
+        owner = np.array([manifest.shard_of(hash or str(id)) for id, hash in rows], np.int64)
+        ids = np.array([id for id, _ in rows], np.int64)
+        snapshot = opened.snapshot()
+        streams = {"vision": snapshot.vision, "spans": snapshot.spans, "speech": snapshot.speech}
+        with _written_beside(target) as beside:
+            for number, folder in enumerate(manifest.folders(beside)):
+                if progress is not None:
+                    progress(number, shards)
+                _write_shard(opened, folder, ids[owner == number], streams, manifest, number)
+            for path in source.glob("*.sqlite"):
+                if path.name != CATALOG_FILE:  # what people judged and kept speaks of videos, whichever shard has them
+                    _copy_database(path, beside / path.name)
+            write_manifest(beside, manifest)
+    if progress is not None:
+        progress(shards, shards)
+    return manifest
+
+
+def _write_shard(
+    source: LibraryStore,
+    folder: Path,
+    ids: NDArray[np.int64],
+    streams: dict[str, tuple[Segment, ...]],
+    manifest: ShardManifest,
+    number: int,
+) -> None:
+    paths = LibraryPaths(folder)
+    paths.make()
+    if source.paths.models.is_dir():
+        shutil.copytree(source.paths.models, paths.models)
+    with closing(Catalog(folder, create=True)) as catalog:
+        for there, make in (
+            (source.catalog.has_transcripts, catalog.make_transcripts),
+            (source.catalog.has_readings, catalog.make_readings),
+            (source.catalog.has_descriptions, catalog.make_descriptions),
+            (source.catalog.has_sounds, catalog.make_sounds),
+        ):
+            if there:
+                make()
+        written = [row for stream, held in streams.items() for row in _write_vectors(paths.segments, stream, held, ids)]
+        with _attach_source(catalog, source.path / CATALOG_FILE), catalog.changes():
+            _copy_rows(catalog, ids, manifest, number)
+            _set_ids(catalog, number, len(manifest.shards), source.catalog.next_ids()[0])
+            for row in written:
+                catalog.insert_segment(row)
+        catalog.tidy()
+    with LibraryStore.open(folder, create=False) as shard:
+        refresh_plan(shard.snapshot().vision, paths.plan)
+
+
+def _write_vectors(folder: Path, stream: str, held: Sequence[Segment], ids: NDArray[np.int64]) -> Iterator[SegmentRow]:
+    """Write the rows of some videos as segments of a reasonable size."""
+    waiting: list[Segment] = []
+    rows = 0
+    parts = [part for segment in held for part in parts_without(segment, np.setdiff1d(segment.ids, ids))]
+    for at, part in enumerate(parts):
+        waiting.append(part)
+        rows += part.rows
+        if at + 1 == len(parts) or rows + parts[at + 1].rows > MAX_JOINED_ROWS:
+            videos = sum(len(each.ids) for each in waiting)
+            first = min(int(each.ids.min()) for each in waiting)
+            yield SegmentRow(write_joined(folder, stream, waiting), stream, videos, rows, first)
+            waiting, rows = [], 0
+
+
+@contextmanager
+def _attach_source(catalog: Catalog, source: Path) -> Iterator[None]:
+    catalog.run("ATTACH DATABASE ? AS source", (os.fspath(source),))
+    try:
+        yield
+    finally:
+        catalog.run("DETACH DATABASE source")
+
+
+def _copy_rows(catalog: Catalog, ids: NDArray[np.int64], manifest: ShardManifest, number: int) -> None:
+    catalog.run("CREATE TEMP TABLE chosen (id INTEGER PRIMARY KEY)")
+    catalog.run("INSERT INTO chosen SELECT value FROM json_each(?)", (json.dumps(ids.tolist()),))
+    there = {row[0] for row in catalog.rows("SELECT name FROM source.sqlite_master WHERE type = 'table'")}
+    for table, key in TABLES.items():
+        if table in there:
+            columns = _columns(catalog, table)
+            catalog.run(
+                f"""INSERT INTO main.{table} ({columns}) SELECT {columns} FROM source.{table}
+                    WHERE {key} IN (SELECT id FROM chosen) ORDER BY {key}"""
+            )
+    if "cue_edits" in there:
+        columns = _columns(catalog, "cue_edits")
+        for (hash,) in catalog.rows("SELECT DISTINCT hash FROM source.cue_edits"):
+            if manifest.shard_of(hash) == number:
+                catalog.run(
+                    f"INSERT INTO main.cue_edits ({columns}) SELECT {columns} FROM source.cue_edits WHERE hash = ?",
+                    (hash,),
+                )
+    columns = _columns(catalog, "failures")
+    for (path,) in catalog.rows("SELECT path FROM source.failures"):
+        if manifest.shard_of(os.fsdecode(path)) == number:
+            sql = f"INSERT INTO main.failures ({columns}) SELECT {columns} FROM source.failures WHERE path = ?"
+            catalog.run(sql, (path,))
+    for id, name in catalog.rows("SELECT id, name FROM main.videos"):
+        catalog.run("INSERT INTO main.name_words (rowid, text) VALUES (?, ?)", (id, name_text(name)))
+    catalog.run("INSERT OR REPLACE INTO main.encoders SELECT * FROM source.encoders")
+    marks = ", ".join("?" * len(OWN_SETTINGS))
+    catalog.run(
+        f"INSERT OR REPLACE INTO main.settings SELECT * FROM source.settings WHERE key NOT IN ({marks})", OWN_SETTINGS
+    )
+    catalog.run("DROP TABLE chosen")
+
+
+def _columns(catalog: Catalog, table: str) -> str:
+    return ", ".join(row[1] for row in catalog.rows(f"PRAGMA source.table_info({table})"))
+
+
+def _set_ids(catalog: Catalog, number: int, shards: int, least: int) -> None:
+    """Let a shard give numbers to videos that no other shard gives."""
+    catalog.set(ID_STEP_SETTING, shards)
+    catalog.set(LEAST_ID_SETTING, least + number)
+
+
+def _copy_database(source: Path, target: Path) -> None:
+    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
+        old.backup(new)
+
+
+@contextmanager
+def _written_beside(target: Path) -> Iterator[Path]:
+    """A folder to write into, which gets its name once all is written; a folder that is there is refused."""
+    if os.path.lexists(target):
+        raise MomentseekError(f"{target}: is there already; name a new folder for the library in shards")
+    if not target.parent.is_dir():
+        raise MomentseekError(f"{target}: there is no folder {target.parent}; make it first")
+    beside = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
+    try:
+        beside.chmod(0o755)
+        yield beside
+        flush_folder(beside)
+        if os.path.lexists(target):
+            raise MomentseekError(f"{target}: was made meanwhile; name another folder for the library in shards")
+        beside.rename(target)
+        flush_folder(target.parent)
+    except OSError as e:
+        raise MomentseekError(f"{target}: cannot be written ({e.strerror}); make room or check the rights") from None
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+Make = Callable[[Path], ShardManifest]
+"""Makes a library in shards in a folder that is not there yet."""
+
+
+def make_elsewhere(address: str, make: Make) -> ShardManifest:
+    """Make a library in shards and send it to an address; refused if there is one already.
+
+    Stopped before its end, it leaves objects that nothing names, and no library.
+    """
+    objects = open_objects(address)
+    try:
+        objects.read(MANIFEST_FILE)
+    except MissingObjectError:
+        pass
+    else:
+        raise _there_already(objects)
+    place = replicas_folder()
+    make_replica_folder(place)
+    beside = Path(tempfile.mkdtemp(dir=place, prefix=".making-"))
+    try:
+        manifest = make(beside / "library")
+        for name, folder in zip(manifest.shards, manifest.folders(beside / "library"), strict=True):
+            send_shard(folder, open_objects(join_address(address, name)))
+        try:
+            objects.replace(MANIFEST_FILE, (beside / "library" / MANIFEST_FILE).read_bytes(), None)
+        except StaleObjectError:
+            raise _there_already(objects) from None
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return manifest
+
+
+def send_shard(folder: Path, objects: ObjectStore) -> None:
+    """Send all files of a shard's folder, and then the state that names them."""
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".publishing-") as work:
+        copy = Path(work) / CATALOG_FILE
+        copy_catalog(folder, copy)
+        sources: Sources = {}
+        state = ShardState(list_files_of(folder, copy, None, sources))
+        upload_chunks(objects, {hash: sources[hash] for hash in state.chunks})
+    objects.write(STATE_FILE, state.to_bytes())
+
+
+def _there_already(objects: ObjectStore) -> MomentseekError:
+    return MomentseekError(f"{objects.address}: is there already; name a new place for the library in shards")

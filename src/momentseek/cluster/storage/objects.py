@@ -1,0 +1,283 @@
+"""Objects in a store elsewhere: named bytes that are read, written, listed and deleted whole."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from momentseek.cluster.storage.address import OBJECT_STORES, explain, open_file_system, split_address
+from momentseek.core.errors import MomentseekError, optional_module
+
+FETCH_BYTES = 8 << 20
+"""Bytes that are held in memory at a time while an object is fetched."""
+
+
+class MissingObjectError(MomentseekError):
+    """An object is not in the store."""
+
+
+class StaleObjectError(MomentseekError):
+    """An object is not, or no longer, what a conditional write expects."""
+
+
+@dataclass(frozen=True)
+class StoredObject:
+    """An object's bytes, and the mark by which its store tells them from later ones."""
+
+    data: bytes
+    mark: str
+
+
+class ObjectStore(Protocol):
+    """Objects below one address; names are relative to it."""
+
+    address: str
+
+    def read(self, name: str) -> StoredObject:
+        """An object; raises MissingObjectError if there is none."""
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write an object, whatever was there."""
+
+    def replace(self, name: str, data: bytes, mark: str | None) -> str:
+        """Write an object if what is there still has this mark (None: if nothing is there); returns the new mark.
+
+        Raises StaleObjectError otherwise.
+        """
+
+    def fetch(self, name: str, target: Path) -> None:
+        """Write an object's bytes into a file."""
+
+    def upload(self, name: str, source: Path) -> None:
+        """Write a file's bytes as an object."""
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """The names of all objects below a folder, each with its size in bytes."""
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Delete objects; one that is not there is no error."""
+
+
+def join_address(address: str, *names: str) -> str:
+    """The address of what lies below another.
+
+    >>> join_address("s3://bucket/lib/", "shard-000")
+    's3://bucket/lib/shard-000'
+    """
+    return "/".join((address.rstrip("/"), *names))
+
+
+def parent_address(address: str) -> tuple[str, str]:
+    """The address that another lies below, and its name there.
+
+    >>> parent_address("s3://bucket/lib/shard-000")
+    ('s3://bucket/lib', 'shard-000')
+    """
+    above, _, name = address.rstrip("/").rpartition("/")
+    return above, name
+
+
+def file_size(path: Path) -> int:
+    """Size of a file in bytes; -1 if there is none."""
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return -1
+
+
+STORE_RETRIES = 3
+MULTIPART_BYTES = 16 << 20
+"""An object that is larger is sent in parts of this size."""
+LOST_RACE = ("AlreadyExistsError", "PreconditionError")
+"""Errors of a conditional write that found something else than it expects."""
+
+
+class CloudObjects:
+    """Objects below ``s3://BUCKET/FOLDER``, ``gs://…`` or ``az://…``; a conditional write is the store's own."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._obstore = optional_module("obstore", "cluster")
+        make = optional_module("obstore.store", "cluster").from_url
+        options: dict[str, Any] = {"retry_config": {"max_retries": STORE_RETRIES}}
+        scheme, _ = split_address(address)
+        if scheme == "s3" and os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
+            options["client_options"] = {"allow_http": True}
+        with self._explain_errors():
+            self._store = make(address, **options)
+
+    def read(self, name: str) -> StoredObject:
+        """An object; raises MissingObjectError if there is none."""
+        with self._explain_errors(name):
+            found = self._obstore.get(self._store, name)
+            return StoredObject(bytes(found.bytes()), str(found.meta["e_tag"]))
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write an object, whatever was there."""
+        with self._explain_errors(name):
+            self._obstore.put(self._store, name, data)
+
+    def replace(self, name: str, data: bytes, mark: str | None) -> str:
+        """Write an object if what is there still has this mark (None: if nothing is there)."""
+        with self._explain_errors(name):
+            mode = "create" if mark is None else {"e_tag": mark}
+            return str(self._obstore.put(self._store, name, data, mode=mode, use_multipart=False)["e_tag"])
+
+    def fetch(self, name: str, target: Path) -> None:
+        """Write an object's bytes into a file."""
+        with self._explain_errors(name):
+            blocks = iter(self._obstore.get(self._store, name).stream(min_chunk_size=FETCH_BYTES))
+        with target.open("wb") as out:
+            while True:
+                with self._explain_errors(name):
+                    block = next(blocks, None)
+                if block is None:
+                    break
+                out.write(block)  # what goes wrong here is this machine's affair
+
+    def upload(self, name: str, source: Path) -> None:
+        """Write a file's bytes as an object."""
+        with self._explain_errors(name):
+            self._obstore.put(self._store, name, source, chunk_size=MULTIPART_BYTES)
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """The names of all objects below a folder, each with its size in bytes."""
+        return {str(one["path"]): int(one["size"]) for one in self.list(folder)}
+
+    def list(self, folder: str) -> list[dict[str, Any]]:
+        """What the store says of each object below a folder: path, size, mark (``e_tag``) and ``last_modified``."""
+        with self._explain_errors(folder):
+            return [dict(one) for block in self._obstore.list(self._store, prefix=folder or None) for one in block]
+
+    def head(self, name: str) -> dict[str, Any]:
+        """What the store says of an object; raises MissingObjectError if there is none."""
+        with self._explain_errors(name):
+            return dict(self._obstore.head(self._store, name))
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Delete objects; one that is not there is no error."""
+        if listed := list(names):
+            with suppress(MissingObjectError), self._explain_errors(listed[0]):
+                self._obstore.delete(self._store, listed)
+
+    @contextmanager
+    def _explain_errors(self, name: str = "") -> Iterator[None]:
+        try:
+            yield
+        except MomentseekError:
+            raise
+        except Exception as e:
+            if type(e).__name__ in LOST_RACE:
+                raise StaleObjectError(f"{self.address}/{name}: was changed meanwhile; try again") from None
+            if isinstance(e, FileNotFoundError) and "nosuchbucket" not in str(e).lower():
+                raise MissingObjectError(
+                    f"{self.address}/{name}: is not there; check the bucket and the path"
+                ) from None
+            raise explain(self.address, e) from None
+
+
+class PlainObjects:
+    """Objects below an address as files of a file system; written beside their places and renamed.
+
+    Such a file system has no conditional write: two writers are told apart by a look before the write, which a third
+    of a second of bad luck can deceive. The lease of a shard keeps them apart in practice.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._system, self._top = open_file_system(address)
+
+    def read(self, name: str) -> StoredObject:
+        """An object; raises MissingObjectError if there is none."""
+        with self._explain_errors(name):
+            data = bytes(self._system.cat_file(self._path(name)))
+        return StoredObject(data, _mark(data))
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write an object, whatever was there."""
+        target = self._path(name)
+        beside = f"{target}.{uuid.uuid4().hex}.part"
+        with self._explain_errors(name):
+            self._system.makedirs(target.rpartition("/")[0], exist_ok=True)
+            try:
+                self._system.pipe_file(beside, data)
+                self._system.mv(beside, target)
+            except BaseException:
+                with suppress(Exception):
+                    self._system.rm_file(beside)
+                raise
+
+    def replace(self, name: str, data: bytes, mark: str | None) -> str:
+        """Write an object if what is there still has this mark (None: if nothing is there)."""
+        try:
+            there: str | None = self.read(name).mark
+        except MissingObjectError:
+            there = None
+        if there != mark:
+            raise StaleObjectError(f"{self.address}/{name}: was changed meanwhile; try again")
+        self.write(name, data)
+        return _mark(data)
+
+    def fetch(self, name: str, target: Path) -> None:
+        """Write an object's bytes into a file."""
+        with self._explain_errors(name):
+            self._system.get_file(self._path(name), str(target))
+
+    def upload(self, name: str, source: Path) -> None:
+        """Write a file's bytes as an object."""
+        target = self._path(name)
+        beside = f"{target}.{uuid.uuid4().hex}.part"
+        with self._explain_errors(name):
+            self._system.makedirs(target.rpartition("/")[0], exist_ok=True)
+            self._system.put_file(str(source), beside)
+            self._system.mv(beside, target)
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """The names of all objects below a folder, each with its size in bytes."""
+        with self._explain_errors(folder):
+            self._system.invalidate_cache()
+            found = self._system.find(self._path(folder), detail=True)
+        first = len(self._top.strip("/")) + 1
+        return {path.strip("/")[first:]: int(about["size"]) for path, about in found.items()}
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Delete objects; one that is not there is no error."""
+        for name in names:
+            try:
+                with self._explain_errors(name):
+                    self._system.rm_file(self._path(name))
+            except MissingObjectError:
+                continue
+
+    def _path(self, name: str) -> str:
+        return f"{self._top}/{name}"
+
+    @contextmanager
+    def _explain_errors(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except MomentseekError:
+            raise
+        except FileNotFoundError:
+            raise MissingObjectError(f"{self.address}/{name}: is not there; check the path") from None
+        except Exception as e:  # each file system has errors of its own
+            raise explain(self.address, e) from None
+
+
+def _mark(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def open_objects(address: str) -> ObjectStore:
+    """The objects below an address; credentials come from the environment (``AWS_…``)."""
+    scheme, _ = split_address(address)
+    if scheme in OBJECT_STORES:
+        return CloudObjects(address)
+
+    return PlainObjects(address)

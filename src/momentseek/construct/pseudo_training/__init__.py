@@ -1,1 +1,0 @@
-"""Pseudo training sets: the moments whose captions are most similar to a query (TVR-Ranking §3.3)."""

@@ -1,0 +1,1 @@
+"""The vocabulary (moments, judgements, runs) and what every folder uses: errors, files, reports, C kernels."""

@@ -1,0 +1,140 @@
+"""Writing files so that nobody ever sees half of one, nor half of a set, not even after the power was cut.
+
+What was written lies in the system's memory until it is flushed, and so does a file's name in its folder. A file is
+flushed before it gets its name, and the folder after that, so that what relies on the file may follow.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import pathlib
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+
+from momentseek.core.errors import MomentseekError
+
+Path = str | os.PathLike[str]
+FOLDERS_CANNOT_BE_FLUSHED = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES}
+"""Answers of file systems that cannot flush a folder, and of folders that one may write into but not read."""
+
+
+def write_bytes(path: Path, data: bytes, *, flush: bool = True) -> None:
+    """Write a file beside its place and rename it, so that nobody ever sees half of it; ``.gz`` is compressed.
+
+    ``flush=False`` is for what may be lost or empty after a power cut, because it is made again then.
+    """
+    write_all({path: data}, flush=flush)
+
+
+def write_all(files: Mapping[Path, bytes], *, flush: bool = True) -> None:
+    """Write several files or none: all are written beside their places, and flushed, before the first is renamed."""
+    waiting: list[tuple[pathlib.Path, pathlib.Path]] = []
+    try:
+        for path, data in files.items():
+            target = pathlib.Path(path)
+            waiting.append((_written_beside(target, data, flush), target))
+        for temporary, target in waiting:
+            _rename(temporary, target)
+        if flush:
+            _flush_folders(target for _, target in waiting)
+    finally:
+        for temporary, _ in waiting:
+            drop_temporary(temporary)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it that are missing, so that they are there after a power cut too."""
+    path = pathlib.Path(folder)
+    missing = [path]
+    while not missing[-1].parent.exists():
+        missing.append(missing[-1].parent)
+    path.mkdir(parents=True, exist_ok=True)
+    for each in missing:
+        flush_folder(each.parent)
+
+
+def drop_temporary(path: pathlib.Path | None) -> None:
+    """Delete a file that was not renamed, if it is there; a disk that refuses even that has been told of already."""
+    if path is not None:
+        with suppress(OSError):
+            path.unlink()
+
+
+def flush_file(handle: int) -> None:
+    """Return once an open file's bytes are on the disk; on a Mac, once its disk says so too."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        try:
+            fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+        except OSError:  # a file system that does not know it
+            os.fsync(handle)
+    else:
+        os.fsync(handle)
+
+
+def flush_folder(folder: Path) -> None:
+    """Return once the names in a folder are on the disk; Windows does that by itself."""
+    if os.name != "posix":
+        return
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            flush_file(handle)
+        finally:
+            os.close(handle)
+    except OSError as e:
+        if e.errno not in FOLDERS_CANNOT_BE_FLUSHED:
+            raise
+
+
+def _flush_folders(targets: Iterable[pathlib.Path]) -> None:
+    for folder, target in {target.parent: target for target in targets}.items():
+        try:
+            flush_folder(folder)
+        except OSError as e:
+            raise _unwritable(target, e) from None
+
+
+def _rename(temporary: pathlib.Path, target: pathlib.Path) -> None:
+    try:
+        temporary.replace(target)
+    except OSError as e:
+        raise _unwritable(target, e) from None
+
+
+def _unwritable(target: pathlib.Path, e: OSError) -> MomentseekError:
+    return MomentseekError(f"{target}: cannot be written ({e.strerror}); check the folder")
+
+
+def _written_beside(target: pathlib.Path, data: bytes, flush: bool) -> pathlib.Path:
+    import tempfile  # here, because reading must not wait for it
+
+    if target.suffix == ".gz":
+        import gzip
+
+        data = gzip.compress(data, mtime=0)
+    temporary = None
+    try:
+        if target.exists() and not target.is_file():
+            what = "folder" if target.is_dir() else "device or pipe"
+            raise MomentseekError(f"{target}: is a {what}; only files are replaced, so choose another name")
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+            temporary = pathlib.Path(file.name)
+            file.write(data)
+            file.flush()
+            if flush:
+                flush_file(file.fileno())
+        temporary.chmod(0o666 & ~_umask())
+    except OSError as e:
+        drop_temporary(temporary)
+        raise _unwritable(target, e) from None
+    return temporary
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask

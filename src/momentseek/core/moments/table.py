@@ -1,0 +1,251 @@
+"""The shape that judgements and runs share: moments grouped by query, one array per column."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import BoolArray, CodeArray, FloatArray, IntArray
+from momentseek.core.moments.moment import Moment
+from momentseek.core.reports import Tabular, count
+
+Policy = Literal["error", "drop", "clip", "keep"]
+"""``error`` refuses; ``drop`` removes a judged moment and voids a prediction (it keeps its rank and matches
+nothing); ``clip`` moves times into the video and drops what is then empty; ``keep`` leaves times as they
+are, which is what the official evaluators do."""
+
+POLICIES: tuple[str, ...] = get_args(Policy)
+MAX_EXAMPLES_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class DataFinding:
+    """One kind of broken rule: how many moments, which (the first few in words), what was done."""
+
+    problem: str
+    count: int
+    action: str
+    examples: tuple[str, ...]
+
+    def __str__(self) -> str:
+        some = ", ".join(self.examples) + (", …" if self.count > len(self.examples) else "")
+        return f"{self.count:,} moment{'s' * (self.count != 1)} with {self.problem} {self.action} ({some})"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTimes:
+    """Times after the policy was applied, which rows are void, and the findings."""
+
+    start: FloatArray
+    end: FloatArray
+    void: BoolArray
+    findings: tuple[DataFinding, ...]
+
+
+def check_policy(policy: str) -> None:
+    """Refuse a policy that does not exist.
+
+    >>> check_policy("ignore")
+    Traceback (most recent call last):
+        ...
+    momentseek.core.errors.MomentseekError: there is no policy 'ignore' for invalid moments; choose error, drop, clip or keep
+    """
+    if policy not in POLICIES:
+        choices = f"{', '.join(POLICIES[:-1])} or {POLICIES[-1]}"
+        raise MomentseekError(f"there is no policy {policy!r} for invalid moments; choose {choices}")
+
+
+def check_scores(
+    scores: FloatArray, policy: Policy, describe: Callable[[int], str], where: str, what: str = "score"
+) -> tuple[DataFinding, ...]:
+    """Refuse scores that are not finite, by which nothing can be ranked; ``keep`` leaves and reports them."""
+    rows = np.flatnonzero(~np.isfinite(scores))
+    if not len(rows):
+        return ()
+    if policy != "keep":
+        raise MomentseekError(
+            f"{where}: {describe(int(rows[0]))} has the {what} {scores[rows[0]]}; "
+            f'{what}s must be finite numbers (invalid="keep" takes them as they are)'
+        )
+    examples = tuple(describe(int(r)) for r in rows[:MAX_EXAMPLES_SHOWN])
+    return (DataFinding(f"a {what} that is not a finite number", len(rows), "kept as is", examples),)
+
+
+def check_durations(durations: Mapping[str, float], where: str) -> None:
+    """Refuse videos that last no time or for ever; NaN means that the duration is not known."""
+    for video, seconds in durations.items():
+        if seconds <= 0 or seconds == np.inf:
+            raise MomentseekError(f"{where}: the duration of video {video} is {seconds:g} s; expected more than 0 s")
+
+
+def check_times(
+    start: FloatArray,
+    end: FloatArray,
+    limit: FloatArray | None,
+    policy: Policy,
+    describe: Callable[[int], str],
+    where: str,
+) -> CheckedTimes:
+    """Apply ``policy`` to rows whose times break ``0 <= start < end`` (and ``end <= limit`` where known).
+
+    An end beyond the video is only clipped or reported, never refused: too many published files have it.
+    """
+    start, end = start.copy(), end.copy()
+    void = np.zeros(len(start), dtype=bool)
+    findings: list[DataFinding] = []
+
+    def note(rows: BoolArray, problem: str, action: str) -> None:
+        first = np.flatnonzero(rows)[:MAX_EXAMPLES_SHOWN]
+        findings.append(DataFinding(problem, int(rows.sum()), action, tuple(describe(int(r)) for r in first)))
+
+    def settle(rows: BoolArray, problem: str, clip: Callable[[], None] | None) -> None:
+        if not rows.any():
+            return
+        if policy == "error" or (policy == "keep" and problem.startswith("times that")):
+            note(rows, problem, "found")
+            raise MomentseekError(
+                f"{where}: {findings[-1]}; correct the file, or choose what to do with such moments "
+                '(invalid="drop", "clip" or "keep")'
+            )
+        if policy == "keep":
+            note(rows, problem, "kept as is")
+        elif policy == "clip" and clip is not None:
+            note(rows, problem, "clipped")
+            clip()
+        else:
+            note(rows, problem, "dropped")
+            void[rows] = True
+
+    settle(~(np.isfinite(start) & np.isfinite(end)), "times that are not finite numbers", None)
+    negative = ~void & (start < 0)
+    settle(negative, "a negative start", lambda: np.copyto(start, 0.0, where=negative))
+    if limit is not None:
+        beyond = ~void & (end > limit)
+        if beyond.any():
+            note(beyond, "an end beyond the video", "clipped" if policy == "clip" else "kept as is")
+            if policy == "clip":
+                np.copyto(end, limit, where=beyond)
+    settle(~void & (start >= end), "start >= end", None)
+    return CheckedTimes(start, end, void, tuple(findings))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MomentTable(Tabular):
+    """Query ``i`` owns rows ``offsets[i]:offsets[i + 1]`` of ``video`` (a position in ``videos``), ``start``, ``end``.
+
+    Query ids are strings throughout (``7`` and ``"7"`` are the same query); formats whose ids are numbers
+    write them back as numbers. Build tables with ``from_groups`` or ``from_rows``, which check the times.
+    """
+
+    ASKED: ClassVar[tuple[str, str]] = ("query", "queries")
+    """What an id of ``query_ids`` names, one and many."""
+
+    query_ids: tuple[str, ...]
+    offsets: IntArray
+    videos: tuple[str, ...]
+    video: CodeArray
+    start: FloatArray
+    end: FloatArray
+    queries: tuple[str, ...] | None = None
+    """The queries' texts, where the file has them."""
+    source: str = "(memory)"
+    """Where the table came from, for messages."""
+    findings: tuple[DataFinding, ...] = field(default=())
+    """Moments that broke the rules, and what was done with them."""
+
+    def __post_init__(self) -> None:
+        reject_duplicates(self.query_ids, self.source, self.ASKED[0])
+        if len(self.offsets) != len(self.query_ids) + 1 or self.offsets[-1] != len(self.video):
+            raise MomentseekError(f"{self.source}: offsets do not fit the queries and moments")
+
+    def __len__(self) -> int:
+        """Number of queries."""
+        return len(self.query_ids)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.query_ids)
+
+    def __contains__(self, query_id: object) -> bool:
+        return query_id in self.position
+
+    def __repr__(self) -> str:
+        size = f"{count(len(self), 'query', 'queries')}, {count(len(self.video), 'moment')}"
+        return f"<{type(self).__name__} of {self.source}: {size} in {count(len(self.videos), 'video')}>"
+
+    def to_columns(self) -> dict[str, Sequence[Any]]:
+        """One row per moment: ``query_id``, ``query`` where its words are known, ``video``, ``start`` and ``end``."""
+        rows = self.row_query.tolist()
+        columns: dict[str, Sequence[Any]] = {"query_id": [self.query_ids[q] for q in rows]}
+        if self.queries is not None:
+            columns["query"] = [self.queries[q] for q in rows]
+        columns["video"] = [self.videos[v] for v in self.video.tolist()]
+        columns["start"], columns["end"] = self.start.tolist(), self.end.tolist()
+        return columns
+
+    @property
+    def counts(self) -> IntArray:
+        """Number of moments of each query."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def position(self) -> dict[str, int]:
+        """Query id → its place in ``query_ids``."""
+        return {q: i for i, q in enumerate(self.query_ids)}
+
+    @cached_property
+    def video_code(self) -> dict[str, int]:
+        """Video name → its place in ``videos``."""
+        return dict(zip(self.videos, range(len(self.videos)), strict=True))
+
+    @cached_property
+    def row_query(self) -> IntArray:
+        """The place of each row's query in ``query_ids``."""
+        return np.repeat(np.arange(len(self), dtype=np.int64), self.counts)
+
+    def rows(self, query_id: str) -> slice:
+        """The slice of rows that belong to a query."""
+        i = self.position[str(query_id)]
+        return slice(int(self.offsets[i]), int(self.offsets[i + 1]))
+
+    def moments(self, query_id: str) -> list[Moment]:
+        """The moments of one query, in file (rank) order."""
+        rows = self.rows(query_id)
+        return [
+            Moment(self.videos[v], float(s), float(e))
+            for v, s, e in zip(self.video[rows], self.start[rows], self.end[rows], strict=True)
+        ]
+
+    def text(self, query_id: str) -> str | None:
+        """The words of a query; None where the file has none."""
+        return self.queries[self.position[query_id]] if self.queries else None
+
+
+def reject_duplicates(query_ids: Sequence[str], source: str, asked: str = "query") -> None:
+    """Refuse a table in which a query stands twice: which of the two counts is anybody's guess."""
+    if len(set(query_ids)) != len(query_ids):
+        twice = [q for q, n in Counter(query_ids).items() if n > 1]
+        more = f" and {len(twice) - 1:,} other{'s' * (len(twice) > 2)} stand" if len(twice) > 1 else " stands"
+        raise MomentseekError(f"{source}: {asked} {twice[0]}{more} more than once; keep one entry per {asked}")
+
+
+def group_by_query(
+    rows: Iterable[tuple[object, *tuple[Any, ...]]],
+) -> tuple[tuple[str, ...], list[int], list[list[Any]]]:
+    """Rows that begin with a query id, grouped by it: the ids, rows per query, and the rows' other columns.
+
+    Queries keep the order of their first appearance, and rows their order within the query.
+
+    >>> group_by_query([("b", "v", 1), ("a", "w", 2), ("b", "x", 3)])
+    (('b', 'a'), [2, 1], [['v', 'x', 'w'], [1, 3, 2]])
+    """
+    groups: dict[str, list[tuple[Any, ...]]] = {}
+    for query_id, *rest in rows:
+        groups.setdefault(str(query_id), []).append(tuple(rest))
+    flat = [row for group in groups.values() for row in group]
+    return tuple(groups), [len(g) for g in groups.values()], [list(column) for column in zip(*flat, strict=True)]

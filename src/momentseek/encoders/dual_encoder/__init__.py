@@ -1,1 +1,0 @@
-"""Image-text encoders from ONNX exports of CLIP and SigLIP models, as optimum and transformers.js write them."""

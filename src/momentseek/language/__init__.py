@@ -1,1 +1,0 @@
-"""Who does what in a sentence: small rules and, where it is installed, a parser (spaCy)."""

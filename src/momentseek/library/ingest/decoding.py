@@ -1,0 +1,362 @@
+"""What a reading thread does: decides what each file needs, and decodes those that must be encoded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from momentseek.core.errors import MediaError, MomentseekError
+from momentseek.core.pinned_file import FileChangedError, PinnedFile
+from momentseek.library.catalog import Catalog
+from momentseek.library.file_stamp import Stamp, content_hash, printable
+from momentseek.library.files import VideoFile
+from momentseek.library.ingest.events import (
+    ClipFrames,
+    FileCopy,
+    FileFailure,
+    FileUpdate,
+    IngestEvent,
+    IngestJob,
+    PartEnd,
+    UnchangedFile,
+    VideoEnd,
+    VideoStart,
+)
+from momentseek.library.ingest.report import StageTimer
+from momentseek.library.known_files import (
+    KnownFile,
+    earlier_failure,
+    file_at,
+    files_with_content,
+    has_failed,
+    subtitle_marks,
+)
+from momentseek.library.video_parts import VideoParts
+from momentseek.media.decode import Sampling
+from momentseek.media.subtitles.cues import Cue
+from momentseek.recognition.encoders.protocol import Pixels
+from momentseek.recognition.runtime import available_cores
+
+SHOT_MARGIN_SECONDS = 4.0
+"""Seconds on either side of a part that its shot detector sees besides."""
+FILE_CHANGED = "changed while it was being read; the next add tries it again"
+
+
+@dataclass(frozen=True)
+class ReadSettings:
+    """What the thread that reads files has to know about the library, and what it is to do with the files."""
+
+    library: Path
+    fingerprint: str
+    dim: int
+    short_side: int
+    clip_seconds: float
+    part_clips: int
+    subtitles: Path | None = None
+    retry: bool = False
+    in_context: bool = False
+    """Whether vectors depend on cues, as a trained model's do, so that a copy with other cues must be encoded again."""
+    links: bool = True
+    """Whether subtitle files may be links; a video never is one here."""
+    again: bool = False
+    """Whether to decode also what is in the library already, and leave cues alone: for another encoder."""
+
+    window_frames: int = 1
+    """Frames of each clip that the encoder looks at."""
+    sampling: Sampling = "exact"
+    """How pictures are chosen; what is decoded ``again`` is sampled as it was."""
+    threads: int | None = None
+    """Threads that decode each file; None for as many as help one."""
+    hardware: str | None = None
+    """The kind of device that decodes; None for the processor."""
+
+    def video_parts(self, job: IngestJob) -> VideoParts:
+        """Where finished parts of a video, by its content and the way it is sampled, are kept."""
+        encoder = self.fingerprint if job.sampling == "exact" else f"{self.fingerprint}\0{job.sampling}"
+        return VideoParts(self.library, job.hash, encoder, self.clip_seconds, self.part_clips, self.dim)
+
+
+class SourceChangedError(Exception):
+    """The file is not what it was when reading it began."""
+
+
+def read_files(files: Iterable[VideoFile], settings: ReadSettings, timer: StageTimer) -> Iterator[IngestEvent]:
+    """Read files and yield what is to be done with each, in order.
+
+    Nothing is written here; the catalog is read by a connection of its own. Several threads may do so at once, each
+    with files of its own.
+    """
+    catalog = Catalog(settings.library)
+    try:
+        for file in files:
+            yield from _read_file(file, settings, catalog, timer)
+    finally:
+        catalog.close()
+
+
+def _read_file(file: VideoFile, settings: ReadSettings, catalog: Catalog, timer: StageTimer) -> Iterator[IngestEvent]:
+    stamp: Stamp | None = None
+    job: IngestJob | None = None
+    try:
+        stamp = Stamp.of(file.source)
+        done = None if settings.again else _check_known(file, stamp, settings, catalog, timer)
+        if done is not None:
+            yield done
+            return
+        read = _begin_job(file, stamp, settings, catalog, timer)
+        if not isinstance(read, IngestJob):
+            yield read
+            return
+        job = read
+        yield from decode_video(job, settings, timer)
+    except MediaError as e:
+        yield FileFailure(file, _reason(e, file), stamp, job)
+    except SourceChangedError:
+        yield FileFailure(file, FILE_CHANGED, None, job)
+    except MomentseekError:
+        raise  # not this file's fault
+    except Exception as e:  # hostile files find ways that no decoder's author thought of; the others must not suffer
+        yield FileFailure(file, printable(f"cannot be read ({type(e).__name__}: {e})"), stamp, job)
+
+
+def _check_known(
+    file: VideoFile, stamp: Stamp, settings: ReadSettings, catalog: Catalog, timer: StageTimer
+) -> IngestEvent | None:
+    """What is to be done with a file whose size and time are as they were; None if it must be read."""
+    known = file_at(catalog, file.path)
+    if known is None or not known.same(stamp):
+        before = None if settings.retry else earlier_failure(catalog, file.path, stamp)
+        return FileFailure(file, before, stamp, before=True) if before is not None else None
+    folder = _subtitles_folder(settings, known)
+    marks = subtitle_marks(file.path, folder, links=settings.links)
+    if known.subtitles not in (marks, subtitle_marks(file.path, folder)):
+        if settings.in_context:
+            return None
+        return _copy_file(file, known, stamp, marks, settings, catalog, timer, replaces=True)
+    if has_failed(catalog, file.path):  # it was another file for a while, and is the old one again
+        return FileUpdate(file, known, stamp, marks, moved=False)
+    return UnchangedFile(file)
+
+
+def _begin_job(
+    file: VideoFile, stamp: Stamp, settings: ReadSettings, catalog: Catalog, timer: StageTimer
+) -> IngestJob | FileCopy | FileUpdate:
+    from momentseek.media.sandbox.calls import probe
+    from momentseek.media.sandbox.process import warm
+
+    if stamp.size == 0:
+        raise MediaError("is empty; get another copy")
+    warm()
+    with timer.stage("hash"):
+        hash = content_hash(file.source)
+    known = file_at(catalog, file.path)
+    if settings.again and known is not None and known.hash != hash:
+        raise MediaError("has changed since it was added; add it again first")
+    if not settings.again and (twin := _find_twin(file, stamp, hash, known, settings, catalog, timer)) is not None:
+        return twin
+    with timer.stage("probe"):
+        probed = probe(file.source)
+    marks = subtitle_marks(file.path, _subtitles_folder(settings, known), links=settings.links)
+    cues, notes = ((), ()) if settings.again else _read_cues(file, marks, probed.duration, settings, timer)
+    sampling = settings.sampling
+    if settings.again and known is not None:
+        sampling = next((video.sampling for video in catalog.videos([known.id])), sampling)
+    return IngestJob(file, stamp, hash, probed, cues, marks, known is not None, sampling, list(notes))
+
+
+def _find_twin(
+    file: VideoFile,
+    stamp: Stamp,
+    hash: str,
+    known: KnownFile | None,
+    settings: ReadSettings,
+    catalog: Catalog,
+    timer: StageTimer,
+) -> FileCopy | FileUpdate | None:
+    """A video in the library with the same bytes: this file touched, moved, or copied."""
+    twins = files_with_content(catalog, hash, stamp.size)
+    here = next((twin for twin in twins if known and twin.id == known.id), None)
+    left = next((twin for twin in twins if not os.path.lexists(twin.path) or _is_link_to(twin.path, file)), None)
+    twin = here or left or (twins[0] if twins else None)
+    if twin is None:
+        return None
+    if Stamp.of(file.source) != stamp:
+        raise SourceChangedError
+    marks = subtitle_marks(file.path, _subtitles_folder(settings, twin), links=settings.links)
+    if (here or (left and known is None)) and marks == twin.subtitles:
+        return FileUpdate(file, twin, stamp, marks, moved=here is None)
+    if settings.in_context:
+        return None
+    return _copy_file(file, twin, stamp, marks, settings, catalog, timer, replaces=twin in (here, left))
+
+
+def _copy_file(
+    file: VideoFile,
+    known: KnownFile,
+    stamp: Stamp,
+    marks: tuple[str, ...],
+    settings: ReadSettings,
+    catalog: Catalog,
+    timer: StageTimer,
+    *,
+    replaces: bool,
+) -> FileCopy:
+    duration = next((video.duration for video in catalog.videos([known.id])), None)
+    cues, notes = _read_cues(file, marks, duration, settings, timer)
+    return FileCopy(file, known, stamp, marks, cues, notes, replaces)
+
+
+def _is_link_to(path: Path, file: VideoFile) -> bool:
+    """Whether a video's old place now leads to the file, by a link there or in place of a folder above."""
+    return path != file.path and os.path.realpath(path) == str(file.path)
+
+
+def _read_cues(
+    file: VideoFile, marks: tuple[str, ...], duration: float | None, settings: ReadSettings, timer: StageTimer
+) -> tuple[tuple[Cue, ...], tuple[str, ...]]:
+    from momentseek.media.sandbox.calls import cues_of
+
+    with timer.stage("subtitles"):
+        folder = os.path.realpath(marks[0]) if marks[0] else None
+        found = cues_of(file.source, folder, duration=duration, links=settings.links)
+    return found.cues, found.problems
+
+
+def _subtitles_folder(settings: ReadSettings, known: KnownFile | None) -> Path | None:
+    """Where subtitles are besides: what is asked for now, or was when the video was added."""
+    if settings.subtitles is not None or known is None:
+        return settings.subtitles
+    return Path(known.subtitles[0]) if known.subtitles and known.subtitles[0] else None
+
+
+def decode_video(job: IngestJob, settings: ReadSettings, timer: StageTimer) -> Iterator[IngestEvent]:
+    """Decode a video part by part and yield its frames; parts that an earlier run has finished are not decoded."""
+    kept = tuple(settings.video_parts(job).load())
+    yield VideoStart(job, kept)
+    clips = len(kept) * settings.part_clips
+    part = len(kept)
+    end = job.probe.duration
+    while True:
+        reading = PartReader(job, settings, part)
+        for frames in reading.clips(timer):
+            clips += 1
+            yield ClipFrames(job, frames)
+        if Stamp.of(job.file.source) != job.stamp:
+            raise SourceChangedError
+        if reading.damage and reading.damage not in job.notes:
+            job.notes.append(reading.damage)
+        yield PartEnd(job, part, reading.shots())
+        part += 1
+        if clips < part * settings.part_clips or reading.end is not None:
+            end = reading.end or end
+            break
+    if not clips:
+        raise MediaError("none of its pictures can be decoded; get another copy")
+    yield VideoEnd(job, clips, end)
+
+
+class PartReader:
+    """Reads one part of a video, a fixed stretch of clips, with a shot detector of its own."""
+
+    def __init__(self, job: IngestJob, settings: ReadSettings, part: int) -> None:
+        self.job, self.settings, self.part = job, settings, part
+        self.first, self.last = part * settings.part_clips, (part + 1) * settings.part_clips
+        self.cuts: tuple[float, ...] = ()
+        self.damage = ""
+        self.end: float | None = None
+        """Where the video ends, in seconds; None if the part ends before it."""
+
+    def clips(self, timer: StageTimer) -> Iterator[tuple[Pixels, ...]]:
+        """The frames of each clip of the part."""
+        held: list[Pixels] = []
+        at = self.first
+        for clip, pixels in self._frames(timer):
+            if clip != at and held:
+                yield tuple(held)
+                held = []
+            at = clip
+            held.append(pixels)
+            if len(held) == self.settings.window_frames:
+                yield tuple(held)
+                held = []
+        if held:
+            yield tuple(held)
+
+    def _frames(self, timer: StageTimer) -> Iterator[tuple[int, Pixels]]:
+        """Each frame of the part, with the number of its clip."""
+        from momentseek.media.sandbox.calls import frames
+
+        length = self.settings.clip_seconds
+        source = frames(
+            PinnedFile(self.job.file.path, self.job.stamp.size, self.job.stamp.mtime_ns),
+            self.settings.window_frames / length,
+            start=max(0.0, self.first * length - SHOT_MARGIN_SECONDS),
+            end=self.last * length + SHOT_MARGIN_SECONDS,
+            short_side=self.settings.short_side,
+            shots=True,
+            sampling=self.job.sampling,
+            threads=self.settings.threads,
+            hardware=self.settings.hardware,
+        )
+        with closing(source):
+            while True:
+                with timer.stage("decode"):
+                    try:
+                        frame = next(source, None)
+                    except FileChangedError:
+                        raise SourceChangedError from None
+                    except MediaError as e:
+                        if not self.first:
+                            raise
+                        self.damage, self.end = _reason(e, self.job.file), self.first * length
+                        return
+                if frame is None:
+                    break
+                clip = int(frame.time / length)
+                if self.first <= clip < self.last:
+                    with timer.stage("wait for room"):
+                        yield clip, frame.pixels
+        self.damage, self.cuts = str(source.damage or ""), source.shots
+        if source.duration is not None and source.duration <= self.last * length:
+            self.end = source.duration
+
+    def shots(self) -> tuple[float, ...]:
+        """Times of the cuts in the part, in seconds of the video, once all its frames were read."""
+        length = self.settings.clip_seconds
+        first, last = self.first * length, self.last * length
+        return tuple(t for t in self.cuts if first <= t < last)
+
+
+def _reason(error: MediaError, file: VideoFile) -> str:
+    """Why, without the path, which stands beside it wherever it is shown."""
+    text = str(error)
+    for path in (str(file.path), printable(file.path), repr(str(file.path))):
+        text = text.removeprefix(f"{path}: ")
+    return printable(text)
+
+
+MAX_READERS = 4
+"""Files read at once unless somebody says otherwise: each has a process, which takes 100 MB and more."""
+
+
+def reader_count(files: int, asked: int | None = None) -> int:
+    """How many of some files are read at once: as many as asked for, else one for each core.
+
+    >>> reader_count(1), reader_count(100, asked=3), reader_count(2, asked=3), reader_count(0)
+    (1, 3, 2, 1)
+    """
+    return max(1, min(files, min(MAX_READERS, available_cores()) if asked is None else asked))
+
+
+def decoder_threads(readers: int) -> int | None:
+    """Threads that decode each of several files; None for one file alone, which takes as many as help it.
+
+    Threads within a file take a sixth more of the processor's time than files beside each other.
+
+    >>> decoder_threads(1) is None, decoder_threads(1000)
+    (True, 1)
+    """
+    return None if readers == 1 else max(1, available_cores() // readers)

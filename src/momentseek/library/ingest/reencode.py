@@ -1,0 +1,187 @@
+"""Making all vectors anew with another encoder, while the old ones go on serving."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.reports import count
+from momentseek.library import encoders, segments
+from momentseek.library.catalog import EncoderRow
+from momentseek.library.file_stamp import printable
+from momentseek.library.files import VideoFile
+from momentseek.library.ingest.batches import window_frames
+from momentseek.library.ingest.decoding import ReadSettings, decoder_threads, reader_count
+from momentseek.library.ingest.report import AddInterrupted, AddReport, ShowIngest, StageTimer
+from momentseek.library.ingest.run import IngestRun
+from momentseek.library.ingest.writer import FinishedVideo, SegmentWriter, WritePace, clip_segments, store_speech
+from momentseek.library.merging import SegmentDamage, damage_message, find_damage, merge_segments, store_joined_segment
+from momentseek.library.reader import LibraryReader
+from momentseek.recognition.encoders.protocol import Vectors
+from momentseek.recognition.exported.encoder import TrainedEncoder
+
+REENCODING_SETTING = "reencoding"
+"""The catalog's setting that names the encoder for which vectors are being made anew."""
+CLIP_STREAMS = ("vision", "spans")
+"""The streams whose vectors the encoder of clips makes."""
+
+
+class ReencodingWriter(SegmentWriter):
+    """Writes new vectors of videos that are in the library, as streams of their own that no search reads."""
+
+    def __init__(
+        self,
+        library: LibraryReader,
+        ids: dict[bytes, int],
+        timer: StageTimer,
+        pace: WritePace,
+        model: TrainedEncoder | None,
+    ) -> None:
+        speech = encoders.installed_speech_encoder() if model is not None else None
+        super().__init__(library.paths, library.catalog, speech, timer, pace, model)
+        self.ids = ids
+
+    def add(self, ready: FinishedVideo) -> None:
+        """Take a finished video; a trained model also reads its cues, which stay as they are in the catalog."""
+        if self.model is not None:
+            ready = replace(ready, cues=self.catalog.cues(self.ids[bytes(ready.video.path)]))
+        super().add(ready)
+
+    def _write(self, spoken: Sequence[Vectors | None]) -> None:
+        if not self.ready:
+            return
+        ids = [self.ids[bytes(ready.video.path)] for ready in self.ready]
+        rows = [
+            store_joined_segment(self.paths, part.stream + segments.NEW_STREAM_SUFFIX, [part])
+            for part in clip_segments(ids, self.ready)
+        ]
+        with self.catalog.changes():
+            for row in rows:
+                self.catalog.insert_segment(row)
+
+
+def reencode_library(
+    library: LibraryReader, spec: str, pace: WritePace, progress: ShowIngest | None = None
+) -> AddReport:
+    """Make the vectors of all videos anew by the encoder ``spec``, then switch to them in one transaction.
+
+    If it is stopped at any instant, the old vectors count and the next call goes on. Nothing is lost: if a file is
+    not there or cannot be read, the switch is refused. The caller holds the lock.
+    """
+    catalog = library.catalog
+    encoders.check_model(spec, library.clip_seconds)
+    spec = encoders.adopt_encoder(spec, library.path)
+    encoder = encoders.load_encoder(spec, library.path)
+    model = encoder if isinstance(encoder, TrainedEncoder) else None
+    frames = encoder if model is None else model.frames
+    row = encoders.encoder_row("vision", spec, encoder)
+    begun = time.monotonic()
+    library.paths.drop_orphans(catalog)
+    report = AddReport(interrupted_before=_continue(library, row))
+    videos = catalog.videos()
+    if missing := [video for video in videos if not video.path.is_file()]:
+        raise MomentseekError(
+            f"{count(len(missing), 'file')} of this library cannot be read ({printable(missing[0].path)}, …); bring "
+            f"them back, or take them out: momentseek remove --missing"
+        )
+    done = _done(library)
+    report.unchanged = sum(video.id in done for video in videos)
+    files = [VideoFile(video.path, video.name, video.size) for video in videos if video.id not in done]
+    timer = StageTimer()
+    writer = ReencodingWriter(library, {bytes(video.path): video.id for video in videos}, timer, pace, model)
+    readers = reader_count(len(files))
+    settings = ReadSettings(
+        library.path, encoders.encoder_row("vision", "", frames).fingerprint, frames.dim, frames.short_side,
+        library.clip_seconds, pace.part_clips, again=True,
+        window_frames=window_frames(frames), threads=decoder_threads(readers),
+    )  # fmt: skip
+    run = IngestRun(files, settings, frames, writer, lambda _: None, report, progress, readers)
+    report.stages = timer.seconds
+    try:
+        run.go()
+    except KeyboardInterrupt:
+        raise AddInterrupted(report) from None
+    finally:
+        report.elapsed = time.monotonic() - begun
+    if report.failed:
+        raise MomentseekError(
+            f"{count(len(report.failed), 'video')} could not be encoded anew ({printable(report.failed[0].path)}: "
+            f"{report.failed[0].reason}); the old vectors stay in use. Repair or remove them and run this again"
+        )
+    report.notes += _switch(library, row, model)
+    return report
+
+
+def _continue(library: LibraryReader, row: EncoderRow) -> bool:
+    """Whether vectors of the same encoder are there from an earlier run; those of another are dropped."""
+    catalog = library.catalog
+    pending = bool(catalog.get(REENCODING_SETTING) == [row.spec, row.fingerprint])
+    with catalog.changes():
+        if not pending:
+            for stream in CLIP_STREAMS:
+                catalog.run("DELETE FROM segments WHERE stream = ?", (stream + segments.NEW_STREAM_SUFFIX,))
+        catalog.set(REENCODING_SETTING, [row.spec, row.fingerprint])
+    return pending
+
+
+def _done(library: LibraryReader) -> set[int]:
+    """Videos whose new vectors are there from an earlier run; those of damaged files are made once more."""
+    catalog = library.catalog
+    pending = [row for stream in CLIP_STREAMS for row in catalog.segments(stream + segments.NEW_STREAM_SUFFIX)]
+    bad = {(row.first, row.videos) for row in pending if find_damage(library.paths, row, catalog.gone())}
+    with catalog.changes():
+        for row in pending:
+            if (row.first, row.videos) in bad:  # with its counterpart of the other stream
+                catalog.remove_segment(row.name)
+    rows = catalog.segments("vision" + segments.NEW_STREAM_SUFFIX)
+    return {int(id) for row in rows for id in segments.read_segment(library.paths.segments, row.name).ids}
+
+
+def _switch(library: LibraryReader, row: EncoderRow, model: TrainedEncoder | None) -> list[str]:
+    """The new vectors count from now on, and the old ones no longer; returns notes."""
+    catalog, paths = library.catalog, library.paths
+    old = [segment for stream in CLIP_STREAMS for segment in catalog.segments(stream)]
+    speech = encoders.installed_speech_encoder()
+    said = None if speech is None else encoders.encoder_row("speech", encoders.SPEECH_ENCODER, speech)
+    anew = [] if speech is None or said == catalog.encoder("speech") else store_speech(catalog, paths, speech)
+    if anew:
+        old += catalog.segments("speech")
+    clips = _clips(library)
+    with catalog.changes():
+        for segment in old:
+            catalog.remove_segment(segment.name)
+        for stream in CLIP_STREAMS:
+            catalog.run(
+                "UPDATE segments SET stream = ? WHERE stream = ?", (stream, stream + segments.NEW_STREAM_SUFFIX)
+            )
+        for id, rows in clips:
+            catalog.run("UPDATE videos SET clips = ? WHERE id = ? AND clips != ?", (rows, id, rows))
+        catalog.set_encoder(row)
+        catalog.run("DELETE FROM encoders WHERE stream = 'spans'")
+        if model is not None:
+            catalog.set_encoder(encoders.spans_row(row.spec, model))
+        if said is not None:
+            catalog.set_encoder(said)
+        for segment in anew:
+            catalog.insert_segment(segment)
+        catalog.run("DELETE FROM settings WHERE key = ?", (REENCODING_SETTING,))
+    for segment in old:
+        with suppress(OSError):
+            (paths.segments / f"{segment.name}{segments.SEGMENT_SUFFIX}").unlink()
+    damages: dict[str, SegmentDamage] = {}
+    for stream in CLIP_STREAMS:
+        merge_segments(catalog, paths, stream, damages)
+    return [damage_message(catalog, damages.values())] if damages else []
+
+
+def _clips(library: LibraryReader) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for row in library.catalog.segments("vision" + segments.NEW_STREAM_SUFFIX):
+        content = segments.read_segment(library.paths.segments, row.name)
+        found += zip(content.ids.tolist(), np.diff(content.offsets).tolist(), strict=True)
+    return found

@@ -1,1 +1,0 @@
-"""A library in shards: a folder with a manifest, and in it ordinary libraries, each with some of the videos."""

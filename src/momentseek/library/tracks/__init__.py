@@ -1,0 +1,1 @@
+"""Timed text of videos: transcripts, text on screen, captions, sounds."""

@@ -1,0 +1,1 @@
+"""Formats, measures, evaluation, comparison with significance, and diagnoses."""

@@ -1,0 +1,211 @@
+"""Compare runs on the same queries: who is better, by how much, and whether chance could explain it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, get_args
+
+import numpy as np
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import BoolArray, FloatArray
+from momentseek.measuring.comparison import LETTERS, Comparison, QueryDifference, RunPair
+from momentseek.measuring.resampling import (
+    CONFIDENCE_LEVEL,
+    bootstrap_means,
+    exchange_test,
+    percentiles,
+    resampled_figures,
+)
+from momentseek.measuring.result import Evaluation
+from momentseek.measuring.significance import (
+    differences,
+    effect_size,
+    holm,
+    outcomes,
+    paired_t_test,
+    randomisation_test,
+    tukey_test,
+)
+
+Test = Literal["randomisation", "t", "tukey"]
+Correction = Literal["holm", "none"]
+TESTS: tuple[str, ...] = get_args(Test)
+CORRECTIONS: tuple[str, ...] = get_args(Correction)
+
+
+def compare(
+    evaluations: Sequence[Evaluation],
+    *,
+    test: str = "randomisation",
+    correction: str = "holm",
+    alpha: float = 0.05,
+    seed: int = 0,
+) -> Comparison:
+    """Compare evaluations of several runs against one truth; differences are tested query by query.
+
+    ``test`` is ``randomisation`` (Fisher's, assumes nothing), ``t`` (Student's) or ``tukey`` (all runs at once).
+    The correction is over the pairs of runs, within each measure; ``tukey`` has its own. BLEU and METEOR are no means
+    over captions: their test exchanges the two systems' captions, and takes no other form.
+
+    >>> from momentseek.measuring import evaluate
+    >>> from momentseek.core.moments import Judgements, Run
+    >>> truth = Judgements.from_rows([(q, "video", 0, 10, 4) for q in range(8)])
+    >>> good = Run.from_rows([(q, "video", 0, 9, 1.0) for q in range(8)])
+    >>> poor = Run.from_rows([(q, "video", 0, 9 if q < 1 else 3, 1.0) for q in range(8)])
+    >>> runs = [evaluate(r, truth, "R@1[IoU>=0.5]", label=name) for r, name in [(good, "good"), (poor, "poor")]]
+    >>> comparison = compare(runs)
+    >>> comparison.means.ravel().tolist(), comparison.pairs[0].p, comparison.beaten("R@1[IoU>=0.5]", "good")
+    ([1.0, 0.125], 0.015625, 'b')
+    """
+    _check(evaluations, test, correction, alpha)
+    labels = unique_labels([e.run for e in evaluations])
+    head = evaluations[0]
+    values = np.stack([e.values for e in evaluations], axis=1)
+    out = np.asarray(np.isnan(values).any(axis=1))
+    values = np.where(out[:, None], np.nan, values)
+
+    queries, runs, measures = values.shape
+    first, second = np.triu_indices(runs, k=1)
+    apart = differences(values[:, first], values[:, second]).reshape(queries, -1)
+    if test == "tukey":
+        correction, raw = "tukey", tukey_test(values, seed=seed)[first, second]
+    else:
+        raw = (randomisation_test(apart, seed=seed) if test == "randomisation" else paired_t_test(apart)).reshape(
+            -1, measures
+        )
+    whole = [m for m, name in enumerate(head.names) if name in head.parts]
+    pooled = [_without(evaluation, out) for evaluation in evaluations] if whole else []
+    for m in whole:
+        raw[:, m] = [
+            exchange_test(pooled[a], pooled[b], head.names[m], seed=seed) for a, b in zip(first, second, strict=True)
+        ]
+    p = np.stack([holm(column) for column in raw.T], axis=1) if correction == "holm" else raw
+    resampled = bootstrap_means(values.reshape(queries, -1), seed=seed).reshape(-1, runs, measures)
+    for r, evaluation in enumerate(pooled):
+        everything = np.ones(queries, dtype=bool)
+        resampled[:, r, whole] = resampled_figures(evaluation, everything, seed=seed)[:, whole]
+    low, high = percentiles((resampled[:, first] - resampled[:, second]).reshape(len(resampled), -1), CONFIDENCE_LEVEL)
+    wins, ties, losses = outcomes(apart)
+    effect = effect_size(apart)
+    mean = np.array([[_mean(values[:, r, m]) for m in range(measures)] for r in range(runs)])
+    for r, evaluation in enumerate(pooled):
+        mean[r, whole] = [evaluation.means[head.names[m]] for m in whole]
+
+    def pair(m: int, k: int) -> RunPair:
+        flat = k * measures + m
+        return RunPair(
+            measure=head.names[m],
+            first=labels[first[k]],
+            second=labels[second[k]],
+            difference=float(mean[first[k], m] - mean[second[k], m]) if m in whole else _mean(apart[:, flat]),
+            low=float(low[flat]),
+            high=float(high[flat]),
+            p=float(p[k, m]),
+            p_uncorrected=float(raw[k, m]),
+            effect=float(effect[flat]),
+            wins=int(wins[flat]),
+            ties=int(ties[flat]),
+            losses=int(losses[flat]),
+            significant=bool(p[k, m] <= alpha),
+        )
+
+    return Comparison(
+        protocol=head.protocol,
+        test=test,
+        correction=correction,
+        alpha=alpha,
+        seed=seed,
+        percent=head.percent,
+        runs=labels,
+        names=head.names,
+        queries=queries,
+        left_out=tuple(out.sum(axis=0).tolist()),
+        means=mean,
+        pairs=tuple(pair(m, k) for m in range(measures) for k in range(len(first))),
+        asked=head.asked,
+        titles=head.titles,
+    )
+
+
+def largest_differences(first: Evaluation, second: Evaluation, measure: str, n: int = 10) -> list[QueryDifference]:
+    """The queries on which two runs differ most, the largest difference first; equal queries are left out.
+
+    >>> from momentseek.measuring import evaluate
+    >>> from momentseek.core.moments import Judgements, Run
+    >>> truth = Judgements.from_rows([("q1", "video", 0, 10, 4), ("q2", "video", 0, 10, 4)])
+    >>> one, two = (Run.from_rows([("q1", "video", 0, 9, 1.0), ("q2", "video", 0, end, 1.0)]) for end in (8, 5))
+    >>> largest_differences(*(evaluate(run, truth, "AxIoU@1") for run in (one, two)), "AxIoU@1")
+    [QueryDifference(query_id='q2', query=None, first=0.8, second=0.5, difference=0.30000000000000004)]
+    """
+    if measure not in first.names:
+        raise MomentseekError(f"measure {measure!r} was not computed; there are {', '.join(first.names)}")
+    column = first.names.index(measure)
+    one, two = first.values[:, column], second.values[:, column]
+    apart = np.nan_to_num(differences(one, two))
+    order = np.argsort(-np.abs(apart), kind="stable")[: min(n, np.count_nonzero(apart))]
+    texts = first.queries
+    return [
+        QueryDifference(first.query_ids[q], texts[q] if texts else None, float(one[q]), float(two[q]), float(apart[q]))
+        for q in order.tolist()
+    ]
+
+
+def unique_labels(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, numbered where one stands for several runs.
+
+    >>> unique_labels(["run", "other", "run"])
+    ('run', 'other', 'run (2)')
+    """
+    seen: Counter[str] = Counter()
+    labels: list[str] = []
+    for name in names:
+        label = name
+        while label in labels or (label != name and label in names):
+            seen[name] += 1
+            label = f"{name} ({seen[name] + 1})"
+        labels.append(label)
+    return tuple(labels)
+
+
+def _without(evaluation: Evaluation, out: BoolArray) -> Evaluation:
+    """The evaluation without the queries that do not count for some run, (queries, measures)."""
+    place = evaluation.names.index
+    parts = {name: np.where(out[:, [place(name)]], np.nan, rows) for name, rows in evaluation.parts.items()}
+    return replace(evaluation, parts=parts)
+
+
+def _mean(values: FloatArray) -> float:
+    counting = values[~np.isnan(values)]
+    return float(counting.mean()) if len(counting) else float("nan")
+
+
+def _check(evaluations: Sequence[Evaluation], test: str, correction: str, alpha: float) -> None:
+    if len(evaluations) < 2:
+        raise MomentseekError("a comparison needs at least two runs")
+    if len(evaluations) > len(LETTERS):
+        raise MomentseekError(f"{len(evaluations)} runs are too many for one comparison; give at most {len(LETTERS)}")
+    for choice, options, what in ((test, TESTS, "test"), (correction, CORRECTIONS, "correction")):
+        if choice not in options:
+            raise MomentseekError(f"there is no {what} {choice!r}; choose {' or '.join(options)}")
+    if not 0 < alpha < 1:
+        raise MomentseekError(f"alpha must lie between 0 and 1, not at {alpha:g}")
+    head = evaluations[0]
+    if head.parts and test != "randomisation":
+        raise MomentseekError(
+            f"{', '.join(head.parts)}: figures of all captions together, for which there is only the randomisation "
+            'test (test="randomisation"); or choose other measures'
+        )
+    for other in evaluations[1:]:
+        for what, mine, theirs in (
+            ("protocols", head.protocol, other.protocol),
+            ("measures", head.names, other.names),
+            ("queries", head.query_ids, other.query_ids),
+        ):
+            if mine != theirs:
+                raise MomentseekError(
+                    f"{head.run} and {other.run} cannot be compared: their {what} differ; "
+                    "evaluate both against the same truth, with the same measures and protocol"
+                )

@@ -1,0 +1,1 @@
+"""Check measures and datasets for bias, ties and label noise."""

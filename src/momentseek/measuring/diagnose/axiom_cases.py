@@ -1,0 +1,243 @@
+"""Cases: one query, one ranked list, and one moment of it changed; what the axioms of moment retrieval speak of.
+
+Cases come from lists of a real run with one moment improved, and from small random lists. Each becomes a query, so
+thousands of them are evaluated at once, by the real measures, in two calls: the lists before the change and after it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray
+from momentseek.core.moments.judgements import Judgements
+from momentseek.core.moments.run import Run
+from momentseek.measuring.measures import Alignment, Measure
+
+MIN_IOU_RISE = 0.001
+"""The least rise of IoU that a case must make, far above what float32 overlaps can lose."""
+
+
+RANDOM_VIDEO_SECONDS = 60
+"""Seconds of the random lists' video; their times are whole seconds, so that examples read easily."""
+
+
+class ListedMoment(NamedTuple):
+    """A stretch of a video, with its relevance where it is judged.
+
+    Unlike a ``Moment`` it may be impossible, as what is read with ``invalid="keep"`` may be.
+    """
+
+    video: str
+    start: float
+    end: float
+    relevance: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A query's judged moments and ranked list; ``changed`` replaces the moment at ``rank`` (from 1)."""
+
+    truth: tuple[ListedMoment, ...]
+    ranked: tuple[ListedMoment, ...]
+    rank: int
+    changed: ListedMoment
+    durations: Mapping[str, float] = field(default_factory=dict)
+    agreement: int = 1
+    origin: str = ""
+    """Where the list comes from, in words."""
+
+    @property
+    def after(self) -> tuple[ListedMoment, ...]:
+        """The list with the changed moment in its place."""
+        return (*self.ranked[: self.rank - 1], self.changed, *self.ranked[self.rank :])
+
+
+class Trials:
+    r"""Many cases laid out for evaluation, and which axiom's condition each meets (AxIoU supplement A.1).
+
+    With r(k) the best IoU of the moment at rank k with a relevant moment, the change must raise r(k) (condition
+    A.1). If it stays at or below the best above it, INV-k asks that the measure does not move (condition A.2); if
+    it rises above the best above it, MON-k asks that the measure rises (condition A.3).
+
+    >>> true, first, second, better = (ListedMoment("v", 0, end) for end in (10, 8, 2, 5))
+    >>> case = Case(truth=(true,), ranked=(first, second), rank=2, changed=better)
+    >>> trials = Trials([case])
+    >>> trials.r_before.tolist(), trials.r_after.tolist(), trials.best_above.tolist(), trials.invariant.tolist()
+    ([0.2], [0.5], [0.8], [True])
+    """
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self.cases = cases
+        truth = _judgements(cases)
+        self.before = Alignment(_run(cases, [c.ranked for c in cases]), truth)
+        self.after = Alignment(_run(cases, [c.after for c in cases]), truth)
+        self.rank: IntArray = np.array([c.rank for c in cases], dtype=np.int64)
+        depth = max((len(c.ranked) for c in cases), default=1)
+        before, after = (v.by_rank(v.best_iou(), depth) for v in (self.before, self.after))
+        place = np.arange(len(cases)), self.rank - 1
+        self.r_before: FloatArray = before[place]
+        self.r_after: FloatArray = after[place]
+        above = np.arange(depth) < self.rank[:, None] - 1
+        self.best_above: FloatArray = np.where(above, before, 0.0).max(axis=1, initial=0.0)
+        rises = self.r_after - self.r_before >= MIN_IOU_RISE
+        self.invariant: BoolArray = rises & (self.rank > 1) & (self.r_after <= self.best_above)
+        self.monotone: BoolArray = rises & ((self.rank == 1) | (self.r_after - self.best_above >= MIN_IOU_RISE))
+
+    def values(self, measure: Measure) -> tuple[FloatArray, FloatArray]:
+        """What the measure gives each case before and after the change."""
+        return measure(self.before), measure(self.after)
+
+
+def _judgements(cases: Sequence[Case]) -> Judgements:
+    rows = [(_name(i, t.video), t) for i, c in enumerate(cases) for t in c.truth]
+    agreement = [c.agreement for c in cases]
+    return Judgements.from_groups(
+        range(len(cases)),
+        [len(c.truth) for c in cases],
+        [name for name, _ in rows],
+        [t.start for _, t in rows],
+        [t.end for _, t in rows],
+        [t.relevance for _, t in rows],
+        durations={_name(i, v): seconds for i, c in enumerate(cases) for v, seconds in c.durations.items()},
+        agreement=agreement if any(n != 1 for n in agreement) else None,
+        invalid="keep",
+    )
+
+
+def _run(cases: Sequence[Case], lists: Sequence[tuple[ListedMoment, ...]]) -> Run:
+    rows = [(_name(i, s.video), s) for i, spans in enumerate(lists) for s in spans]
+    return Run.from_groups(
+        range(len(cases)),
+        map(len, lists),
+        [name for name, _ in rows],
+        [s.start for _, s in rows],
+        [s.end for _, s in rows],
+        invalid="keep",
+    )
+
+
+def _name(case: int, video: str) -> str:
+    # Cases are strangers: the same video may have another length in another case.
+    return f"{case}/{video}"
+
+
+def cases_from_run(run: Run, truth: Judgements, number: int, depth: int, rng: np.random.Generator) -> list[Case]:
+    """Up to ``number`` cases from the first ``depth`` predictions of random queries, one of them made better.
+
+    The better moment is nearer to a true one: moved part of the way, cut out of it, stretched around it, or a copy
+    of one that stands higher. Queries without a relevant moment or predictions are passed over.
+    """
+    view = Alignment(run, truth)
+    best = view.by_rank(view.best_iou(), depth)
+    relevant = np.zeros(len(truth), dtype=bool)
+    relevant[truth.row_query[truth.relevance > 0]] = True
+    usable = np.flatnonzero(relevant & view.has_predictions())
+    if not len(usable):
+        return []
+    return [_improve_one(run, truth, int(q), best[q], depth, rng) for q in rng.choice(usable, number)]
+
+
+def _improve_one(
+    run: Run, truth: Judgements, query: int, best: FloatArray, depth: int, rng: np.random.Generator
+) -> Case:
+    name = truth.query_ids[query]
+    rows = run.rows(name)
+    ranked = tuple(
+        ListedMoment(run.videos[v], s, e)
+        for v, s, e in zip(
+            run.video[rows][:depth].tolist(),
+            run.start[rows][:depth].tolist(),
+            run.end[rows][:depth].tolist(),
+            strict=True,
+        )
+    )
+    judged = range(int(truth.offsets[query]), int(truth.offsets[query + 1]))
+    moments = tuple(
+        ListedMoment(truth.videos[truth.video[i]], float(truth.start[i]), float(truth.end[i]), int(truth.relevance[i]))
+        for i in judged
+    )
+    rank = int(rng.integers(1, len(ranked) + 1))
+    goal = [m for m in moments if m.relevance > 0][int(rng.integers(sum(m.relevance > 0 for m in moments)))]
+    above = float(best[: rank - 1].max(initial=0.0))
+    changed = _towards(ranked, rank, goal, float(best[rank - 1]), above, rng)
+    seconds = truth.durations[truth.video[judged.start : judged.stop]].tolist()
+    return Case(
+        truth=moments,
+        ranked=ranked,
+        rank=rank,
+        changed=changed,
+        durations={m.video: d for m, d in zip(moments, seconds, strict=True) if not math.isnan(d)},
+        agreement=1 if truth.agreement is None else int(truth.agreement[query]),
+        origin=f"query {name} of {run.source}, rank {rank}",
+    )
+
+
+def _towards(
+    ranked: tuple[ListedMoment, ...], rank: int, goal: ListedMoment, now: float, above: float, rng: np.random.Generator
+) -> ListedMoment:
+    old = ranked[rank - 1]
+    way = rng.integers(4)
+    if way == 0 and old.video == goal.video:
+        part = rng.random()
+        return ListedMoment(
+            old.video, old.start + part * (goal.start - old.start), old.end + part * (goal.end - old.end)
+        )
+    if way == 1 and rank > 1:
+        return ranked[int(rng.integers(rank - 1))]
+    # Half of the time aim below the best above (INV-k), where there is room, else above it (MON-k).
+    low, high = (now, above) if above > now and rng.random() < 0.5 else (max(now, above), 1.0)
+    overlap = low + (high - low) * (1 - rng.random())
+    length = goal.end - goal.start
+    slide = rng.random()
+    if way == 2:
+        start = goal.start + slide * (1 - overlap) * length
+        return ListedMoment(goal.video, start, start + overlap * length)
+    start = max(0.0, goal.start - slide * (length / overlap - length))
+    return ListedMoment(goal.video, start, start + length / overlap)
+
+
+def random_cases(number: int, depth: int, moments: int, rng: np.random.Generator) -> list[Case]:
+    """Lists of up to ``depth`` moments around up to ``moments`` true ones, in whole seconds of one short video.
+
+    >>> case = random_cases(1, 3, 1, np.random.default_rng(0))[0]
+    >>> len(case.truth), 1 <= case.rank <= len(case.ranked) <= 3
+    (1, True)
+    """
+    return [_random(depth, moments, rng) for _ in range(number)]
+
+
+def _random(depth: int, moments: int, rng: np.random.Generator) -> Case:
+    truth = tuple(
+        ListedMoment("v", start, start + int(rng.integers(5, 21)))
+        for start in rng.integers(0, RANDOM_VIDEO_SECONDS - 20, int(rng.integers(1, moments + 1))).tolist()
+    )
+    ranked = tuple(_near(truth, rng) for _ in range(int(rng.integers(1, depth + 1))))
+    rank = int(rng.integers(1, len(ranked) + 1))
+    changed = _near(truth, rng)
+    if _best(changed, truth) < _best(ranked[rank - 1], truth):
+        changed, ranked = ranked[rank - 1], (*ranked[: rank - 1], changed, *ranked[rank:])
+    return Case(truth, ranked, rank, changed, {"v": float(RANDOM_VIDEO_SECONDS)}, origin="random lists")
+
+
+def _near(truth: tuple[ListedMoment, ...], rng: np.random.Generator) -> ListedMoment:
+    goal = truth[int(rng.integers(len(truth)))]
+    shift, stretch = rng.normal(0, 8, 2).tolist()
+    start = min(max(0, round(goal.start + shift)), RANDOM_VIDEO_SECONDS - 1)
+    end = min(max(start + 1, round(goal.end + shift + stretch)), RANDOM_VIDEO_SECONDS)
+    return ListedMoment("v", start, end)
+
+
+def _best(span: ListedMoment, truth: tuple[ListedMoment, ...]) -> float:
+    """The best IoU with a true moment, of moments that are longer than nothing."""
+    return max(_overlap(span, t) for t in truth)
+
+
+def _overlap(one: ListedMoment, other: ListedMoment) -> float:
+    """``moments.iou`` of two, without the arrays that take ten times as long."""
+    shared = max(0.0, min(one.end, other.end) - max(one.start, other.start))
+    return shared / ((one.end - one.start) + (other.end - other.start) - shared)

@@ -1,0 +1,205 @@
+"""All diagnoses of some runs and their truths, each computed if it is wanted and can be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.judgements import Judgements
+from momentseek.core.moments.run import Run
+from momentseek.core.registry import did_you_mean
+from momentseek.measuring.diagnose import annotators as people
+from momentseek.measuring.diagnose import axioms, label_noise, ties
+from momentseek.measuring.diagnose.annotators import AnnotatorReport, by_annotator
+from momentseek.measuring.diagnose.axioms import AxiomReport, check_axioms
+from momentseek.measuring.diagnose.label_noise import DEFAULT_GAMMAS, NoiseReport
+from momentseek.measuring.diagnose.location_bias import LocationReport, Side, location_bias, sides
+from momentseek.measuring.diagnose.report import annotator_text, axiom_text, location_text, noise_text, tie_text
+from momentseek.measuring.diagnose.ties import TieReport, count_ties
+from momentseek.measuring.evaluate import check_queries, evaluate
+from momentseek.measuring.measures import PROTOCOLS, Alignment, Measure, parse_all
+from momentseek.measuring.result import Missing
+
+PARTS = ("axioms", "ties", "noise", "location")
+NOT_ASKED_FOR = "not asked for"
+NO_REANNOTATIONS = "no re-annotations given"
+T = TypeVar("T")
+Patience = Callable[[str], AbstractContextManager[object]]
+"""Called around each part with what is being done, for whoever waits."""
+
+
+@dataclass(frozen=True, repr=False)
+class Diagnosis:
+    """What a diagnosis found, part by part: None where a part was not run, with why in ``reasons``.
+
+    Ties, noise and annotators have one report per truth. ``as_text()`` says everything in words.
+    """
+
+    protocol: str
+    axioms: AxiomReport | None
+    ties: tuple[TieReport, ...] | None
+    noise: tuple[NoiseReport, ...] | None
+    annotators: tuple[AnnotatorReport, ...] | None
+    location: LocationReport | None
+    reasons: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        there = [name for name in (*PARTS, "annotators") if getattr(self, name) is not None]
+        return f"<Diagnosis under protocol {self.protocol}: {', '.join(there) or 'nothing'}; print its as_text()>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(self.as_text())}</pre>"
+
+    def as_text(self) -> str:
+        """All parts that were run, in words; of the others, why not."""
+        blocks = [f"Protocol {self.protocol} ({PROTOCOLS[self.protocol].about}); values from 0 to 1."]
+        blocks += [axiom_text(self.axioms)] if self.axioms else []
+        blocks += [tie_text(t) for t in self.ties or ()]
+        blocks += [noise_text(n) for n in self.noise or ()]
+        blocks += [annotator_text(a) for a in self.annotators or ()]
+        blocks += [location_text(self.location)] if self.location else []
+        blocks += [
+            f"Not run: {name}, because {reason}."
+            for name, reason in self.reasons.items()
+            if not reason.startswith((NOT_ASKED_FOR, NO_REANNOTATIONS))
+        ]
+        text = "\n\n\n".join(blocks)
+        # names stay as they were asked for, but what people read says how IoUs are compared
+        return text.replace("[IoU>=", "[IoU>") if PROTOCOLS[self.protocol].options.get("strict") else text
+
+    def as_json(self) -> dict[str, Any]:
+        """One object with the keys axioms, ties, noise, annotators, location (null if not run) and reasons."""
+        plain: dict[str, Any] = to_plain(self)
+        return plain
+
+
+def diagnose(
+    runs: Sequence[tuple[str, Run]],
+    truths: Sequence[Judgements],
+    measures: Sequence[str] = (),
+    *,
+    protocol: str = "paper",
+    missing: Missing = "error",
+    annotators: Sequence[Judgements] = (),
+    gammas: Sequence[float] = (),
+    only: Collection[str] = (),
+    clip_noise: bool = False,
+    seed: int = 0,
+    patience: Patience = lambda _: nullcontext(),
+) -> Diagnosis:
+    """Question the measures and the data; ``only`` names the parts wanted (all by default).
+
+    A part that lacks something (a second run, durations) is left out with its reason, unless ``only`` asks for it:
+    then what it lacks is an error.
+
+    >>> truth = Judgements.from_rows([("q", "v", 0, 10, 1)])
+    >>> found = diagnose([("ours", Run.from_rows([("q", "v", 0, 5, 1)]))], [truth], ["R@1[IoU>=0.5]"])
+    >>> found.axioms.measures[0].verdicts[1].broken > 0, found.ties, found.reasons["ties"]
+    (True, None, 'ties need at least two runs to compare')
+    """
+    known = (*PARTS, "annotators")
+    for name in only:
+        if name not in known:
+            raise MomentseekError(f"there is no part {name!r} of a diagnosis; {did_you_mean(name, known)}")
+    options = PROTOCOLS[protocol].options
+    given = sides(runs, truths)
+    for side in given:
+        check_queries([Alignment(run, side.truth) for _, run in side.runs], side.truth, missing)
+    reasons: dict[str, str] = {}
+
+    def part(name: str, doing: str, compute: Callable[[], T]) -> T | None:
+        if only and name not in only:
+            reasons[name] = f"{NOT_ASKED_FOR} (`only`)"
+            return None
+        try:
+            with patience(doing):
+                return compute()
+        except MomentseekError as e:
+            if name in only:
+                raise
+            reasons[name] = str(e)
+            return None
+
+    def parse_measures(default: Sequence[str]) -> list[Measure]:
+        return parse_all(measures or default, options)
+
+    def axioms_of() -> AxiomReport:
+        pairs = [(run, side.truth) for side in given for _, run in side.runs]
+        durations = all(not np.isnan(t.durations[t.video]).any() for t in truths)
+        wanted = parse_measures([*axioms.AXIOM_MEASURES, *(axioms.WITH_DURATIONS if durations else ())])
+        return check_axioms(pairs, wanted, seed=seed)
+
+    def ties_of(side: Side) -> TieReport:
+        names = measures or ties.TIE_MEASURES
+        return count_ties(
+            [evaluate(r, side.truth, names, protocol=protocol, missing=missing, label=n) for n, r in side.runs]
+        )
+
+    def noise_of(side: Side) -> NoiseReport:
+        wanted = parse_measures(label_noise.NOISE_MEASURES)
+        levels = tuple(gammas) or DEFAULT_GAMMAS
+        return label_noise.label_noise(
+            side.runs, side.truth, wanted, levels, missing=missing, clip=clip_noise, seed=seed
+        )
+
+    def annotators_of() -> tuple[AnnotatorReport, ...]:
+        wanted = [m for m in parse_measures(people.ANNOTATOR_MEASURES) if m.NAME not in axioms.OTHER_KINDS]
+        found, failures = [], []
+        for side in given:
+            try:
+                found.append(by_annotator(side.runs, side.truth, annotators, wanted, missing=missing))
+            except MomentseekError as e:
+                failures.append(e)
+        if not found:
+            raise failures[0]
+        return tuple(found)
+
+    result = Diagnosis(
+        protocol=protocol,
+        axioms=part("axioms", "searching for counter-examples to the axioms", axioms_of),
+        ties=part("ties", "counting ties", lambda: tuple(map(ties_of, given))),
+        noise=part("noise", "adding noise to the labels", lambda: tuple(map(noise_of, given))),
+        annotators=None,
+        location=part(
+            "location",
+            "comparing locations",
+            lambda: location_bias(given, measures, protocol=protocol, missing=missing, seed=seed),
+        ),
+        reasons=reasons,
+    )
+    if not annotators:
+        reasons["annotators"] = f"{NO_REANNOTATIONS} (`annotators`)"
+        return result
+    with patience("scoring by each annotator"):
+        return replace(result, annotators=annotators_of())
+
+
+def to_plain(value: Any) -> Any:
+    """Any result of this package as what JSON can hold.
+
+    >>> from momentseek.measuring.diagnose.annotators import Stability
+    >>> to_plain((Stability("R@1[IoU>=0.5]", 0.5, float("nan")),))
+    [{'measure': 'R@1[IoU>=0.5]', 'tau': 0.5, 'winner_changes': None}]
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        computed = [name for name, member in vars(type(value)).items() if isinstance(member, property)]
+        return {name: to_plain(getattr(value, name)) for name in [*(f.name for f in fields(value)), *computed]}
+    if isinstance(value, np.ndarray):
+        return to_plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(entry) for key, entry in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return to_plain(value._asdict())
+    if isinstance(value, tuple | list):
+        return [to_plain(entry) for entry in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value

@@ -1,0 +1,352 @@
+"""What ambiguous labels do to a run's figures: bias, variance and error of AxIoU and R (AxIoU supplement C)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import BoolArray, FloatArray
+from momentseek.core.moments.judgements import Judgements
+from momentseek.core.moments.run import Run
+from momentseek.measuring.evaluate import check_queries
+from momentseek.measuring.measures import Alignment, Measure
+from momentseek.measuring.measures.axiou import AxIoU
+from momentseek.measuring.measures.recall import Recall
+from momentseek.measuring.result import Missing
+
+_ERF = np.frompyfunc(math.erf, 1, 1)
+
+
+DEFAULT_DRAWS = 100
+Score = Callable[[FloatArray], FloatArray]
+"""Computes a measure's value per query from the best IoU among the first k, given for every query and k."""
+
+
+@dataclass(frozen=True)
+class ExactErrors:
+    """Per query: expected observed minus true value, and the variance of the observed one."""
+
+    bias: FloatArray
+    variance: FloatArray
+
+    @property
+    def mse(self) -> FloatArray:
+        """Mean squared error: bias² + variance."""
+        return self.bias**2 + self.variance
+
+
+def axiou_errors(r: ArrayLike, gamma: float) -> ExactErrors:
+    r"""AxIoU@1 under :math:`\hat r = r + N(0, \gamma^2)`: no bias, variance γ².
+
+    >>> axiou_errors(0.5, 0.1).mse.round(4).tolist()
+    0.01
+    """
+    shape = np.asarray(r, dtype=np.float64).shape
+    return ExactErrors(np.zeros(shape), np.full(shape, gamma**2))
+
+
+def recall_errors(r: ArrayLike, threshold: ArrayLike, gamma: float, strict: bool = False) -> ExactErrors:
+    r"""R@1[IoU>=θ] under :math:`\hat r = r + N(0, \gamma^2)`.
+
+    .. math:: bias = P(\hat r \ge \theta) - 1\{r \ge \theta\}, \qquad variance = P(\hat r \ge \theta) P(\hat r < \theta)
+
+    ``strict`` compares the true r with ``>``; for the noisy one it makes no difference.
+
+    >>> errors = recall_errors([0.5, 0.5], [0.5, 0.6], gamma=0.1)
+    >>> errors.bias.round(4).tolist(), errors.variance.round(4).tolist()
+    ([-0.5, 0.1587], [0.25, 0.1335])
+    """
+    true, limit = np.asarray(r, dtype=np.float64), np.asarray(threshold, dtype=np.float64)
+    passes = normal_cdf((true - limit) / gamma)
+    hit = true > limit if strict else true >= limit
+    return ExactErrors(passes - hit, passes * (1 - passes))
+
+
+def normal_cdf(z: ArrayLike) -> FloatArray:
+    """The standard normal distribution function.
+
+    >>> normal_cdf([0.0, 1.96]).round(4).tolist()
+    [0.5, 0.975]
+    """
+    erf: FloatArray = np.asarray(_ERF(np.asarray(z, dtype=np.float64) / math.sqrt(2)), dtype=np.float64)
+    return (1 + erf) / 2
+
+
+@dataclass(frozen=True)
+class Overlaps:
+    """The run's IoUs by query and rank: which ranks hold a prediction, and which of those the noise can reach."""
+
+    iou: FloatArray
+    present: BoolArray
+    noisy: BoolArray
+
+
+@dataclass(frozen=True)
+class SimulatedErrors:
+    """Per query: mean observed minus true value, unbiased variance of the observed one, mean squared error."""
+
+    bias: FloatArray
+    variance: FloatArray
+    mse: FloatArray
+
+
+def simulate_noise(
+    overlaps: Overlaps,
+    scores: Mapping[str, Score],
+    gammas: Sequence[float],
+    *,
+    draws: int = DEFAULT_DRAWS,
+    clip: bool = False,
+    seed: int = 0,
+) -> dict[tuple[str, float], SimulatedErrors]:
+    """Add N(0, γ²) to every prediction's IoU, ``draws`` times, and see what becomes of each score.
+
+    The same noise, scaled, serves all γ and scores, so that they can be compared. ``clip`` keeps noisy IoUs within
+    [0, 1], which the paper's model does not. Memory holds one draw at a time.
+
+    >>> one = Overlaps(np.array([[0.5]]), np.array([[True]]), np.array([[True]]))
+    >>> found = simulate_noise(one, {"AxIoU@1": lambda best: best[:, 0]}, [0.1], draws=4000)["AxIoU@1", 0.1]
+    >>> found.variance.round(2).tolist(), bool(abs(found.bias[0]) < 0.005)
+    ([0.01], True)
+    """
+    rng = np.random.default_rng(seed)
+    true = {name: score(best_so_far(overlaps.iou, overlaps.present)) for name, score in scores.items()}
+    sums = {(name, gamma): np.zeros((2, len(overlaps.iou))) for name in scores for gamma in gammas}
+    for _ in range(draws):
+        noise = rng.standard_normal(overlaps.iou.shape) * overlaps.noisy
+        for gamma in gammas:
+            observed = overlaps.iou + gamma * noise
+            if clip:
+                np.clip(observed, 0, 1, out=observed)
+            best = best_so_far(observed, overlaps.present)
+            for name, score in scores.items():
+                off = score(best) - true[name]
+                sums[name, gamma] += off, off**2
+    found = {}
+    for key, (first, second) in sums.items():
+        mean, mse = first / draws, second / draws
+        found[key] = SimulatedErrors(mean, np.maximum(0, mse - mean**2) * draws / max(1, draws - 1), mse)
+    return found
+
+
+def best_so_far(iou: FloatArray, present: BoolArray) -> FloatArray:
+    """The highest value among the first k of each list, for every k; a list that has ended keeps its best.
+
+    >>> best_so_far(np.array([[0.2, -0.1, 0.0], [0.0, 0.0, 0.0]]), np.array([[1, 1, 0], [0, 0, 0]], bool)).tolist()
+    [[0.2, 0.2, 0.2], [0.0, 0.0, 0.0]]
+    """
+    best: FloatArray = np.maximum.accumulate(np.where(present, iou, -np.inf), axis=1)
+    best[np.isneginf(best)] = 0.0
+    return best
+
+
+NOISE_MEASURES = ("AxIoU@{1,5,10}", "R@{1,5,10}[IoU>={0.3,0.5,0.7}]")
+DEFAULT_GAMMAS = (0.05, 0.1, 0.2)
+NOISE_THRESHOLDS = tuple(round(0.05 * i, 2) for i in range(1, 20))
+EXAMPLE_IOU = 0.5
+"""The true IoU of the paper's example (Fig. 2)."""
+
+
+def covers(measure: Measure) -> bool:
+    """Whether the noise model is defined for the measure: AxIoU, and R of moments of any length."""
+    if isinstance(measure, Recall):
+        return measure.iou is not None and measure.task == "VCMR" and measure.length == "full"
+    return isinstance(measure, AxIoU)
+
+
+def depth_of(measure: Measure) -> int:
+    """How many ranks the measure looks at."""
+    return int(getattr(measure, "k", 1))
+
+
+def value_of(measure: Measure, best: FloatArray) -> FloatArray:
+    """The measure's value per query, from the best IoU among the first k for every query (row) and k (column).
+
+    >>> from momentseek.measuring.measures import parse
+    >>> best = np.array([[0.4, 0.6]])
+    >>> value_of(parse("AxIoU@2"), best).tolist(), value_of(parse("R@1[IoU>=0.5]"), best).tolist()
+    ([0.5], [0.0])
+    """
+    if isinstance(measure, Recall):
+        top = best[:, measure.k - 1]
+        assert measure.iou is not None
+        return (top > measure.iou if measure.strict else top >= measure.iou).astype(np.float64)
+    mean: FloatArray = best[:, : depth_of(measure)].mean(axis=1)
+    return mean
+
+
+@dataclass(frozen=True)
+class NoiseError:
+    """One measure at one noise level γ, averaged over queries.
+
+    ``shift`` is how far the run's mean moves in expectation, ``spread`` the standard deviation of that mean; the
+    other three are means over queries of the single query's bias², variance and squared error.
+    """
+
+    measure: str
+    gamma: float
+    value: float
+    shift: float
+    spread: float
+    bias_squared: float
+    variance: float
+    mse: float
+    method: str
+
+
+@dataclass(frozen=True)
+class NoiseCurve:
+    """R@1 at one γ by threshold: mean over queries of bias² and variance (as Fig. 2, on a run's own IoUs)."""
+
+    gamma: float
+    bias_squared: tuple[float, ...]
+    variance: tuple[float, ...]
+    thresholds: tuple[float, ...] = NOISE_THRESHOLDS
+
+
+@dataclass(frozen=True)
+class RunNoise:
+    """One run's figures under noise, over the queries that count."""
+
+    run: str
+    queries: int
+    errors: tuple[NoiseError, ...]
+    curves: tuple[NoiseCurve, ...]
+
+
+@dataclass(frozen=True)
+class NoiseReport:
+    """All runs, and the paper's example: K = 1 and a true IoU of 0.5."""
+
+    truth: str
+    runs: tuple[RunNoise, ...]
+    example: tuple[NoiseError, ...]
+    gammas: tuple[float, ...]
+    draws: int
+    clip: bool
+    seed: int
+    skipped: tuple[str, ...] = ()
+
+
+def label_noise(
+    runs: Sequence[tuple[str, Run]],
+    truth: Judgements,
+    measures: Sequence[Measure],
+    gammas: Sequence[float] = DEFAULT_GAMMAS,
+    *,
+    missing: Missing = "error",
+    draws: int = DEFAULT_DRAWS,
+    clip: bool = False,
+    seed: int = 0,
+) -> NoiseReport:
+    """Every AxIoU and R among ``measures`` under every γ, for each run.
+
+    The noise stands for a true moment whose boundaries are unsure, so it reaches predictions in the right video
+    only; elsewhere the IoU stays 0. K = 1 without clipping is exact, the rest simulated.
+    """
+    if any(not g > 0 for g in gammas):
+        raise MomentseekError("the noise level γ must be greater than 0; give `noise` a number such as 0.1")
+    chosen = [m for m in measures if covers(m)]
+    skipped = [f"{m.name}: the noise model is defined for AxIoU and R of moments" for m in measures if not covers(m)]
+    found = [
+        _of_run(name, run, truth, chosen, gammas, missing=missing, draws=draws, clip=clip, seed=seed)
+        for name, run in runs
+    ]
+    example = [
+        _summary(m, g, value_of(m, np.array([[EXAMPLE_IOU]])), *_exact(m, np.array([EXAMPLE_IOU]), np.array([True]), g))
+        for m in chosen
+        for g in gammas
+        if depth_of(m) == 1
+    ]
+    return NoiseReport(truth.source, tuple(found), tuple(example), tuple(gammas), draws, clip, seed, tuple(skipped))
+
+
+def overlaps_of(view: Alignment, depth: int) -> Overlaps:
+    """The run's best IoU with a relevant moment at every rank, as a (queries, depth) matrix."""
+    return Overlaps(
+        view.by_rank(view.best_iou(), depth),
+        view.by_rank(np.ones(len(view.query)), depth).astype(bool),
+        view.by_rank(view.in_judged_video(), depth).astype(bool),
+    )
+
+
+def _of_run(
+    name: str,
+    run: Run,
+    truth: Judgements,
+    measures: Sequence[Measure],
+    gammas: Sequence[float],
+    *,
+    missing: Missing,
+    draws: int,
+    clip: bool,
+    seed: int,
+) -> RunNoise:
+    view = Alignment(run, truth)
+    check_queries([view], truth, missing)
+    all_ranks = overlaps_of(view, max((depth_of(m) for m in measures), default=1))
+    kept = view.has_predictions() if missing == "skip" else np.ones(len(truth), dtype=bool)
+    overlaps = Overlaps(all_ranks.iou[kept], all_ranks.present[kept], all_ranks.noisy[kept])
+    scores: dict[str, Score] = {m.name: partial(value_of, m) for m in measures if clip or depth_of(m) > 1}
+    simulated = simulate_noise(overlaps, scores, gammas, draws=draws, clip=clip, seed=seed) if scores else {}
+    errors = []
+    for m in measures:
+        true = value_of(m, np.maximum.accumulate(overlaps.iou, axis=1))
+        for g in gammas:
+            if m.name in scores:
+                s = simulated[m.name, g]
+                errors.append(_summary(m, g, true, s.bias, s.variance, s.mse, "simulated"))
+            else:
+                errors.append(_summary(m, g, true, *_exact(m, overlaps.iou[:, 0], overlaps.noisy[:, 0], g)))
+    curves = tuple(_curve(overlaps.iou[:, 0], overlaps.noisy[:, 0], g) for g in gammas)
+    return RunNoise(name, int(kept.sum()), tuple(errors), curves)
+
+
+def _curve(r: FloatArray, noisy: BoolArray, gamma: float) -> NoiseCurve:
+    by_threshold = [recall_errors(r, t, gamma) for t in NOISE_THRESHOLDS]
+    return NoiseCurve(
+        gamma,
+        tuple(float((e.bias**2 * noisy).mean()) for e in by_threshold),
+        tuple(float((e.variance * noisy).mean()) for e in by_threshold),
+    )
+
+
+def _exact(
+    measure: Measure, r: FloatArray, noisy: BoolArray, gamma: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    if isinstance(measure, Recall):
+        assert measure.iou is not None
+        errors = recall_errors(r, measure.iou, gamma, measure.strict)
+    else:
+        errors = axiou_errors(r, gamma)
+    return errors.bias * noisy, errors.variance * noisy, errors.mse * noisy
+
+
+def _summary(
+    measure: Measure,
+    gamma: float,
+    true: FloatArray,
+    bias: FloatArray,
+    variance: FloatArray,
+    mse: FloatArray,
+    method: str = "exact",
+) -> NoiseError:
+    n = len(true)
+    squared, scatter = float(mse.mean()), float(variance.mean())
+    return NoiseError(
+        measure=measure.name,
+        gamma=gamma,
+        value=float(true.mean()),
+        shift=float(bias.mean()),
+        spread=float(np.sqrt(scatter / n)),
+        bias_squared=max(0.0, squared - scatter),
+        variance=scatter,
+        mse=squared,
+        method=method,
+    )

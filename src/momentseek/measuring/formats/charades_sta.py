@@ -1,0 +1,96 @@
+"""Charades-STA's truth: text lines ``VIDEO start end##sentence``."""
+
+from __future__ import annotations
+
+import re
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.judgements import Judgements
+from momentseek.measuring.formats.document import Document
+from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, register
+from momentseek.measuring.formats.values import number_by_video, with_corpus
+from momentseek.measuring.formats.writing import (
+    query_videos,
+    require_one_annotator,
+    require_one_moment,
+    require_ungraded,
+    spans,
+    texts,
+)
+
+LINE = re.compile(rb"\s*\S+[ \t]+\S+[ \t]+\S+[ \t]*##")
+LONGEST_LINE = 4096
+
+
+def claims_truth(document: Document) -> bool:
+    """Text whose first line has three words before ``##``."""
+    return not document.is_json and LINE.match(document.data[:LONGEST_LINE].removeprefix(b"\xef\xbb\xbf")) is not None
+
+
+def read_truth(document: Document, reading: Reading) -> Judgements:
+    """One moment per line; durations come from the collection, if given."""
+    videos: list[str] = []
+    starts: list[float] = []
+    ends: list[float] = []
+    sentences: list[str] = []
+    for number, line in enumerate(document.text.split("\n"), 1):
+        line = line.removesuffix("\r")
+        if not line.strip():
+            continue
+        head, mark, sentence = line.partition("##")
+        try:
+            video, start, end = head.split()
+            starts.append(float(start))
+            ends.append(float(end))
+        except ValueError:
+            mark = ""
+        if not mark:
+            raise MomentseekError(
+                f"{document.path}: line {number:,} is {line[:60]!r}; expected VIDEO start end##sentence"
+            )
+        videos.append(video)
+        sentences.append(sentence)
+    return Judgements.from_groups(
+        number_by_video(videos),
+        [1] * len(videos),
+        videos,
+        starts,
+        ends,
+        durations=with_corpus({}, reading),
+        queries=sentences,
+        invalid=reading.invalid,
+        source=str(document.path),
+    )
+
+
+def write_truth(truth: Judgements, _: Writing) -> bytes:
+    """Lines in the order of the queries."""
+    require_ungraded(truth, "charades-sta")
+    require_one_annotator(truth, "charades-sta")
+    require_one_moment(truth, "charades-sta")
+    lines = []
+    for video, (start, end), sentence in zip(
+        query_videos(truth, "charades-sta"), spans(truth), texts(truth), strict=True
+    ):
+        if "\n" in sentence or "\r" in sentence or any(c.isspace() or c == "#" for c in str(video)):
+            raise MomentseekError(
+                f"charades-sta has one line per query and names without blanks or #; it cannot hold {video} "
+                f"{sentence[:40]!r}"
+            )
+        lines.append(f"{video} {start} {end}##{sentence}\n")
+    return "".join(lines).encode()
+
+
+register(
+    FileFormat(
+        "charades-sta",
+        "truth",
+        "Charades-STA truth",
+        claims_truth,
+        read_truth=read_truth,
+        write_truth=write_truth,
+        suffix=".txt",
+        notes="No durations (give `videos`); train has 4 moments with start >= end, and of all 16,128 ends 2,286 lie "
+        "beyond the decoded video. Ids are VIDEO:i.",
+    )
+)

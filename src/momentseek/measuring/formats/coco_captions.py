@@ -1,0 +1,109 @@
+"""COCO's caption files: annotations (several captions per image) and results (one), without videos or times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.captions import CaptionTable
+from momentseek.measuring.formats.document import Document
+from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, register
+from momentseek.measuring.formats.values import first_record, has_keys, ids, mapping, records, strings, wrong
+from momentseek.measuring.formats.writing import dump, write_id
+
+
+def claims_annotations(document: Document) -> bool:
+    """One object with a list of annotations that caption images."""
+    if not document.is_json or not has_keys(document.outline, "annotations"):
+        return False
+    annotations, images = document.outline["annotations"], document.outline.get("images", [])
+    if not (isinstance(images, list) and isinstance(annotations, list) and annotations):
+        return False
+    return has_keys(annotations[0], "image_id", "caption") and (not images or has_keys(images[0], "id"))
+
+
+def read_annotations(document: Document, reading: Reading) -> CaptionTable:
+    """The captions of each image, in the order of ``images``; an image without any stays, without captions."""
+    content = mapping(document)
+    annotations = _objects(content, "annotations", document)
+    listed = ids(_objects(content, "images", document), "id", document) if "images" in content else []
+    found: dict[str, list[str]] = {str(image): [] for image in listed}
+    if len(found) < len(listed):
+        raise MomentseekError(f"{document.path}: an image stands more than once among its images; keep one of them")
+    texts = strings(annotations, "caption", document)
+    for image, text in zip(ids(annotations, "image_id", document), texts, strict=True):
+        if listed and str(image) not in found:
+            raise MomentseekError(f"{document.path}: image {image} has a caption, but is not among its images")
+        found.setdefault(str(image), []).append(text)
+    return CaptionTable.from_groups(list(found), list(found.values()), source=str(document.path))
+
+
+def _objects(content: dict[str, Any], key: str, document: Document) -> list[dict[str, Any]]:
+    value = content.get(key)
+    if not isinstance(value, list) or set(map(type, value)) - {dict}:
+        wrong(document, key, value, "a list of objects")
+    return value
+
+
+def write_annotations(table: CaptionTable, _: Writing) -> bytes:
+    """With the parts that COCO's own tools look for."""
+    images = [write_id(name) for name in table.query_ids]
+    owners = [image for image, some in zip(images, table.groups(), strict=True) for _ in some]
+    annotations = [
+        {"image_id": image, "id": number, "caption": text}
+        for number, (image, text) in enumerate(zip(owners, table.captions, strict=True))
+    ]
+    if not annotations:
+        raise MomentseekError(f"{table.source}: there are no captions in it to write")
+    content = {"info": {}, "licenses": [], "type": "captions", "images": [{"id": i} for i in images]}
+    return dump({**content, "annotations": annotations})
+
+
+def claims_results(document: Document) -> bool:
+    """A list of objects with an image id and its caption."""
+    return has_keys(first_record(document), "image_id", "caption")
+
+
+def read_results(document: Document, reading: Reading) -> CaptionTable:
+    """One caption per image."""
+    entries = records(document)
+    texts = strings(entries, "caption", document)
+    return CaptionTable.from_groups(
+        ids(entries, "image_id", document), [[text] for text in texts], source=str(document.path)
+    )
+
+
+def write_results(table: CaptionTable, _: Writing) -> bytes:
+    """One caption per image; several are refused, since COCO's results have none."""
+    for name, some in zip(table.query_ids, table.groups(), strict=True):
+        if len(some) != 1:
+            raise MomentseekError(
+                f"coco-results has exactly one caption per image, but {table.source} has {len(some) or 'none'} for "
+                f"{name}; write coco-captions instead"
+            )
+    pairs = zip(table.query_ids, table.captions, strict=True)
+    return dump([{"image_id": write_id(name), "caption": text} for name, text in pairs])
+
+
+register(
+    FileFormat(
+        "coco-captions",
+        "captions",
+        "COCO caption annotations",
+        claims_annotations,
+        read_captions=read_annotations,
+        write_captions=write_annotations,
+        notes="Ids are images; it says nothing of videos and times.",
+    )
+)
+register(
+    FileFormat(
+        "coco-results",
+        "captions",
+        "COCO caption results",
+        claims_results,
+        read_captions=read_results,
+        write_captions=write_results,
+        notes="One caption per image; it says nothing of videos and times.",
+    )
+)

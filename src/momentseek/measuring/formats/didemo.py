@@ -1,0 +1,120 @@
+"""DiDeMo's truth: several annotators' choices of 5-second segments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.judgements import Judgements
+from momentseek.measuring.formats.document import Document
+from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, register
+from momentseek.measuring.formats.values import (
+    column,
+    durations_of,
+    first_record,
+    flatten,
+    has_keys,
+    ids,
+    lists,
+    matrix,
+    numbers,
+    records,
+    strings,
+    texts,
+    with_corpus,
+    wrong,
+)
+from momentseek.measuring.formats.writing import (
+    dump,
+    groups,
+    numeric_ids,
+    query_videos,
+    require_durations,
+    require_ungraded,
+    spans,
+)
+from momentseek.measuring.formats.writing import texts as words
+
+SEGMENT_SECONDS = 5.0
+MIN_AGREEING_ANNOTATORS = 2
+"""TVR's evaluator counts a prediction as right if it matches two of the (at least four) annotators."""
+
+
+def claims_truth(document: Document) -> bool:
+    """A list of descriptions with their ``times``."""
+    return has_keys(first_record(document), "annotation_id", "times", "video", "num_segments")
+
+
+def read_truth(document: Document, reading: Reading) -> Judgements:
+    """Segments ``[a, b]`` include both ends: 5a to 5(b + 1) seconds. Every annotator is one row."""
+    entries = records(document)
+    videos = strings(entries, "video", document)
+    times = lists(entries, "times", document)
+    counts = list(map(len, times))
+    segments = matrix(flatten(times), 2, document, "segment pair")
+    if (np.floor(segments) != segments).any():
+        wrong(
+            document, "a segment pair", segments[(np.floor(segments) != segments).any(axis=1)][0].tolist(), "segments"
+        )
+    lengths = numbers(column(entries, "num_segments", document), document, "num_segments")
+    own = durations_of(zip(videos, (SEGMENT_SECONDS * lengths).tolist(), strict=True), document)
+    return Judgements.from_groups(
+        ids(entries, "annotation_id", document),
+        counts,
+        flatten([v] * n for v, n in zip(videos, counts, strict=True)),
+        SEGMENT_SECONDS * segments[:, 0],
+        SEGMENT_SECONDS * (segments[:, 1] + 1),
+        durations=with_corpus(own, reading),
+        queries=texts(entries, document, "description"),
+        agreement=[min(MIN_AGREEING_ANNOTATORS, max(n, 1)) for n in counts],
+        invalid=reading.invalid,
+        source=str(document.path),
+    )
+
+
+def write_truth(truth: Judgements, _: Writing) -> bytes:
+    """Write judgements as DiDeMo; times must lie on its grid of 5 s."""
+    require_ungraded(truth, "didemo")
+    seconds = dict(zip(truth.videos, require_durations(truth, "didemo"), strict=True))
+    off = np.flatnonzero((truth.start % SEGMENT_SECONDS != 0) | (truth.end % SEGMENT_SECONDS != 0))
+    if len(off):
+        raise MomentseekError(
+            f"didemo has moments of whole 5 s segments, and {truth.source} has "
+            f"{truth.start[off[0]]:g}–{truth.end[off[0]]:g} s"
+        )
+    entries: list[dict[str, Any]] = []
+    for i, (number, video, times) in enumerate(
+        zip(
+            numeric_ids(truth, "didemo", "annotation_id"),
+            query_videos(truth, "didemo"),
+            groups(truth, spans(truth)),
+            strict=True,
+        )
+    ):
+        if video is None:
+            raise MomentseekError(f"didemo has times for every query; {truth.query_ids[i]} has none")
+        needed = 1 if truth.agreement is None else int(truth.agreement[i])
+        if needed != min(MIN_AGREEING_ANNOTATORS, len(times)):
+            raise MomentseekError(
+                f"a hit in didemo needs {MIN_AGREEING_ANNOTATORS} annotators, but one of query {truth.query_ids[i]} in "
+                f"{truth.source} needs {needed}"
+            )
+        entry = {"num_segments": int(seconds[video] // SEGMENT_SECONDS), "description": words(truth)[i]}
+        entry["times"] = [[int(s // SEGMENT_SECONDS), int(e // SEGMENT_SECONDS) - 1] for s, e in times]
+        entries.append({**entry, "video": video, "annotation_id": number})
+    return dump(entries)
+
+
+register(
+    FileFormat(
+        "didemo",
+        "truth",
+        "DiDeMo truth",
+        claims_truth,
+        read_truth=read_truth,
+        write_truth=write_truth,
+        notes="Times are 5 s segments, both ends included; a hit needs two annotators.",
+    )
+)

@@ -1,0 +1,142 @@
+"""QVHighlights' truth: windows of one video per query, and three annotators' saliency for its 2 s clips."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import offsets_of
+from momentseek.core.moments.judgements import Judgements, Saliency
+from momentseek.measuring.formats.document import Document
+from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, register
+from momentseek.measuring.formats.values import (
+    durations_of,
+    first_record,
+    flatten,
+    has_keys,
+    ids,
+    lists,
+    matrix,
+    records,
+    strings,
+    texts,
+    with_corpus,
+    wrong,
+)
+from momentseek.measuring.formats.writing import (
+    dump_lines,
+    groups,
+    numeric_ids,
+    query_videos,
+    require_durations,
+    require_one_annotator,
+    require_ungraded,
+    spans,
+    whole,
+)
+from momentseek.measuring.formats.writing import texts as words
+
+CLIP_SECONDS = 2
+ANNOTATORS_PER_CLIP = 3
+
+
+def claims_truth(document: Document) -> bool:
+    """One object per line with a query's windows."""
+    return has_keys(first_record(document), "qid", "relevant_windows")
+
+
+def read_truth(document: Document, reading: Reading) -> Judgements:
+    """Several moments of one video per query, relevance 1, and three annotators' saliency per 2 s clip."""
+    entries = records(document)
+    videos = strings(entries, "vid", document)
+    windows = lists(entries, "relevant_windows", document)
+    times = matrix(flatten(windows), 2, document, "relevant window")
+    rated = bool(entries) and has_keys(entries[0], "relevant_clip_ids", "saliency_scores", "duration")
+    own = durations_of(((v, e.get("duration")) for v, e in zip(videos, entries, strict=True)), document)
+    return Judgements.from_groups(
+        ids(entries, "qid", document),
+        map(len, windows),
+        flatten([v] * len(w) for v, w in zip(videos, windows, strict=True)),
+        times[:, 0],
+        times[:, 1],
+        durations=with_corpus(own, reading),
+        queries=texts(entries, document, "query"),
+        saliency=_saliency(entries, own, document) if rated else None,
+        invalid=reading.invalid,
+        source=str(document.path),
+    )
+
+
+def _saliency(entries: list[dict[str, Any]], seconds: dict[str, float], document: Document) -> Saliency:
+    rows = lists(entries, "relevant_clip_ids", document)
+    ratings = lists(entries, "saliency_scores", document)
+    if set(map(type, flatten(rows))) - {int}:
+        wrong(document, "relevant_clip_ids", next(r for r in rows if set(map(type, r)) - {int}), "whole numbers")
+    flat = matrix(flatten(ratings), ANNOTATORS_PER_CLIP, document, "saliency score")
+    clips = [_clips(e, seconds, document) for e in entries]
+    for entry, clip_ids, rated, n in zip(entries, rows, ratings, clips, strict=True):
+        if len(clip_ids) != len(rated):
+            raise MomentseekError(f"{document.path}: query {entry['qid']} has unequal clip ids and saliency scores")
+        if clip_ids and not 0 <= min(clip_ids) <= max(clip_ids) < n:
+            raise MomentseekError(
+                f"{document.path}: query {entry['qid']} rates clips {min(clip_ids)} to {max(clip_ids)}, "
+                f"but its video has {n} clips of {CLIP_SECONDS} s"
+            )
+    offsets = offsets_of(clips)
+    scores = np.zeros((int(offsets[-1]), ANNOTATORS_PER_CLIP))
+    first = np.repeat(offsets[:-1], [len(r) for r in rows])
+    scores[first + np.array(flatten(rows), dtype=np.int64)] = flat
+    return Saliency(offsets, scores)
+
+
+def _clips(entry: dict[str, Any], seconds: dict[str, float], document: Document) -> int:
+    duration = seconds.get(entry["vid"], float("nan"))
+    if not 0 < duration < 1e7:
+        wrong(document, f"the duration of query {entry['qid']}", entry.get("duration"), "seconds")
+    return int(duration / CLIP_SECONDS)
+
+
+def write_truth(truth: Judgements, _: Writing) -> bytes:
+    """The release's form. Rated clips are those of the windows (so it is in the release) and any other not all 0."""
+    require_ungraded(truth, "qvhighlights")
+    require_one_annotator(truth, "qvhighlights")
+    seconds = dict(zip(truth.videos, require_durations(truth, "qvhighlights"), strict=True))
+    numbers = numeric_ids(truth, "qvhighlights", "qid")
+    entries: list[dict[str, Any]] = []
+    for i, (video, windows) in enumerate(
+        zip(query_videos(truth, "qvhighlights"), groups(truth, spans(truth)), strict=True)
+    ):
+        if video is None:
+            raise MomentseekError(f"qvhighlights has windows for every query; {truth.query_ids[i]} has none")
+        entry = {"qid": numbers[i], "query": words(truth)[i], "duration": whole(seconds[video]), "vid": video}
+        if truth.saliency is not None:
+            entry |= _ratings(truth.saliency, i, windows)
+        entries.append({**entry, "relevant_windows": [[whole(s), whole(e)] for s, e in windows]})
+    return dump_lines(entries)
+
+
+def _ratings(saliency: Saliency, query: int, windows: Any) -> dict[str, Any]:
+    scores = saliency.scores[saliency.offsets[query] : saliency.offsets[query + 1]]
+    rated = np.asarray(scores.any(axis=1))
+    for start, end in windows:
+        rated[int(start // CLIP_SECONDS) : int(end // CLIP_SECONDS)] = True
+    return {
+        "relevant_clip_ids": np.flatnonzero(rated).tolist(),
+        "saliency_scores": [[whole(x) for x in row] for row in scores[rated].tolist()],
+    }
+
+
+register(
+    FileFormat(
+        "qvhighlights",
+        "truth",
+        "QVHighlights truth",
+        claims_truth,
+        read_truth=read_truth,
+        write_truth=write_truth,
+        suffix=".jsonl",
+        notes="Several windows of one video per query; saliency of 2 s clips by three annotators.",
+    )
+)

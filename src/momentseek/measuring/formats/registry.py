@@ -1,0 +1,105 @@
+"""What a format is, and the list of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.captions import CaptionTable
+from momentseek.core.moments.judgements import Corpus, Judgements
+from momentseek.core.moments.run import Run
+from momentseek.core.moments.table import Policy
+from momentseek.core.registry import Registry
+from momentseek.measuring.formats.document import Document
+
+Kind = Literal["truth", "run", "captions", "corpus"]
+KINDS: dict[Kind, str] = {
+    "truth": "ground truth",
+    "run": "predictions",
+    "captions": "captions",
+    "corpus": "a list of videos",
+}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a reader may need besides the file."""
+
+    invalid: Policy = "error"
+    corpus: Corpus | None = None
+    """Durations and video indices from another file, where the format itself lacks them."""
+
+
+@dataclass(frozen=True)
+class Writing:
+    """What a writer may need besides the table."""
+
+    corpus: Corpus | None = None
+    """Video indices (and durations) from another file, where the table has none."""
+
+
+Runs = tuple[Run, ...]
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """A file format: how to recognise, read and (where we can) write it.
+
+    ``claims`` looks only at the document's shape. ``read_…`` returns Judgements for a truth, a tuple of Runs
+    (one per task) for a run, a CaptionTable for captions, a Corpus for a list of videos. ``write_…`` returns the
+    file's bytes, or raises MomentseekError naming what the format cannot carry.
+    """
+
+    name: str
+    kind: Kind
+    title: str
+    claims: Callable[[Document], bool]
+    read_truth: Callable[[Document, Reading], Judgements] | None = None
+    read_runs: Callable[[Document, Reading], Runs] | None = None
+    read_captions: Callable[[Document, Reading], CaptionTable] | None = None
+    read_corpus: Callable[[Document], Corpus] | None = None
+    write_truth: Callable[[Judgements, Writing], bytes] | None = None
+    write_runs: Callable[[Runs, Writing], bytes] | None = None
+    write_captions: Callable[[CaptionTable, Writing], bytes] | None = None
+    write_corpus: Callable[[Corpus], bytes] | None = None
+    suffix: str = ".json"
+    notes: str = ""
+    """The format's traps, in a sentence."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether files of this format can be written."""
+        return bool(self.write_truth or self.write_runs or self.write_captions or self.write_corpus)
+
+
+FORMATS: Registry[FileFormat] = Registry("format", package="momentseek.measuring.formats")
+"""Name → format; every file of this folder that defines one adds it with ``register``."""
+UNSUPPORTED_HINTS: list[tuple[Callable[[Document], bool], str]] = []
+"""Files people do hand in that are none of these, and what to tell them."""
+
+
+def register(format: FileFormat) -> FileFormat:
+    """Make a format known by its name, which no other may have."""
+    FORMATS.add(format.name, format)
+    return format
+
+
+def explain(claims: Callable[[Document], bool], sentence: str) -> None:
+    """Have ``recognise`` say ``sentence`` of files that no format reads and ``claims`` knows."""
+    UNSUPPORTED_HINTS.append((claims, sentence))
+
+
+def recognise(document: Document, kind: Kind | None = None) -> FileFormat:
+    """The format of a document, by its shape."""
+    for format in FORMATS.values():
+        if (kind is None or format.kind == kind) and format.claims(document):
+            return format
+    wanted = KINDS[kind] if kind else "any known file"
+    other = next((f for f in FORMATS.values() if f.kind != kind and f.claims(document)), None)
+    found = f"; it looks like {other.title}" if other else ""
+    found = next((f"; {sentence}" for claims, sentence in UNSUPPORTED_HINTS if claims(document)), found)
+    raise MomentseekError(
+        f"{document.path}: not recognised as {wanted}{found} (`momentseek formats` lists what can be read)"
+    )

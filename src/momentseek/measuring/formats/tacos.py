@@ -1,0 +1,194 @@
+"""TACoS' truth in its two versions, 2D-TAN's and TALL's; both count time in frames.
+
+The versions differ in their annotations, not only in form: scores on one say nothing about the other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.judgements import Judgements
+from momentseek.measuring.formats.document import Document
+from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, explain, register
+from momentseek.measuring.formats.values import (
+    durations_of,
+    first_value,
+    flatten,
+    has_keys,
+    is_number,
+    mapping,
+    with_corpus,
+    wrong,
+)
+from momentseek.measuring.formats.writing import by_video, dump, looks_like_captions, read_captions, require_durations
+
+FPS = 29.4
+"""Frames per second of every TACoS video, which TALL's files do not give."""
+VIDEO_NAME = re.compile(r"s\d+-d\d+(\.avi)?")
+MIN_PLAUSIBLE_FRAMES = 1_410
+"""TACoS' videos last 1,420 to 41,224 frames, which is 48 to 1,402 s: a duration below this is in seconds."""
+
+
+def are_tacos_names(videos: Iterable[str]) -> bool:
+    """Whether all videos have TACoS' names, such as ``s30-d52.avi``."""
+    return all(map(VIDEO_NAME.fullmatch, videos))
+
+
+def is_tacos(document: Document) -> bool:
+    """Either version, by its keys or by its videos' names and a duration in frames."""
+    return claims_2d_tan(document) or (
+        _has_talls_shape(document) and any(map(_is_frames, _durations(mapping(document))))
+    )
+
+
+def claims_2d_tan(document: Document) -> bool:
+    """``{video: {timestamps, sentences, fps, num_frames}}``."""
+    first = first_value(document)
+    return looks_like_captions(document) and has_keys(first, "fps", "num_frames") and "pos_moments" not in first
+
+
+def claims_tall(document: Document) -> bool:
+    """ActivityNet Captions' shape, but of TACoS' videos and in frames: whole numbers, too large for seconds."""
+    return (
+        _has_talls_shape(document)
+        and all(map(_is_frames, _durations(mapping(document))))
+        and all(map(_is_whole, _times(mapping(document))))
+    )
+
+
+def _has_talls_shape(document: Document) -> bool:
+    first = first_value(document)
+    return (
+        looks_like_captions(document)
+        and "duration" in first
+        and "fps" not in first
+        and "pos_moments" not in first
+        and are_tacos_names(mapping(document))
+    )
+
+
+def _durations(entries: Mapping[str, Any]) -> list[Any]:
+    return [entry.get("duration") if isinstance(entry, dict) else None for entry in entries.values()]
+
+
+def _times(entries: Mapping[str, Any]) -> list[Any]:
+    listed = [entry.get("timestamps") if isinstance(entry, dict) else None for entry in entries.values()]
+    pairs = flatten(some for some in listed if isinstance(some, list))
+    return flatten(pair for pair in pairs if isinstance(pair, list))
+
+
+def _is_whole(value: Any) -> bool:
+    return is_number(value) and (isinstance(value, int) or value.is_integer())
+
+
+def _is_frames(value: Any) -> bool:
+    return _is_whole(value) and value >= MIN_PLAUSIBLE_FRAMES
+
+
+def _mixes_frames_and_seconds(document: Document) -> bool:
+    return is_tacos(document) and not claims_2d_tan(document) and not claims_tall(document)
+
+
+def read_tacos(document: Document, reading: Reading) -> Judgements:
+    """Read TACoS, whose times are frames: seconds are frames / fps."""
+    captions = read_captions(document)
+    fps = frame_rates(captions.entries, document)
+    rate = np.array(flatten([fps[v]] * n for v, n in zip(captions.entries, captions.counts, strict=True)))
+    return Judgements.from_groups(
+        captions.ids,
+        [1] * len(captions.videos),
+        captions.videos,
+        captions.times[:, 0] / rate,
+        captions.times[:, 1] / rate,
+        durations=with_corpus(frame_durations(captions.entries, fps, document), reading),
+        queries=captions.sentences,
+        invalid=reading.invalid,
+        source=str(document.path),
+    )
+
+
+def frame_rates(entries: Mapping[str, Any], document: Document) -> dict[str, float]:
+    """Frames per second of each video."""
+    rates = {video: entry.get("fps", FPS) for video, entry in entries.items()}
+    for video, rate in rates.items():
+        if not is_number(rate) or not rate > 0:
+            wrong(document, f"the fps of video {video}", rate, "a positive number")
+    return rates
+
+
+def frame_durations(entries: Mapping[str, Any], fps: Mapping[str, float], document: Document) -> dict[str, float]:
+    """Seconds of each video, from ``num_frames`` or TALL's ``duration``, which is in frames too."""
+    frames = durations_of(((v, e.get("num_frames", e.get("duration"))) for v, e in entries.items()), document)
+    return {video: n / fps[video] for video, n in frames.items()}
+
+
+def to_frames(seconds: float, format: str) -> int:
+    """The frame at a time, which must be one.
+
+    >>> to_frames(141 / 29.4, "tacos")
+    141
+    """
+    frames = seconds * FPS
+    if abs(frames - round(frames)) > 1e-3:
+        raise MomentseekError(f"{format} counts time in frames of 1/{FPS} s, and {seconds:g} s is not on one")
+    return round(frames)
+
+
+def write_2d_tan(truth: Judgements, _: Writing) -> bytes:
+    """Write judgements in 2D-TAN's form of TACoS."""
+    return dump(_frames(truth, "tacos", lambda frames: {"fps": FPS, "num_frames": frames}))
+
+
+def write_tall(truth: Judgements, _: Writing) -> bytes:
+    """TALL's form, which only TACoS' own video names and lengths tell from ActivityNet's."""
+    if not are_tacos_names(truth.videos):
+        raise MomentseekError(
+            f"tacos-tall is recognised by names such as s30-d52.avi, and {truth.source} has others; write tacos instead"
+        )
+    return dump(_frames(truth, "tacos-tall", lambda frames: {"duration": float(frames)}))
+
+
+def _frames(truth: Judgements, format: str, length: Any) -> dict[str, Any]:
+    seconds = dict(zip(truth.videos, require_durations(truth, format), strict=True))
+    result = {}
+    for v in by_video(truth, format):
+        times = [[to_frames(s, format), to_frames(e, format)] for s, e in v.times]
+        keys = length(round(seconds[v.video] * FPS))
+        result[v.video] = {"timestamps": times, "sentences": v.sentences, **keys}
+        if format == "tacos-tall":
+            result[v.video] = {**keys, "timestamps": times, "sentences": v.sentences}
+    return result
+
+
+register(
+    FileFormat(
+        "tacos",
+        "truth",
+        "TACoS truth (2D-TAN's version)",
+        claims_2d_tan,
+        read_truth=read_tacos,
+        write_truth=write_2d_tan,
+        notes="Times are frames and become seconds by fps (29.4). Not the same annotations as tacos-tall.",
+    )
+)
+register(
+    FileFormat(
+        "tacos-tall",
+        "truth",
+        "TACoS truth (TALL's version)",
+        claims_tall,
+        read_truth=read_tacos,
+        write_truth=write_tall,
+        notes="Times and durations are frames; fps is not in the file: 29.4, as all TACoS videos have.",
+    )
+)
+explain(
+    _mixes_frames_and_seconds,
+    "it has TACoS' videos, some as long as frames would make them and other numbers that no frames are, so that its "
+    "times may be either frames or seconds",
+)

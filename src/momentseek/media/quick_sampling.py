@@ -1,0 +1,321 @@
+"""Reading a video by what is cheap to decode: key frames, and the reference pictures near the times that are wanted.
+
+A file is a sequence of groups of pictures: a key frame, which stands alone, and what is told by its difference to
+others. Pictures that no other refers to are never decoded here, and no B-frames at all in a file whose other pictures
+do without them, which is tried out. Of the others, a group is decoded
+
+* not at all beyond its key frame, if the wanted times in it have key frames near them, or if the next key frame shows
+  the same and no packet between is large;
+* else up to the last wanted time in it;
+* wholly, if what was decoded of it and the next key frame are so unlike that a cut may lie between.
+
+Anything odd in the file (no time stamps, a broken packet, a key frame that gives no picture) raises `QuickSamplingError`, and
+the caller reads on as if it had never tried.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from momentseek.media.container import MAX_PIXELS, FilePath, check_size, libav
+from momentseek.media.pixels import Painter, Pixels
+from momentseek.media.probe import MAX_DURATION_SECONDS
+from momentseek.media.reader import MAX_GAP_SECONDS, ROUNDING_SECONDS, Picture, Reader
+from momentseek.media.shots import Stretch, cells, distance, shares
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+    from av.packet import Packet
+    from av.video.stream import VideoStream
+
+
+CODECS = ("h264", "hevc", "mpeg1video", "mpeg2video", "mpeg4", "vp8", "vp9", "av1", "libdav1d", "mjpeg", "prores")
+"""Codecs whose key frames stand alone and whose packets say when they are shown."""
+NEAR_SHARE = 0.25
+"""How far from a wanted time a key frame may lie to serve in its place, as a share of the time between two of them."""
+MAX_STILL_DISTANCE = 0.06
+"""Distance between neighbouring key frames (`shots.distance`) below which they serve all wanted times between them: the
+vectors of what lies between have a mean cosine of 0.97 with the first's, on real videos."""
+MAX_STILL_SHARE = 0.5
+"""Size of a packet, as a share of the key frame's, above which something new was seen, and may have gone again."""
+MAX_ALIKE_DISTANCE = 0.12
+"""Distance between two pictures (`shots.distance`) below which no cut lies between them; cuts have 0.17 and more."""
+TRIAL_PACKETS = 90
+"""Packets of a group with which it is tried out whether a file's other pictures do without its B-frames."""
+GROUPS_BETWEEN_TRIALS = 16
+"""Groups after which that is tried out again."""
+MIN_TRIAL_PICTURES = 4
+MAX_TRIAL_DIFFERENCE = 2
+"""Levels of brightness by which small pictures may differ with and without B-frames: where these matter it is 6 to 179
+on real videos, else 0 or 1."""
+HOLD_SECONDS = 0.125
+"""Seconds between the repetitions of a picture over a stretch that is not decoded."""
+LOOK_WIDTH = 64
+MAX_GROUP_PACKETS = 1500
+MAX_GROUP_BYTES = 2**26
+
+
+class QuickSamplingError(Exception):
+    """Quick sampling cannot go on: the rest of the file must be decoded wholly."""
+
+
+@dataclass(frozen=True)
+class Ticks:
+    """The wanted times ``(k + phase) / rate``, in seconds."""
+
+    rate: float
+    phase: float
+
+    def before(self, end: float, *, last: bool = False) -> float | None:
+        """The last wanted time before ``end``; of a video's ``last`` group, that of the clip that has begun by then.
+
+        >>> Ticks(0.5, 0.5).before(5.0), Ticks(0.5, 0.5).before(4.5), Ticks(0.5, 0.5).before(4.5, last=True)
+        (3.0, 3.0, 5.0)
+        """
+        k = math.ceil(end * self.rate - (0.0 if last else self.phase) - ROUNDING_SECONDS) - 1
+        return None if k < 0 else (k + self.phase) / self.rate
+
+
+@dataclass(frozen=True)
+class Group:
+    """Packets of a group of pictures in decoding order, or of a piece of one that is too long to be held at once."""
+
+    packets: list[Packet[VideoStream]]
+    following: Packet[VideoStream] | None
+    """The key frame of the next group, unless the video ends or the group goes on."""
+    begins: bool
+    ends: bool
+
+
+class QuickReader(Reader):
+    """Reads a few pictures of an open video, in order."""
+
+    def __init__(self, container: InputContainer, path: FilePath, ticks: Ticks) -> None:
+        super().__init__(container, path, threads=1)  # a group is too short for more, which take a sixth more time
+        self.ticks = ticks
+        self.keys: list[float] = []
+        """Times of the key frames so far, and of the next."""
+        context = self.stream.codec_context
+        if self._is_avi or context.name not in CODECS or self.stream.time_base is None:
+            raise QuickSamplingError
+        context.skip_frame = "NONREF"
+        self._near = NEAR_SHARE / ticks.rate
+        self._painter = Painter(self.aspect, width=LOOK_WIDTH)
+        self._touched = False
+        self._groups_decoded = 0
+
+    def leave_plain(self) -> None:
+        """Leave out the smoothing of pictures, which nobody sees once they are shrunk."""
+        self.stream.codec_context.options = {"max_pixels": str(MAX_PIXELS), "skip_loop_filter": "all"}
+
+    def due(self, tick: float) -> float:
+        """The time of the picture to take for a wanted time: the nearest key frame's if that is near, else its own."""
+        at = bisect_right(self.keys, tick)
+        nearest = min(self.keys[max(0, at - 1) : at + 1], key=lambda key: abs(key - tick), default=math.inf)
+        return nearest if abs(nearest - tick) <= self._near else tick
+
+    def pictures(self, since: float = 0.0) -> Iterator[Picture]:
+        """The pictures from the one shown at ``since`` (or an earlier one) on; where nothing is decoded, the last one
+        again and again.
+        """
+        shown: Picture | None = None
+        following: Picture | None = None
+        for group in self._groups_since(since):
+            if group.begins:
+                shown = following or self._key_picture(group.packets[0])
+                if not self.keys:
+                    self.keys.append(shown.time)
+                yield shown
+            assert shown is not None
+            following = None if group.following is None else self._key_picture(group.following)
+            if following is not None:
+                if not 0 < following.time - shown.time <= MAX_GAP_SECONDS or following.time > MAX_DURATION_SECONDS:
+                    raise QuickSamplingError
+                self.keys.append(following.time)
+            for picture in self._rest(group, shown, following):
+                yield (shown := picture)
+
+    def _rest(self, group: Group, shown: Picture, following: Picture | None) -> Iterator[Picture]:
+        """What is decoded of a group after its key frame."""
+        stamps = [self._stamp(packet) for packet in group.packets]
+        if following is None and group.ends:
+            at = int(np.argmax(stamps))
+            self.end = stamps[at] + self._length(group.packets[at])
+        end = self.end if following is None else following.time
+        count = len(group.packets)
+        if group.begins and group.ends:
+            assert end is not None
+            count = self._count_packets(group, stamps, end, following, shown)
+        seen: dict[float, Pixels] | None = {} if count and self._trial_is_due(group) else None
+        tried = max(stamps[:TRIAL_PACKETS])
+        for picture in self._decode(group.packets[:count]) if count else ():
+            if seen is not None and picture.time <= tried:
+                seen[picture.time] = self._look(picture)
+            if picture.time > shown.time:
+                yield (shown := picture)
+        if not group.ends:
+            return
+        assert end is not None
+        if count < len(stamps) and following is not None and self._unlike(shown, following) >= MAX_ALIKE_DISTANCE:
+            for picture in self._decode(group.packets[count:]):
+                if picture.time > shown.time:
+                    yield (shown := picture)
+        for picture in self._drain():
+            if picture.time > shown.time:
+                yield (shown := picture)
+        if seen is not None:
+            self._try_without_b_frames(group.packets[: min(count, TRIAL_PACKETS)], seen)
+        for i in range(1, math.ceil((end - shown.time) / HOLD_SECONDS) - 1):
+            yield replace(shown, time=shown.time + i * HOLD_SECONDS)
+
+    def _count_packets(
+        self, group: Group, stamps: Sequence[float], end: float, following: Picture | None, key: Picture
+    ) -> int:
+        """Number of a whole group's packets to decode for the wanted times in it; 0 if its key frame serves them."""
+        if following is not None and self._still(group, key, following):
+            return 0
+        tick = self.ticks.before(end, last=following is None)
+        while tick is not None and tick > key.time and self.due(tick) != tick:
+            tick = self.ticks.before(tick - ROUNDING_SECONDS)
+        if tick is None or tick <= key.time:
+            return 0
+        needed = [i for i, stamp in enumerate(stamps) if stamp <= tick + ROUNDING_SECONDS]
+        return needed[-1] + 1 if needed and needed[-1] else 0
+
+    def _trial_is_due(self, group: Group) -> bool:
+        """Whether to try out with a group what `_try_without_b_frames` sees; it pays if others follow."""
+        if not (group.begins and group.following and self._has_b_frames and self.stream.codec_context.name == "h264"):
+            return False
+        self._groups_decoded += 1
+        due = self._groups_decoded % GROUPS_BETWEEN_TRIALS == 1
+        if due:
+            self.stream.codec_context.skip_frame = "NONREF"
+        return due
+
+    def _try_without_b_frames(self, some: Sequence[Packet[VideoStream]], seen: dict[float, Pixels]) -> None:
+        """See with the first packets of a group whether its pictures come out the same without B-frames.
+
+        Many encoders let P-frames refer to B-frames; a decoder that left those out would show ghosts.
+        """
+        self.stream.codec_context.skip_frame = "BIDIR"
+        alike = 0
+        for picture in chain(self._decode(some), self._drain()):
+            if picture.time not in seen:
+                continue
+            if np.abs(seen[picture.time].astype(np.int16) - self._look(picture)).max() > MAX_TRIAL_DIFFERENCE:
+                alike = 0
+                self._begin_anew()
+                break
+            alike += 1
+        if alike < MIN_TRIAL_PICTURES:
+            self.stream.codec_context.skip_frame = "NONREF"
+
+    def _look(self, picture: Picture) -> Pixels:
+        return self._painter.paint(picture.frame, turned=False)
+
+    def _still(self, group: Group, key: Picture, following: Picture) -> bool:
+        """Whether nothing of note changes in a group."""
+        sizes = [packet.size for packet in group.packets]
+        return (
+            max(sizes[1:], default=0) <= MAX_STILL_SHARE * sizes[0]
+            and self._unlike(key, following) < MAX_STILL_DISTANCE
+        )
+
+    def _unlike(self, one: Picture, other: Picture) -> float:
+        """How unlike two pictures are, from 0 to 1."""
+        small = [self._look(one), self._look(other)]
+        if small[0].shape != small[1].shape:
+            return 1.0
+        grids, levels = np.stack([cells(s) for s in small]), np.stack([shares(s) for s in small])
+        stretch = Stretch(np.array([0.0, 1.0]), grids, levels)
+        return float(distance(stretch, np.array([0]), np.array([1]))[0])
+
+    def _groups_since(self, since: float) -> Iterator[Group]:
+        """The groups from the one on in which ``since`` lies, or an earlier one."""
+        back = 0.0
+        while since > back:
+            if not self._seek(since - back):
+                raise QuickSamplingError
+            groups = self._groups()
+            first = next(groups, None)
+            if first is not None and self._stamp(first.packets[0]) <= since + ROUNDING_SECONDS:
+                yield first
+                yield from groups
+                return
+            back = max(1.0, 4 * back)
+        if since > 0:
+            self._rewind()
+        yield from self._groups()
+
+    def _groups(self) -> Iterator[Group]:
+        held: list[Packet[VideoStream]] = []
+        begins, size = True, 0
+        for packet in self._packets():
+            if not packet.size:
+                continue
+            if packet.is_keyframe and held:
+                yield Group(held, packet, begins, True)
+                held, begins, size = [], True, 0
+            elif len(held) >= MAX_GROUP_PACKETS or size > MAX_GROUP_BYTES:
+                yield Group(held, None, begins, False)
+                held, begins, size = [], False, 0
+            if held or packet.is_keyframe or not begins:  # what precedes the first key frame cannot be decoded
+                held.append(packet)
+                size += packet.size
+            if self.skipped or self.reason:
+                raise QuickSamplingError
+        if self.skipped or self.reason or not held:
+            raise QuickSamplingError
+        yield Group(held, None, begins, True)
+
+    def _key_picture(self, packet: Packet[VideoStream]) -> Picture:
+        """A key frame, decoded by itself."""
+        found = [*self._decode([packet]), *self._drain()]
+        if len(found) != 1 or abs(found[0].time - self._stamp(packet)) > ROUNDING_SECONDS:
+            raise QuickSamplingError
+        return found[0]
+
+    def _decode(self, some: Sequence[Packet[VideoStream] | None]) -> Iterator[Picture]:
+        av = libav()
+        context = self.stream.codec_context
+        self._touched = True
+        for packet in some:
+            try:
+                frames = context.decode(packet)
+            except (av.FFmpegError, EOFError):
+                raise QuickSamplingError from None
+            for frame in frames:
+                check_size(frame.width, frame.height, self.path)
+                if frame.pts is None or self.stream.time_base is None:
+                    raise QuickSamplingError
+                time = float(frame.pts * self.stream.time_base) - self.start
+                if frame.is_corrupt and time >= self.keys[-2 if len(self.keys) > 1 else -1 :][0]:
+                    raise QuickSamplingError
+                yield Picture(time, 1 / float(self.rate), frame)
+
+    def _drain(self) -> Iterator[Picture]:
+        """The pictures that the decoder still holds; afterwards it begins anew."""
+        if self._touched:
+            yield from self._decode([None])
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Let the decoder forget what it holds."""
+        self.stream.codec_context.flush_buffers()
+        self._touched = False
+
+    def _stamp(self, packet: Packet[VideoStream]) -> float:
+        if packet.pts is None or packet.time_base is None:
+            raise QuickSamplingError
+        return float(packet.pts * packet.time_base) - self.start
+
+    def _length(self, packet: Packet[VideoStream]) -> float:
+        given = float((packet.duration or 0) * packet.time_base)
+        return given if 0 < given <= MAX_GAP_SECONDS else 1 / float(self.rate)

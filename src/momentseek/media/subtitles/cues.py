@@ -1,0 +1,266 @@
+"""Cues: what is said when; times as subtitle files write them; tidying, and joining into sentences.
+
+Captions that scroll repeat themselves: each cue shows the last line again, or the same line grown by a word. YouTube's
+automatic captions do the first (and show every finished line once more for 10 ms), live television does the second.
+Taken as they are, every sentence is there two or three times, with the wrong times; ``unroll`` keeps each line once.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Cue:
+    """Words shown or said from ``start`` to ``end``, in seconds of the video.
+
+    >>> Cue(1.0, 2.5, "Anybody home?").text
+    'Anybody home?'
+    """
+
+    start: float
+    end: float
+    text: str
+    language: str | None = None
+
+
+MAX_TOUCHING_SECONDS = 0.25
+"""Seconds between two cues that still count as one display."""
+MAX_LINE_CHARACTERS = 400
+"""Characters up to which a line may grow word by word."""
+
+
+@dataclass
+class _Line:
+    start: float
+    end: float
+    text: str
+
+
+def unroll(cues: Iterable[tuple[float, float, list[str]]]) -> list[Cue]:
+    """Keep each line once, from when it first appears; ``cues`` are ``(start, end, lines)`` sorted by start.
+
+    >>> rolled = [(0, 2, ["hello everyone"]), (2, 4, ["hello everyone", "welcome back"]), (4, 6, ["welcome back"])]
+    >>> [(cue.start, cue.end, cue.text) for cue in unroll(rolled)]
+    [(0, 2, 'hello everyone'), (2, 6, 'welcome back')]
+    >>> [cue.text for cue in unroll([(0, 1, ["so"]), (1, 2, ["so we"]), (2, 3, ["so we went"])])]
+    ['so we went']
+    """
+    found: list[_Line] = []
+    before: list[str] = []
+    until = float("-inf")
+    for start, end, lines in cues:
+        touches = bool(found) and start <= until + MAX_TOUCHING_SECONDS
+        seen, grown = _match_repeated(before, lines) if touches else (0, "")
+        if seen:
+            last = found[-1]
+            if grown and len(last.text) + len(grown) <= MAX_LINE_CHARACTERS:
+                last.text += grown
+                grown = ""
+            fresh = [*filter(None, [grown.strip()]), *lines[seen:]]
+            last.end = max(last.end, end) if not fresh else max(min(last.end, start), last.start)
+        else:
+            fresh = lines
+        if fresh:
+            found.append(_Line(start, end, " ".join(fresh)))
+        before = lines
+        until = max(until, end) if touches else end
+    return [Cue(shown.start, shown.end, shown.text) for shown in found]
+
+
+def _match_repeated(before: list[str], lines: list[str]) -> tuple[int, str]:
+    """How many of the first ``lines`` are the last ones shown before, and what the last of them has grown by."""
+    for count in range(min(len(before), len(lines), 8), 0, -1):
+        if before[-count:-1] == lines[: count - 1] and lines[count - 1].startswith(before[-1]):
+            return count, lines[count - 1][len(before[-1]) :]
+    return 0, ""
+
+
+MAX_JOINED_SECONDS = 10.0
+MAX_JOINED_CHARACTERS = 200
+"""A joined cue stays within both, so that it still says *when*; one cue that is longer by itself is left whole."""
+MAX_CUE_CHARACTERS = 10_000
+"""Characters of one cue that are looked at; no player could show more."""
+MAX_PAUSE_SECONDS = 1.0
+"""Seconds of silence that end a sentence, whatever its last character."""
+MAX_CUES_PER_SECOND = 10
+"""Joined cues per second of video, on average; people say one in two or three seconds, full screens show a few."""
+_THINNED_SECONDS = 10
+_CLOSED = re.compile(r"""[.!?…。!?।؟♪)\]:;»”"][»”"'’)\]♪]?$""")
+_CONTINUES = re.compile(r"""(?:\.\.\.|…|,|-|–|—)$""")
+_RUBY = re.compile(r"<rt\b[^<>]{0,99}>[^<>]*(?:</rt>|$)", re.IGNORECASE)
+_VOICE = re.compile(r"<v(?:\.[^<>\s]{0,99})?\s([^<>]{1,99})>\s*", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,299}>|</>|<\d[\d:.]{0,29}>")
+_OVERRIDE_CODE = re.compile(r"\{\\[^{}]{0,299}\}")
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]\w{1,31});")
+_UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\ufffe]")
+
+
+def tidy(cues: Iterable[Cue]) -> list[Cue]:
+    """Tidy the cues of a file: plain text, in order of time, each line once, every end after its start, none empty.
+
+    The cues are those of one file, so of one language. Times before the video are cut off at 0. A cue without a usable
+    end lasts as long as reading it takes, at most to the next one.
+
+    >>> tidy([Cue(5, 4, "<b>Two</b>"), Cue(-1, 2, "One"), Cue(3, 4, "♪"), Cue(-2, -1, "Zero")])
+    [Cue(start=0.0, end=2, text='One', language=None), Cue(start=5, end=6.0, text='Two', language=None)]
+    """
+    cues = list(cues)
+    language = cues[0].language if cues else None
+    written = sorted((cue for cue in cues if cue.end > 0 or cue.start >= 0), key=lambda cue: (cue.start, cue.end))
+    displays = [(max(cue.start, 0.0), cue.end, plain_lines(cue.text[:MAX_CUE_CHARACTERS])) for cue in written]
+    ended = _give_ends([(start, end, lines) for start, end, lines in displays if lines])
+    found = [replace(cue, language=language) for cue in unroll(_drop_repeats(ended)) if cue.end > cue.start]
+    return sorted(found, key=lambda cue: (cue.start, cue.end))
+
+
+def plain_lines(text: str) -> list[str]:
+    r"""The lines of a cue as they are read aloud or shown: no tags, codes, entities or unseen characters.
+
+    A WebVTT voice becomes a name and a colon, as captions for the deaf write it; readings set above Japanese words
+    (``<rt>``) go, since the word is there too. Speaker dashes and sounds in brackets are words and stay: people look
+    for ``[applause]``. Lines without a letter or digit (``♪ ♪``) say nothing and go.
+
+    >>> plain_lines("<v Ann>Fish &amp; chips,<00:01.500><c> please</c>\n{\\an8}<i>- Now?</i>\n♪\n[door slams]")
+    ['Ann: Fish & chips, please', '- Now?', '[door slams]']
+    """
+    if "<" in text:
+        text = _TAG.sub("", _VOICE.sub(r"\1: ", _RUBY.sub("", text)))
+    if "{" in text:
+        text = _OVERRIDE_CODE.sub("", text)
+    if "&" in text:
+        text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
+    text = _UNSEEN.sub("", text)
+    kept = (" ".join(line.split()) for line in text.splitlines())
+    return [line for line in kept if any(map(str.isalnum, line))]
+
+
+def join_sentences(cues: Sequence[Cue]) -> list[Cue]:
+    """Join fragments of one sentence, from the first one's start to the last one's end.
+
+    Subtitles break a sentence where the screen is full; a search for its meaning needs it whole. Two cues are joined
+    while the first does not close a sentence, the pause between them is short, no new speaker begins, and the whole
+    stays within 10 seconds and 200 characters.
+
+    >>> cues = [Cue(0, 2, "I put the keys"), Cue(2, 4, "on the table."), Cue(4, 5, "Why?")]
+    >>> [cue.text for cue in join_sentences(cues)]
+    ['I put the keys on the table.', 'Why?']
+    """
+    found: list[Cue] = []
+    for cue in cues:
+        if found and _belong_together(found[-1], cue):
+            last = found[-1]
+            found[-1] = replace(last, end=max(last.end, cue.end), text=f"{last.text} {cue.text}")
+        else:
+            found.append(cue)
+    return found
+
+
+def thin_out(cues: Sequence[Cue], duration: float) -> list[Cue]:
+    """All cues, or where they are too many for a video of ``duration`` seconds, the first of every 10 seconds of it.
+
+    Too many are more than 10 per second of video. Then at most 100 that begin in the same 10 seconds are kept, and none
+    that begin after the end.
+
+    >>> cues = [Cue(i / 50, i / 50 + 1, f"Line {i}.") for i in range(2000)]
+    >>> [cue.start for cue in thin_out(cues, 20.0)][98:102]
+    [1.96, 1.98, 10.0, 10.02]
+    >>> len(thin_out(cues, 20.0)), len(thin_out(cues, 300.0))
+    (200, 2000)
+    """
+    stretches = max(1, math.ceil(duration / _THINNED_SECONDS))
+    if len(cues) <= stretches * _THINNED_SECONDS * MAX_CUES_PER_SECOND:
+        return list(cues)
+    counts: Counter[int] = Counter()
+    found = []
+    for cue in cues:
+        stretch = int(cue.start // _THINNED_SECONDS)
+        counts[stretch] += 1
+        if stretch < stretches and counts[stretch] <= _THINNED_SECONDS * MAX_CUES_PER_SECOND:
+            found.append(cue)
+    return found
+
+
+def _belong_together(last: Cue, cue: Cue) -> bool:
+    closed = _CLOSED.search(last.text) is not None and _CONTINUES.search(last.text) is None
+    return (
+        not closed
+        and last.language == cue.language
+        and cue.start - last.end <= MAX_PAUSE_SECONDS
+        and max(last.end, cue.end) - last.start <= MAX_JOINED_SECONDS
+        and len(last.text) + 1 + len(cue.text) <= MAX_JOINED_CHARACTERS
+        and not cue.text.startswith(("- ", "– ", "— ", "[", "(", "♪", ">>"))
+    )
+
+
+Display = tuple[float, float, list[str]]
+"""Start, end and lines of a cue."""
+
+
+def _give_ends(cues: list[Display]) -> list[Display]:
+    found = []
+    for place, (start, end, lines) in enumerate(cues):
+        if end <= start:
+            end = start + min(max(sum(map(len, lines)) / 15, 1.0), 6.0)
+            following = next((later for later, _, _ in cues[place + 1 : place + 9] if later > start), end)
+            end = min(end, following)
+        found.append((start, end, lines))
+    return found
+
+
+def _drop_repeats(cues: list[Display]) -> list[Display]:
+    """Keep the same lines at the same time once: scripts layer a text for its shadow, players show two tracks."""
+    found: list[Display] = []
+    place: dict[tuple[str, ...], int] = {}
+    for start, end, lines in cues:
+        key = tuple(lines)
+        before = place.get(key)
+        if before is not None and start < found[before][1]:
+            found[before] = (found[before][0], max(found[before][1], end), lines)
+        else:
+            place[key] = len(found)
+            found.append((start, end, lines))
+    return found
+
+
+TIME_PATTERN = r"-?\s?(?:\d{1,5}\s?:\s?)?\d{1,5}\s?:\s?\d{1,5}(?:\s?[.,:]\s?\d{1,9})?"
+"""What may be a time: hours and fraction may be missing, spaces may have crept in. Every run is bounded, so that no
+line can make the search for it slow."""
+_PARTS = re.compile(r"(-?)(?:(\d+):)?(\d+):(\d+)(?:[.,:](\d+))?")
+
+
+def seconds(stamp: str) -> float | None:
+    """Seconds of a time that matches ``TIME_PATTERN``; None where it is none.
+
+    >>> seconds("01:02:03,450"), seconds("02:03.45"), seconds("-00:00:01,000"), seconds("123:00:00.0")
+    (3723.45, 123.45, -1.0, 442800.0)
+
+    Some programs write the milliseconds behind a colon; two fields alone are minutes and seconds.
+
+    >>> seconds("00:00:01:500"), seconds("00:01"), seconds("noon")
+    (1.5, 1.0, None)
+    """
+    parts = _PARTS.fullmatch("".join(stamp.split()))
+    if parts is None:
+        return None
+    sign, hours, minutes, whole, fraction = parts.groups()
+    milliseconds = round(int((fraction or "0").ljust(9, "0")[:9]) / 1_000_000)
+    total = ((int(hours or 0) * 60 + int(minutes)) * 60 + int(whole)) * 1000 + milliseconds
+    return (-total if sign else total) / 1000
+
+
+def stamp(time: float, mark: str = ",") -> str:
+    """A time as SRT writes it, to the millisecond; with ``mark="."`` as WebVTT does.
+
+    >>> stamp(3723.45), stamp(59.9996, ".")
+    ('01:02:03,450', '00:01:00.000')
+    """
+    milliseconds = max(0, round(time * 1000))
+    minutes, rest = divmod(milliseconds, 60_000)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:02d}:{minutes:02d}:{rest // 1000:02d}{mark}{rest % 1000:03d}"

@@ -1,0 +1,398 @@
+"""Feature files: HDF5 with one float dataset per video or query, read by name and never as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import math
+import os
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.core.atomic import drop_temporary
+from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.core.limits import check_size
+
+Array = NDArray[np.float32]
+PathLike = str | os.PathLike[str]
+COMPANION_SUFFIXES = ("-mask", "-lengths")
+"""Endings of the datasets that stand beside the features in TVR's subtitle files."""
+MAX_ROW_DIFFERENCE = 2
+"""Rows by which files of the same video may differ; the extra ones are cut (I3D windows and ResNet frames do)."""
+MAX_SOFT_LINKS = 16
+"""Links within a file that are followed to an entry; more of them go in a circle."""
+MAX_CHUNK_OVERHEAD_BYTES = 4096
+"""What compression may add to a small chunk; HDF5 expands a stored chunk whole, whatever size it declares."""
+LEADS_OUT = "leads out of the file, by a link or by its storage; copy the values into the file"
+FINGERPRINT_SAMPLES = 48
+"""Entries of a file whose values are in its fingerprint, spread evenly over the names."""
+
+
+@dataclass
+class _Table:
+    """What an entry was found to be; the files are open for reading only, so it stays that."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    may_be_read: bool = False
+    """Whether the sizes that it declares were checked."""
+
+
+class Features:
+    """One or more feature files, open for reading; safe to use from several threads.
+
+    ``what`` is what the keys are, for messages: "video" or "query". An entry is checked when it is first asked for.
+    """
+
+    def __init__(self, paths: PathLike | Sequence[PathLike], what: str = "video") -> None:
+        given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+        if not given:
+            raise MomentseekError("no feature file is named; give at least one HDF5 file")
+        self.paths = tuple(Path(p) for p in given)
+        self.what = what
+        self._lock = threading.Lock()
+        self._files: list[Any] = []
+        self._tables: dict[tuple[int, str], _Table] = {}
+        self._closed = False
+        try:
+            for path in self.paths:
+                self._files.append(_open_hdf5(path))
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def source(self) -> str:
+        """The names of the files, for messages."""
+        return " + ".join(map(str, self.paths))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the videos or queries that every file has, in alphabetical order."""
+        with self._lock:
+            listed = [
+                {name for name in _names(file, path) if not name.endswith(COMPANION_SUFFIXES)}
+                for file, path in zip(self._files, self.paths, strict=True)
+            ]
+        return tuple(sorted(set.intersection(*listed)))
+
+    @cached_property
+    def dims(self) -> tuple[int, ...]:
+        """Number of columns of each file."""
+        if not self.names:
+            raise MomentseekError(f"{self.source}: holds no features; is this the right file?")
+        return tuple(self._shape(i, self.names[0])[1] for i in range(len(self._files)))
+
+    @cached_property
+    def dim(self) -> int:
+        """Number of columns of a row as ``read`` returns it: of all files together."""
+        return sum(self.dims)
+
+    def __contains__(self, name: object) -> bool:
+        with self._lock:
+            files = zip(self._files, self.paths, strict=True)
+            return all(
+                isinstance(name, str) and _entry(file, name, self._where(path, name)) is not None
+                for file, path in files
+            )
+
+    def rows(self, name: str) -> int:
+        """Number of rows of ``name``, without reading them; its number of columns must be that of the others."""
+        shapes = [self._shape(i, name) for i in range(len(self._files))]
+        for path, (_, columns), usual in zip(self.paths, shapes, self.dims, strict=True):
+            if columns != usual:
+                raise MomentseekError(
+                    f"{path}: {self.what} {name} has {columns:,} columns and others have {usual:,}; extract all with "
+                    "one encoder"
+                )
+        counts = [count for count, _ in shapes]
+        if max(counts) - min(counts) > MAX_ROW_DIFFERENCE:
+            raise MomentseekError(
+                f"{self.source}: {self.what} {name} has {' and '.join(map(str, counts))} rows; the files must be of "
+                "the same clips"
+            )
+        return min(counts)
+
+    def read(self, name: str) -> Array:
+        """The rows of ``name``, float32, the files' columns side by side."""
+        count = self.rows(name)
+        parts = [self._read(i, name)[:count] for i in range(len(self._files))]
+        joined = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        if not np.isfinite(joined).all():
+            raise MomentseekError(f"{self.source}: {self.what} {name} has values that are no numbers; extract it anew")
+        return joined
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        seen = hashlib.sha256()
+        chosen = {int(i) for i in np.linspace(0, len(self.names) - 1, FINGERPRINT_SAMPLES)} if self.names else set()
+        for file, path in enumerate(self.paths):
+            seen.update(f"{path.stat().st_size}\n".encode())
+            for number, name in enumerate(self.names):
+                seen.update(f"{name}\0{self._shape_text(file, name)}\n".encode())
+                if number in chosen:
+                    seen.update(self._values(file, name))
+        return seen.hexdigest()[:16]
+
+    def fingerprint(self) -> str:
+        """A hash of the files' sizes, every name and shape, and the values of a few dozen entries.
+
+        It tells files apart without reading them whole: a change of a few values, in a file that is not compressed and
+        keeps its shapes, may go unseen.
+        """
+        return self._fingerprint
+
+    def close(self) -> None:
+        """Close the files that hold the features."""
+        with self._lock:
+            self._closed = True
+            for file in self._files:
+                with contextlib.suppress(Exception):
+                    file.close()
+
+    def __enter__(self) -> Features:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _where(self, path: Path, name: str) -> str:
+        return f"{path}: {self.what} {name}"
+
+    def _table(self, i: int, name: str) -> _Table:
+        """What the entry is, once it is found to be a table; the lock must be held."""
+        path = self.paths[i]
+        if self._closed:
+            raise MomentseekError(f"{path}: was closed; open the data again")
+        if (table := self._tables.get((i, name))) is not None:
+            return table
+        found = _entry(self._files[i], name, self._where(path, name))
+        if found is None:
+            remedy = (
+                "extract it, or leave it out of the split's corpus and truth"
+                if self.what == "video"
+                else "encode it, or leave it out of the split's truth"
+            )
+            raise MomentseekError(f"{path}: has no features for {self.what} {name}; {remedy}")
+        shape = getattr(found, "shape", "a group")
+        if not isinstance(shape, tuple) or len(shape) != 2 or found.dtype.kind not in "fiu":
+            raise MomentseekError(f"{path}: {self.what} {name} must be a table of numbers (rows, columns), not {shape}")
+        table = self._tables[i, name] = _Table((int(shape[0]), int(shape[1])), found.dtype)
+        return table
+
+    def _shape(self, i: int, name: str) -> tuple[int, int]:
+        with self._lock:
+            return self._table(i, name).shape
+
+    def _shape_text(self, i: int, name: str) -> str:
+        """The shape of an entry as text; an entry that nobody uses need not be a table."""
+        with self._lock:
+            if (i, name) in self._tables:
+                return str(self._tables[i, name].shape)
+            return str(getattr(_entry(self._files[i], name, self._where(self.paths[i], name)), "shape", "a group"))
+
+    def _values(self, i: int, name: str) -> bytes:
+        """The bytes of an entry as the file has them, numbers or not; none if they vary in length."""
+        h5py = optional_module("h5py", "train")
+        path, where = self.paths[i], self._where(self.paths[i], name)
+        with self._lock:
+            found = _entry(self._files[i], name, where)
+            if not hasattr(found, "shape") or found.dtype.hasobject:
+                return b""
+            with _damage_said(where):
+                _check_sizes(found, where, path)
+                return np.asarray(h5py.Dataset(found)[()]).tobytes()
+
+    def _read(self, i: int, name: str) -> Array:
+        h5py = optional_module("h5py", "train")
+        path, where = self.paths[i], self._where(self.paths[i], name)
+        with self._lock:
+            table = self._table(i, name)
+            with _damage_said(where):
+                stored = h5py.h5d.open(self._files[i].id, name.encode())
+                if not table.may_be_read:
+                    _check_sizes(stored, where, path)
+                    table.may_be_read = True
+                values = np.empty(table.shape, table.dtype)
+                if values.size:
+                    stored.read(h5py.h5s.ALL, h5py.h5s.ALL, values)
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, which ``read`` refuses
+            return values.astype(np.float32, copy=False)
+
+
+def _open_hdf5(path: Path) -> Any:
+    h5py = optional_module("h5py", "train")
+    if not path.is_file():
+        raise MomentseekError(f"{path}: there is no such feature file; check the path in data.toml")
+    try:
+        return h5py.File(path, "r")
+    except Exception as e:  # h5py raises a dozen classes on damaged files
+        why = _first_line(e)
+        if "truncated" in why:
+            raise MomentseekError(f"{path}: ends in the middle; copy or extract the file again") from None
+        if "signature" in why:
+            raise MomentseekError(f"{path}: is not an HDF5 file; features are read from HDF5") from None
+        raise MomentseekError(f"{path}: cannot be opened as HDF5 ({why}); check the file") from None
+
+
+@contextlib.contextmanager
+def _damage_said(where: str) -> Iterator[None]:
+    try:
+        yield
+    except MomentseekError:
+        raise
+    except Exception as e:  # h5py raises a dozen classes on damaged files
+        raise MomentseekError(f"{where} cannot be read ({_first_line(e)}); copy the file again") from None
+
+
+def _names(file: Any, path: Path) -> list[str]:
+    with _damage_said(f"{path}: the list of names"):
+        return list(file)
+
+
+def _entry(file: Any, name: str, where: str) -> Any:
+    """h5py's id of the dataset or group called ``name``, None if there is none; what leads out of the file is refused.
+
+    Ids are a fifth of the work of h5py's own objects.
+    """
+    h5py = optional_module("h5py", "train")
+    if not file:
+        return None
+    h5l, groups = h5py.h5l, h5py.h5g.GroupID
+    found, rest, links = file.id, name.split("/")[::-1], 0
+    with _damage_said(where):
+        while rest:
+            part = rest.pop().encode()
+            if part in (b"", b"."):
+                continue
+            if not isinstance(found, groups) or not found.links.exists(part):
+                return None
+            kind = found.links.get_info(part).type
+            if kind == h5l.TYPE_HARD:
+                found = h5py.h5o.open(found, part)
+                continue
+            links += 1
+            if kind != h5l.TYPE_SOFT or links > MAX_SOFT_LINKS:
+                raise MomentseekError(f"{where} {LEADS_OUT}")
+            path = found.links.get_val(part).decode()
+            found = file.id if path.startswith("/") else found
+            rest += path.split("/")[::-1]
+        if isinstance(found, h5py.h5d.DatasetID):
+            made = found.get_create_plist()
+            if made.get_layout() == h5py.h5d.VIRTUAL or made.get_external_count() > 0:
+                raise MomentseekError(f"{where} {LEADS_OUT}")
+    return found
+
+
+def _check_sizes(dataset: Any, where: str, path: Path) -> None:
+    """Refuse to read a dataset, given by its id, that declares sizes beyond ``limits``."""
+    h5py = optional_module("h5py", "train")
+    itemsize = dataset.dtype.itemsize
+    stored = min(dataset.get_storage_size(), path.stat().st_size)
+    check_size(where, math.prod(dataset.shape) * max(itemsize, 4), stored)
+    made = dataset.get_create_plist()
+    if made.get_layout() == h5py.h5d.CHUNKED:
+        chunk = math.prod(made.get_chunk()) * itemsize
+        check_size(f"{where}, in a chunk,", chunk, stored)
+        stored_chunks: list[int] = []
+        dataset.chunk_iter(lambda info: stored_chunks.append(info.size))
+        if max(stored_chunks, default=0) > 2 * chunk + MAX_CHUNK_OVERHEAD_BYTES:
+            raise MomentseekError(f"{where} has a chunk that is larger than it declares; extract it anew")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip("'\" ") or type(error).__name__).splitlines()[0]
+
+
+class ArrayCache:
+    """Arrays by key, at most ``megabytes`` of them; for several threads.
+
+    >>> cache = ArrayCache(1)
+    >>> cache.get("a", lambda: np.zeros(4, np.float32)).shape, cache.bytes
+    ((4,), 16)
+    """
+
+    def __init__(self, megabytes: float) -> None:
+        self.limit = int(megabytes * 1e6)
+        self.bytes = 0
+        self._kept: OrderedDict[Hashable, Array] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, key: Hashable, make: Callable[[], Array]) -> Array:
+        """The array that is kept under ``key``; if there is none, ``make`` makes it and it is kept."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        made = make()
+        with self._lock:
+            if key not in self._kept and made.nbytes <= self.limit:
+                self._kept[key] = made
+                self.bytes += made.nbytes
+                while self.bytes > self.limit:
+                    _, old = self._kept.popitem(last=False)
+                    self.bytes -= old.nbytes
+        return made
+
+
+def write_features(
+    path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]] | Iterable[tuple[str, NDArray[Any]]]
+) -> int:
+    """Write ``key → (rows, dimensions)`` one array at a time, beside the file's place, and rename it at the end.
+
+    Returns how many were written. No times are recorded, so that equal arrays in equal order give equal files.
+    """
+    h5py = optional_module("h5py", "train")
+    target = Path(path)
+    pairs = arrays.items() if isinstance(arrays, Mapping) else arrays
+    count = 0
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        os.close(handle)
+    except OSError as e:
+        raise MomentseekError(f"{target}: cannot be written ({e.strerror}); check the folder") from None
+    temporary = Path(name)
+    try:
+        with h5py.File(temporary, "w", libver="latest") as file:
+            put = _writer(file)
+            for key, values in pairs:
+                put(key, np.ascontiguousarray(values, dtype=np.float32))
+                count += 1
+        mask = os.umask(0o022)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
+        temporary.replace(target)
+    finally:
+        drop_temporary(temporary)
+    return count
+
+
+def _writer(file: Any) -> Callable[[str, NDArray[np.float32]], None]:
+    """What writes an array as ``file.create_dataset`` does, with its settings and its type made once for all."""
+    h5py = optional_module("h5py", "train")
+    h5d, everything = h5py.h5d, h5py.h5s.ALL
+    settings = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    settings.set_obj_track_times(False)
+    settings.set_attr_creation_order(0)
+    stored = h5py.h5t.py_create(np.dtype(np.float32), logical=True)
+
+    def put(key: str, values: NDArray[np.float32]) -> None:
+        folder, _, name = key.rpartition("/")
+        group = file.require_group(folder) if folder else file
+        made = h5d.create(group.id, name.encode(), stored, h5py.h5s.create_simple(values.shape), dcpl=settings)
+        made.write(everything, everything, values)
+
+    return put

@@ -1,0 +1,335 @@
+"""The settings of a training run: the model's, how it is trained, and on which splits. TOML in, TOML out.
+
+    [model]
+    name = "reloclnet"
+    hidden = 384
+    [training]
+    epochs = 100
+    lr = 1e-4
+    [data]
+    train = "train_top40"
+    validate = "val"
+
+A config comes from a preset or a file, changed by ``key=value`` settings; every name and type is checked at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from momentseek.core.config import toml_text
+from momentseek.core.errors import MomentseekError
+from momentseek.core.registry import did_you_mean
+from momentseek.measuring.measures import parse_all
+from momentseek.models.captioner import CAPTIONERS, CaptionerConfig, CaptionerSpec
+from momentseek.models.model import ModelConfig
+from momentseek.models.registry import MODELS, SETTING_ALIASES, ModelSpec, build_config
+
+CONFIG_SECTIONS = ("model", "training", "data")
+Assignments = Mapping[str, Any] | Iterable[str]
+"""Settings by name: a mapping such as ``{"lr": 5e-4}``, or texts such as ``"lr=5e-4"``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSettings:
+    """Settings of how a model is trained: the section ``[training]`` of a config."""
+
+    seed: int = 0
+    batch: int = 128
+    """Pairs per step; with ``pairs_per_video`` above 1, videos per step."""
+    pairs_per_video: int = 1
+    """Up to this many pairs of a drawn video are trained at once, so that encoding it serves them all."""
+    alike: int = 1
+    """Sort the videos of this many batches by length, so that less is padded; 1 leaves batches to chance."""
+    epochs: float = 100.0
+    steps: int | None = None
+    """If given, counts instead of epochs."""
+    minutes: float | None = None
+    """Stop after this time, wherever training is; the schedule still goes by steps."""
+    optimiser: str = "adamw"
+    """``adamw``, ``bert_adam`` (as the public code of XML: no bias correction) or ``sgd``."""
+    momentum: float = 0.9
+    """Momentum of ``sgd``."""
+    lr: float = 1e-4
+    weight_decay: float = 0.01
+    schedule: str = "constant"
+    """``constant``, ``linear`` (down to 0) or ``cosine``."""
+    warmup: float = 0.0
+    """The share of all steps in which the rate rises from 0."""
+    clip: float = 1.0
+    """The longest gradient; 0 leaves gradients as they are."""
+    clip_by: str = "all"
+    """``all`` parameters together, each ``tensor``, or each ``value`` by itself."""
+    measure: str = "NDCG@20[IoU>=0.5]"
+    """What the best checkpoint is chosen by; several joined by `` + `` are summed."""
+    task: str = "VCMR"
+    """What is predicted to measure it: VCMR, SVMR or VR."""
+    end_time: str = "inclusive"
+    """Where a predicted span ends: with its last clip, or at that clip's ``start`` (ReLoCLNet's public code)."""
+    nms: float | None = None
+    """Drop predictions that overlap a better one of the same video by more than this."""
+    validations: float = 1.0
+    """Number of validations per epoch."""
+    validate_every: int | None = None
+    """Number of steps between validations, instead of ``validations``."""
+    patience: int | None = None
+    """Stop after this many validations without a better one."""
+    report: tuple[str, ...] = ("NDCG@{10,20,40}[IoU>={0.3,0.5,0.7}]",)
+    """Measures of the best checkpoint, at the end."""
+    similarity: bool = True
+    """Weigh pairs by the similarity of query and caption where the data have it."""
+    end_label: str = "inclusive"
+    """``official``: the clip after a moment's last one, as the public code of XML and ReLoCLNet has it."""
+    hard_videos: int = 0
+    """Hard negative videos drawn for each query of a step, by the scores of ``begin``'s model (CroCs); 0 for none."""
+    hard_queries: int = 0
+    """Hard negative queries drawn for each video of a step."""
+    sharpness: float = 1.0
+    """How much likelier a negative is drawn the closer it scores to the truth: a in ``exp(-a (r - aim)^2)``."""
+    hard_pool: int = 0
+    """Draw only from so many best-scored negatives; 0 draws from all."""
+    list_reach: int = 1000
+    """Wrong videos from a first stage's list are drawn down to so many places below the right one (CONQUER)."""
+    cache_mb: float = 1024.0
+    """Megabytes of features kept in memory."""
+    prefetch: int = 2
+    """Number of batches prepared ahead."""
+    device: str = "auto"
+    threads: int | None = None
+    """CPU threads; None leaves it to PyTorch."""
+    save_minutes: float = 5.0
+    """Minutes after which, at the latest, a checkpoint is written."""
+
+    def __post_init__(self) -> None:
+        for name, allowed in SETTING_CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise MomentseekError(f"training: {name} must be {' or '.join(allowed)}, not {getattr(self, name)!r}")
+        for name in ("batch", "pairs_per_video", "alike", "prefetch"):
+            _at_least(name, getattr(self, name), 1)
+        for name in (
+            "lr",
+            "weight_decay",
+            "clip",
+            "cache_mb",
+            "seed",
+            "hard_videos",
+            "hard_queries",
+            "sharpness",
+            "hard_pool",
+            "list_reach",
+        ):
+            _at_least(name, getattr(self, name), 0)
+        for name in ("epochs", "minutes", "validations", "save_minutes"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise MomentseekError(f"training: {name} must be above 0, not {value:g}")
+        for name in ("steps", "validate_every", "patience", "threads"):
+            if getattr(self, name) is not None:
+                _at_least(name, getattr(self, name), 1)
+        if not 0 <= self.momentum < 1:
+            raise MomentseekError(f"training: momentum must be from 0 to below 1, not {self.momentum:g}")
+        if not 0 <= self.warmup < 1:
+            raise MomentseekError(f"training: warmup is a share of all steps, from 0 to below 1, not {self.warmup:g}")
+        if self.nms is not None and not 0 <= self.nms <= 1:
+            raise MomentseekError(f"training: nms is an overlap, from 0 to 1, not {self.nms:g}")
+        parse_all(summed_measures(self.measure))
+        parse_all(self.report)
+
+
+SETTING_CHOICES = {
+    "optimiser": ("adamw", "bert_adam", "sgd"),
+    "schedule": ("constant", "linear", "cosine"),
+    "clip_by": ("all", "tensor", "value"),
+    "task": ("VCMR", "SVMR", "VR"),
+    "end_label": ("inclusive", "official"),
+    "end_time": ("inclusive", "start"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSettings:
+    """Settings of which data are used: the section ``[data]`` of a config."""
+
+    path: str = ""
+    """Path of the data folder, one with a data.toml."""
+    train: str = "train"
+    validate: str = "val"
+    test: str | None = None
+    """Split that is evaluated once, at the end, with the best checkpoint."""
+    first_stage: str | None = None
+    """A checkpoint of another model, or a run, that finds the videos for models that only search within videos."""
+    lists: str | None = None
+    """A checkpoint of a model that ranks videos, or a run for the training queries, whose lists of videos give their
+    wrong ones (CONQUER); ``first_stage`` if not given."""
+    begin: str | None = None
+    """A checkpoint whose weights training begins from: the folder of a training run, or a .safetensors file."""
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """All settings of a training run: the model's, the training's and the data's."""
+
+    model: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    training: TrainingSettings = field(default_factory=TrainingSettings)
+    data: DataSettings = field(default_factory=DataSettings)
+
+    @property
+    def model_config(self) -> ModelConfig:
+        """The settings of a model that finds moments, with its defaults filled in."""
+        return build_config(MODELS[self.model].config, self.settings, f"model {self.model}")
+
+    @property
+    def captioner_config(self) -> CaptionerConfig:
+        """The settings of a captioner, with its defaults filled in."""
+        return build_config(CAPTIONERS[self.model].config, self.settings, f"model {self.model}")
+
+    @property
+    def network_config(self) -> ModelConfig | CaptionerConfig:
+        """The settings of the model, whatever it does."""
+        return self.captioner_config if self.describes else self.model_config
+
+    @property
+    def describes(self) -> bool:
+        """Whether the model is a captioner."""
+        return self.model in CAPTIONERS
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any], where: str = "config") -> TrainConfig:
+        """A config from the sections of a TOML file, with every name and type checked."""
+        for section in table:
+            if section not in CONFIG_SECTIONS and section != "about":
+                raise MomentseekError(
+                    f"{where}: there is no section {section!r}; sections are {', '.join(CONFIG_SECTIONS)}"
+                )
+        model = dict(_section(table, "model", where))
+        name = model.pop("name", None)
+        if not isinstance(name, str):
+            raise MomentseekError(f"{where}: does not say which model; add name = ... under [model]")
+        config = cls(
+            name,
+            model,
+            build_config(TrainingSettings, _section(table, "training", where), f"{where}: training"),
+            build_config(DataSettings, _section(table, "data", where), f"{where}: data"),
+        )
+        _ = network_spec(name)
+        _ = config.network_config
+        return config
+
+    def table(self) -> dict[str, dict[str, Any]]:
+        """The sections with every setting, the model's defaults included; TOML knows no nothing, so it is ""."""
+        sections = {
+            "model": {"name": self.model, **dataclasses.asdict(self.network_config)},
+            "training": dataclasses.asdict(self.training),
+            "data": dataclasses.asdict(self.data),
+        }
+        return {s: {k: _plain(v) for k, v in values.items()} for s, values in sections.items()}
+
+    def text(self) -> str:
+        """The config as the text of a TOML file."""
+        return toml_text(self.table())
+
+    def with_changes(self, settings: Assignments) -> TrainConfig:
+        """The config changed by settings; a key may name its section (``training.lr``) or leave it out."""
+        return TrainConfig.of(apply_settings(self.table(), settings))
+
+
+def network_spec(name: str) -> ModelSpec | CaptionerSpec:
+    """What is known of a model by its name, whether it finds moments or describes them.
+
+    >>> network_spec("mtm")
+    Traceback (most recent call last):
+        ...
+    momentseek.core.errors.MomentseekError: there is no model 'mtm'; did you mean 'mmt'?
+    """
+    found: ModelSpec | CaptionerSpec | None = CAPTIONERS.get(name) or MODELS.get(name)
+    if found is None:
+        raise MomentseekError(f"there is no model {name!r}; {did_you_mean(name, [*MODELS, *CAPTIONERS])}")
+    return found
+
+
+def summed_measures(text: str) -> list[str]:
+    """The measures that a setting such as ``R@1 + R@5`` adds up.
+
+    >>> summed_measures("R@1[IoU>=0.5] + R@1[IoU>=0.7]")
+    ['R@1[IoU>=0.5]', 'R@1[IoU>=0.7]']
+    """
+    return [part.strip() for part in text.split(" + ")]
+
+
+def apply_settings(table: Mapping[str, Any], settings: Assignments) -> dict[str, Any]:
+    """Sections changed by settings: a mapping, or ``key=value`` texts whose values are TOML or plain words.
+
+    None, or ``key=``, takes a setting away.
+
+    >>> apply_settings({"model": {"name": "xml"}, "training": {"lr": 1e-4}}, ["lr=0.001", "data.train=train_top20"])
+    {'model': {'name': 'xml'}, 'training': {'lr': 0.001}, 'data': {'train': 'train_top20'}}
+    """
+    changed = {k: dict(v) if isinstance(v, Mapping) else v for k, v in table.items()}
+    for name, value in settings.items() if isinstance(settings, Mapping) else map(_parse_assignment, settings):
+        section, key = _place(name, changed)
+        changed.setdefault(section, {})[key] = value
+        if (section, key) == ("training", "epochs"):
+            changed[section].pop("steps", None)
+    return changed
+
+
+def _parse_assignment(text: str) -> tuple[str, Any]:
+    key, sign, value = text.partition("=")
+    if not sign:
+        raise MomentseekError(f"{text!r} is not a setting; write key=value, such as lr=0.0005")
+    return key.strip(), _value(value.strip())
+
+
+def _place(key: str, table: Mapping[str, Any]) -> tuple[str, str]:
+    section, dot, name = key.partition(".")
+    if key in SETTING_ALIASES or (section == "model" and name in SETTING_ALIASES):
+        section, dot, name = "model", ".", SETTING_ALIASES[name or key]
+    if dot:
+        if section not in CONFIG_SECTIONS:
+            raise MomentseekError(
+                f"there is no section {section!r} to set {key} in; sections are {', '.join(CONFIG_SECTIONS)}"
+            )
+        return section, name
+    model = _section(table, "model", "config").get("name", "")
+    known = {
+        "training": [f.name for f in dataclasses.fields(TrainingSettings)],
+        "data": [f.name for f in dataclasses.fields(DataSettings)],
+        "model": [f.name for f in dataclasses.fields(network_spec(model).config)] if model and "model" in table else [],
+    }
+    holders = [s for s, names in known.items() if key in names]
+    if len(holders) == 1:
+        return holders[0], key
+    if holders:
+        raise MomentseekError(f"{key} is a setting of {' and '.join(holders)}; write {holders[0]}.{key}=...")
+    every = [name for names in known.values() for name in names]
+    hint = did_you_mean(key, every, "`momentseek train --list` shows what can be set")
+    raise MomentseekError(f"there is no setting {key!r}; {hint}")
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"v = {text}")["v"] if text else None
+    except (ValueError, RecursionError):
+        return text
+
+
+def _section(table: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
+    section = table.get(name, {})
+    if not isinstance(section, Mapping):
+        raise MomentseekError(f"{where}: {name} must be a section [{name}], not {section!r}")
+    return {key: None if value == "" and key != "path" else value for key, value in section.items()}
+
+
+def _plain(value: Any) -> Any:
+    """A value as it is after being written to TOML or JSON and read again."""
+    return "" if value is None else list(value) if isinstance(value, tuple) else value
+
+
+def _at_least(name: str, value: float, least: float) -> None:
+    if not least <= value < float("inf"):
+        raise MomentseekError(f"training: {name} must be at least {least:g}, not {value:g}")

@@ -1,0 +1,231 @@
+"""The folder of a training run: the names of its files, its settings, its log, and what is reported meanwhile."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import shutil
+import struct
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from momentseek.core.atomic import write_bytes
+from momentseek.core.config import read_toml
+from momentseek.core.errors import MomentseekError
+from momentseek.models.training.config import TrainConfig
+from momentseek.recognition.protobuf import bytes_field, double_field, float_field, text_field, varint_field
+
+CONFIG_FILE = "config.toml"
+LAST_CHECKPOINT = "last.safetensors"
+BEST_CHECKPOINT = "best.safetensors"
+REPORT_FILE = "report.json"
+LOG_FILE = "log.csv"
+MIN_FREE_BYTES = 100e6
+"""Free bytes that the disk of a training run must have at the start."""
+
+
+def find_checkpoint(path: Path) -> Path:
+    """The checkpoint that a path means: the file itself, or the best (else the last) of a training run's folder."""
+    if path.is_dir():
+        for name in (BEST_CHECKPOINT, LAST_CHECKPOINT):
+            if (path / name).is_file():
+                return path / name
+        raise MomentseekError(f"{path}: holds no checkpoint ({BEST_CHECKPOINT}); is it the folder of a training run?")
+    if not path.is_file():
+        raise MomentseekError(
+            f"{path}: there is no such checkpoint; give a .safetensors file or the folder of a training run"
+        )
+    return path
+
+
+def is_checkpoint(path: Path) -> bool:
+    """Whether a path names a checkpoint (a training run's folder, or a .safetensors file) rather than a run's file."""
+    return path.is_dir() or path.suffix == ".safetensors"
+
+
+def saved_config(folder: Path) -> TrainConfig:
+    """The settings that a training run was begun with, read from its folder."""
+    file = folder / CONFIG_FILE
+    if not file.is_file():
+        raise MomentseekError(f"{folder}: holds no training run ({CONFIG_FILE}); check the folder")
+    return TrainConfig.of(read_toml(file), str(file))
+
+
+def prepare_folder(folder: Path, config: TrainConfig, resume: bool, force: bool) -> None:
+    """Make the folder of a training run and write its config.toml; ``force`` deletes an earlier training run there."""
+    names = (CONFIG_FILE, LAST_CHECKPOINT, BEST_CHECKPOINT, REPORT_FILE, LOG_FILE)
+    earlier = [*(folder / name for name in names), *folder.glob("events.out.tfevents.*")]
+    if not resume and any(path.exists() for path in earlier):
+        if not force:
+            raise MomentseekError(
+                f"{folder}: holds a training run already; continue it (`resume`), choose another folder, or overwrite "
+                "it (force=True)"
+            )
+        for path in earlier:
+            path.unlink(missing_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(folder).free
+    except OSError as e:
+        raise MomentseekError(f"{folder}: cannot be made ({e.strerror}); choose another folder") from None
+    if free < MIN_FREE_BYTES:
+        raise MomentseekError(f"{folder}: the disk has only {free / 1e6:.0f} MB left; free some, or choose another")
+    (folder / REPORT_FILE).unlink(missing_ok=True)
+    write_bytes(folder / CONFIG_FILE, config.text().encode())
+
+
+_POLYNOMIAL = 0x82F63B78
+_TABLE = []
+for _byte in range(256):
+    _value = _byte
+    for _ in range(8):
+        _value = _value >> 1 ^ (_POLYNOMIAL if _value & 1 else 0)
+    _TABLE.append(_value)
+
+
+def crc32c(data: bytes) -> int:
+    """The CRC-32C (Castagnoli) checksum of some bytes.
+
+    >>> hex(crc32c(b"123456789"))
+    '0xe3069283'
+    """
+    value = 0xFFFFFFFF
+    for byte in data:
+        value = _TABLE[(value ^ byte) & 0xFF] ^ value >> 8
+    return value ^ 0xFFFFFFFF
+
+
+class EventFile:
+    """A new event file of TensorBoard in ``folder``; every record is on disk when ``add`` returns.
+
+    Started at a ``step`` above 0 (training continues), it makes readers drop what older files say about later steps.
+    """
+
+    def __init__(self, folder: Path, step: int = 0) -> None:
+        count = len(list(folder.glob("events.out.tfevents.*")))
+        self.path = folder / f"events.out.tfevents.{int(time.time())}.momentseek.{count}"
+        self._file = self.path.open("ab")
+        self._write(bytes_field(3, b"brain.Event:2"), 0)
+        if step:
+            self._write(bytes_field(7, varint_field(1, 1)), step)  # session log: START, which purges steps from here on
+
+    def add(self, step: int, scalars: Mapping[str, float]) -> None:
+        """Add the values of a step, by tag."""
+        values = b"".join(bytes_field(1, text_field(1, tag) + float_field(2, value)) for tag, value in scalars.items())
+        self._write(bytes_field(5, values), step)
+
+    def close(self) -> None:
+        """Close the event file."""
+        self._file.close()
+
+    def _write(self, message: bytes, step: int) -> None:
+        event = double_field(1, time.time()) + varint_field(2, step) + message
+        length = struct.pack("<Q", len(event))
+        self._file.write(length + _masked_checksum(length) + event + _masked_checksum(event))
+        self._file.flush()
+
+
+def _masked_checksum(data: bytes) -> bytes:
+    crc = crc32c(data)
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+class TrainingLog:
+    """Writes a row of figures per step; when training continues from a step, the rows after it are dropped."""
+
+    def __init__(self, folder: Path, step: int = 0) -> None:
+        self.path = folder / LOG_FILE
+        self._rows: list[dict[str, str]] = []
+        if step and self.path.is_file():
+            with self.path.open(newline="", encoding="utf-8") as f:
+                self._rows = [
+                    r for r in csv.DictReader(f) if (r.get("step") or "").isdigit() and int(r["step"]) <= step
+                ]
+        self._events = EventFile(folder, step)
+        self._columns = list(self._rows[0]) if self._rows else ["step"]
+        if self._rows:
+            self._rewrite()
+
+    def add(self, step: int, values: Mapping[str, float]) -> None:
+        """Add the row of a step; columns for which it has no value stay empty."""
+        self._rows.append({"step": str(step)} | {name: f"{value:.6g}" for name, value in values.items()})
+        known = len(self._columns)
+        self._columns += [name for name in values if name not in self._columns]
+        self._events.add(step, values)
+        if len(self._columns) > known or len(self._rows) == 1 or not self.path.is_file():
+            self._rewrite()
+            return
+        with self.path.open("a", newline="", encoding="utf-8") as f:
+            csv.DictWriter(f, self._columns, lineterminator="\n").writerow(self._rows[-1])
+
+    def _rewrite(self) -> None:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, self._columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self._rows)
+        write_bytes(self.path, text.getvalue().encode())
+
+    def close(self) -> None:
+        """Close the event file."""
+        self._events.close()
+
+
+@dataclass(frozen=True)
+class TrainingProgress:
+    """How far training is: its step, its loss, and its latest validation."""
+
+    step: int
+    steps: int
+    """Number of steps planned."""
+    epoch: float
+    terms: Mapping[str, float]
+    """The terms of the loss, averaged over the latest steps."""
+    value: float | None
+    """The measure at the latest validation."""
+    best: float | None
+    """The measure at the best validation."""
+    pairs_per_second: float
+    seconds_left: float
+    doing: str = "training"
+    """``training``, ``validating`` or, just after, ``validated``; ``scoring`` for hard negatives, before all steps."""
+    share: float = math.nan
+    """The part of the scoring that is done, from 0 to 1."""
+    measure: str = ""
+    """Name of the measure by which the best checkpoint is chosen."""
+
+    @property
+    def loss(self) -> float:
+        """The loss: the sum of its terms."""
+        return sum(self.terms.values())
+
+
+TrainingCallback = Callable[[TrainingProgress], None]
+"""Called after every step, and before and after every validation."""
+
+
+@dataclass(frozen=True)
+class TrainingOutcome:
+    """How training ended: why it stopped, its best validation, and its report."""
+
+    folder: Path
+    """The folder of the training run."""
+    step: int
+    """Number of steps taken."""
+    steps: int
+    """Number of steps planned."""
+    best: float | None
+    """The measure at the best validation."""
+    best_step: int | None
+    stopped: str
+    """``done``, ``patience``, ``time`` or ``interrupted``."""
+    seconds: float
+    report: Mapping[str, Any] = field(default_factory=dict)
+    """The content of report.json; empty after an interruption, and in processes that do not write."""
+
+    def __repr__(self) -> str:
+        best = "" if self.best is None else f", best {self.best:.4f} at step {self.best_step:,}"
+        return f"<TrainingOutcome in {self.folder}: {self.stopped} after {self.step:,} of {self.steps:,} steps{best}>"

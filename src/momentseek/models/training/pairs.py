@@ -1,0 +1,172 @@
+"""The pairs of a training set as columns: query, video, times, weight, and what else of a query is related.
+
+Every moment a query has (with relevance above 0) is one pair. ``related`` answers, for any queries and videos, what the
+*whole* training set holds for related, not only what a batch happened to draw: the positive-pair mask of TVR-Ranking
+(appendix C.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.judgements import Judgements
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingPairs:
+    """Pairs, one per entry; ``query`` and ``video`` are places in the truth's ``query_ids`` and ``videos``."""
+
+    query: Ints
+    video: Ints
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    weight: NDArray[np.float32]
+    offsets: Ints
+    """Pairs of query i are at ``offsets[i]:offsets[i + 1]``."""
+    videos: int
+    """How many videos the truth names."""
+    also: Mapping[int, Ints] = field(default_factory=dict)
+    """Further videos of the truth that are related to a query, by its place."""
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+    def related_mask(self, queries: Ints, videos: Ints) -> NDArray[np.bool_]:
+        """(queries, videos): whether the training set has a pair of them, or says they are related."""
+        column = np.full(self.videos, -1)
+        column[videos] = np.arange(len(videos))
+        counts = self.offsets[queries + 1] - self.offsets[queries]
+        owner = np.repeat(np.arange(len(queries)), counts)
+        begin = np.cumsum(counts) - counts
+        at = self.offsets[queries][owner] + np.arange(len(owner)) - begin[owner]
+        found = column[self.video[at]]
+        result = np.zeros((len(queries), len(videos)), dtype=bool)
+        result[owner[found >= 0], found[found >= 0]] = True
+        for row, query in enumerate(queries.tolist()):
+            if query in self.also:
+                others = column[self.also[query]]
+                result[row, others[others >= 0]] = True
+        return result
+
+
+def training_pairs(
+    truth: Judgements, similarity: bool = True, related: Mapping[str, Sequence[str]] | None = None
+) -> TrainingPairs:
+    """The pairs of a truth; moments of relevance 0 are none. ``related`` names further videos that answer a query.
+
+    >>> truth = Judgements.from_rows([("q1", "a", 0, 5, 1), ("q1", "b", 2, 9, 0), ("q2", "a", 7, 9, 1)])
+    >>> pairs = training_pairs(truth)
+    >>> len(pairs), pairs.related_mask(np.array([0, 1]), np.array([1, 0])).tolist()
+    (2, [[False, True], [False, True]])
+    """
+    keep = np.flatnonzero(truth.relevance > 0)
+    if not len(keep):
+        raise MomentseekError(f"{truth.source}: no query has a relevant moment, so there is nothing to train on")
+    query = truth.row_query[keep]
+    weight = np.ones(len(truth.start), np.float32)
+    if similarity and "similarity" in truth.columns:
+        given = [1.0 if s is None else s for s in truth.columns["similarity"]]
+        try:
+            weight = np.clip(np.array(given, dtype=np.float32), 0.0, 1.0)
+        except (TypeError, ValueError):
+            raise MomentseekError(f"{truth.source}: similarity must be a number for every moment") from None
+        if not np.isfinite(weight).all():
+            raise MomentseekError(f"{truth.source}: similarity must be a number for every moment, and one is not")
+    counts = np.bincount(query, minlength=len(truth))
+    return TrainingPairs(
+        query,
+        truth.video[keep].astype(np.int64),
+        truth.start[keep],
+        truth.end[keep],
+        weight[keep],
+        np.concatenate([[0], np.cumsum(counts)]),
+        len(truth.videos),
+        {
+            truth.position[query]: np.array([truth.video_code[v] for v in videos if v in truth.video_code], np.int64)
+            for query, videos in (related or {}).items()
+            if query in truth.position
+        },
+    )
+
+
+class PairOrder:
+    """Batches of pairs, every pair once per epoch.
+
+    ``per_video`` = 1 draws pairs at random. Above 1, a video is drawn with up to that many of its pairs, and ``batch``
+    counts such draws: encoding one video, the costly part of a step, then serves several pairs. Batches of an epoch
+    are of even size, so that none is too small to have negatives. With ``lengths`` of the videos and a ``window`` of
+    several batches, videos of like length meet in a batch, and less is spent on padding.
+
+    >>> order = PairOrder(np.array([0, 0, 1, 1, 1]), batch=2, per_video=2, seed=0)
+    >>> order.per_epoch, sorted(np.concatenate([order.batch_at(0, i) for i in range(order.per_epoch)]).tolist())
+    (2, [0, 1, 2, 3, 4])
+    """
+
+    def __init__(
+        self, video: Ints, batch: int, per_video: int, seed: int, lengths: Ints | None = None, window: int = 1
+    ) -> None:
+        self._video = video
+        self._lengths = lengths
+        self._window = window
+        self._per_video = per_video
+        self._seed = seed
+        counts = np.bincount(video)
+        self.draws = int((-(-counts // per_video)).sum())
+        self.per_epoch = max(1, round(self.draws / batch))
+        self._epoch = -1
+        self._cuts = np.arange(self.per_epoch + 1) * self.draws // self.per_epoch
+        self._members = np.empty(0, np.int64)
+        self._ends = np.empty(0, np.int64)
+
+    def batch_at(self, epoch: int, index: int) -> Ints:
+        """Pairs of the ``index``-th batch of an epoch."""
+        if epoch != self._epoch:
+            self._shuffle(epoch)
+        first, last = self._cuts[index], self._cuts[index + 1]
+        return self._members[(self._ends[first - 1] if first else 0) : self._ends[last - 1]]
+
+    def _shuffle(self, epoch: int) -> None:
+        """Shuffle the pairs of each video, cut them into draws, and shuffle the draws."""
+        rng = np.random.default_rng([self._seed, epoch])
+        count = len(self._video)
+        mixed = rng.permutation(count)
+        members = mixed[np.argsort(self._video[mixed], kind="stable")]
+        owner = self._video[members]
+        fresh = np.r_[True, owner[1:] != owner[:-1]]
+        begin = np.maximum.accumulate(np.where(fresh, np.arange(count), 0))
+        rank = np.arange(count) - begin
+        draw = np.cumsum(fresh | (rank % self._per_video == 0)) - 1
+        place = self._alike(rng.permutation(self.draws), owner[_firsts(draw)], rng)[draw]
+        order = np.argsort(place, kind="stable")
+        self._members = members[order]
+        self._ends = np.cumsum(np.bincount(place, minlength=self.draws))
+        self._epoch = epoch
+
+    def _alike(self, place: Ints, video: Ints, rng: np.random.Generator) -> Ints:
+        """Places of draws, sorted by length within windows of batches; the batches of a window in random order."""
+        if self._lengths is None or self._window < 2:
+            return place
+        order, cuts = np.argsort(place), np.arange(self.per_epoch + 1) * self.draws // self.per_epoch
+        batches: list[Ints] = []
+        for first in range(0, self.per_epoch, self._window):
+            part_cuts = cuts[first : first + self._window + 1]
+            part = order[part_cuts[0] : part_cuts[-1]]
+            part = part[np.argsort(self._lengths[video[part]], kind="stable")]
+            pieces = np.split(part, part_cuts[1:-1] - part_cuts[0])
+            batches += [pieces[i] for i in rng.permutation(len(pieces))]
+        self._cuts = np.cumsum([0, *map(len, batches)])
+        result = np.empty_like(place)
+        result[np.concatenate(batches)] = np.arange(self.draws)
+        return result
+
+
+def _firsts(draw: Ints) -> Ints:
+    """Where each draw begins, of draws numbered in order."""
+    return np.flatnonzero(np.r_[True, draw[1:] != draw[:-1]])

@@ -1,0 +1,326 @@
+"""What a trained model answers to the queries of a split, how good that is, and the report of a training run."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+
+from momentseek import __version__
+from momentseek.core.atomic import write_bytes
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.arrays import IntArray
+from momentseek.core.moments.run import Run
+from momentseek.measuring.evaluate import evaluate
+from momentseek.measuring.formats import read_run
+from momentseek.measuring.measures import parse_all
+from momentseek.models.captioner import Captioner
+from momentseek.models.features.data import Data, open_data
+from momentseek.models.inference.encode import StageCallback
+from momentseek.models.inference.first_stage import from_run
+from momentseek.models.inference.prediction import predict
+from momentseek.models.model import CorpusModel
+from momentseek.models.training.captions import CaptionValidation
+from momentseek.models.training.checkpoint import load_captioner, load_checkpoint, refuse_other_dims
+from momentseek.models.training.config import TrainConfig, summed_measures
+from momentseek.models.training.folder import REPORT_FILE, is_checkpoint
+from momentseek.models.training.processes import torch_device
+from momentseek.models.training.warm_start import source_digest
+
+DEFAULT_DEPTH = 40
+"""Moments predicted per query unless a measure looks deeper: TVR-Ranking's deepest cut-off."""
+POOL_DEPTH = 50
+"""Moments predicted per query of a split with pools, at least: MVMR's deepest cut-off."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """The run of a trained model on a split, and how it was made."""
+
+    run: Run
+    model: str
+    """Name of the model, such as ``xml``."""
+    step: int
+    """Training steps that the checkpoint had taken."""
+    task: str
+    """``VCMR``, ``SVMR`` or ``VR``."""
+    first_stage: str | None
+    """Checkpoint or run whose videos were searched; None if the model ranked the videos itself."""
+    in_pools: bool
+    """Whether each query searched only the videos of its pool."""
+    queries_with_fewer_videos: int
+    """Queries that searched fewer videos than ``first`` asked for; 0 if it was not given."""
+    simulated: bool
+    """Whether the data are simulated."""
+
+
+def predict_split(
+    checkpoint: str | os.PathLike[str],
+    data: Data | str | os.PathLike[str],
+    split: str,
+    *,
+    task: str | None = None,
+    top: int | None = None,
+    videos: str | os.PathLike[str] | None = None,
+    first: int | None = None,
+    whole_corpus: bool = False,
+    nms: float | None = None,
+    device: str | None = None,
+    progress: StageCallback | None = None,
+) -> Prediction:
+    """Answer the queries of a split with the model of a checkpoint, a file or the folder of a training run.
+
+    ``task`` is VCMR (moments in all videos), SVMR (moments in the right video) or VR (videos); by default VCMR for a
+    split with pools, else what the model was trained for. ``top`` is the number of predictions per query: by default
+    40 (50 in pools), or as many as the measures of the training report need. ``videos`` names another model's
+    checkpoint, or a run, whose first ``first`` videos of each query are searched. ``whole_corpus`` searches all videos
+    although the split has a pool for each query. ``nms`` drops moments that overlap a better one of their video by
+    more than this IoU. ``device`` is cpu, cuda, … or auto; by default as in training.
+    """
+    trained = load_checkpoint(checkpoint)
+    training, source = trained.config.training, str(checkpoint)
+    with open_data(data) as opened:
+        opened.use(trained.model.config.modalities)
+        opened.check([split])
+        refuse_other_dims(trained, opened, split, source)
+        has_pools = opened.split(split).truth.pools is not None
+        pooled = has_pools and not whole_corpus
+        chosen = task or ("VCMR" if has_pools else training.task)
+        if chosen != "VCMR" and (videos or first):
+            raise MomentseekError(
+                f"{chosen} does not search the videos of another model; leave out {'`videos`' if videos else '`first`'}"
+            )
+        if chosen == "VR" and not trained.model.retrieves:
+            raise MomentseekError(
+                f'{source}: {trained.config.model} ranks no videos; ask for moments (task="VCMR" or "SVMR")'
+            )
+        stage = str(videos or trained.config.data.first_stage or "") if chosen == "VCMR" else ""
+        if stage and has_pools and whole_corpus and is_checkpoint(Path(stage)):
+            raise MomentseekError(
+                f'{stage}: would find videos of each query\'s pool only; let it write a run (task="VR", '
+                "whole_corpus=True) and give that (`videos`)"
+            )
+        fewer: list[int] = []
+
+        def count_fewer(searched: IntArray) -> None:
+            fewer.append(int(np.count_nonzero(searched < (first or 0))))
+
+        run = predict(
+            trained.model.to(torch_device(device or training.device)),
+            opened,
+            opened.split(split),
+            k=top or max(needed_depth(training.report), POOL_DEPTH if pooled else 1),
+            task=chosen,
+            videos=first_stage_run(stage, opened, split, first or trained.model.config.videos) if stage else None,
+            first=first,
+            pools=not whole_corpus,
+            nms=training.nms if nms is None else nms,
+            end_time=cast(Any, training.end_time),
+            progress=progress,
+            searched=count_fewer,
+        )
+        return Prediction(
+            run,
+            trained.config.model,
+            trained.step,
+            chosen,
+            stage or None,
+            pooled and chosen != "SVMR",
+            fewer[0],
+            opened.simulated,
+        )
+
+
+def first_stage_run(source: str, data: Data, split: str, depth: int) -> Run:
+    """Videos for each query of a split: read from a run's file, or found by the model of a checkpoint."""
+    path = Path(source)
+    if is_checkpoint(path):
+        trained = load_checkpoint(path)
+        refuse_other_dims(trained, data, split, source)
+        if not trained.model.retrieves:
+            raise MomentseekError(
+                f"{path}: {trained.config.model} ranks no videos; name a model that does, such as xml, or a run"
+            )
+        return predict(trained.model, data, data.split(split), k=depth, task="VR")
+    run = read_run(path)
+    queried = data.split(split)
+    missing = [query for query in queried.truth.query_ids if query not in run]
+    if missing:
+        raise MomentseekError(
+            f"{path}: says nothing of query {missing[0]} of split {split}; give a first stage for all its queries"
+        )
+    places = {name: i for i, name in enumerate(queried.corpus)}
+    from_run(run, queried.truth.query_ids, places, depth)  # refuses videos that are not in the corpus
+    return run
+
+
+def needed_depth(measures: Iterable[str]) -> int:
+    """Moments per query that measures look at, and at least ``DEFAULT_DEPTH``.
+
+    >>> needed_depth(["NDCG@20[IoU>=0.5]"]), needed_depth(["R@{1,100}[IoU>=0.5]"])
+    (40, 100)
+    """
+    return max([DEFAULT_DEPTH, *(measure.reach or 0 for measure in parse_all(measures))])
+
+
+VALIDATION_PROTOCOL = "paper"
+"""Protocol whose rules the measures follow: the default of ``evaluate``."""
+
+
+class Validation:
+    """Measures models on splits of the data, with the config's task, end times and first stage."""
+
+    protocol = VALIDATION_PROTOCOL
+
+    def __init__(self, config: TrainConfig, data: Data) -> None:
+        self.config, self.data = config, data
+        self._first: dict[str, Run] = {}
+
+    def run(
+        self, model: CorpusModel, split: str, depth: int = DEFAULT_DEPTH, progress: StageCallback | None = None
+    ) -> Run:
+        """The run of a model on a split, ``depth`` moments per query."""
+        training = self.config.training
+        was = model.training
+        try:
+            return predict(
+                model.eval(),
+                self.data,
+                self.data.split(split),
+                k=depth,
+                task=training.task,
+                videos=self.first_stage(split) if training.task == "VCMR" else None,
+                nms=training.nms,
+                end_time=cast(Any, training.end_time),
+                progress=progress,
+            )
+        finally:
+            model.train(was)
+
+    def measures(
+        self, model: CorpusModel, split: str, names: Iterable[str], progress: StageCallback | None = None
+    ) -> dict[str, float]:
+        """The mean of each measure over the queries of a split, by name."""
+        wanted = list(names)
+        if not wanted:
+            return {}
+        run = self.run(model, split, needed_depth(wanted), progress)
+        return evaluate(run, self.data.split(split).truth, wanted, protocol=VALIDATION_PROTOCOL, missing="zero").means
+
+    def value(self, model: CorpusModel, progress: StageCallback | None = None) -> float:
+        """The figure by which the best checkpoint is chosen: the measure (or their sum) on the validation split."""
+        split, names = self.config.data.validate, summed_measures(self.config.training.measure)
+        return float(sum(self.measures(model, split, names, progress).values()))
+
+    def first_stage(self, split: str) -> Run | None:
+        """The videos that another system found for a split's queries; None if the model ranks videos itself."""
+        source = self.config.data.first_stage
+        if source is None:
+            return None
+        if split not in self._first:
+            self._first[split] = first_stage_run(source, self.data, split, self.config.model_config.videos)
+        return self._first[split]
+
+    @cached_property
+    def first_stage_source(self) -> dict[str, str] | None:
+        """Path and digest of the first stage, as it was before the first step; None if there is none."""
+        source = self.config.data.first_stage
+        if source is None or self.config.training.task != "VCMR":
+            return None
+        return {"path": source, "digest": source_digest(Path(source))}
+
+    def check(self, model: CorpusModel) -> None:
+        """Refuse, before training, a model that could not be measured, or a first stage that does not suit it."""
+        task, source = self.config.training.task, self.config.data
+        if not model.retrieves and task == "VR":
+            raise MomentseekError(
+                f"{self.config.model} ranks no videos and cannot be measured by them (task=VR); train for moments "
+                "(task=VCMR with a first_stage, or task=SVMR)"
+            )
+        measured = [s for s in (source.validate, source.test if self.config.training.report else None) if s]
+        bare = [s for s in measured if self.data.split(s).truth.pools is None]
+        if not model.retrieves and task == "VCMR" and source.first_stage is None and bare:
+            if len(bare) < len(measured):
+                key, none = ("test", ", or test= for none") if bare == [source.test] else ("validate", "")
+                raise MomentseekError(
+                    f"{bare[0]} has no pools, and {self.config.model} ranks no videos; set {key}="
+                    f"{self._with_pools(measured)}{none}"
+                )
+            raise MomentseekError(
+                f"{self.config.model} searches videos that another model found; name its checkpoint or run "
+                "(first_stage=PATH), measure it on pools (MVMR), or train for known videos (task=SVMR)"
+            )
+        if task == "VCMR":
+            for split in measured:
+                self.first_stage(split)
+        _ = self.first_stage_source
+
+    def _with_pools(self, used: Sequence[str]) -> str:
+        """The name of a split with pools that is not used yet, for a message."""
+        unused = [s for s in self.data.splits if s not in used]
+        return next((s for s in unused if self.data.split(s).truth.pools is not None), "SPLIT (one with pools)")
+
+
+def write_report(
+    out: Path,
+    validation: Validation | CaptionValidation,
+    counts: Mapping[str, Any],
+    stopped: str,
+    progress: StageCallback | None = None,
+) -> dict[str, Any]:
+    """Evaluate the best checkpoint on the validation and the test split, and write report.json."""
+    config, data = validation.config, validation.data
+    names, splits = list(config.training.report), [s for s in (config.data.validate, config.data.test) if s]
+    model: CorpusModel | Captioner
+    if isinstance(validation, CaptionValidation):
+        model = captioner = load_captioner(out).model
+        scores = {split: validation.measures(captioner, split, names, progress) for split in splits}
+    else:
+        model = corpus_model = load_checkpoint(out).model
+        scores = {split: validation.measures(corpus_model, split, names, progress) for split in splits}
+    report = {
+        "model": config.model,
+        "train": config.data.train,
+        "began_from": counts.get("begun"),
+        "first_stage": validation.first_stage_source,
+        "seed": config.training.seed,
+        "measure": config.training.measure,
+        "best": counts["best"],
+        "best_step": counts["best_step"],
+        "steps": counts["step"],
+        "stopped": stopped,
+        "seconds": round(counts["seconds"], 1),
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "protocol": validation.protocol,
+        "scores": scores,
+        "data": {
+            "name": data.name,
+            "fingerprint": data.fingerprint_of([config.data.train, *scores]),
+            "simulated": data.simulated,
+        },
+        "versions": {"momentseek": __version__, "torch": torch.__version__, "python": platform.python_version()},
+        "config": config.table(),
+    }
+    write_bytes(out / REPORT_FILE, (json.dumps(report, indent=2, ensure_ascii=False) + "\n").encode())
+    return report
+
+
+def read_report(out: Path) -> dict[str, Any] | None:
+    """The report of a finished training run; None if there is none yet."""
+    try:
+        found = json.loads((out / REPORT_FILE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as e:
+        raise MomentseekError(f"{out / REPORT_FILE}: cannot be read ({e}); delete it and continue (`resume`)") from None
+    if not isinstance(found, dict):
+        raise MomentseekError(f"{out / REPORT_FILE}: is no report of a training run; delete it and continue (`resume`)")
+    return found

@@ -1,0 +1,79 @@
+"""Named configs: the papers' settings, and small ones for simulated data.
+
+A preset is a config file that may say more: ``[models.NAME]`` has settings for one model (of a preset for any), and
+``[splits.NAME]`` training settings for one training split, as TVR-Ranking trains longer on shorter lists.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from momentseek.core.config import read_toml
+from momentseek.core.errors import MomentseekError
+from momentseek.core.registry import did_you_mean
+from momentseek.models.captioner import CAPTIONERS
+from momentseek.models.training.config import Assignments, TrainConfig, apply_settings, network_spec
+
+CAPTION_TRAINING = {"measure": "CIDEr-D", "report": ["BLEU@4", "ROUGE-L", "CIDEr-D"]}
+"""How captioners are measured unless a preset of their own says otherwise."""
+
+
+def preset_names() -> tuple[str, ...]:
+    """The names of all presets, in alphabetical order."""
+    found = (f.name for f in (files("momentseek.models.training") / "presets").iterdir())
+    return tuple(sorted(n.removesuffix(".toml") for n in found if n.endswith(".toml")))
+
+
+def preset_table(name: str) -> dict[str, Any]:
+    """The sections of a preset, as its file has them."""
+    if name not in preset_names():
+        raise MomentseekError(f"there is no preset {name!r}; {did_you_mean(name, preset_names())}")
+    return tomllib.loads((files("momentseek.models.training") / "presets" / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def settings_table(
+    preset: str | None, config: str | os.PathLike[str] | None, default: str | None = None
+) -> tuple[dict[str, Any], str]:
+    """The sections of a preset or of a config file (else of the preset ``default``), and how messages call them."""
+    if preset and config:
+        raise MomentseekError("`preset` and `config` both give the settings; give one, and change it with `settings`")
+    if config:
+        return read_toml(Path(config)), str(config)
+    name = preset or default
+    return (preset_table(name), f"preset {name}") if name else ({}, "config")
+
+
+def configure(
+    preset: dict[str, Any], model: str | None, settings: Assignments = (), where: str = "config"
+) -> TrainConfig:
+    """The config of a model from the sections of a preset or a file, with settings such as ``lr=0.001`` on top.
+
+    >>> config = configure(preset_table("tvr-ranking-reloclnet"), None, ["train=train_top20"])
+    >>> config.model, config.training.epochs, config.training.batch
+    ('reloclnet', 200.0, 512)
+    """
+    sections = {k: dict(v) if isinstance(v, dict) else v for k, v in preset.items()}
+    by_model, by_split = sections.pop("models", {}), sections.pop("splits", {})
+    named = sections.get("model", {}).get("name")
+    if model is not None and named is not None and model != named:
+        raise MomentseekError(f"{where}: is for the model {named}, not for {model}; choose another preset")
+    model = model or named
+    if model is None:
+        raise MomentseekError(f"{where}: is for any model; say which to train, such as `momentseek train xml`")
+    _ = network_spec(model)  # refuses an unknown name
+    for_model = dict(by_model.get(model, {}))
+    if model in CAPTIONERS and named is None:  # what a preset says of all models is said of those that find moments
+        sections = {"training": CAPTION_TRAINING}
+    training, data = for_model.pop("training", {}), for_model.pop("data", {})
+    sections["model"] = {"name": model, **sections.get("model", {}), **for_model}
+    sections["training"] = {**sections.get("training", {}), **training}
+    sections["data"] = {**sections.get("data", {}), **data}
+    settings = settings if isinstance(settings, Mapping) else list(settings)
+    split = apply_settings(sections, settings).get("data", {}).get("train")
+    sections["training"] |= by_split.get(split, {})
+    return TrainConfig.of(apply_settings(sections, settings), where)

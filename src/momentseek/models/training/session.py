@@ -1,0 +1,293 @@
+"""Training by name: a model, its data and its settings in, a finished training run out.
+
+What ``momentseek train`` and ``momentseek.train`` share. ``loop.train`` does the work once the settings are known.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from momentseek.core.atomic import write_bytes
+from momentseek.core.errors import MomentseekError
+from momentseek.measuring.resampling import SeedSpread, spread
+from momentseek.models.features.data import Data, open_data
+from momentseek.models.training.checkpoint import load_checkpoint
+from momentseek.models.training.config import Assignments, TrainConfig, TrainingSettings
+from momentseek.models.training.folder import CONFIG_FILE, TrainingCallback, TrainingOutcome, saved_config
+from momentseek.models.training.loop import train
+from momentseek.models.training.prediction import read_report
+from momentseek.models.training.presets import configure, settings_table
+from momentseek.models.training.setup import resolve_config, used_splits
+from momentseek.models.training.warm_start import refuse_other_weights, source_digest, weights_digest
+
+LIMIT_STOP_REASONS = {"minutes": "time", "patience": "patience"}
+"""Limits that may end training before its last step, and the reason its report then gives."""
+SeedCallback = Callable[[int, Path], None]
+"""Called with a seed and its folder."""
+
+
+def score_spreads(reports: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, SeedSpread]]:
+    """Mean and standard deviation of every measure over training reports: split → measure → spread."""
+    values: dict[str, dict[str, list[float]]] = {}
+    for report in reports:
+        for split, scores in report["scores"].items():
+            for name, value in scores.items():
+                values.setdefault(split, {}).setdefault(name, []).append(value)
+    return {split: {name: spread(v) for name, v in scores.items()} for split, scores in values.items()}
+
+
+def train_or_read(
+    config: TrainConfig, data: Data, out: Path, *, progress: TrainingCallback | None = None, force: bool = False
+) -> tuple[Mapping[str, Any], TrainingOutcome | None]:
+    """The report of a training run: read if it is finished, else trained, from where it was stopped if it was.
+
+    The outcome is None if it was finished before. An empty report means that training was stopped. A training run
+    that was finished on other data or after other steps, or whose earlier stage was trained again, is refused;
+    ``force`` trains anew.
+    """
+    report = read_report(out) if out.is_dir() and not force else None
+    if report is not None and _is_same_config(report.get("config"), resolve_config(config).table()):
+        if report.get("data", {}).get("fingerprint") != data.fingerprint_of(used_splits(config)):
+            raise MomentseekError(
+                f"{out}: its report is of other data than {data.path} has now; give the data it was trained on, or "
+                "train in another folder"
+            )
+        _refuse_other_stages(report, resolve_config(config), out)
+        return report, None
+    if report is not None:
+        refuse_other_limits(report, config, out)
+    outcome = train(
+        config, data, out, resume=(out / CONFIG_FILE).is_file() and not force, progress=progress, force=force
+    )
+    return outcome.report, outcome
+
+
+@dataclass(frozen=True)
+class SeedsOutcome:
+    """How training with several seeds ended: the reports of those that are finished."""
+
+    folder: Path
+    """The folder that has a training run per seed."""
+    wanted: int
+    """Number of seeds to be trained."""
+    reports: list[Mapping[str, Any]]
+    """The content of each report.json, in the order of the seeds."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all seeds are finished; False if training was stopped."""
+        return len(self.reports) == self.wanted
+
+    @property
+    def scores(self) -> dict[str, dict[str, SeedSpread]]:
+        """Mean and standard deviation of every measure: split → measure → spread."""
+        return score_spreads(self.reports)
+
+    def as_json(self) -> dict[str, Any]:
+        """The seeds, and the mean and standard deviation of every measure by split: what seeds.json holds."""
+        several = len(self.reports) > 1
+        return {
+            "seeds": [report["seed"] for report in self.reports],
+            "scores": {
+                split: {name: {"mean": s.mean, "sd": s.sd if several else None} for name, s in scores.items()}
+                for split, scores in self.scores.items()
+            },
+        }
+
+
+def seeded_runs(config: TrainConfig, out: Path, count: int) -> list[tuple[TrainConfig, Path]]:
+    """The settings with ``count`` seeds, from the config's on, and the folder seed-N of ``out`` for each."""
+    first = config.training.seed
+    return [
+        (replace(config, training=replace(config.training, seed=seed)), out / f"seed-{seed}")
+        for seed in range(first, first + count)
+    ]
+
+
+def train_seeds(
+    config: TrainConfig,
+    data: Data,
+    out: Path,
+    count: int,
+    *,
+    progress: TrainingCallback | None = None,
+    announce: SeedCallback | None = None,
+    force: bool = False,
+) -> SeedsOutcome:
+    """Train with ``count`` seeds, from the config's on, each in a folder seed-N of ``out``.
+
+    A seed that is finished is not trained again, unless ``force`` asks for it; one that was stopped is continued.
+    ``announce`` is called with each seed and its folder before it is trained.
+    """
+    outcome = SeedsOutcome(out, count, [])
+    for seeded, folder in seeded_runs(config, out, count):
+        if announce is not None:
+            announce(seeded.training.seed, folder)
+        report, _ = train_or_read(seeded, data, folder, progress=progress, force=force)
+        if not report:
+            return outcome
+        outcome.reports.append(report)
+    return outcome
+
+
+def refuse_other_limits(report: Mapping[str, Any], config: TrainConfig, out: Path) -> None:
+    """Refuse to change the length of finished training: its learning rate fell with the steps it was given.
+
+    Training that ran out of time or patience continues if it is given more.
+    """
+    try:
+        was, wanted = TrainConfig.of(report["config"]).training, config.training
+    except (KeyError, TypeError, AttributeError, MomentseekError):
+        return  # of another version; prepare_training checks what may change when training continues
+    for name in ("steps", *LIMIT_STOP_REASONS):
+        if _limit(was, name) == _limit(wanted, name):
+            continue
+        old, new = getattr(was, name), getattr(wanted, name)
+        if (
+            name in LIMIT_STOP_REASONS
+            and report.get("stopped") == LIMIT_STOP_REASONS[name]
+            and (new is None or new > (old or 0))
+        ):
+            continue
+        raise MomentseekError(
+            f"{out}: holds finished training with {_limit(was, name)} and not {_limit(wanted, name)}; choose another "
+            "folder, or train anew (force=True)"
+        )
+
+
+def _limit(training: TrainingSettings, name: str) -> str:
+    """A limit of training as a message gives it; epochs count where no steps are given."""
+    value = getattr(training, name)
+    if name == "steps" and not value:
+        return f"epochs={training.epochs:g}"
+    return f"no {name}" if value is None else f"{name}={value:g}"
+
+
+def _refuse_other_stages(report: Mapping[str, Any], config: TrainConfig, out: Path) -> None:
+    """Refuse a report if the checkpoint it began from, or its first stage, has changed since.
+
+    One that is gone cannot have changed. Reports of earlier versions do not say what their first stage was.
+    """
+    begin, first = config.data.begin, report.get("first_stage")
+    if begin is not None and Path(begin).exists():
+        weights = weights_digest(load_checkpoint(begin).model)
+        refuse_other_weights(report.get("began_from"), weights, config, out)
+    if isinstance(first, Mapping) and config.data.first_stage is not None and Path(config.data.first_stage).exists():
+        source = Path(config.data.first_stage)
+        if first.get("digest") != source_digest(source):
+            raise MomentseekError(
+                f"{source}: is another first stage than {out} was measured with; put it back, or train in another "
+                "folder"
+            )
+
+
+def _is_same_config(one: Any, two: Mapping[str, Any]) -> bool:
+    """Whether a report's config is this one, except for the place of the data: they have a fingerprint."""
+    if not isinstance(one, Mapping) or not isinstance(one.get("data"), Mapping):
+        return False
+    try:
+        filled = resolve_config(
+            TrainConfig.of(one)
+        ).table()  # a setting that is newer than the report was at its default
+    except MomentseekError:
+        return False
+    return {**filled, "data": {**filled["data"], "path": two["data"]["path"]}} == two
+
+
+def train_model(
+    model: str | None = None,
+    *,
+    data: Data | str | os.PathLike[str],
+    preset: str | None = None,
+    config: str | os.PathLike[str] | None = None,
+    settings: Assignments = (),
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    progress: TrainingCallback | None = None,
+) -> TrainingOutcome:
+    """Train a model on the data of a folder (one with a data.toml), and keep its best checkpoint.
+
+    The settings are those of ``preset``, of the TOML file ``config``, or else of the preset that the data name, changed
+    by ``settings``: a mapping such as ``{"lr": 5e-4}``, or texts such as ``"lr=5e-4"``. The training run goes to the
+    folder ``out`` (default: runs/MODEL-SPLIT); ``force`` replaces one that is there. Ctrl-C stops after a step and
+    saves; ``resume_training`` continues.
+    """
+    with open_data(data) as opened:
+        chosen = choose_config(opened, model, preset=preset, config=config, settings=settings)
+        return train(chosen, opened, _folder(chosen, out), force=force, progress=progress)
+
+
+def train_model_with_seeds(
+    model: str | None = None,
+    *,
+    seeds: int,
+    data: Data | str | os.PathLike[str],
+    preset: str | None = None,
+    config: str | os.PathLike[str] | None = None,
+    settings: Assignments = (),
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    progress: TrainingCallback | None = None,
+    announce: SeedCallback | None = None,
+) -> SeedsOutcome:
+    """Train a model as ``train_model`` does, once for each of ``seeds`` seeds, each in a folder seed-N of ``out``.
+
+    Seeds that are finished are not trained again (unless ``force``), and one that was stopped is continued; seeds.json
+    gets the means when all are finished. ``announce`` is called with each seed and its folder before it is trained.
+    """
+    with open_data(data) as opened:
+        chosen = choose_config(opened, model, preset=preset, config=config, settings=settings)
+        folder = _folder(chosen, out)
+        outcome = train_seeds(chosen, opened, folder, seeds, force=force, progress=progress, announce=announce)
+    if outcome.complete:
+        text = json.dumps(outcome.as_json(), indent=2, ensure_ascii=False)
+        write_bytes(folder / "seeds.json", (text + "\n").encode())
+    return outcome
+
+
+def resume_training(
+    folder: str | os.PathLike[str],
+    *,
+    data: Data | str | os.PathLike[str] | None = None,
+    settings: Assignments = (),
+    progress: TrainingCallback | None = None,
+) -> TrainingOutcome:
+    """Continue the training run of a folder to the same weights as if it had never been stopped.
+
+    ``data`` is where its data are now, if they were moved. Of its settings only limits may change, such as ``steps``.
+    """
+    config = saved_config(Path(folder)).with_changes(settings)
+    source = data or config.data.path
+    if not source:
+        raise MomentseekError(f"{folder}: does not say where its data are; give the folder (`data`)")
+    with open_data(source) as opened:
+        return train(_at(config, opened), opened, Path(folder), resume=True, progress=progress)
+
+
+def choose_config(
+    data: Data,
+    model: str | None = None,
+    *,
+    preset: str | None = None,
+    config: str | os.PathLike[str] | None = None,
+    settings: Assignments = (),
+) -> TrainConfig:
+    """The settings of a training run on ``data``; see ``train_model``."""
+    if not (preset or config or model):
+        raise MomentseekError("no model is named; name one, such as xml, or a `preset`")
+    sections, where = settings_table(preset, config, default=data.preset)
+    return _at(configure(sections, model, settings, where), data)
+
+
+def _at(config: TrainConfig, data: Data) -> TrainConfig:
+    """The config with the place of its data."""
+    return replace(config, data=replace(config.data, path=data.location))
+
+
+def _folder(config: TrainConfig, out: str | os.PathLike[str] | None) -> Path:
+    return Path(out or Path("runs") / f"{config.model}-{config.data.train}")

@@ -1,0 +1,245 @@
+"""Everything a training run needs, made and checked before the first step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.language import resolve_parser
+from momentseek.models.features.data import Data
+from momentseek.models.inputs import dims_of
+from momentseek.models.model import CorpusModel, Network
+from momentseek.models.registry import build
+from momentseek.models.training import warm_start
+from momentseek.models.training.batches import Batches
+from momentseek.models.training.captions import CaptionBatches, CaptionValidation, prepare_captions
+from momentseek.models.training.checkpoint import (
+    Checkpoint,
+    SavedTraining,
+    load_captioner,
+    load_checkpoint,
+    refuse_other_dims,
+    training_splits,
+)
+from momentseek.models.training.config import TrainConfig
+from momentseek.models.training.folder import LAST_CHECKPOINT, prepare_folder, saved_config
+from momentseek.models.training.negatives import check_lists
+from momentseek.models.training.optimisers import build_optimiser
+from momentseek.models.training.pairs import PairOrder
+from momentseek.models.training.prediction import Validation
+from momentseek.models.training.processes import Processes, torch_device
+from momentseek.recognition.exported.preparation import bounds
+
+CHANGEABLE_SETTINGS = {
+    "training": ("epochs", "steps", "minutes", "patience", "device", "threads", "cache_mb", "prefetch", "save_minutes"),
+    "data": ("path", "test"),
+}
+"""Settings that may change when a training run is continued; any other change would make it another training run."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSetup:
+    """Everything a training loop needs: model, optimiser, batches, validation and where to start."""
+
+    config: TrainConfig
+    data: Data
+    model: Network
+    optimiser: torch.optim.Optimizer
+    order: PairOrder
+    batches: Batches | CaptionBatches
+    validation: Validation | CaptionValidation
+    fingerprint: str
+    """Fingerprint of the training and validation data, as they were before the first step."""
+    resumed: SavedTraining | None
+    """The last checkpoint of the training run that is continued, if any."""
+    begun: dict[str, Any] | None = None
+    """Description of the checkpoint whose weights training begins from, if any."""
+    scorer: CorpusModel | None = None
+    """Model of the checkpoint in ``begun``, if hard negatives are drawn by its scores."""
+
+
+def prepare_training(
+    config: TrainConfig, data: Data, out: Path, resume: bool, processes: Processes, force: bool = False
+) -> TrainingSetup:
+    """Check data, settings and folder, then build the model, its optimiser and its batches."""
+    config = resolve_config(config)
+    training = config.training
+    if training.threads is not None:
+        torch.set_num_threads(training.threads)
+    if config.describes:
+        return _prepare_captioner(config, data, out, resume, processes, force)
+    model, validation = check_training(config, data)
+    split = data.split(config.data.train)
+    batches = Batches(data, split, model.config, training)
+    order = PairOrder(
+        batches.pairs.video,
+        training.batch,
+        training.pairs_per_video,
+        training.seed,
+        batches.lengths if training.alike > 1 else None,
+        training.alike,
+    )
+    fingerprint = data.fingerprint_of(training_splits(config))
+    last = _last(config, data, out) if resume else None
+    if last is not None:
+        refuse_other_dims(last, data, config.data.train, str(out / LAST_CHECKPOINT))
+        try:
+            model.load_state_dict(last.model.state_dict())
+        except RuntimeError:
+            raise MomentseekError(
+                f"{out}: was begun by a version whose {config.model} was another network; train in another folder"
+            ) from None
+    begun, scorer = _start_from(config, data, model, out, last)
+    if last is None and begun is None:
+        model.prepare(batches.queries())
+    model.to(torch_device(training.device))
+    processes.share_weights(model)
+    if processes.first:
+        prepare_folder(out, config, resume, force)
+    optimiser = build_optimiser(model, training)
+    return TrainingSetup(config, data, model, optimiser, order, batches, validation, fingerprint, last, begun, scorer)
+
+
+def check_training(config: TrainConfig, data: Data, *, stages: bool = True) -> tuple[CorpusModel, Validation]:
+    """The untrained model and its validation, or an error if training could not be begun; nothing is written.
+
+    ``stages=False`` leaves out what a first stage that is yet to be trained would be asked for.
+    """
+    data.use(config.model_config.modalities)
+    data.check(used_splits(config))
+    _ = data.fingerprint_of(used_splits(config))  # the report's: of the data before the first step, too
+    dims = dims_of(data, config.model_config, config.data.train)
+    torch.manual_seed(config.training.seed)
+    model = build(config.model, config.settings, dims)
+    validation = Validation(config, data)
+    if stages or config.data.first_stage is None:
+        validation.check(model)
+    model.check_lengths(_fitted_lengths(config, data, model))
+    warm_start.check_hard_negatives(config, model)
+    warm_start.check_later_stage(config, model)
+    check_lists(config, model)
+    return model, validation
+
+
+def _fitted_lengths(config: TrainConfig, data: Data, model: CorpusModel) -> dict[str, int]:
+    """Number of clips, as the model sees them, of every video that training, validation or the test needs."""
+    names = {video for split in used_splits(config) for video in data.split(split).truth.videos}
+    most, how = model.config.preparation.rows, model.config.fit
+    return {name: len(bounds(data.rows(name), most, how)) - 1 for name in sorted(names)}
+
+
+def _prepare_captioner(
+    config: TrainConfig, data: Data, out: Path, resume: bool, processes: Processes, force: bool
+) -> TrainingSetup:
+    training = config.training
+    parts = prepare_captions(config, data, used_splits(config))
+    fingerprint = data.fingerprint_of(training_splits(config))
+    last = None
+    if resume:
+        _refuse_other_settings(config, out)
+        last = load_captioner(out / LAST_CHECKPOINT) if (out / LAST_CHECKPOINT).is_file() else None
+        _refuse_other_training(last, config, data, out)
+    if last is not None:
+        parts.model.load_state_dict(last.model.state_dict())
+    parts.model.to(torch_device(training.device))
+    processes.share_weights(parts.model)
+    if processes.first:
+        prepare_folder(out, config, resume, force)
+    order = PairOrder(np.arange(len(parts.batches)), training.batch, 1, training.seed)
+    optimiser = build_optimiser(parts.model, training)
+    return TrainingSetup(
+        config, data, parts.model, optimiser, order, parts.batches, parts.validation, fingerprint, last
+    )
+
+
+def used_splits(config: TrainConfig) -> list[str]:
+    """The splits a training run reads: for training, for validation and, if it has one, for the test."""
+    return [s for s in (config.data.train, config.data.validate, config.data.test) if s]
+
+
+def resolve_config(config: TrainConfig) -> TrainConfig:
+    """The config as config.toml keeps it: paths absolute, {seed} in them filled in, the query parser chosen."""
+    settings = dict(config.settings)
+    if getattr(config.network_config, "parse", "") == "auto":
+        settings["parse"] = resolve_parser("auto")
+    source = config.data
+    path = str(Path(source.path).resolve()) if source.path else ""
+    seed = str(config.training.seed)
+    others = {
+        name: str(Path(value.replace("{seed}", seed)).resolve())
+        for name in ("first_stage", "lists", "begin")
+        if (value := getattr(source, name))
+    }
+    return replace(config, settings=settings, data=replace(source, path=path, **others))
+
+
+def _start_from(
+    config: TrainConfig, data: Data, model: CorpusModel, out: Path, last: Checkpoint | None
+) -> tuple[dict[str, Any] | None, CorpusModel | None]:
+    """Description of the checkpoint that training begins from, and its model if it scores hard negatives.
+
+    Before the first step, its weights are loaded into ``model``.
+    """
+    source, wanted = config.data.begin, warm_start.uses_hard_negatives(config)
+    if source is None:
+        return None, None
+    if last is not None and not wanted:
+        return last.state.get("begun"), None
+    found = warm_start.load_initial_checkpoint(config, model, out)
+    refuse_other_dims(found, data, config.data.train, source)
+    begun = warm_start.start_description(found, source)
+    if last is None:
+        model.load_state_dict(found.model.state_dict())
+    else:
+        warm_start.refuse_other_weights(last.state.get("begun"), begun["weights"], config, out)
+    return begun, found.model if wanted else None
+
+
+def _last(config: TrainConfig, data: Data, out: Path) -> Checkpoint | None:
+    """The checkpoint to continue from; None if training was stopped before the first was written."""
+    _refuse_other_settings(config, out)
+    if not (out / LAST_CHECKPOINT).is_file():
+        return None
+    last = load_checkpoint(out / LAST_CHECKPOINT)
+    _refuse_other_training(last, config, data, out)
+    return last
+
+
+def _refuse_other_settings(config: TrainConfig, out: Path) -> None:
+    """Refuse to continue a training run with settings that would make it another."""
+    before = resolve_config(saved_config(out)).table()
+    for section, values in config.table().items():
+        for key, value in values.items():
+            old = before[section].get(key)
+            if key not in CHANGEABLE_SETTINGS.get(section, ()) and old != value:
+                raise MomentseekError(
+                    f"{out}: was begun with {section}.{key}={old} and not {value}; continue with the same settings, "
+                    "or train in another folder"
+                )
+
+
+def _refuse_other_training(last: SavedTraining | None, config: TrainConfig, data: Data, out: Path) -> None:
+    """Refuse to continue from a checkpoint of another network or of other data."""
+    if last is None:
+        return
+    _refuse_former_network(last, config, out)
+    if not last.was_trained_on(data):
+        raise MomentseekError(
+            f"{out / LAST_CHECKPOINT}: was trained on other data than {data.path}; give the same data"
+        )
+
+
+def _refuse_former_network(last: SavedTraining, config: TrainConfig, out: Path) -> None:
+    """Refuse to continue where an earlier version meant other settings than its config.toml means today."""
+    now, then = (part.table()["model"] for part in (config, last.config))
+    for key, value in then.items():
+        if key not in CHANGEABLE_SETTINGS.get("model", ()) and now.get(key) != value:
+            raise MomentseekError(
+                f"{out}: was begun by momentseek {last.version}, whose {config.model} had {key}={value}; begin another "
+                f"from its checkpoint (begin={out}, {key}={value})"
+            )

@@ -1,0 +1,125 @@
+"""Many trainings and one table: models, training splits, seeds, and any setting varied over values."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from momentseek.core.atomic import write_all
+from momentseek.core.errors import MomentseekError
+from momentseek.core.reports import markdown_table, safe_row
+from momentseek.models.training.config import TrainConfig
+from momentseek.models.training.presets import configure
+from momentseek.models.training.session import score_spreads
+
+
+@dataclass(frozen=True)
+class SweepCell:
+    """One row of a sweep's table: settings that are trained with several seeds."""
+
+    labels: Mapping[str, str]
+    """What tells this row from the others: model, train, and varied settings, by name."""
+    config: TrainConfig
+    folder: Path
+
+
+def sweep_cells(
+    preset: dict[str, Any],
+    models: Sequence[str],
+    splits: Sequence[str],
+    varied: Sequence[str],
+    assignments: Iterable[str],
+    out: Path,
+    where: str = "config",
+) -> list[SweepCell]:
+    """Every combination of models, splits and varied settings (``key=value,value,...``), checked before training.
+
+    In settings, ``{model}`` and ``{train}`` stand for the cell's model and training split.
+    """
+    axes = [_parse_axis(text) for text in varied]
+    found = []
+    fixed = list(assignments)
+    for model, split, *values in itertools.product(models, splits or [""], *(axis[1] for axis in axes)):
+        chosen = [f"{key}={value}" for (key, _), value in zip(axes, values, strict=True)]
+        settings = [*fixed, *([f"data.train={split}"] if split else []), *chosen]
+        settings = [s.replace("{model}", model) for s in settings]
+        train = configure(preset, model, [s for s in settings if "{train}" not in s], where).data.train
+        config = configure(preset, model, [s.replace("{train}", train) for s in settings], where)
+        labels = {"model": model, "train": config.data.train, **{k: v for (k, _), v in zip(axes, values, strict=True)}}
+        folder = out.joinpath(model, config.data.train, *(_folder_name(text) for text in chosen))
+        found.append(SweepCell(labels, config, folder))
+    if len({cell.folder for cell in found}) != len(found):
+        raise MomentseekError("the sweep names one combination twice; leave out what is repeated")
+    return found
+
+
+def table_rows(done: Sequence[tuple[SweepCell, Sequence[Mapping[str, Any]]]]) -> list[dict[str, str | float | None]]:
+    """One row per cell: labels, number of seeds, minutes per training run, and every measure's mean and sd by split."""
+    table = []
+    for cell, reports in done:
+        row: dict[str, str | float | None] = {**cell.labels, "seeds": len(reports)}
+        if reports:
+            row["minutes"] = round(sum(r["seconds"] for r in reports) / len(reports) / 60, 2)
+        for split, scores in score_spreads(reports).items():
+            for name, value in scores.items():
+                row[f"{split} {name}"] = value.mean
+                row[f"{split} {name} sd"] = value.sd if value.count > 1 else None
+        table.append(row)
+    return table
+
+
+def markdown_text(
+    done: Sequence[tuple[SweepCell, Sequence[Mapping[str, Any]]]], measures: Sequence[str], note: str = ""
+) -> str:
+    """The table as Markdown: mean ± sd of some measures."""
+    labels = list(done[0][0].labels)
+    found = [score_spreads(reports) for _, reports in done]
+    splits = list(dict.fromkeys(split for each in found for split in each))
+    header = [*labels, "seeds", *(f"{split} {m}" for split in splits for m in measures), "minutes per run"]
+    lines = []
+    for (cell, reports), scores in zip(done, found, strict=True):
+        values = [scores.get(split, {}).get(m) for split in splits for m in measures]
+        shown = ["" if value is None else str(value) for value in values]
+        minutes = f"{sum(r['seconds'] for r in reports) / len(reports) / 60:.1f}" if reports else ""
+        lines.append([*cell.labels.values(), str(len(reports)), *shown, minutes])
+    table = markdown_table(header, lines, align="l" * len(labels) + "r")
+    return f"{note}\n\n{table}\n" if note else f"{table}\n"
+
+
+def write_tables(
+    out: Path, done: Sequence[tuple[SweepCell, Sequence[Mapping[str, Any]]]], measures: Sequence[str], note: str
+) -> None:
+    """Write table.csv, table.json and table.md, all three or none."""
+    table = table_rows(done)
+    columns = list(dict.fromkeys(key for row in table for key in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(map(safe_row, table))
+    write_all(
+        {
+            out / "table.csv": text.getvalue().encode(),
+            out / "table.json": (
+                json.dumps({"note": note, "rows": table}, indent=2, ensure_ascii=False) + "\n"
+            ).encode(),
+            out / "table.md": markdown_text(done, measures, note).encode(),
+        }
+    )
+
+
+def _parse_axis(text: str) -> tuple[str, list[str]]:
+    key, sign, values = text.partition("=")
+    found = [v.strip() for v in values.split(",") if v.strip()]
+    if not sign or not found:
+        raise MomentseekError(f"{text!r} varies nothing; write key=value,value, such as kernel=1,5")
+    return key.strip(), found
+
+
+def _folder_name(text: str) -> str:
+    return "".join(c if c.isalnum() or c in "=+-._" else "-" for c in text)

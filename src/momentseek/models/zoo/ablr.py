@@ -1,0 +1,167 @@
+"""ABLR: both boundaries of a moment read off the attention that a query spreads over the video.
+
+Clips are attended to by the query, the query's words by what was found, and the clips again by those words; from the
+last attention, or from what it gathers, two numbers come out, start and end (Yuan et al., AAAI 2019). There are no
+candidates: each pair of query and video has one moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from momentseek.core.errors import MomentseekError
+from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
+from momentseek.models.layers.projection import Dropout, JointClips
+from momentseek.models.layers.recurrent import Recurrent
+from momentseek.models.model import CorpusModel, Dims, ModelConfig, Predicted
+from momentseek.models.registry import at_least, one_of, register
+
+FLOOR = 1e-12
+"""What is added to attention under a logarithm."""
+SHORTEST_SHARE = 1e-4
+"""Share of the video that a moment whose two boundaries coincide is taken to last."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AblrConfig(ModelConfig):
+    """ABLR's settings; the defaults are those for ActivityNet Captions."""
+
+    official: ClassVar[Mapping[str, Any]] = {"reduction": "sum"}
+    hidden: int = 256
+    max_clips: int = 128
+    fit: str = "stretch"
+    modalities: str = "video"
+    max_words: int = 35
+    alpha: float = 0.0
+    videos: int = 5
+    dropout: float = 0.5
+    between: int = 64
+    """Columns between the attention (or what it gathers) and the two boundaries."""
+    head: str = "weights"
+    """The boundaries come from the attention's ``weights`` over the clips (AW), or from the ``features`` they gather
+    (AF)."""
+    attention: float = 5.0
+    """Weight of the attention's distance from the truth (beta)."""
+    reduction: str = "mean"
+    """The boundaries' error is the ``mean`` over a batch, as the attention's is, or the ``sum`` (the public code), so
+    that the regression counts a hundred times as much."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of(self, "head", "weights", "features")
+        one_of(self, "reduction", "mean", "sum")
+        at_least(self, 1, "between")
+        at_least(self, 0, "attention")
+        if self.fit not in ("stretch", "rounded"):
+            raise MomentseekError(
+                "model: ABLR reads exactly max_clips parts of a video, so fit must be stretch or rounded, not "
+                f"{self.fit!r}"
+            )
+
+
+class ConditionedAttention(nn.Module):
+    """``a_j ∝ exp(w' tanh(W g + U x_j + b))`` over the rows that are there, and ``sum_j a_j x_j``."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.given = nn.Linear(hidden, hidden)
+        self.rows = nn.Linear(hidden, hidden, bias=False)
+        self.score = nn.Linear(hidden, 1, bias=False)
+
+    def forward(self, rows: Tensor, mask: Tensor, given: Tensor) -> tuple[Tensor, Tensor]:
+        """(n, L, d), (n, L), (n, d) -> gathered (n, d) and weights (n, L)."""
+        scores = self.score(torch.tanh(self.given(given)[:, None] + self.rows(rows)))[..., 0]
+        weights = scores.masked_fill(~mask, -torch.inf).softmax(1)
+        return torch.einsum("nl,nld->nd", weights, rows), weights
+
+
+class Ablr(CorpusModel):
+    """Two boundaries from co-attention of words and clips."""
+
+    retrieves: ClassVar[bool] = False
+    config: AblrConfig
+
+    def __init__(self, config: AblrConfig, dims: Dims) -> None:
+        super().__init__(config, dims)
+        hidden = config.hidden
+        self.clip_in = JointClips(config, dims)
+        self.clip_states = Recurrent(hidden, 2 * hidden)
+        self.word_states = Recurrent(dims.query, 2 * hidden)
+        self.clip_out, self.word_out = nn.Linear(2 * hidden, hidden), nn.Linear(2 * hidden, hidden)
+        self.dropout = Dropout(config.dropout)
+        self.over_clips, self.over_words = ConditionedAttention(hidden), ConditionedAttention(hidden)
+        if config.head == "weights":
+            self.boundaries = nn.Sequential(nn.Linear(config.max_clips, config.between), nn.Linear(config.between, 2))
+        else:
+            self.boundaries = nn.Sequential(
+                nn.Linear(2 * hidden, hidden),
+                nn.ReLU(),
+                nn.Linear(hidden, config.between),
+                nn.Linear(config.between, 2),
+            )
+        with torch.no_grad():  # the middle half, so that the last ReLU is not shut from the start
+            self.boundaries[-1].bias.copy_(torch.tensor([0.25, 0.75]))  # type: ignore[operator]
+
+    @property
+    def pair_numbers(self) -> int:
+        """Both attentions over the clips."""
+        return 4 * self.config.hidden
+
+    def encode_words(self, words: Words) -> Encodings:
+        """The states of the words; padding is zero."""
+        states = self.dropout(self.word_states(words.features, words.mask)[0])
+        return {"words": F.relu(self.word_out(states)) * words.mask[..., None], "words_mask": words.mask}
+
+    def encode_clips(self, clips: Clips) -> Encodings:
+        """The states of the clips."""
+        states = self.dropout(self.clip_states(self.clip_in(clips), clips.mask)[0])
+        return {"clips": F.relu(self.clip_out(states)), "mask": clips.mask}
+
+    def match(self, queries: Encodings, videos: Encodings) -> Tensor:
+        """No video before another: attention within a video says nothing about which video."""
+        return queries["words"].new_zeros(len(queries["words"]), len(videos["mask"]))
+
+    def regress(self, queries: Encodings, videos: Encodings) -> tuple[Tensor, Tensor]:
+        """(n, 2): start and end of query i in video i as shares, at least 0; and the last attention (n, clips)."""
+        words, there = queries["words"], queries["words_mask"]
+        whole = words.sum(1) / there.sum(1, keepdim=True).clamp(min=1)
+        seen, _ = self.over_clips(videos["clips"], videos["mask"], whole)
+        told, _ = self.over_words(words, there, seen)
+        gathered, weights = self.over_clips(videos["clips"], videos["mask"], told)
+        given = weights if self.config.head == "weights" else torch.cat([gathered, told], 1)
+        return F.relu(self.boundaries(given)), weights
+
+    def moments(self, queries: Encodings, videos: Encodings) -> Predicted:
+        """One moment for each pair: cut to the video, and turned round if it ends before it begins."""
+        ends = self.regress(queries, videos)[0].clamp(max=1.0)
+        start, end = ends.amin(1, keepdim=True), ends.amax(1, keepdim=True)
+        middle = ((start + end) / 2).clamp(SHORTEST_SHARE / 2, 1 - SHORTEST_SHARE / 2)
+        short = end - start < SHORTEST_SHARE
+        start = torch.where(short, middle - SHORTEST_SHARE / 2, start)
+        return start, torch.where(short, middle + SHORTEST_SHARE / 2, end), torch.zeros_like(start)
+
+    def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
+        """Smooth L1 of the boundaries, and minus the logarithm of the attention inside the moment (eq. 9, 10)."""
+        pairs = batch.pairs
+        assert pairs.times is not None, "boundaries are shares of the video"
+        queries = take_rows(self.encode_words(batch.words), pairs.query)
+        ends, weights = self.regress(queries, take_rows(self.encode_clips(batch.clips), pairs.video))
+        error = F.smooth_l1_loss(ends, pairs.times, reduction="none").sum(1)
+        place = torch.arange(weights.shape[1], device=weights.device)
+        inside = (place >= pairs.start[:, None]) & (place <= pairs.end[:, None])
+        calibrated = -(inside * (weights + FLOOR).log()).sum(1) / inside.sum(1).clamp(min=1)
+        total = pairs.weight.sum().clamp(min=1e-6)
+        scale = 1.0 if self.config.reduction == "sum" else 1 / total
+        return {
+            "boundaries": scale * (error * pairs.weight).sum(),
+            "attention": self.config.attention * (calibrated * pairs.weight).sum() / total,
+        }
+
+
+register("ablr", AblrConfig, Ablr, "ABLR: start and end regressed from co-attention of words and clips")

@@ -1,0 +1,213 @@
+"""G2L: MMN whose sentences know that several moments of a video may fit, near the true one along its manifold.
+
+Moments near the true one by geodesic distance count as positives, and those near it that are wrong as harder negatives;
+a game-theoretic term aligns a few moments and sentences of each video finely (Li et al., ICCV 2023). The network is
+MMN's. The public code contradicts its own definitions in several places: these are the definitions (docs/models.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch.nn.functional import normalize
+
+from momentseek.models.batch import Batch, Encodings
+from momentseek.models.layers.moment_map import overlap
+from momentseek.models.registry import above_nothing, at_least, register
+from momentseek.models.zoo.mmn import LATE_MATCHING_FACTOR, OVERLAP_SHARPNESS, Mmn, MmnConfig, mutual_matching
+from momentseek.models.zoo.tan2d import overlap_loss
+
+
+@torch.no_grad()
+def geodesic_similarity(features: Tensor, sources: Tensor, neighbours: int = 5, reach: float = 0.5) -> Tensor:
+    """(sources, cells): 1 minus the length of the shortest path from each source cell, 0 for paths beyond ``reach``.
+
+    Each cell has an edge to its nearest ``neighbours`` by Euclidean distance of ``features`` (cells, d), and an edge
+    i → j is as long as cell j is less similar to i than i's most similar cell, itself: ``1 - cos(i, j)``. Paths carry
+    no gradient.
+
+    >>> line = torch.tensor([[1.0, 0.0], [1.0, 0.1], [1.0, 1.0]])
+    >>> [round(x, 3) for x in geodesic_similarity(line, torch.tensor([0]), neighbours=1)[0].tolist()]
+    [1.0, 0.995, 0.0]
+    """
+    count = min(neighbours, len(features) - 1)
+    if not count:
+        return torch.ones(len(sources), len(features), device=features.device)
+    far = torch.cdist(features, features)
+    near = far.fill_diagonal_(torch.inf).topk(count, dim=1, largest=False).indices
+    unit = normalize(features, dim=1)
+    length = (1 - torch.einsum("id,ikd->ik", unit, unit[near])).clamp(min=0)
+    best = torch.full((len(sources), len(features)), torch.inf, device=features.device, dtype=features.dtype)
+    best[torch.arange(len(sources)), sources] = 0
+    target = near.flatten().expand(len(sources), -1)
+    for _ in range(len(features)):  # paths grow by an edge in every round, until none gets shorter
+        step = (best[:, :, None] + length).flatten(1)
+        shorter = best.scatter_reduce(1, target, step, "amin")
+        if torch.equal(shorter, best):
+            break
+        best = shorter
+    return torch.where(best <= reach, 1 - best, torch.zeros_like(best))
+
+
+def coalition_value(similarity: Tensor, cells: Tensor, sentences: Tensor) -> Tensor:
+    """(coalitions,): how well cells and sentences that play together fit, from similarities (sentences, cells).
+
+    The mean of the sentences' best softmax over cells and the cells' best softmax over sentences, divided by two;
+    ``cells`` (coalitions, cells) and ``sentences`` (coalitions, sentences) say who plays. Nothing is worth nothing.
+    """
+    plays = sentences[:, :, None] & cells[:, None]
+    table = similarity.expand(plays.shape).masked_fill(~plays, -torch.inf)
+    total = similarity.new_zeros(len(plays))
+    for axis, players in ((2, sentences), (1, cells)):
+        best = table.amax(axis) - table.logsumexp(axis)
+        best = torch.where(players & plays.any(axis), best.exp(), torch.zeros_like(best))
+        total = total + best.sum(1) / players.sum(1).clamp(min=1)
+    return torch.where(plays.flatten(1).any(1), total / 2, torch.zeros_like(total))
+
+
+@torch.no_grad()
+def interactions(similarity: Tensor) -> Tensor:
+    """(sentences, cells): f(all) − f(without the cell) − f(without the sentence) + f(without both)."""
+    count, cells = similarity.shape
+    row, column = torch.meshgrid(torch.arange(count), torch.arange(cells), indexing="ij")
+    row, column = (x.flatten().to(similarity.device) for x in (row, column))
+    every = torch.ones(len(row), cells, dtype=torch.bool, device=similarity.device)
+    some = every.clone()
+    some[torch.arange(len(row)), column] = False
+    all_said = torch.ones(len(row), count, dtype=torch.bool, device=similarity.device)
+    less_said = all_said.clone()
+    less_said[torch.arange(len(row)), row] = False
+    value = [coalition_value(similarity, c, s) for c, s in ((every, all_said), (some, all_said), (every, less_said),
+                                                            (some, less_said))]  # fmt: skip
+    return (value[0] - value[1] - value[2] + value[3]).view(count, cells)
+
+
+def interaction_loss(similarity: Tensor) -> Tensor:
+    """``-sum φ_ij log a_ij``: φ the interactions above nothing, scaled to sum to 1, and a the softmax over cells."""
+    label = interactions(similarity).clamp(min=0)
+    loss: Tensor = -(label / label.sum().clamp(min=1e-9) * similarity.log_softmax(1)).sum()
+    return loss
+
+
+@dataclass(frozen=True, kw_only=True)
+class G2lConfig(MmnConfig):
+    """G2L's settings; weights are those of its published configuration, for ActivityNet Captions."""
+
+    contrast: float = 0.1
+    """Weight of the contrasts: a moment among queries, and the two below."""
+    margin: float = 0.3
+    hard: float = 1.0
+    """Weight, beside ``contrast``, of a query's moments against hard negatives."""
+    plain: float = 0.0
+    """The same against plain negatives; 0 in the published configuration."""
+    interaction: float = 5e-4
+    """Weight of the interaction of moments and sentences as players."""
+    neighbours: int = 5
+    """Nearest neighbours of a moment, and moments that count as a query's."""
+    reach: float = 0.5
+    """Moments farther than this along the manifold are not near."""
+    players: int = 7
+    """Moments of each query that play, by geodesic distance and again by similarity."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(self, 0, "hard", "plain", "interaction")
+        at_least(self, 1, "neighbours", "players")
+        above_nothing(self, "reach")
+
+
+class G2l(Mmn):
+    """MMN's network with geodesic and game-theoretic losses."""
+
+    config: G2lConfig
+
+    def terms(self, batch: Batch, words: Encodings, clips: Encodings, epoch: int) -> dict[str, Tensor]:
+        """Overlap by cross-entropy, three contrasts, and the game."""
+        pairs, config = batch.pairs, self.config
+        assert pairs.times is not None, "the map's targets are overlaps in time"
+        iou = overlap(self.cells, pairs.times)
+        cosine = torch.einsum("pd,pcd->pc", words["overlap"][pairs.query], clips["overlap"][pairs.video])
+        late = LATE_MATCHING_FACTOR if 0 < config.only_overlap_after <= epoch else 1.0
+        negative = self.negatives(batch)[0]
+        matching = mutual_matching(
+            words["match"], clips["match"], pairs, iou, negative, temperature=config.temperature, margin=config.margin,
+            negative_overlap=config.negative_overlap, query_overlap=config.query_overlap, positives=config.positives,
+            to_moments=False,
+        )  # fmt: skip
+        terms = {
+            "overlap": overlap_loss(OVERLAP_SHARPNESS * cosine, iou, pairs.weight, config),
+            "matching": late * config.contrast * matching,
+        }
+        near = self.geodesics(clips["raw"], pairs.video, iou.argmax(1))
+        every = torch.einsum("pd,vcd->pvc", words["match"][pairs.query], clips["match"])
+        own = every[torch.arange(len(iou), device=iou.device), pairs.video]
+        kept = negative[pairs.query]
+        for name, weight in (("hard", config.hard), ("plain", config.plain)):
+            if weight:
+                best = clips["match"][pairs.video, iou.argmax(1)] if name == "hard" else None
+                beside = None if best is None else torch.einsum("pd,pcd->pc", best, clips["match"][pairs.video])
+                value = geodesic_contrast(
+                    own, every.masked_fill(~kept[..., None], -torch.inf), near, iou < config.negative_overlap, beside,
+                    config.neighbours, config.temperature,
+                )  # fmt: skip
+                weights = pairs.weight / pairs.weight.sum().clamp(min=1e-6)
+                terms[name] = late * config.contrast * weight * (value * weights).sum()
+        if config.interaction:
+            terms["interaction"] = late * config.interaction * self.game(own, near, pairs.video)
+        return terms
+
+    def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
+        """From moments before they are brought to length 1, as distances along the manifold need them."""
+        raw, around, mask = self.spaces(batch.clips)
+        clips = {"raw": raw, "match": F.normalize(raw, dim=2), "overlap": F.normalize(around, dim=2), "mask": mask}
+        return self.terms(batch, self.encode_words(batch.words), clips, epoch)
+
+    def geodesics(self, raw: Tensor, video: Tensor, source: Tensor) -> Tensor:
+        """(pairs, cells): how near each moment of a pair's video is to its best one, along the manifold."""
+        found = torch.zeros(len(video), raw.shape[1], device=raw.device, dtype=raw.dtype)
+        for v in video.unique().tolist():  # type: ignore[no-untyped-call]
+            here = (video == v).nonzero()[:, 0]
+            found[here] = geodesic_similarity(raw[v].detach(), source[here], self.config.neighbours, self.config.reach)
+        return found
+
+    def game(self, own: Tensor, near: Tensor, video: Tensor) -> Tensor:
+        """The mean over videos of the interaction of their sentences and the moments that play."""
+        count = min(self.config.players, own.shape[1])
+        values = []
+        for v in video.unique().tolist():  # type: ignore[no-untyped-call]
+            here = (video == v).nonzero()[:, 0]
+            chosen = [x[here].topk(count, dim=1).indices.flatten() for x in (near, own.detach())]
+            players = torch.cat(chosen).unique()  # type: ignore[no-untyped-call]
+            values.append(interaction_loss(own[here][:, players] / self.config.temperature))
+        return torch.stack(values).mean()
+
+
+def geodesic_contrast(
+    own: Tensor, others: Tensor, near: Tensor, wrong: Tensor, beside: Tensor | None, neighbours: int, temperature: float
+) -> Tensor:
+    """(pairs,): minus the logarithms of the probabilities of a query's nearest moments, weighed by their nearness.
+
+    ``own`` (pairs, cells) are the query's cosines with its video's moments, of which those where ``wrong`` are
+    negatives; ``others`` (pairs, videos, cells) those with other videos', minus infinity where they are none. With
+    ``beside``, the cosines of the best moment with its video's, negatives are hard: one near the best counts (1 + g)
+    exp(cos) times, and of other videos' moments only those count that are above their mean.
+    """
+    extra = torch.zeros_like(own) if beside is None else (torch.log1p(near) + beside).detach()
+    mine = (own / temperature + extra).masked_fill(~wrong, -torch.inf)
+    rest = others.flatten(1)
+    if beside is not None:
+        there = rest > -torch.inf
+        mean = rest.masked_fill(~there, 0).sum(1, keepdim=True) / there.sum(1, keepdim=True).clamp(min=1)
+        rest = rest.masked_fill(rest <= mean, -torch.inf)
+    floor = torch.full_like(own[:, :1], -1e4)  # without any negative the sum is empty; this adds nothing
+    negatives = torch.cat([mine, rest / temperature, floor], 1).logsumexp(1, keepdim=True)
+    weight, place = near.topk(min(neighbours, near.shape[1]), dim=1)
+    right = own.gather(1, place) / temperature
+    each = torch.logaddexp(right, negatives) - right
+    return (each * weight).sum(1) / weight.sum(1).clamp(min=1e-6)
+
+
+register("g2l", G2lConfig, G2l, "G2L: MMN with moments near the true one along the video's manifold as positives")

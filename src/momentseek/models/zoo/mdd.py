@@ -1,0 +1,293 @@
+"""MDD: 2D-TAN that leans less on where moments usually lie (debiased grounding, section 4; no public code exists).
+
+Three things are added: the query's vector is gated by a tree of its verbs and nouns (eq. 3–7), a layer must recover
+each moment's position from its features so that position is told apart from content (eq. 8), and dictionaries of
+confounders are mixed in so that the score does not depend on them alone (eq. 9–12).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice, tee
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.language import VERB, Roles, load_parser, verb_bases
+from momentseek.models.batch import BatchPairs, Encodings, Words
+from momentseek.models.layers.moment_map import grid_2d, positions_2d
+from momentseek.models.model import Dims
+from momentseek.models.registry import at_least, one_of, register
+from momentseek.models.zoo.tan2d import BEFORE_STRIDE, Tan2d, Tan2dConfig
+
+Floats = NDArray[np.float32]
+QueryRows = tuple[str, Floats]
+"""A query's text and the features of its words."""
+QUERIES_PER_PARSE = 1024
+
+
+def frequent_verbs(queries: Iterable[QueryRows], count: int, parse: str = "auto") -> tuple[list[str], Floats]:
+    """Base forms of the ``count`` most frequent verbs and their mean features (verbs, dim), the most frequent first.
+
+    Verbs that are as frequent go by the alphabet. Where the words of a text and its rows disagree, it is passed over.
+
+    >>> rows = np.eye(3, dtype=np.float32)
+    >>> names, means = frequent_verbs([("she opens doors", rows), ("he opened boxes", rows), ("they run off", rows)], 2)
+    >>> names, means.tolist()
+    (['open', 'run'], [[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
+    """
+    sums: dict[str, NDArray[Any]] = {}
+    seen: dict[str, int] = {}
+    width = 0
+    for roles, rows in _parse_queries(queries, parse):
+        width = rows.shape[1]
+        role, _ = roles.fit_to_features(len(rows))
+        bases = verb_bases(list(roles.words))
+        for place, part in enumerate(role):
+            if part == VERB:
+                verb = bases[place] or roles.words[place]
+                sums[verb] = sums.get(verb, 0.0) + rows[place].astype(np.float64)
+                seen[verb] = seen.get(verb, 0) + 1
+    names = sorted(seen, key=lambda verb: (-seen[verb], verb))[:count]
+    means = np.array([sums[verb] / seen[verb] for verb in names], np.float32).reshape(len(names), width)
+    return names, means
+
+
+def _parse_queries(queries: Iterable[QueryRows], parse: str) -> Iterator[tuple[Roles, Floats]]:
+    several, parsing = iter(queries), load_parser(parse)
+    while part := list(islice(several, QUERIES_PER_PARSE)):
+        yield from zip(parsing([text for text, _ in part]), (rows for _, rows in part), strict=True)
+
+
+VERB_ROLE, NOUN_ROLE = 1, 2
+"""Values of ``Words.roles`` for verbs and nouns."""
+
+
+class RoleTree(nn.Module):
+    """The three-layer tree's attention; its three matrices serve both levels, as in the paper."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.top = nn.Linear(hidden, hidden, bias=False)
+        self.down = nn.Linear(hidden, hidden, bias=False)
+        self.score = nn.Linear(2 * hidden, 1, bias=False)
+
+    def attention(self, above: Tensor, below: Tensor) -> Tensor:
+        """(queries, words): γ = W tanh(W_top above ‖ W_down below) (eq. 3, 5)."""
+        joint = torch.cat([self.top(above)[:, None].expand_as(below), self.down(below)], dim=2)
+        scores: Tensor = self.score(torch.tanh(joint))[..., 0]
+        return scores
+
+    def forward(self, sentence: Tensor, states: Tensor, roles: Tensor, phrase: Tensor) -> Tensor:
+        """(queries, hidden), from the sentence (queries, hidden) and its words' states (queries, words, hidden)."""
+        verb, noun = roles == VERB_ROLE, roles == NOUN_ROLE
+        any_verb = verb.any(1)
+        of_verbs = self.attention(sentence, states)
+        alpha = _softmax(of_verbs, verb)
+        verbs = torch.einsum("qn,qnd->qd", alpha, states)  # eq. 4
+        of_nouns = self.attention(verbs, states)
+        count = int(phrase.max().item()) + 1 if phrase.numel() else 0
+        gate = torch.zeros_like(sentence)
+        scores = torch.where(verb, of_verbs, of_nouns)
+        for k in range(count):  # a handful: verbs of one query
+            beta = _softmax(scores, (verb | noun) & (phrase == k))
+            gate = gate + torch.einsum("qn,qnd->qd", beta, states)  # eq. 6; a phrase that is not there adds nothing
+        phrases = torch.where(any_verb, (verb.sum(1)).clamp(min=1), torch.ones_like(roles[:, 0]))
+        return sentence + sentence * gate / phrases[:, None]  # eq. 7
+
+
+def _softmax(scores: Tensor, where: Tensor) -> Tensor:
+    """Softmax over the words ``where`` says; zero for a query with none."""
+    return torch.softmax(scores.masked_fill(~where, -1e9), dim=1) * where
+
+
+CONFOUNDERS = {"L": "locations", "A": "actions", "U": "unobserved"}
+
+
+def branches_of(combination: str) -> list[str]:
+    """The branches of a combination.
+
+    >>> branches_of("L*U*U")
+    ['L', 'U', 'U']
+    """
+    kinds = [k.strip().upper() for k in combination.split("*")]
+    if unknown := [k for k in kinds if k not in CONFOUNDERS]:
+        raise MomentseekError(f"there is no confounder {unknown[0]!r}; combine L, A and U with *, such as L*U*U")
+    return kinds
+
+
+class Branch(nn.Module):
+    """One dictionary and the multi-head attention over it (eq. 12)."""
+
+    def __init__(self, entries: Tensor, hidden: int, heads: int, learned: bool) -> None:
+        super().__init__()
+        self.heads = heads
+        self.entries: Tensor
+        if learned:
+            self.entries = nn.Parameter(entries)
+        else:
+            self.register_buffer("entries", entries)
+        self.keys = nn.Linear(entries.shape[1], hidden, bias=False)
+        self.values = nn.Linear(entries.shape[1], hidden, bias=False)
+
+    def forward(self, query: Tensor) -> Tensor:
+        """(n, cells, hidden) → the expectation over the dictionary, of the same shape."""
+        n, cells, hidden = query.shape
+        shape = (1, -1, self.heads, hidden // self.heads)
+        q, k, v = (
+            x.reshape(shape).transpose(1, 2) for x in (query, self.keys(self.entries), self.values(self.entries))
+        )
+        # one long row of pairs that share keys and values: the weights (pairs x entries) are never held
+        mixed = F.scaled_dot_product_attention(q, k, v)
+        return mixed.transpose(1, 2).reshape(n, cells, hidden)
+
+
+class Deconfounder(nn.Module):
+    """The branches of a combination, and the query they share."""
+
+    def __init__(
+        self, combination: str, hidden: int, heads: int, clips: int, word_dim: int, *, actions: int = 80,
+        unobserved: int = 80,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.of_query, self.of_moment = nn.Linear(hidden, hidden), nn.Linear(hidden, hidden)
+        self.joint = nn.Linear(hidden, hidden)
+        self.kinds = branches_of(combination)
+        made = {
+            "L": lambda: Branch(grid_2d(clips, hidden), hidden, heads, learned=False),
+            "A": lambda: Branch(torch.randn(actions, word_dim) / math.sqrt(word_dim), hidden, heads, learned=True),
+            "U": lambda: Branch(torch.randn(unobserved, hidden), hidden, heads, learned=True),
+        }
+        self.branches = nn.ModuleList(made[kind]() for kind in self.kinds)
+
+    def set_actions(self, vectors: Tensor) -> None:
+        """Begin the dictionaries of actions from word features (n, word_dim), the most frequent verb's first."""
+        for kind, branch in zip(self.kinds, self.branches, strict=True):
+            if kind == "A":
+                entries = cast(Branch, branch).entries
+                with torch.no_grad():
+                    entries[: len(vectors)] = vectors[: len(entries)]
+
+    def forward(self, query: Tensor, moments: Tensor) -> Tensor:
+        """(n, cells, hidden): ``M + M_1 ⊙ M_2 ⊙ …`` for queries (n, hidden) and moments (n, cells, hidden) (eq. 11)."""
+        asked = self.joint(self.of_query(query)[:, None] + self.of_moment(moments))
+        product = torch.ones_like(moments)
+        for branch in self.branches:
+            product = product * branch(asked)
+        return moments + product
+
+
+NO_CONFOUNDERS = "none"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MddConfig(Tan2dConfig):
+    """MDD's settings (section 5.1)."""
+
+    map_layers: int = 4
+    heads: int = 4
+    confounders: str = "L*U*U"
+    """Branches of the deconfounder (Table 4), or ``none`` (base + EM in Table 3)."""
+    actions: int = 80
+    unobserved: int = 80
+    tree: bool = True
+    """Gate the query by its semantic roles."""
+    parse: str = "auto"
+    """What finds them: ``spacy``, ``rules``, or spaCy where it is installed (``auto``). Training settles which, and
+    the trained model asks for the same."""
+    reconstruction: float = 1.0
+    """Weight of the position's reconstruction (lambda); 0 for none."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(self, 1, "actions", "unobserved")
+        at_least(self, 0, "reconstruction")
+        one_of(self, "parse", "auto", "spacy", "rules")
+        if self.confounders != NO_CONFOUNDERS:
+            branches_of(self.confounders)
+
+
+def has_known_roles(queries: Iterable[QueryRows], parse: str) -> bool:
+    """Whether there is a query with a verb or noun whose row is known; reads no further than that one.
+
+    >>> rows = torch.zeros(3, 2).numpy()
+    >>> has_known_roles([("she opens doors", rows)], "rules"), has_known_roles([("open it", rows)], "rules")
+    (True, False)
+    """
+    parsing = load_parser(parse)
+    return any(any(parsing([text])[0].fit_to_features(len(rows))[0]) for text, rows in queries)
+
+
+class Mdd(Tan2d):
+    """MDD: 2D-TAN with a gated query, position reconstruction and a deconfounder."""
+
+    config: MddConfig
+
+    def __init__(self, config: MddConfig, dims: Dims) -> None:
+        super().__init__(config, dims)
+        self.tree = RoleTree(config.hidden) if config.tree else None
+        self.position = nn.Linear(config.hidden, config.hidden) if config.reconstruction else None
+        self.where: Tensor
+        self.register_buffer("where", positions_2d(self.cells, config.hidden), persistent=False)
+        self.deconfounder = None
+        if config.confounders != NO_CONFOUNDERS:
+            self.deconfounder = Deconfounder(
+                config.confounders, config.hidden, config.heads, config.max_clips, dims.query,
+                actions=config.actions, unobserved=config.unobserved,
+            )  # fmt: skip
+
+    def prepare(self, queries: Iterable[QueryRows]) -> None:
+        """Refuse to gate queries whose words cannot be told; begin the dictionary of actions, if there is one.
+
+        It begins from the most frequent verbs (section 4.4).
+        """
+        looked, queries = tee(queries)
+        if self.tree is not None and not has_known_roles(looked, self.config.parse):
+            raise MomentseekError(
+                "model: no training query's verbs and nouns are known, as its features have no row per word (rows for "
+                "[CLS] and [SEP]?) or it has no text; encode the words alone, or set tree=false"
+            )
+        if self.deconfounder is not None and "A" in self.deconfounder.kinds:
+            _, means = frequent_verbs(queries, self.config.actions, self.config.parse)
+            self.deconfounder.set_actions(torch.from_numpy(means))
+
+    def encode_words(self, words: Words) -> Encodings:
+        """The query's vector, gated by its roles where they are known."""
+        sentence, states = self.sentence(words)
+        if self.tree is not None and words.roles is not None and words.phrase is not None:
+            sentence = self.tree(sentence, states, words.roles, words.phrase)
+        return {"query": self.text_in(sentence)}
+
+    def logits(self, query: Tensor, candidates: Tensor) -> Tensor:
+        """2D-TAN's, on moments with the confounders mixed in."""
+        moments = candidates if self.deconfounder is None else self.deconfounder(query, candidates)
+        return super().logits(query, moments)
+
+    def reconstruction(self, candidates: Tensor) -> Tensor:
+        """Root of the mean squared distance between tanh(FC(M)) and the positions' waves (eq. 8), over moments."""
+        assert self.position is not None
+        return (torch.tanh(self.position(candidates)) - self.where).square().mean(2).sqrt().mean()
+
+    def terms(self, pairs: BatchPairs, query: Tensor, candidates: Tensor) -> dict[str, Tensor]:
+        """2D-TAN's, and the reconstruction of positions (eq. 13, 14)."""
+        terms = super().terms(pairs, query, candidates)
+        if self.position is not None:
+            terms["position"] = self.config.reconstruction * self.reconstruction(candidates)
+        return terms
+
+
+register(
+    "mdd",
+    MddConfig,
+    Mdd,
+    "MDD: 2D-TAN with a gated query, position reconstruction and a deconfounder",
+    format=2,
+    former={1: BEFORE_STRIDE},
+)

@@ -1,0 +1,306 @@
+"""TSP-PRL: a learnt policy moves and scales a window step by step; a third head guesses which window was best.
+
+A root policy chooses the kind of move, a leaf policy the move itself, and the two are trained in turns by actor-critic
+(Wu et al., AAAI 2020). The window begins as the middle half of the video. All moves, rewards and observations of a
+batch are computed at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
+from momentseek.models.layers.projection import JointClips
+from momentseek.models.layers.recurrent import SENTENCE_ENCODERS, Sentence
+from momentseek.models.model import CorpusModel, Dims, ModelConfig, Phase, Predicted, match_by_best_span
+from momentseek.models.registry import at_least, one_of, register
+
+BRANCHES = (4, 3, 3, 3, 3)
+"""Moves of each kind."""
+HALF_LENGTHS = (0.6, 0.75, 0.5 / 1.2, 0.5 / 1.5)
+"""Half the new length, as a share of the old, of each scaling."""
+
+
+def first_window(count: Tensor) -> Tensor:
+    """(n, 2): the middle half of videos of so many clips.
+
+    >>> first_window(torch.tensor([20, 3])).tolist()
+    [[4, 14], [0, 2]]
+    """
+    quarter = count // 4
+    return torch.stack([(quarter - 1).clamp(min=0), count - quarter - 1], 1)
+
+
+def move_window(window: Tensor, kind: Tensor, move: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
+    """(n, 2): windows after a move, cut to the video, and (n,) whether nothing of them is left, which ends an episode.
+
+    >>> at, right, by = torch.tensor([[4, 14]]), torch.tensor([4]), torch.tensor([20])
+    >>> [move_window(at, right, torch.tensor([m]), by)[0].tolist() for m in range(3)]
+    [[[5, 15]], [[5, 14]], [[4, 15]]]
+    """
+    start, end = window.unbind(1)
+    length, centre = end - start, (start + end) // 2
+    half = (length * torch.tensor(HALF_LENGTHS, device=window.device)[move.clamp(max=3)]).long()
+    far = torch.where(kind <= 2, count // 10, torch.ones_like(count))
+    step = torch.where((kind == 1) | (kind == 3), -far, far)
+    scales = kind == 0
+    first = torch.where(scales, centre - half, start + step * (move != 2))
+    last = torch.where(scales, centre + half, end + step * (move != 1))
+    outside = (last < 0) | (first >= count)
+    first, last = first.clamp(min=0), torch.minimum(last, count - 1)
+    bad = (last <= first) | outside
+    return torch.stack([first, last], 1), bad
+
+
+def window_overlap(window: Tensor, truth: Tensor) -> Tensor:
+    """(n,): IoU of windows of whole clips with moments (n, 2) in clips; below 0 for windows apart from them.
+
+    >>> window_overlap(torch.tensor([[0, 3], [6, 7]]), torch.tensor([[2.0, 6.0], [2.0, 4.0]])).tolist()
+    [0.3333333432674408, -0.3333333432674408]
+    """
+    first, last = window[:, 0].to(truth), window[:, 1].to(truth) + 1
+    start, end = truth.unbind(1)
+    return (torch.minimum(last, end) - torch.maximum(first, start)) / (
+        torch.maximum(last, end) - torch.minimum(first, start)
+    ).clamp(min=1e-6)
+
+
+def root_reward(before: Tensor, after: Tensor, best: Tensor) -> Tensor:
+    """For choosing a kind of move: 1 more if no kind would have been better, less by what the best had over it.
+
+    >>> root_reward(torch.tensor([0.2, 0.2]), torch.tensor([0.5, 0.1]), torch.tensor([0.5, 0.5])).tolist()
+    [1.2999999523162842, -0.5]
+    """
+    return torch.where(after >= best, 1.0, after - best) + (after - before)
+
+
+def leaf_reward(before: Tensor, after: Tensor, *, spare: bool) -> Tensor:
+    """For a move: 1 (and the IoU, from a half on) if it got better, -0.1 if not, -1 if it left the moment.
+
+    A window apart from the moment (below 0) that comes closer is worth 1 with ``spare``, and -1 without.
+
+    >>> was, now = torch.tensor([0.2, 0.4, 0.4, 0.1, -0.5]), torch.tensor([0.3, 0.6, 0.3, -0.1, -0.2])
+    >>> [round(x, 1) for x in leaf_reward(was, now, spare=True).tolist()]
+    [1.0, 1.6, -0.1, -1.0, 1.0]
+    """
+    better = (after > before) & ((before >= 0) | spare)
+    reward = torch.where((after >= 0) & (after <= before), -0.1, -1.0).to(after)
+    return torch.where(better, 1 + after * (after > 0.5), reward)
+
+
+def discounted_returns(reward: Tensor, value: Tensor, counted: Tensor, discount: float) -> Tensor:
+    """(n, steps): ``R_k = r_k + discount R_{k+1}``; the last step that counts goes on with its own value.
+
+    >>> every = torch.ones(1, 3)
+    >>> discounted_returns(every, 2 * every, every, 0.5).tolist()
+    [[2.0, 2.0, 2.0]]
+    """
+    found = []
+    later = value[:, -1]
+    steps = reward.shape[1]
+    for k in reversed(range(steps)):
+        last = counted[:, k + 1] == 0 if k + 1 < steps else torch.ones_like(later, dtype=torch.bool)
+        later = reward[:, k] + discount * torch.where(last, value[:, k], later)
+        found.append(later)
+    return torch.stack(found[::-1], 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TspPrlConfig(ModelConfig):
+    """TSP-PRL's settings; a clip is a unit of 16 frames."""
+
+    hidden: int = 1024
+    max_clips: int = 300
+    modalities: str = "video"
+    alpha: float = 0.0
+    videos: int = 5
+    dropout: float = 0.0
+    unit: int = 128
+    """Columns that a clip is mapped to before ten of a window are put side by side (not in the paper, whose two layers
+    of 80,000 columns have most of its 168 million weights)."""
+    seen: int = 10
+    """Clips of a window, and of the whole video, that are looked at."""
+    moves: int = 20
+    """Moves of an episode."""
+    turn: int = 200
+    """Training steps after which leaf and root policy take turns; leaves begin."""
+    discount: float = 0.4
+    entropy: float = 0.1
+    """Weight of the policies' entropy, so that they go on trying."""
+    closer: str = "right"
+    """A disjoint window that comes closer is ``right``, or ``wrong`` as in the public code."""
+    sentence: str = "mean"
+    """A query is the ``mean`` of its words, or the last state of an ``lstm`` (skip-thought vectors in the paper)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(self, 1, "unit", "seen", "moves", "turn")
+        at_least(self, 0, "discount", "entropy")
+        one_of(self, "closer", "right", "wrong")
+        one_of(self, "sentence", *SENTENCE_ENCODERS)
+
+
+@dataclass(frozen=True)
+class PolicyAnswer:
+    """What the network says of one step: (n, 5) and (n, 5, 4) logits, values (n,) and (n, 5), and the guess (n,)."""
+
+    root: Tensor
+    leaf: Tensor
+    root_value: Tensor
+    leaf_value: Tensor
+    guess: Tensor
+
+
+class TspPrl(CorpusModel):
+    """A tree of policies over moves of a window."""
+
+    retrieves: ClassVar[bool] = False
+    rate_groups: ClassVar[tuple[str, ...]] = ("root", "leaf")
+    config: TspPrlConfig
+
+    def __init__(self, config: TspPrlConfig, dims: Dims) -> None:
+        super().__init__(config, dims)
+        hidden, branches = config.hidden, len(BRANCHES)
+        self.sentence = Sentence(config.sentence, dims.query, hidden)
+        self.clips = JointClips(config, dims, config.unit)
+        self.whole, self.local = (nn.Linear(config.seen * config.unit, hidden) for _ in range(2))
+        self.place = nn.Linear(2, hidden)
+        self.join = nn.Linear(3 * hidden, hidden)
+        self.memory = nn.GRUCell(hidden, hidden)
+        self.root = nn.ModuleDict({"policy": nn.Linear(hidden, branches), "value": nn.Linear(hidden, 1)})
+        most = max(BRANCHES)
+        self.leaf = nn.ModuleDict({"policy": nn.Linear(hidden, branches * most), "value": nn.Linear(hidden, branches)})
+        self.guess = nn.Sequential(
+            nn.Linear(hidden, hidden // 4), nn.ReLU(), nn.Linear(hidden // 4, hidden // 8), nn.ReLU(),
+            nn.Linear(hidden // 8, 1),
+        )  # fmt: skip
+        self.allowed: Tensor
+        there = torch.tensor([[i < count for i in range(most)] for count in BRANCHES])
+        self.register_buffer("allowed", there, persistent=False)
+
+    @property
+    def pair_numbers(self) -> int:
+        return 4 * self.config.hidden
+
+    def phase_at(self, step: int, epoch: int) -> Phase:
+        """Leaves are trained first, then the root, and so on; the other's head rests."""
+        if step // self.config.turn % 2:
+            return Phase("root", {"leaf": 0.0})
+        return Phase("leaf", {"root": 0.0})
+
+    def encode_words(self, words: Words) -> Encodings:
+        return {"query": self.sentence(words)}
+
+    def encode_clips(self, clips: Clips) -> Encodings:
+        return {"clips": self.clips(clips) * clips.mask[..., None], "mask": clips.mask}
+
+    def match(self, queries: Encodings, videos: Encodings) -> Tensor:
+        """The best window's guess, pair by pair; costly, for small sets."""
+        return match_by_best_span(self, queries, videos)
+
+    def observe(self, clips: Tensor, window: Tensor) -> Tensor:
+        """(n, seen · unit): clips at even places of windows (n, 2), whole clips and both included, side by side."""
+        length = window[:, 1:] - window[:, :1] + 1
+        place = torch.arange(1, self.config.seen + 1, device=clips.device)
+        index = window[:, :1] + (place * length // (self.config.seen + 1)).clamp(max=clips.shape[1] - 1)
+        return clips.gather(1, index[..., None].expand(-1, -1, clips.shape[2])).flatten(1)
+
+    def decide(
+        self, query: Tensor, clips: Tensor, count: Tensor, window: Tensor, state: Tensor
+    ) -> tuple[PolicyAnswer, Tensor]:
+        """What to do with a window, and the memory after it."""
+        every = torch.stack([torch.zeros_like(count), count - 1], 1)
+        share = window / (count - 1).clamp(min=1)[:, None]
+        seen = self.whole(self.observe(clips, every)), self.local(self.observe(clips, window)), self.place(share)
+        gate = query.sigmoid()
+        joined = torch.cat([F.relu(F.normalize(x, dim=1)) * gate for x in seen], 1)
+        looked = F.relu(self.join(joined))
+        state = self.memory(looked, state)
+        leaf = self.leaf["policy"](state).view(len(state), len(BRANCHES), -1).masked_fill(~self.allowed, -torch.inf)
+        found = PolicyAnswer(
+            self.root["policy"](state), leaf, self.root["value"](state)[:, 0], self.leaf["value"](state),
+            self.guess(looked)[:, 0],
+        )  # fmt: skip
+        return found, state
+
+    def moments(self, queries: Encodings, videos: Encodings) -> Predicted:
+        """The windows visited with the best move at every step, each with the logarithm of its guess."""
+        clips, query = videos["clips"], queries["query"]
+        count = videos["mask"].sum(1)
+        window, state = first_window(count), torch.zeros_like(query)
+        ended = torch.zeros(len(query), dtype=torch.bool, device=query.device)
+        visited, scores = [], []
+        for _ in range(self.config.moves + 1):
+            found, state = self.decide(query, clips, count, window, state)
+            visited.append(window)
+            scores.append(F.logsigmoid(found.guess).masked_fill(ended, -torch.inf))
+            root = found.root.argmax(1)
+            leaf = found.leaf[torch.arange(len(root), device=root.device), root].argmax(1)
+            moved, bad = move_window(window, root, leaf, count)
+            ended = ended | bad
+            window = torch.where(ended[:, None], window, moved)
+        places = torch.stack(visited, 1) / count[:, None, None]
+        return places[..., 0], places[..., 1] + 1 / count[:, None], torch.stack(scores, 1)
+
+    def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
+        """Actor-critic over an episode: the policy whose turn it is tries moves, and the other does its best."""
+        pairs, config = batch.pairs, self.config
+        assert pairs.times is not None, "rewards are overlaps in time"
+        videos = take_rows(self.encode_clips(batch.clips), pairs.video)
+        query, clips = self.encode_words(batch.words)["query"][pairs.query], videos["clips"]
+        count, row = videos["mask"].sum(1), torch.arange(len(query), device=query.device)
+        truth = pairs.times * count[:, None]
+        rooted = self.phase.name == "root"
+        window, state = first_window(count), torch.zeros_like(query)
+        running = torch.ones(len(query), device=query.device)
+        parts: dict[str, list[Tensor]] = {n: [] for n in ("chance", "entropy", "value", "reward", "counted", "guess")}
+        for _ in range(config.moves):
+            found, state = self.decide(query, clips, count, window, state)
+            greedy = found.leaf.argmax(2)
+            root = draw_action(found.root, rng) if rooted else found.root.argmax(1)
+            leaf = greedy[row, root] if rooted else draw_action(found.leaf[row, root], rng)
+            policy = (found.root if rooted else found.leaf[row, root]).log_softmax(1)
+            value = found.root_value if rooted else found.leaf_value[row, root]
+            before = window_overlap(window, truth)
+            moved, bad = move_window(window, root, leaf, count)
+            after = window_overlap(moved, truth)
+            if rooted:
+                tried = [
+                    move_window(window, torch.full_like(root, b), greedy[:, b], count)[0] for b in range(len(BRANCHES))
+                ]
+                reward = root_reward(before, after, torch.stack([window_overlap(w, truth) for w in tried], 1).amax(1))
+            else:
+                reward = leaf_reward(before, after, spare=config.closer == "right")
+            real = policy.exp() > 0
+            parts["entropy"].append(-(policy.exp() * policy.masked_fill(~real, 0)).sum(1))
+            parts["chance"].append(policy.gather(1, (root if rooted else leaf)[:, None])[:, 0])
+            for name, part in (("value", value), ("reward", reward), ("counted", running)):
+                parts[name].append(part)
+            error = F.binary_cross_entropy_with_logits(found.guess, before.clamp(0, 1), reduction="none")
+            parts["guess"].append(error * (before > 0))
+            running = running * ~bad
+            window = torch.where(running[:, None] > 0, moved, window)
+        whole = {name: torch.stack(values, 1) for name, values in parts.items()}
+        returns = discounted_returns(whole["reward"], whole["value"].detach(), whole["counted"], config.discount)
+        ahead = returns - whole["value"]
+        total = whole["counted"].sum().clamp(min=1)
+        acted = -whole["chance"] * ahead.detach() - config.entropy * whole["entropy"]
+        return {
+            "policy": (acted * whole["counted"]).sum() / total,
+            "value": (ahead.square() * whole["counted"]).sum() / total,
+            "guess": (whole["guess"] * whole["counted"]).sum() / total,
+        }
+
+
+def draw_action(logits: Tensor, rng: torch.Generator) -> Tensor:
+    """(n,): an action of each row, drawn by its probability."""
+    lots = torch.rand(logits.shape, generator=rng, device=rng.device).to(logits.device)
+    return (logits.detach() - (-lots.clamp(1e-12, 1 - 1e-7).log()).log()).argmax(1)
+
+
+register("tsp_prl", TspPrlConfig, TspPrl, "TSP-PRL: a tree of policies moves and scales a window, step by step")

@@ -1,0 +1,271 @@
+"""XML, cross-modal moment localisation (Lei et al. 2020, "TVR", section 4).
+
+The query becomes one vector per modality. Clips are encoded per modality, then each modality looks at the other. A
+video's score is its best clip's cosine with the query, on the first layer; starts and ends are found by two filters
+over the curve of query-clip similarities of the last layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from momentseek.core.errors import MomentseekError
+from momentseek.models.batch import Batch, Clips, Encodings, Words
+from momentseek.models.layers.attention import CrossEncoder, Stack
+from momentseek.models.layers.pooling import MaxQuery, ModularQuery, best_clip
+from momentseek.models.layers.projection import Positions, Projection, clip_width, initialise
+from momentseek.models.layers.spans import BoundaryFilters, span_grid
+from momentseek.models.losses import (
+    Negatives,
+    pair_weights,
+    ranking_hinge,
+    related_masks,
+    span_cross_entropy,
+    weighted_mean,
+)
+from momentseek.models.model import CorpusModel, CurveFilters, Dims, ModelConfig
+from momentseek.models.registry import register
+
+WEIGHTED_TERMS = ("all", "not-hinge", "none")
+
+
+@dataclass(frozen=True, kw_only=True)
+class XMLConfig(ModelConfig):
+    """Settings of XML; the defaults are the paper's."""
+
+    official: ClassVar[Mapping[str, Any]] = {
+        "masked": False,
+        "cross_linear": False,
+        "lstm_positions": False,
+        "positive_mask": False,
+        "weighted": "none",
+    }
+    heads: int = 4
+    encoder: str = "transformer"
+    """``transformer``, ``lstm`` or ``cnn`` (Table 5)."""
+    query_layers: int = 1
+    kernel: int = 5
+    """Clips a boundary filter sees."""
+    modular: bool = True
+    """One attention over the words per modality; False takes the largest value of each column (Table 5)."""
+    third_encoder: bool = True
+    """With one modality, a third transformer encoder in place of cross-attention, as in the public code; the paper says
+    nothing of it."""
+    lstm_positions: bool = True
+    """Learned positions before LSTMs too, as the paper has them before every encoder; the public code has none."""
+    masked: bool = True
+    """Keep padding away from every score; False lets it reach the boundary filters and the CNN, as the public code
+    does."""
+    cross_linear: bool = True
+    """A linear map after cross-attention, as in the paper; the public code has none."""
+    query_linear: bool = True
+    """A linear map of the query before the curve, as in the public code; the paper's formula has none."""
+    margin: float = 0.1
+    hinge_weight: float = 1.0
+    span_weight: float = 0.01
+    """Weight of the loss on starts and ends (the paper's lambda)."""
+    hard_from: int | None = 20
+    """First epoch, counted from 0, with hard negatives; None for never."""
+    hard_pool: int = 20
+    positive_mask: bool = True
+    """Other videos of the same query are no negatives, as in TVR-Ranking's paper; False is its public code."""
+    weighted: str = "all"
+    """What the similarity weighs: ``all`` terms (TVR-Ranking's paper), ``not-hinge`` (its public code), ``none``."""
+    weighting: str = "linear"
+    """How similarity becomes weight: ``linear`` or ``exponential``."""
+
+
+class XML(CorpusModel):
+    """Queries and videos meet in one space per modality, so that videos can be encoded before queries are known."""
+
+    config: XMLConfig
+    clip_layers = 2
+    """Encoders per modality; cross-attention stands before the second."""
+    lone_layers = 1
+    """Encoders more where there is one modality, and no cross-attention."""
+    match_layer = 0
+    """The layer whose clips are compared with the query to rank videos."""
+
+    def __init__(self, config: XMLConfig, dims: Dims) -> None:
+        super().__init__(config, dims)
+        self.modalities = config.modality_names
+        if config.weighted not in WEIGHTED_TERMS:
+            raise MomentseekError(f"weighted must be one of {', '.join(WEIGHTED_TERMS)}, not {config.weighted!r}")
+        hidden, dropout = config.hidden, config.dropout
+
+        def stack(count: int) -> Stack:
+            return Stack(count, config.encoder, hidden, config.heads, dropout, masked=config.masked)
+
+        def positions(most: int) -> nn.Module:
+            if config.encoder == "lstm" and not config.lstm_positions:
+                return nn.Identity()
+            return Positions(most, hidden, dropout)
+
+        def cross_encoder() -> CrossEncoder:
+            return CrossEncoder(hidden, config.heads, dropout, linear=config.cross_linear, masked=config.masked)
+
+        def by_modality(make: Callable[[str], nn.Module]) -> nn.ModuleDict:
+            return nn.ModuleDict({m: make(m) for m in self.modalities})
+
+        self.word_projection = Projection(dims.query, hidden, dropout)
+        self.word_positions = positions(config.max_words)
+        self.word_encoders = stack(config.query_layers)
+        self.pooling: ModularQuery | MaxQuery = (
+            ModularQuery(hidden, len(self.modalities)) if config.modular else MaxQuery(len(self.modalities))
+        )
+        self.clip_projections = by_modality(lambda m: Projection(clip_width(dims, config, m), hidden, dropout))
+        self.clip_positions = positions(config.max_clips)
+        self.clip_first = by_modality(lambda m: stack(1))
+        lone = len(self.modalities) == 1 and config.third_encoder and config.encoder == "transformer"
+        self.clip_later = by_modality(lambda m: stack(self.clip_layers - 1 + (self.lone_layers if lone else 0)))
+        if len(self.modalities) == 2:
+            self.cross = by_modality(lambda m: cross_encoder())
+        self.span_queries = by_modality(lambda m: nn.Linear(hidden, hidden) if config.query_linear else nn.Identity())
+        self.boundaries_head = BoundaryFilters(config.kernel, masked=config.masked)
+        initialise(self)
+
+    def encode_words(self, words: Words) -> Encodings:
+        return self._query_parts(self.pooling(self.word_states(words), words.mask))
+
+    def encode_clips(self, clips: Clips) -> Encodings:
+        return self._clip_parts(self.clip_stack(clips), clips.mask)
+
+    @property
+    def best_clip_parts(self) -> tuple[str, ...]:
+        return self.modalities
+
+    def match(self, queries: Encodings, videos: Encodings) -> Tensor:
+        return self._mean([best_clip(queries[m], videos[m], videos["mask"]) for m in self.modalities])
+
+    def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
+        return span_grid(*self.boundaries(queries, videos), self.config.shortest, self.config.longest)
+
+    @property
+    def curve_filters(self) -> CurveFilters:
+        terms = tuple((f"{m}_span", *self._curve_term(m)) for m in self.modalities)
+        return CurveFilters(terms, self.boundaries_head.filters.weight.detach().cpu().double().squeeze(1).numpy())
+
+    def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
+        queries, videos = self.encode_words(batch.words), self.encode_clips(batch.clips)
+        return self._retrieval_loss(batch, queries, videos, epoch, rng) | self._span_loss(batch, queries, videos)
+
+    # What explains a result
+
+    def attention(self, words: Words) -> dict[str, Tensor]:
+        """(queries, words) for each modality: the weight of each word in the query's vector."""
+        if not isinstance(self.pooling, ModularQuery):
+            raise MomentseekError("this model has no modular queries, so words have no weights; train with modular")
+        weight = self.pooling.attention(self.word_states(words), words.mask)
+        return dict(zip(self.modalities, weight.unbind(1), strict=True))
+
+    def curve(self, queries: Encodings, videos: Encodings) -> Tensor:
+        """(n, clips): similarity of query i with each clip of video i, ``(H_v q_v + H_s q_s) / 2``."""
+        return self._mean([_clip_products(queries[f"{m}_span"], videos[f"{m}_span"]) for m in self.modalities])
+
+    def responses(self, queries: Encodings, videos: Encodings) -> Tensor:
+        """(n, 2, clips): answers of the start and the end filter to the curve."""
+        return self.boundaries_head.responses(self.curve(queries, videos), videos["mask"])
+
+    def boundaries(self, queries: Encodings, videos: Encodings) -> tuple[Tensor, Tensor]:
+        """Log-probabilities (n, clips) that each clip of video i is the first, and the last, for query i."""
+        start, end = self.boundaries_head(self.curve(queries, videos), videos["mask"])
+        return start, end
+
+    # Parts
+
+    def word_states(self, words: Words) -> Tensor:
+        """(queries, words, hidden): the words after the last encoder."""
+        x: Tensor = self.word_positions(self.word_projection(words.features))
+        encoded: list[Tensor] = self.word_encoders(x, words.mask)
+        return encoded[-1]
+
+    def _query_parts(self, pooled: Tensor) -> Encodings:
+        """What is kept of queries (queries, modalities, hidden): unit vectors to match, vectors for the curve."""
+        kept: Encodings = {}
+        for m, q in zip(self.modalities, pooled.unbind(1), strict=True):
+            kept[m] = normalize(q, dim=-1)
+            kept[f"{m}_span"] = self.span_queries[m](q)
+        return kept
+
+    def clip_stack(self, clips: Clips) -> dict[str, list[Tensor]]:
+        """The output of each encoder of clips, (videos, clips, hidden), by modality."""
+        mask = clips.mask
+        stack: dict[str, list[Tensor]] = {}
+        for m in self.modalities:
+            x = self.clip_positions(self.clip_projections[m](clips.modality(m)))
+            stack[m] = self.clip_first[m](x, mask)
+        first = {m: layers[0] for m, layers in stack.items()}
+        for m, x in first.items():
+            if len(self.modalities) == 2:
+                other = next(o for o in self.modalities if o != m)
+                x = self.cross[m](x, first[other], mask)
+            stack[m] = stack[m] + self.clip_later[m](x, mask)
+        return stack
+
+    def _clip_parts(self, stack: dict[str, list[Tensor]], mask: Tensor) -> Encodings:
+        """What is kept of encoded clips: unit vectors to match, the last layer for the curve; zero where padded."""
+        kept: Encodings = {"mask": mask}
+        for m, layers in stack.items():
+            kept[m] = self._there(normalize(layers[self.match_layer], dim=-1), mask)
+            kept[f"{m}_span"] = self._there(layers[-1], mask)
+        return kept
+
+    def _there(self, clips: Tensor, mask: Tensor) -> Tensor:
+        """Rows of clips, with zeros in the padding unless it may be seen."""
+        return clips * mask[..., None] if self.config.masked else clips
+
+    def _curve_parts(self) -> list[str]:
+        """Names of what the curve takes of the videos."""
+        return [name for m in self.modalities for name in self._curve_term(m) if name]
+
+    def _curve_term(self, modality: str) -> tuple[str, str]:
+        """The clips' vectors that the curve multiplies by the query's, and what multiplies the products, if any."""
+        return f"{modality}_span", ""
+
+    def _retrieval_loss(
+        self, batch: Batch, queries: Encodings, videos: Encodings, epoch: int, rng: torch.Generator
+    ) -> dict[str, Tensor]:
+        config, pairs = self.config, batch.pairs
+        known = related_masks(pairs, masked=config.positive_mask)
+        pool = Negatives(config.hard_from, config.hard_pool).at(epoch)
+        video, query = ranking_hinge(self.match(queries, videos), pairs, known, config.margin, pool, rng)
+        weight = self._weight(batch, hinge=True) * config.hinge_weight
+        return {"wrong_video": weighted_mean(video, weight), "wrong_query": weighted_mean(query, weight)}
+
+    def _span_loss(self, batch: Batch, queries: Encodings, videos: Encodings) -> dict[str, Tensor]:
+        pairs = batch.pairs
+        # Of the videos only what the curve needs is copied per pair.
+        start, end = self.boundaries(
+            {name: queries[name][pairs.query] for name in queries if name.endswith("_span")},
+            {name: videos[name][pairs.video] for name in ("mask", *self._curve_parts())},
+        )
+        values = span_cross_entropy(start, end, pairs.start, pairs.end)
+        return {"span": weighted_mean(values, self._weight(batch) * self.config.span_weight)}
+
+    def _weight(self, batch: Batch, *, hinge: bool = False) -> Tensor:
+        """Each pair's weight in a term, from its similarity."""
+        plain = self.config.weighted == "none" or (hinge and self.config.weighted == "not-hinge")
+        return pair_weights(batch.pairs.weight, "none" if plain else self.config.weighting)
+
+    def _mean(self, parts: list[Tensor]) -> Tensor:
+        return parts[0] if len(parts) == 1 else (parts[0] + parts[1]) / 2
+
+
+def _clip_products(queries: Tensor, clips: Tensor) -> Tensor:
+    return (clips @ queries[..., None]).squeeze(-1)
+
+
+register(
+    "xml",
+    XMLConfig,
+    XML,
+    "XML: cross-modal moment localisation with start and end filters (TVR, 2020)",
+    format=2,
+    former={1: {"third_encoder": False}},
+)

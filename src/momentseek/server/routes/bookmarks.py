@@ -1,0 +1,199 @@
+"""Favourites and saved searches of each person."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from fastapi import Path as InPath
+from fastapi import Query as InQuery
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from momentseek.api.library import Library
+from momentseek.search.query import MAX_CHARACTERS
+from momentseek.server.bookmarks import BookmarkStore
+from momentseek.server.database import DatabaseLocation
+from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
+from momentseek.server.files import content_disposition
+from momentseek.server.judging.annotate import normalise_annotator, present_ids
+from momentseek.server.routes.videos import MOMENT_ID_PATTERN, no_such_moment, parse_moment_id
+from momentseek.server.schemas import StrictBody, StrictModel, clean_text, media_url, moment_id, thumbnail_url
+from momentseek.server.service import ServiceParam, find_video
+
+router = APIRouter(prefix="/shelf", tags=["shelf"])
+Person = Annotated[
+    str, Field(min_length=1, max_length=200, description="A name; nobody checks who uses it."),
+    AfterValidator(normalise_annotator),
+]  # fmt: skip
+ShelfId = Annotated[int, InPath(ge=1, le=2**53, description="The id on the shelf.", examples=[1])]
+Words = Annotated[str, Field(max_length=MAX_CHARACTERS)]
+
+
+class PersonIn(StrictModel):
+    """Whose shelf."""
+
+    person: Person
+
+
+class FavouriteIn(StrictBody):
+    """A moment to keep."""
+
+    person: Person
+    moment: Annotated[str, Field(pattern=MOMENT_ID_PATTERN, examples=["7:4.500-9.000"])]
+    query: Words = ""
+
+
+class SavedSearchIn(StrictBody):
+    """A search to keep."""
+
+    person: Person
+    query: Annotated[str, Field(min_length=1, max_length=MAX_CHARACTERS, examples=["a dog runs"])]
+    settings: Annotated[
+        str, Field(max_length=500, description="As in the page's addresses: `localiser=whole&group=video`.")
+    ] = ""
+
+
+class FavouriteOut(BaseModel):
+    """A moment that somebody keeps."""
+
+    id: int
+    name: str = Field(description="What the video was called.")
+    start: float
+    end: float
+    query: str = Field(description="The query that found it.")
+    added: float = Field(description="Seconds since 1970.")
+    video_id: int | None = Field(description="Null while the video is not in the library.")
+    moment: str | None
+    thumbnail: str | None
+    media: str | None
+
+
+class SavedSearchOut(BaseModel):
+    """A search that somebody keeps."""
+
+    id: int
+    query: str
+    settings: str
+    added: float = Field(description="Seconds since 1970.")
+
+
+class ShelfOut(BaseModel):
+    """All that a person keeps, newest first."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "person": "ann", "favourites": [],
+                "searches": [{"id": 1, "query": "a dog runs", "settings": "", "added": 1760000000.0}],
+            }
+        }
+    )  # fmt: skip
+    person: str
+    favourites: list[FavouriteOut]
+    searches: list[SavedSearchOut]
+
+
+_FILE: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The file.", "content": {"application/json": {"schema": {"type": "object"}}}}
+}
+
+
+@router.get("", summary="What somebody keeps")
+async def shelf(service: ServiceParam, given: Annotated[PersonIn, InQuery()]) -> ShelfOut:
+    """A person's favourite moments and saved searches."""
+    return await service.readers.run(lambda library: _shelf_out(library, service.place, given.person))
+
+
+@router.get("/export", summary="What somebody keeps, as a file", responses=_FILE, response_class=Response)
+async def export_shelf(service: ServiceParam, given: Annotated[PersonIn, InQuery()]) -> Response:
+    """The same as a JSON file to save."""
+    found = await service.readers.run(lambda library: _shelf_out(library, service.place, given.person))
+    data = json.dumps(found.model_dump(), ensure_ascii=False, indent=1).encode()
+    headers = {"Content-Disposition": content_disposition("kept.json")}
+    return Response(data, media_type="application/json", headers=headers)
+
+
+@router.put("/favourites", summary="Keep a moment", responses={**error_responses(404, 409), **BODY_ERRORS})
+async def keep_moment(service: ServiceParam, given: FavouriteIn) -> ShelfOut:
+    """Keep a moment among a person's favourites."""
+    number, start, end = parse_moment_id(given.moment)
+
+    def save(library: Library) -> ShelfOut:
+        video = find_video(library, number)
+        if start >= video.duration:
+            raise no_such_moment(given.moment)
+        with BookmarkStore(service.place, create=True) as store, store.changes():
+            store.keep_moment(given.person, video.hash, clean_text(video.name), start, end, clean_text(given.query))
+        return _shelf_out(library, service.place, given.person)
+
+    return await service.readers.run(save)
+
+
+@router.put("/searches", summary="Keep a search", responses={**error_responses(409), **BODY_ERRORS})
+async def keep_search(service: ServiceParam, given: SavedSearchIn) -> ShelfOut:
+    """Keep a search."""
+
+    def save(library: Library) -> ShelfOut:
+        with BookmarkStore(service.place, create=True) as store, store.changes():
+            store.keep_search(given.person, clean_text(given.query), clean_text(given.settings))
+        return _shelf_out(library, service.place, given.person)
+
+    return await service.readers.run(save)
+
+
+@router.delete("/favourites/{id}", summary="Forget a moment", responses={**error_responses(404), **BODY_ERRORS})
+async def drop_moment(service: ServiceParam, id: ShelfId, given: Annotated[PersonIn, InQuery()]) -> ShelfOut:
+    """Take a moment off a person's shelf."""
+
+    def drop(library: Library) -> ShelfOut:
+        with BookmarkStore(service.place) as store, store.changes():
+            if not store.drop_moment(given.person, id):
+                raise _nothing_kept(id)
+        return _shelf_out(library, service.place, given.person)
+
+    return await service.readers.run(drop)
+
+
+@router.delete("/searches/{id}", summary="Forget a search", responses={**error_responses(404), **BODY_ERRORS})
+async def drop_search(service: ServiceParam, id: ShelfId, given: Annotated[PersonIn, InQuery()]) -> ShelfOut:
+    """Take a search off a person's shelf."""
+
+    def drop(library: Library) -> ShelfOut:
+        with BookmarkStore(service.place) as store, store.changes():
+            if not store.drop_search(given.person, id):
+                raise _nothing_kept(id)
+        return _shelf_out(library, service.place, given.person)
+
+    return await service.readers.run(drop)
+
+
+def _shelf_out(library: Library, place: DatabaseLocation, person: str) -> ShelfOut:
+    with BookmarkStore(place) as store:
+        favourites, searches = store.favourites(person), store.searches(person)
+    ids = present_ids(library.catalog, (one.video for one in favourites))
+    return ShelfOut(
+        person=person,
+        favourites=[
+            FavouriteOut(
+                id=one.id,
+                name=one.name,
+                start=one.start,
+                end=one.end,
+                query=one.query,
+                added=one.added,
+                video_id=video,
+                moment=None if video is None else moment_id(video, one.start, one.end),
+                thumbnail=None if video is None else thumbnail_url(video, (one.start + one.end) / 2),
+                media=None if video is None else media_url(video),
+            )
+            for one in favourites
+            for video in [ids.get(one.video)]
+        ],
+        searches=[SavedSearchOut(id=s.id, query=s.query, settings=s.settings, added=s.added) for s in searches],
+    )
+
+
+def _nothing_kept(id: int) -> ApiError:
+    return ApiError(404, f"nothing with the id {id} is kept by this person; GET /api/v1/shelf lists what is")

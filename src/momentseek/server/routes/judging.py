@@ -1,0 +1,326 @@
+"""Judge moments: queries, the next moment for an annotator, judgements, undo, the guideline and the rule."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter
+from fastapi import Query as InQuery
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from momentseek.api.library import Library
+from momentseek.benchmarks.datasets.annotation.label_studio import EXAMPLE_JUDGEMENTS, INSTRUCTIONS, RELEVANCE_LEVELS
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.judgements import MAX_RELEVANCE
+from momentseek.core.reports import count
+from momentseek.search.hit import Results
+from momentseek.search.query import MAX_CHARACTERS, Query
+from momentseek.server.errors import BODY_ERRORS, ConflictError, error_responses
+from momentseek.server.judging.annotate import (
+    DEFAULT_DEPTH,
+    MAX_BATCHES,
+    MAX_NAME_CHARACTERS,
+    create_query,
+    next_task,
+    normalise_annotator,
+    query_states,
+    refuse_duplicate,
+    save_judgement,
+    undo_last,
+)
+from momentseek.server.judging.schemas import QueryId, QueryOut, query_out
+from momentseek.server.judging.searches import find_hits, resolve_setup
+from momentseek.server.judging.setup import SearchSetup, pool_setups
+from momentseek.server.judging.store import AnnotatorRule, JudgementRow, JudgementStore, RuleSetting, with_store
+from momentseek.server.schemas import StrictBody, StrictModel, clean_text, media_url
+from momentseek.server.service import ServiceParam
+
+router = APIRouter(prefix="/judging", tags=["judging"])
+Id = Annotated[int, Field(ge=1, le=2**53)]
+Annotator = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_NAME_CHARACTERS,
+        description="A name: 1 to 64 printable characters.",
+        examples=["ann"],
+    ),
+    AfterValidator(normalise_annotator),
+]
+Relevance = Annotated[int, Field(ge=0, le=MAX_RELEVANCE)]
+
+
+class CandidateOut(BaseModel):
+    """A moment to judge, without anything that might influence the annotator."""
+
+    id: int
+    video_id: int
+    start: float
+    end: float
+    media: str
+
+
+class AnnotatorIn(StrictModel):
+    """The name of the annotator."""
+
+    annotator: Annotator
+
+
+class NextIn(AnnotatorIn):
+    """The annotator, and the candidates that they leave for later."""
+
+    skip: Annotated[list[Id], Field(max_length=100, default_factory=list, description="Candidates to skip for now.")]
+
+
+class NextOut(BaseModel):
+    """The next moment to judge."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "query": "a dog runs",
+                "candidate": {"id": 9, "video_id": 7, "start": 3.0, "end": 9.0, "media": "/api/v1/videos/7/media"},
+                "left": 8, "done": 12, "total": 20, "removed": 0, "note": "",
+            }
+        }
+    )  # fmt: skip
+    query: str
+    candidate: CandidateOut | None = Field(
+        description="Null when nothing is left for this annotator but skipped candidates."
+    )
+    left: int
+    done: int
+    total: int
+    removed: int = Field(
+        description="Moments that cannot be shown: their video was removed, or its file cannot be read."
+    )
+    note: str = Field(description="What the annotator should know; usually empty.")
+
+
+class JudgementIn(StrictBody):
+    """How relevant an annotator finds a moment."""
+
+    query: Id
+    candidate: Id
+    annotator: Annotator
+    relevance: Relevance
+
+
+class JudgementOut(BaseModel):
+    """A judgement of a moment."""
+
+    query: int
+    candidate: int
+    annotator: str
+    relevance: int
+    at: float = Field(description="Seconds since 1970.")
+
+
+class SavedJudgementOut(JudgementOut):
+    """A judgement that counts now."""
+
+    before: int | None = Field(description="The level that the same annotator gave before.")
+    outcome: Literal["kept", "discarded", "waiting"] = Field(description="What became of the moment.")
+    state: QueryOut = Field(description="How far the judging of the query has got.")
+
+
+class UndoneJudgementOut(JudgementOut):
+    """A judgement that no longer counts."""
+
+    now: int | None = Field(description="The level that the annotator gave before, which counts again.")
+    state: QueryOut = Field(description="How far the judging of the query has got.")
+
+
+class LevelOut(BaseModel):
+    """One of the five levels of relevance."""
+
+    value: int
+    name: str
+    meaning: str
+
+
+class GuidelineOut(BaseModel):
+    """The guideline: how to judge the relevance of a moment."""
+
+    levels: list[LevelOut] = Field(description="Highest first.")
+    instructions: str
+    example: str
+
+
+@router.get("/queries/{id}/next", summary="The next moment to judge", responses=error_responses(404))
+async def next_candidate(service: ServiceParam, id: QueryId, given: Annotated[NextIn, InQuery()]) -> NextOut:
+    """The next moment of a query for an annotator, in their own order."""
+
+    def read(library: Library) -> NextOut:
+        with JudgementStore(service.place) as store:
+            task = next_task(store, library.catalog, id, given.annotator, given.skip)
+            words = store.query(id).text
+        shown = None
+        if task.candidate is not None and task.video_id is not None:
+            one = task.candidate
+            shown = CandidateOut(
+                id=one.id, video_id=task.video_id, start=one.start, end=one.end, media=media_url(task.video_id)
+            )
+        note = ""
+        if task.hidden:
+            note = (
+                f"{count(task.hidden, 'moment')} cannot be shown: removed from the library, or the file cannot be read"
+            )
+        return NextOut(
+            query=words,
+            candidate=shown,
+            left=task.left,
+            done=task.done,
+            total=task.done + task.left,
+            removed=task.hidden,
+            note=note,
+        )
+
+    return await service.readers.run(read)
+
+
+@router.put("/judgements", summary="Judge a moment", responses={**error_responses(404, 409), **BODY_ERRORS})
+async def put_judgement(service: ServiceParam, given: JudgementIn) -> SavedJudgementOut:
+    """Judge how relevant a moment is. Judged again, the later judgement counts; the earlier stays in the history."""
+
+    def save(library: Library) -> SavedJudgementOut:
+        with JudgementStore(service.place) as store:
+            saved = save_judgement(
+                store, library.catalog, given.query, given.candidate, given.annotator, given.relevance
+            )
+        return SavedJudgementOut(
+            **_judgement_fields(saved.judgement),
+            before=saved.before,
+            outcome=saved.pair.outcome,  # type: ignore[arg-type]
+            state=query_out(*query_states(library, service.place, given.query)),
+        )
+
+    return await service.readers.run(save)
+
+
+@router.delete("/judgements/last", summary="Undo", responses={**error_responses(404), **BODY_ERRORS})
+async def delete_last(service: ServiceParam, given: Annotated[AnnotatorIn, InQuery()]) -> UndoneJudgementOut:
+    """Undo an annotator's last judgement; each further call undoes one more."""
+
+    def undo(library: Library) -> UndoneJudgementOut:
+        with JudgementStore(service.place) as store:
+            last, now = undo_last(store, library.catalog, given.annotator)
+        return UndoneJudgementOut(
+            **_judgement_fields(last), now=now, state=query_out(*query_states(library, service.place, last.query))
+        )
+
+    return await service.readers.run(undo)
+
+
+@router.get("/guideline", summary="How to judge")
+async def guideline(service: ServiceParam) -> GuidelineOut:
+    """The five levels, and when to choose which."""
+    levels = [LevelOut(value=v.value, name=v.name, meaning=v.meaning) for v in RELEVANCE_LEVELS]
+    return GuidelineOut(levels=levels, instructions=INSTRUCTIONS, example=EXAMPLE_JUDGEMENTS)
+
+
+def _judgement_fields(judgement: JudgementRow) -> dict[str, Any]:
+    return {name: getattr(judgement, name) for name in JudgementOut.model_fields}
+
+
+class QueryIn(StrictBody):
+    """A query whose moments are to be judged."""
+
+    text: Annotated[str, Field(min_length=1, max_length=MAX_CHARACTERS, examples=["a dog runs"])]
+    depth: Annotated[int, Field(ge=1, le=50, description="Moments in a batch.")] = DEFAULT_DEPTH
+
+
+class QueriesOut(BaseModel):
+    """All queries, oldest first."""
+
+    queries: list[QueryOut]
+
+
+@router.get("/queries", summary="Queries to judge")
+async def queries(service: ServiceParam) -> QueriesOut:
+    """All queries and how far the judging of each has got."""
+    return await service.readers.run(
+        lambda library: QueriesOut(queries=[query_out(one) for one in query_states(library, service.place)])
+    )
+
+
+@router.post(
+    "/queries", status_code=201, summary="Add a query to judge", responses={**error_responses(409), **BODY_ERRORS}
+)
+async def add_query(service: ServiceParam, given: QueryIn) -> QueryOut:
+    """Add a query with its candidates: what the default search and its variants find, each moment once."""
+    query = Query.parse(given.text)
+    words = clean_text(str(query))
+    await service.readers.run(with_store(service.place, lambda store: refuse_duplicate(store, words)))
+    lists: list[Results] = []
+    default = await resolve_setup(service, SearchSetup())
+    localisers = await service.readers.run(lambda library: library.localisers)
+    for setup in pool_setups(
+        default.localiser, localisers, service.companions.names
+    ):  # one search at a time, so that others' searches take their turns
+        try:
+            lists.append((await find_hits(service, setup, query, MAX_BATCHES * given.depth)).hits)
+        except MomentseekError:
+            if not lists:  # an error of the default search; a variant may merely lack its encoder
+                raise
+
+    def save(library: Library) -> QueryOut:
+        with JudgementStore(service.place, create=True) as store:
+            new = create_query(store, library.catalog, words, lists, given.depth)
+        return query_out(*query_states(library, service.place, new))
+
+    return await service.readers.run(save)
+
+
+@router.delete("/queries/{id}", summary="Remove a query", responses={**error_responses(404, 409), **BODY_ERRORS})
+async def remove_query(service: ServiceParam, id: QueryId) -> QueryOut:
+    """Remove a query that nobody has judged yet."""
+
+    def remove(library: Library) -> QueryOut:
+        removed = query_out(*query_states(library, service.place, id))
+        with JudgementStore(service.place) as store, store.changes():
+            if store.judgements(id):
+                raise ConflictError(f"moments of query {id} have been judged; so it is kept")
+            store.remove_query(id)
+        return removed
+
+    return await service.readers.run(remove)
+
+
+class RuleIn(StrictBody):
+    """The rule to judge by."""
+
+    setting: RuleSetting = Field(description="`auto` is `one` while one person has judged, and `two` from then on.")
+
+
+class RuleOut(BaseModel):
+    """The rule that counts, what was set, and who has judged."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"rule": "one", "setting": "auto", "annotators": ["ann"]}})
+    rule: AnnotatorRule = Field(description="`one` judgement is enough; or it takes `two`, four where they disagree.")
+    setting: RuleSetting
+    annotators: list[str] = Field(description="Everybody who has judged a moment.")
+
+
+@router.get("/rule", summary="How many annotators")
+async def rule(service: ServiceParam) -> RuleOut:
+    """How many annotators a moment takes."""
+    return await service.readers.run(with_store(service.place, _rule_out))
+
+
+@router.put("/rule", summary="Set how many annotators", responses=BODY_ERRORS)
+async def put_rule(service: ServiceParam, given: RuleIn) -> RuleOut:
+    """Choose between one annotator, TVR-Ranking's rule of two and four, and by how many have judged."""
+
+    def save(library: Library) -> RuleOut:
+        with JudgementStore(service.place, create=True) as store:
+            with store.changes():
+                store.set_rule(given.setting)
+            return _rule_out(store)
+
+    return await service.readers.run(save)
+
+
+def _rule_out(store: JudgementStore) -> RuleOut:
+    with store.view():
+        return RuleOut(rule=store.rule(), setting=store.rule_setting(), annotators=store.annotators())

@@ -1,1 +1,0 @@
-"""What people keep for later: favourite moments and saved searches."""

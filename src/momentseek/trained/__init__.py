@@ -1,1 +1,0 @@
-"""Running exported models without torch: encoders of clips or moments in their context, and re-rankers."""

@@ -1,0 +1,212 @@
+"""One small table with every kind of row, trained for a few steps: once, interrupted, and again."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from momentseek.benchmarks.reproduction.paper_table import PaperTable, parse_table
+from momentseek.benchmarks.reproduction.result import TableResult
+from momentseek.benchmarks.reproduction.session import reproduce_table
+from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
+from momentseek.benchmarks.simulation.films import GroundingSettings
+from momentseek.core.errors import MomentseekError
+from momentseek.measuring.evaluate import evaluate
+from momentseek.models.training.folder import TrainingProgress
+from momentseek.models.training.prediction import predict_split
+
+MAP = {"map_layers": 1, "kernel": 3, "space": 8}
+SECTIONS: dict[str, Any] = {
+    "title": "A table",
+    "source": "nobody",
+    "task": "VCMR",
+    "protocol": "mvmr",
+    "percent": True,
+    "simulation": {
+        "like": "charades",
+        "videos": 40,
+        "video_dim": 12,
+        "text_dim": 8,
+        "pool": 4,
+        "preset": "films",
+        "steps": 4,
+        "validations": 2,
+        "settings": {
+            "all": {"hidden": 8, "batch": 8, "task": "VCMR", "validate": "mvmr_val", "measure": "R@1[IoU>=0.5]"},
+            "map": MAP,
+            "videos": {"task": "VR", "training.measure": "R@1[task=VR]"},
+        },
+    },
+    "columns": [
+        {"label": "R@1", "split": "mvmr", "measure": "R@1[IoU>=0.3]"},
+        {"label": "R@5", "split": "mvmr", "measure": "R@5[IoU>=0.3]"},
+    ],
+    "rows": {
+        "mmn": {"model": "mmn", "use": ["map"], "paper": [12.78, 33.29]},
+        "first": {"model": "crocs", "use": ["map"], "share": 0.5, "hidden": True},
+        "crocs": {
+            "model": "crocs",
+            "use": ["map"],
+            "share": 0.5,
+            "begin": "first",
+            "settings": {"hard_videos": 2, "hard_queries": 2},
+            "paper": [17.38, None],
+        },
+        "mee": {"model": "mee", "use": ["videos"], "hidden": True, "simulated": {"clusters": 2}},
+        "mmn-2": {"of": "mmn", "videos": "mee", "first": 2},
+        "chance": {"baseline": "chance"},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def table() -> PaperTable:
+    return parse_table(SECTIONS, "small")
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("reproduction")
+
+
+@pytest.fixture(scope="module")
+def result(table: PaperTable, out: Path) -> TableResult:
+    found = reproduce_table(table, out=out, seeds=2)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def data(result: TableResult, out: Path) -> Path:
+    """The films that were made for the table."""
+    (folder,) = (out / "data").iterdir()
+    return folder
+
+
+def test_rows_are_trained_measured_and_put_beside_the_paper(result: TableResult, data: Path, out: Path) -> None:
+    assert [row.name for row in result.rows] == ["mmn", "crocs", "mmn-2", "chance"]
+    assert result.rows[1].cells[0].paper == 17.38
+    assert result.rows[1].cells[1].paper is None
+    assert [len(row.cells[0].seeds) for row in result.rows] == [2, 2, 2, 5]
+    assert "SIMULATED DATA (simulated films, seed 0, bias 0.9), mean ± sd over 2 seeds" in result.caption
+    runs = sorted((out / "runs").glob("mmn-*"))
+    assert [run.name[:6] for run in runs] == ["mmn-0-", "mmn-1-"]
+    means = [
+        evaluate(
+            predict_split(run, data, "mvmr", task="VCMR").run, data / "mvmr.json", ["R@1[IoU>=0.3]"], protocol="mvmr"
+        ).means["R@1[IoU>=0.3]"]
+        for run in runs
+    ]
+    assert [cell / 100 for cell in result.rows[0].cells[0].seeds] == pytest.approx(means)
+
+
+def test_a_second_time_reads_what_the_first_one_made(result: TableResult, table: PaperTable, out: Path) -> None:
+    def refuse(progress: TrainingProgress) -> None:
+        raise AssertionError("it trains again")
+
+    before = {p: p.stat().st_mtime_ns for p in out.rglob("*") if p.is_file()}
+    again = reproduce_table(table, out=out, seeds=2, progress=refuse)
+    assert again is not None
+    assert again.as_json() == result.as_json()
+    assert {p: p.stat().st_mtime_ns for p in out.rglob("*") if p.is_file()} == before
+    fewer = reproduce_table(table, out=out, seeds=1, rows=["mmn-2"], progress=refuse)
+    assert fewer is not None
+    assert fewer.rows[0].cells[0].seeds == result.rows[2].cells[0].seeds[:1]
+
+
+def test_interrupted_it_goes_on_to_the_same_table(
+    result: TableResult, table: PaperTable, data: Path, out: Path, tmp_path: Path
+) -> None:
+    stopped: list[str] = []
+
+    def interrupt(progress: TrainingProgress) -> None:
+        if progress.step == 1 and not stopped:
+            stopped.append(progress.doing)
+            signal.raise_signal(signal.SIGINT)
+
+    assert reproduce_table(table, data=data, out=tmp_path, seeds=1, rows=["crocs"], progress=interrupt) is None
+    assert stopped
+    assert not (tmp_path / "scores").exists()
+    gone_on = reproduce_table(table, data=data, out=tmp_path, seeds=1, rows=["crocs"])
+    assert gone_on is not None
+    assert gone_on.rows[0].cells[0].seeds == result.rows[1].cells[0].seeds[:1]
+    assert gone_on.rows[0].cells[1].seeds == result.rows[1].cells[1].seeds[:1]
+
+
+def test_finished_runs_are_taken_and_measured(
+    result: TableResult, table: PaperTable, data: Path, out: Path, tmp_path: Path
+) -> None:
+    runs = sorted((out / "runs").glob("mmn-*"))
+    taken = reproduce_table(table, data=data, out=tmp_path, rows=["mmn"], finished={"mmn": runs})
+    assert taken is not None
+    assert taken.rows[0].cells[0].seeds == result.rows[0].cells[0].seeds
+    assert taken.rows[0].best_steps == result.rows[0].best_steps
+    assert not (tmp_path / "runs").exists()
+
+
+def test_other_steps_are_another_training(table: PaperTable, data: Path, tmp_path: Path) -> None:
+    for steps in (1, 2):
+        reproduce_table(table, data=data, out=tmp_path, seeds=1, steps=steps, rows=["mmn"])
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+
+
+def refused(match: str, table: PaperTable, **asked: Any) -> None:
+    def trained(progress: TrainingProgress) -> None:
+        raise AssertionError("it began to train")
+
+    with pytest.raises(MomentseekError, match=match):
+        reproduce_table(table, seeds=1, progress=trained, **asked)
+
+
+def with_row(table: PaperTable, name: str, **changes: Any) -> PaperTable:
+    row = replace(table.rows[name], **changes)
+    return replace(table, rows={**table.rows, name: row})
+
+
+def test_what_cannot_be_trained_is_told_before_any_training(table: PaperTable, data: Path, tmp_path: Path) -> None:
+    asked = {"data": data, "out": tmp_path}
+    refused("small has no row 'mnm'; did you mean", table, **asked, rows=["mnm"])
+    refused("small has no row 'nobody'", table, **asked, finished={"nobody": []})
+    lonely = with_row(table, "crocs", begin=None)
+    refused("^row crocs: hard negatives are drawn by the scores of a trained model; name its", lonely, **asked)
+    windows = with_row(table, "chance", baseline=None, model="ctrl", simulated={"windows": [64], "task": "SVMR"})
+    refused("^row chance: .*window", windows, **asked)
+    unknown = with_row(table, "mmn", settings={"mapp_layers": 2})
+    refused("there is no setting 'mapp_layers'; did you mean", unknown, **asked)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_features_of_another_width_are_told_before_any_training(table: PaperTable, tmp_path: Path) -> None:
+    folder = tmp_path / "films"
+    simulate_grounding(folder, GroundingSettings(videos=40, video_dim=12, text_dim=8, pool=4))
+    with h5py.File(folder / "query.h5") as old, h5py.File(folder / "other.h5", "w") as new:
+        for name in old:
+            new[name] = np.zeros((len(old[name]), 5), dtype=np.float32)
+    toml = folder / "data.toml"
+    section = "[splits.mvmr_val]\n"
+    head, tail = toml.read_text().split(section)
+    toml.write_text(head + section + tail.replace('"query.h5"', '"other.h5"', 1))
+    refused("queries of mvmr_val have 5 columns and those of train 8", table, data=folder, out=tmp_path / "out")
+
+
+def test_data_that_lack_a_split_or_a_description_are_told(table: PaperTable, data: Path, tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "video.h5").write_bytes(b"")
+    refused("full: has no data.toml; describe its features there", table, data=tmp_path / "full", out=tmp_path)
+    elsewhere = replace(table, columns=(replace(table.columns[0], split="mvrm"),))
+    refused("there is no split 'mvrm'; did you mean 'mvmr'", elsewhere, data=data, out=tmp_path / "o")
+
+
+def test_systems_that_never_differ_are_tied_everywhere(result: TableResult, table: PaperTable, out: Path) -> None:
+    ties = replace(table, kind="ties", rows={"mmn": table.rows["mmn"], "same": replace(table.rows["mmn"], name="same")})
+    found = reproduce_table(ties, out=out, seeds=1)
+    assert found is not None
+    assert [row.label for row in found.rows] == ["R@1", "R@5"]
+    assert all(row.cells[0].ours.mean == 100.0 for row in found.rows)
+    refused("choose at least two rows", ties, out=out, rows=["mmn"])

@@ -1,0 +1,54 @@
+"""Files are written wholly or not at all, and what the disk refuses is said in a sentence."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from momentseek.core.atomic import make_folder, write_all, write_bytes
+from momentseek.core.errors import MomentseekError
+
+
+def refuse(*_: Any, **__: Any) -> None:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_what_the_disk_refuses_is_said_and_nothing_is_left(
+    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.txt").write_bytes(b"before")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, refuse)
+        with pytest.raises(MomentseekError, match=r"a\.txt: cannot be written \(Input"):
+            write_all({tmp_path / "a.txt": b"after", tmp_path / "b.txt": b"new"})
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a.txt", b"before")]
+
+
+def test_a_temporary_name_that_cannot_be_deleted_does_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", refuse)
+        write_bytes(tmp_path / "a.txt", b"new")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a.txt", b"new")]
+
+
+def test_a_folder_that_cannot_be_flushed_by_its_file_system_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.fsync
+
+    def flush(handle: int) -> None:
+        if os.path.isdir(f"/proc/self/fd/{handle}"):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", flush)
+    make_folder(tmp_path / "a" / "b")
+    write_bytes(tmp_path / "a" / "b" / "c.txt", b"new")
+    assert (tmp_path / "a" / "b" / "c.txt").read_bytes() == b"new"

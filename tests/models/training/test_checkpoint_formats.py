@@ -1,0 +1,66 @@
+"""Checkpoints of former networks: used as they were meant, or refused in one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from momentseek.core.errors import MomentseekError
+from momentseek.models.model import Dims
+from momentseek.models.registry import build
+from momentseek.models.training.checkpoint import load_checkpoint, save_checkpoint
+from momentseek.models.training.presets import configure
+from momentseek.models.training.setup import _refuse_former_network
+
+SMALL = ["hidden=8", "max_clips=8", "longest=8", "map_layers=1", "kernel=3", "stride=1"]
+
+
+def former_checkpoint(path: Path, model: str, without: tuple[str, ...]) -> Path:
+    """A checkpoint as version 0.1 wrote it: no format, and settings of today unknown."""
+    import json
+
+    config = configure({}, model, SMALL)
+    torch.manual_seed(0)
+    save_checkpoint(path, build(model, config.settings, Dims(5, 6, None)), config, "f", 3, None)
+    with safe_open(path, framework="pt") as opened:
+        metadata: dict[str, Any] = dict(opened.metadata())
+        tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    assert metadata.pop("format") == "2"
+    settings = json.loads(metadata["config"])
+    for name in without:
+        del settings["model"][name]
+    save_file(tensors, path, metadata | {"config": json.dumps(settings)})
+    return path
+
+
+def test_a_former_network_that_settings_can_tell_is_used(tmp_path: Path) -> None:
+    file = former_checkpoint(tmp_path / "old.safetensors", "tan2d", ("stride", "fit_first", "normalise_words"))
+    config = load_checkpoint(file).model.config
+    assert (vars(config)["stride"], config.fit_first, config.normalise_words) == (1, True, None)
+
+
+def test_a_former_network_is_not_continued_as_another(tmp_path: Path) -> None:
+    file = former_checkpoint(tmp_path / "old.safetensors", "tan2d", ("stride", "fit_first", "normalise_words"))
+    today = configure({}, "tan2d", [*SMALL, "stride=4"])
+    with pytest.raises(MomentseekError, match=r"run: was begun by momentseek .*, whose tan2d had \w+="):
+        _refuse_former_network(load_checkpoint(file), today, Path("run"))
+    same = configure({}, "tan2d", [*SMALL, "stride=1", "fit_first=true", "normalise_words="])
+    _refuse_former_network(load_checkpoint(file), same, Path("run"))
+
+
+def test_a_former_network_that_is_gone_is_refused(tmp_path: Path) -> None:
+    file = former_checkpoint(tmp_path / "old.safetensors", "mmn", ("stride", "query_overlap", "follow"))
+    with pytest.raises(MomentseekError, match=r"holds format 1 of mmn, written by .* has format 2, another network"):
+        load_checkpoint(file)
+
+
+def test_as_is_another_spelling_of_follow() -> None:
+    assert configure({}, "mmn", ["as=official"]).settings["follow"] == "official"
+    assert configure({}, "mmn", ["model.as=official"]).settings["follow"] == "official"
+    with pytest.raises(MomentseekError, match="follow must be paper or official, not 'author'"):
+        configure({}, "mmn", ["as=author"])

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from momentseek.core.config import read_toml
+from momentseek.core.errors import MomentseekError
+from momentseek.models.registry import MODELS
+from momentseek.models.training.config import TrainConfig
+from momentseek.models.training.presets import configure, preset_names, preset_table
+
+PAPERS = [n for n in preset_names() if "name" in preset_table(n).get("model", {})]
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_papers_preset_is_a_config_and_survives_its_file(name: str, tmp_path: Path) -> None:
+    config = configure(preset_table(name), None)
+    assert preset_table(name)["about"]
+    (tmp_path / "config.toml").write_text(config.text())
+    again = TrainConfig.of(read_toml(tmp_path / "config.toml"))
+    assert again.table() == config.table()
+    assert again.training == config.training
+    assert again.network_config == config.network_config
+
+
+def test_the_papers_are_there() -> None:
+    papers = {"tvr-xml", "tvr-reloclnet", "tvr-ranking-xml", "tvr-ranking-reloclnet", "tvr-ranking-conquer"}
+    assert papers <= set(PAPERS)
+
+
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_the_simulation_preset_fits_every_model(model: str) -> None:
+    assert configure(preset_table("simulation"), model).model_config.hidden == 64
+
+
+@pytest.mark.parametrize(("model", "batch"), [("xml", 128), ("reloclnet", 512), ("conquer", 196)])
+@pytest.mark.parametrize(
+    ("split", "epochs", "validations"), [("train_top01", 4000, 0.05), ("train_top20", 200, 1), ("train_top40", 100, 2)]
+)
+def test_tvr_ranking_trains_longer_on_shorter_lists(
+    split: str, epochs: float, validations: float, model: str, batch: int
+) -> None:
+    """Appendix C.1, for all three models."""
+    training = configure(preset_table(f"tvr-ranking-{model}"), model, [f"train={split}"]).training
+    assert (training.epochs, training.validations, training.batch) == (epochs, validations, batch)
+    assert (training.lr, training.patience, training.nms) == (1e-4, 10, None)
+    assert training.warmup > 0
+
+
+def test_a_setting_beats_the_presets_choice_for_a_split() -> None:
+    assert (
+        configure(preset_table("tvr-ranking-reloclnet"), None, ["train=train_top20", "epochs=3"]).training.epochs == 3
+    )
+
+
+def test_epochs_beat_a_presets_steps() -> None:
+    training = configure(preset_table("simulation"), "xml", ["epochs=2"]).training
+    assert (training.steps, training.epochs) == (None, 2)
+
+
+def test_nothing_survives_a_file() -> None:
+    config = configure({}, "xml", ["hard_from=", "patience=4"])
+    assert config.model_config.hard_from is None  # type: ignore[attr-defined]
+    again = TrainConfig.of(tomllib.loads(config.text()))
+    assert again.network_config == config.network_config
+    assert again.with_changes(["patience="]).training.patience is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        (["hiden=3"], "no setting 'hiden'; did you mean 'hidden'"),
+        (["model.hiden=3"], "did you mean 'hidden'"),
+        (["hidden"], "is not a setting; write key=value"),
+        (["modle.hidden=3"], "no section 'modle'"),
+        (["hidden=many"], "must be int, not 'many'"),
+        (["lr=-1"], "lr must be at least 0"),
+        (["batch=0"], "batch must be at least 1"),
+        (["warmup=1.5"], "warmup is a share"),
+        (["nms=1.5"], "nms is an overlap"),
+        (["nms=-0.5"], "nms is an overlap"),
+        (["schedule=stairs"], "schedule must be constant or linear or cosine"),
+        (["measure=Luck@3"], "Luck"),
+        (["epochs=0"], "epochs must be above 0"),
+        (["lr=nan"], "lr must be at least 0"),
+    ],
+    ids=lambda x: x[0] if isinstance(x, list) else "",
+)
+def test_wrong_settings_are_said(settings: list[str], what: str) -> None:
+    with pytest.raises(MomentseekError, match=what):
+        configure({}, "xml", settings)
+
+
+def test_wrong_presets_and_models_are_said() -> None:
+    with pytest.raises(MomentseekError, match="is for the model xml, not for reloclnet"):
+        configure(preset_table("tvr-xml"), "reloclnet", where="preset tvr-xml")
+    with pytest.raises(MomentseekError, match="no preset 'tvr-xlm'; did you mean 'tvr-xml'"):
+        preset_table("tvr-xlm")
+    with pytest.raises(MomentseekError, match="is for any model; say which"):
+        configure(preset_table("simulation"), None)
+    with pytest.raises(MomentseekError, match="no model 'xlm'"):
+        configure({}, "xlm")
+    with pytest.raises(MomentseekError, match="no section 'trainig'"):
+        TrainConfig.of({"model": {"name": "xml"}, "trainig": {}})

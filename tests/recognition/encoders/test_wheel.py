@@ -1,0 +1,81 @@
+import hashlib
+import json
+import os
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from momentseek.core.errors import MomentseekError
+from momentseek.recognition.weights import files as folders
+from momentseek.recognition.weights import files as hashes
+from momentseek.recognition.weights.files import PackagedWeights, locate, verify
+
+ASSET = PackagedWeights("some-weights", "1.0", "weights", {"model.bin": hashlib.sha256(b"good").hexdigest()})
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights/model.bin").write_bytes(b"good")
+
+    class Distribution:
+        def locate_file(self, path):
+            return tmp_path / path
+
+    monkeypatch.setattr(metadata, "distribution", lambda name: Distribution())
+    return tmp_path / "weights"
+
+
+def test_good_weights_are_hashed_once(installed, tmp_path, monkeypatch):
+    memory = tmp_path / "cache/verified.json"
+    assert verify(ASSET, memory) == installed
+    assert list(json.loads(memory.read_bytes())) == [str(installed / "model.bin")]
+    monkeypatch.setattr(hashes, "sha256", lambda path: pytest.fail("hashed again"))
+    assert verify(ASSET, memory) == installed
+
+
+def test_damage_is_found_even_after_a_good_run(installed, tmp_path):
+    memory = tmp_path / "verified.json"
+    verify(ASSET, memory)
+    (installed / "model.bin").write_bytes(b"evil")
+    os.utime(installed / "model.bin", ns=(1, 1))
+    with pytest.raises(MomentseekError, match=r"model\.bin is damaged .* pip install --force-reinstall .*==1\.0"):
+        verify(ASSET, memory)
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b"\xff"])
+def test_a_damaged_memory_is_forgotten(installed, tmp_path, content):
+    (tmp_path / "verified.json").write_bytes(content)
+    assert verify(ASSET, tmp_path / "verified.json") == installed
+
+
+def test_a_memory_that_cannot_be_written_is_done_without(installed, tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    assert verify(ASSET, tmp_path / "file/verified.json") == installed
+
+
+def test_a_missing_file_or_package_says_what_to_install(installed, monkeypatch):
+    (installed / "model.bin").unlink()
+    with pytest.raises(MomentseekError, match="is missing; reinstall it"):
+        locate(ASSET)
+    monkeypatch.undo()
+    with pytest.raises(MomentseekError, match=r"pip install 'momentseek\[offline\]'"):
+        locate(ASSET)
+
+
+def test_the_cache_folder_follows_xdg(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert folders.cache_folder() == tmp_path / "momentseek"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert folders.cache_folder() == Path.home() / ".cache/momentseek"
+
+
+def test_nobody_without_a_home_is_stopped(monkeypatch):
+    def homeless():
+        raise RuntimeError
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    with pytest.raises(OSError):  # noqa: PT011
+        folders.cache_folder().mkdir(parents=True)

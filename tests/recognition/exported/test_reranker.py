@@ -1,0 +1,125 @@
+"""What re-ranking reads of a video, and which spans of it count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from momentseek.core.errors import MomentseekError
+from momentseek.recognition.encoders.protocol import Vectors
+from momentseek.recognition.exported.manifest import EncoderRef, RerankerManifest
+from momentseek.recognition.exported.preparation import Preparation
+from momentseek.recognition.exported.reranker import Reranker, RerankerCache, VideoFeatures
+
+WORDS = np.ones((2, 3), np.float32)
+
+
+class Blank(Reranker):
+    """A model by which every span of a window scores the largest number that its clips have."""
+
+    read = 0
+    graph = object()
+
+    def grids(self, asked: Mapping[str, Any], parts: Sequence[Mapping[str, Vectors]]) -> Iterator[Vectors]:
+        self.read += len(parts)
+        exists = np.add.outer(np.arange(8), np.arange(8)) < 8
+        return (np.where(exists, np.float32(part["video"].max()), -np.inf) for part in parts)
+
+
+def model(clip_seconds: float = 1.5, window: int = 8) -> Blank:
+    source = EncoderRef("words", "words-1", 3)
+    return Blank(
+        RerankerManifest(
+            folder=Path("model"), model="tan2d", fingerprint="0" * 64, clip_seconds=clip_seconds, video=source,
+            subtitle=None, query=source, max_words=30, max_clips=8,
+            preparation=Preparation(8, "stretch", video=False, words=False),
+            shortest=1, roles=False, end_time="inclusive", nms=None, window=window * clip_seconds,
+        )
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("clip_seconds", [0.1, 0.7, 1 / 3, 1.1, 2.3])
+def test_a_span_on_the_seam_of_two_windows_counts_once(clip_seconds: float) -> None:
+    """Whatever the length of a clip: times in seconds are rounded, and clips are whole."""
+
+    def spans(seconds: float) -> list[tuple[float, float]]:
+        video = VideoFeatures(np.ones((131, 3), np.float32), None, 131 * seconds)
+        (found,) = model(seconds).spans_of(WORDS, "", [video], most=100_000)
+        rows = zip((found.start / seconds).round(6).tolist(), (found.end / seconds).round(6).tolist(), strict=True)
+        return sorted(rows)
+
+    wanted = spans(1.0)
+    assert len(set(wanted)) == len(wanted) > 500
+    assert spans(clip_seconds) == wanted
+
+
+def test_of_a_long_film_the_promising_windows_are_read() -> None:
+    """At most 200 for a query: those with the best clips, and of every video its best one."""
+    rng = np.random.default_rng(0)
+    films = []
+    for clips in (5000, 6, 3000, 40):
+        rows = rng.random((clips, 3)).astype(np.float32)
+        films.append(VideoFeatures(rows, None, 1.5 * clips, worth=rows.max(axis=1) - (0.5 if clips == 40 else 0.0)))
+    reader = model()
+    found = reader.spans_of(WORDS, "", films)
+    assert reader.read == 200
+    assert [spans.score.max() for spans in found] == [film.video.max() for film in films if film.video is not None]
+    best = [1.5 * (int(np.argmax(film.worth)) + 0.5) for film in films if film.worth is not None]
+    for spans, time in zip(found, best, strict=True):
+        assert ((spans.start <= time) & (time <= spans.end)).any()
+    many = [VideoFeatures(np.ones((40, 3), np.float32), None, 60.0) for _ in range(230)]
+    other = model()
+    assert all(len(spans.score) for spans in other.spans_of(WORDS, "", many))
+    assert other.read == 230
+
+
+def test_what_is_remembered_is_of_the_windows_that_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Texts:
+        def words(self, texts: Sequence[str]) -> list[Vectors]:
+            return [WORDS for _ in texts]
+
+    rows = np.arange(1200 * 3, dtype=np.float32).reshape(-1, 3)
+    film = VideoFeatures(rows, None, 1800.0, key="film", worth=-rows.max(axis=1))
+    other = VideoFeatures(rows, None, 1800.0, worth=rows.max(axis=1))
+    reader = model()
+    monkeypatch.setitem(reader.__dict__, "texts", Texts())
+    (beside, _), read = reader.spans("a", [film, other]), reader.read
+    (alone,) = reader.spans("a", [film])
+    assert read == 200
+    assert beside.score.max() < alone.score.max()
+    reader.spans("a", [film])
+    assert reader.read == read + 200
+
+
+def test_a_model_without_its_encoder_of_words_is_refused_when_it_is_warmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = model()
+    monkeypatch.setattr("momentseek.recognition.exported.reranker.text_encoder", missing)
+    with pytest.raises(MomentseekError, match="missing"):
+        reader.warm()
+    other = SimpleNamespace(name="words", fingerprint="words-2")
+    monkeypatch.setattr("momentseek.recognition.exported.reranker.text_encoder", lambda spec: other)
+    with pytest.raises(MomentseekError, match="queries by another 'words'"):
+        reader.warm()
+
+
+def missing(spec: str) -> None:
+    raise MomentseekError(f"{spec}: is missing; install it")
+
+
+def test_the_models_asked_for_last_stay_warm() -> None:
+    loaded: list[str] = []
+
+    def load(place: Path) -> Any:
+        loaded.append(place.name)
+        return SimpleNamespace(warm=lambda: None)
+
+    cache = RerankerCache(load, limit=8)
+    names = [f"model{i}" for i in range(8)]
+    for name in (*names, names[0], "new", names[0], "new", names[1]):
+        cache.get(name)
+    assert loaded == [*names, "new", names[1]]

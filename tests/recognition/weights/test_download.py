@@ -1,0 +1,171 @@
+import fcntl
+import hashlib
+import os
+import resource
+
+import pytest
+from tests.recognition.weights.server import served
+
+from momentseek.core.errors import MomentseekError
+from momentseek.recognition.weights import hub as module
+from momentseek.recognition.weights.hub import download
+
+DATA = os.urandom(700_000)
+HASH = hashlib.sha256(DATA).hexdigest()
+LIMIT = 1_000_000
+
+
+@pytest.fixture
+def server():
+    with served({"model.onnx": DATA}) as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    monkeypatch.setattr(module.time, "sleep", lambda _: None)
+
+
+@pytest.fixture
+def target(tmp_path):
+    return tmp_path / "onnx/model.onnx"
+
+
+def get(server, target, **options):
+    return download(f"{server.url}/model.onnx", target, **{"digest": None, "limit": LIMIT, **options})
+
+
+def names(target):
+    return sorted(path.name for path in target.parent.iterdir())
+
+
+def test_a_file_arrives_whole_with_its_hash(server, target):
+    seen = []
+    assert get(server, target, advance=seen.append) == HASH
+    assert target.read_bytes() == DATA
+    assert sum(seen) == len(DATA)
+    assert names(target) == ["model.onnx"]
+
+
+def test_dropped_connections_are_resumed_where_they_broke(server, target):
+    server.drop_after = [100_000, 250_000]
+    assert get(server, target, digest=HASH) == HASH
+    assert [asked for _, asked in server.asked] == [None, "bytes=100000-", "bytes=350000-"]
+
+
+def test_a_lost_connection_keeps_the_part_for_the_next_run(server, target):
+    server.drop_after = [1000, 1000, 1000, 1000]
+    with pytest.raises(MomentseekError, match=r"4,000 bytes have arrived\); the same command continues"):
+        get(server, target)
+    assert names(target) == ["model.onnx.part", "model.onnx.part.etag"]
+    seen = []
+    assert get(server, target, advance=seen.append) == HASH
+    assert server.asked[-1] == ("model.onnx", "bytes=4000-")
+    assert seen[0] == 4000
+    assert sum(seen) == len(DATA)
+
+
+def test_interrupting_keeps_the_part(server, target):
+    def advance(count):
+        if count > 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        get(server, target, advance=advance)
+    arrived = target.with_name("model.onnx.part").stat().st_size
+    assert 0 < arrived < len(DATA)
+    assert get(server, target) == HASH
+    assert server.asked[-1] == ("model.onnx", f"bytes={arrived}-")
+
+
+@pytest.mark.parametrize("etag", ['"v2"', 'W/"v1"', None])
+def test_a_part_of_another_version_is_not_continued(server, target, etag):
+    target.parent.mkdir()
+    target.with_name("model.onnx.part").write_bytes(b"something else" * 100)
+    if etag:
+        target.with_name("model.onnx.part.etag").write_text(etag)
+    seen = []
+    assert get(server, target, advance=seen.append) == HASH
+    assert target.read_bytes() == DATA
+    assert sum(seen) == len(DATA)
+
+
+@pytest.mark.parametrize("part", [DATA, DATA + b"too much"])
+def test_a_complete_part_needs_nothing_more_and_a_longer_one_is_replaced(server, target, part):
+    target.parent.mkdir()
+    target.with_name("model.onnx.part").write_bytes(part)
+    target.with_name("model.onnx.part.etag").write_text(server.etag)
+    assert get(server, target) == HASH
+    assert target.read_bytes() == DATA
+
+
+def test_another_hash_is_thrown_away(server, target):
+    with pytest.raises(MomentseekError, match=r"its SHA-256 differs\), so it was thrown away"):
+        get(server, target, digest="0" * 64)
+    assert names(target) == []
+
+
+def test_what_is_not_there_or_too_large_is_refused_at_once(server, target):
+    with pytest.raises(MomentseekError, match="the server says 404"):
+        download(f"{server.url}/absent", target, digest=None, limit=LIMIT)
+    assert len(server.asked) == 1
+    with pytest.raises(MomentseekError, match="is larger than 1,000 bytes"):
+        get(server, target, limit=1000)
+    assert not target.exists()
+
+
+def test_a_server_in_trouble_is_asked_again(server, target):
+    server.fail_with = [503, 429]
+    assert get(server, target) == HASH
+
+
+def test_no_server_at_all(target):
+    with served({}) as gone:
+        pass
+    with pytest.raises(MomentseekError, match=r"the connection is lost or there is none .*\(source=\"FOLDER\"\)"):
+        get(gone, target)
+
+
+def test_only_https_even_after_a_redirect(server, target):
+    for url in ("http://example.org/x", "ftp://example.org/x", "file:///etc/passwd"):
+        with pytest.raises(MomentseekError, match="only https addresses"):
+            download(url, target, digest=None, limit=LIMIT)
+    server.redirect["away"] = "http://example.org/x"
+    with pytest.raises(MomentseekError, match="only https addresses"):
+        download(f"{server.url}/away", target, digest=None, limit=LIMIT)
+    server.redirect["here"] = f"{server.url}/model.onnx"
+    assert download(f"{server.url}/here", target, digest=None, limit=LIMIT) == HASH
+
+
+def test_a_full_disk_is_said_so(server, target):
+    target.parent.mkdir()
+    target.with_name("model.onnx.part").symlink_to("/dev/full")
+    with pytest.raises(MomentseekError, match=r"cannot be written \(No space left on device\); make room"):
+        get(server, target)
+    assert not target.exists()
+
+
+def test_when_there_is_room_again_the_download_goes_on(server, target):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, before[1]))
+    try:
+        with pytest.raises(MomentseekError, match=r"cannot be written \(File too large\); make room"):
+            get(server, target)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert get(server, target) == HASH
+    assert server.asked[-1] == ("model.onnx", "bytes=400000-")
+
+
+def test_two_downloads_of_one_file_do_not_mix(server, target):
+    target.parent.mkdir()
+    with target.with_name("model.onnx.part").open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(MomentseekError, match="another process is downloading this"):
+            get(server, target)
+
+
+def test_a_folder_that_cannot_be_made(server, tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(MomentseekError, match="cannot be written"):
+        get(server, tmp_path / "file/model.onnx")
