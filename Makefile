@@ -5,8 +5,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 
 # More workers than there are cores: a test that waits for a browser or another process leaves its core idle.
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
-# Forked workers collect the tests once for all (tests/helpers/forked_workers.py); libraries of other systems do not bear that.
-SPREAD := $(if $(filter Linux,$(shell uname -s)),--forks $(WORKERS),-n $(WORKERS) --dist worksteal)
+SPREAD := -n $(WORKERS) --dist worksteal
 # What tests write lies in memory where there is room: libraries wait for the disk at each step, and waiting costs too.
 MEMORY = $(shell grep -q ' /dev/shm .*noexec' /proc/mounts || df -Pk /dev/shm | awk '$$6 == "/dev/shm" && $$4 > 4000000 { print $$6 }')
 TMPDIR ?= $(or $(if $(filter Linux,$(shell uname -s)),$(MEMORY)),/tmp)

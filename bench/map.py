@@ -38,11 +38,12 @@ from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
 from momentseek.measuring.evaluate import evaluate
 from momentseek.models.batch import Batch, BatchPairs, Clips, Words
+from momentseek.models.features.data import Dims
 from momentseek.models.inference.encode import EncodedCorpus, encode_corpus, encode_queries
 from momentseek.models.inference.prediction import predict
 from momentseek.models.inference.second_stage import spans_of
 from momentseek.models.layers.moment_map import Cells, cells, max_over
-from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.model import CorpusModel
 from momentseek.models.registry import MODELS as REGISTERED
 from momentseek.models.registry import build
 from record import Record

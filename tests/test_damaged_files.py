@@ -25,9 +25,8 @@ from momentseek.cli import cli
 from momentseek.core.config import read_toml
 from momentseek.core.errors import MomentseekError
 from momentseek.measuring.formats.document import open_document
-from momentseek.models.features.data import Data, read_related
+from momentseek.models.features.data import Data, Dims, read_related
 from momentseek.models.features.store import Features
-from momentseek.models.model import Dims
 from momentseek.models.registry import build
 from momentseek.models.training.checkpoint import load_checkpoint, save_checkpoint
 from momentseek.models.training.config import TrainConfig

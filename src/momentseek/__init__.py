@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from momentseek.core.moments.run import Run
     from momentseek.measuring.comparison import Comparison
     from momentseek.measuring.diagnose.diagnosis import Diagnosis
-    from momentseek.measuring.formats import read_runs, read_truth
-    from momentseek.measuring.measures import parse, parse_all
     from momentseek.measuring.result import Evaluation
     from momentseek.search.hit import Hit, Results
     from momentseek.search.query import Query
@@ -74,13 +72,6 @@ _HOMES = {
     "baseline": "api.predicting",
     "MomentseekError": "core.errors",
 }
-_FORMER = {
-    "read_truth": "measuring.formats",
-    "read_runs": "measuring.formats",
-    "parse": "measuring.measures",
-    "parse_all": "measuring.measures",
-}
-"""Deprecated: still found for scripts written before, under their old names; ``read_truth`` is ``read_judgements``."""
 
 __all__ = [
     "CaptionTable",
@@ -115,7 +106,7 @@ __all__ = [
 ]
 
 
-__getattr__ = lazy_exports(__name__, {**_FORMER, **_HOMES})
+__getattr__ = lazy_exports(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

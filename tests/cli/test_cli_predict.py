@@ -11,9 +11,8 @@ from momentseek.benchmarks.simulation.settings import SimulationSettings
 from momentseek.cli import cli
 from momentseek.core.errors import MomentseekError
 from momentseek.measuring import formats
-from momentseek.models.features.data import Data
+from momentseek.models.features.data import Data, Dims
 from momentseek.models.inference.prediction import predict
-from momentseek.models.model import Dims
 from momentseek.models.registry import build
 from momentseek.models.training.checkpoint import load_checkpoint, save_checkpoint
 from momentseek.models.training.loop import train

@@ -14,9 +14,8 @@ from momentseek.benchmarks.simulation.films import GroundingSettings
 from momentseek.cli import cli
 from momentseek.measuring import formats
 from momentseek.measuring.evaluate import evaluate
-from momentseek.models.features.data import Data
+from momentseek.models.features.data import Data, Dims
 from momentseek.models.inference.prediction import predict
-from momentseek.models.model import Dims
 from momentseek.models.registry import build
 from momentseek.models.training.checkpoint import load_checkpoint, save_checkpoint
 from momentseek.models.training.prediction import Validation

@@ -19,8 +19,7 @@ from momentseek.cli.search import command as search_command
 from momentseek.core.errors import MomentseekError
 from momentseek.library.store import LibraryStore
 from momentseek.models.export.writing import export
-from momentseek.models.features.data import Data
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Data, Dims
 from momentseek.models.registry import build
 from momentseek.models.training.config import TrainConfig
 from momentseek.models.training.loop import train

@@ -15,7 +15,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.library.segments import StoredVectors
 from momentseek.library.store import LibraryStore
 from momentseek.models.export.writing import export
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.registry import build
 from momentseek.recognition.exported.encoder import MomentMapEncoder, load_trained_encoder
 from momentseek.recognition.exported.manifest import EncoderRef, read_kind

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from momentseek.models.batch import Batch, BatchPairs, Clips, Words
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 
 DIMS = Dims(query=6, video=7, subtitle=5)
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, BatchPairs, Clips, Words
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.zoo.ablr import Ablr, AblrConfig, ConditionedAttention
 
 SMALL = {"hidden": 4, "max_clips": 6, "between": 3, "dropout": 0.0}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.registry import build
 from momentseek.models.zoo.mdd import Branch, Floats, Mdd, frequent_verbs
 

@@ -7,7 +7,7 @@ import torch
 from torch.nn.functional import normalize
 
 from momentseek.models.batch import Batch, take_rows
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.registry import build
 from momentseek.models.zoo.cal import CAL
 

@@ -9,7 +9,7 @@ import torch
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, take_rows
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.registry import build
 from momentseek.models.zoo.conquer import Conquer
 

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from momentseek.models.batch import Batch, BatchPairs, Clips, Words
+from momentseek.models.features.data import Dims
 from momentseek.models.layers.moment_map import overlap, overlap_of_moments, scale_overlap
-from momentseek.models.model import Dims
 from momentseek.models.registry import build
 from momentseek.models.zoo.crocs import Crocs
 

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, BatchPairs, Clips, Words
-from momentseek.models.model import Dims, Phase
+from momentseek.models.features.data import Dims
+from momentseek.models.model import Phase
 from momentseek.models.training.config import TrainConfig
 from momentseek.models.training.warm_start import check_later_stage
 from momentseek.models.zoo.drn import RANGES, Drn, DrnConfig, focal_loss, point_overlap

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from momentseek.models.batch import Clips, Words, take_rows
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.registry import build
 from momentseek.models.zoo.bet import Bet
 from momentseek.models.zoo.cet import Cet

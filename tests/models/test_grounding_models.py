@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from momentseek.models.batch import Batch, BatchPairs, Clips, Words, take_rows
-from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.features.data import Dims
+from momentseek.models.model import CorpusModel
 from momentseek.models.registry import MODELS, build
 from momentseek.models.zoo.window_models import WindowModel
 

@@ -11,7 +11,8 @@ from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
 from momentseek.measuring.evaluate import evaluate
 from momentseek.models.batch import Batch, take_rows
-from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.features.data import Dims
+from momentseek.models.model import CorpusModel
 from momentseek.models.registry import build
 
 DIMS = Dims(query=12, video=12, subtitle=12)

@@ -14,7 +14,8 @@ import momentseek.models.zoo.mdd
 import momentseek.models.zoo.mmn
 import momentseek.models.zoo.tan2d  # noqa: F401
 from momentseek.models.batch import Batch, BatchPairs, Clips, Words, take_rows
-from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.features.data import Dims
+from momentseek.models.model import CorpusModel
 from momentseek.models.registry import build
 
 SMALL = {"hidden": 12, "max_clips": 8, "longest": 8}

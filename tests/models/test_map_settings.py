@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from momentseek.core.errors import MomentseekError
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.registry import MODELS, build, build_config
 from momentseek.models.training.presets import configure, preset_names, preset_table
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from momentseek.models.batch import Batch, take_rows
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.registry import build
 from momentseek.models.zoo.mcn import MCN
 

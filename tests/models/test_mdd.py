@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, BatchPairs, Clips, Words
+from momentseek.models.features.data import Dims
 from momentseek.models.layers.moment_map import Cells, cells, grid_2d, overlap, positions_2d, scale_overlap
-from momentseek.models.model import Dims
 from momentseek.models.registry import build
 from momentseek.models.zoo.mdd import Branch, Mdd
 

@@ -8,7 +8,7 @@ import torch
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, Clips
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.registry import build
 from momentseek.models.zoo.mee import MEE, GatedEmbedding
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from momentseek.models.batch import Batch, BatchPairs, Clips, Encodings, Words, take_rows
+from momentseek.models.features.data import Dims
 from momentseek.models.layers.moment_map import overlap, scale_overlap
-from momentseek.models.model import Dims
 from momentseek.models.registry import build
 from momentseek.models.zoo.mmn import Mmn
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, BatchPairs, Clips
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.registry import build
 from momentseek.models.zoo.ms_sl import MsSl, MsSlConfig, clip_contrast, even_parts, frame_contrast_of, span_means
 

@@ -8,7 +8,7 @@ import torch
 from torch.nn.functional import cosine_similarity, pad
 
 from momentseek.models.batch import Batch, Clips, Words, take_rows
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.registry import build
 from momentseek.models.zoo.reloclnet import ReLoCLNet
 

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, BatchPairs, Clips, Words
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.zoo.scdm import Modulation, Scdm, ScdmConfig, anchors_of, norm_over_time
 
 

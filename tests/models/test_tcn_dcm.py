@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from momentseek.models.batch import Batch, BatchPairs, Clips, Words
+from momentseek.models.features.data import Dims
 from momentseek.models.layers.moment_map import cells
-from momentseek.models.model import Dims
 from momentseek.models.zoo.tcn_dcm import LocationAttention, TcnDcm, TcnDcmConfig, location_waves
 
 

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from momentseek.models.batch import Batch, Clips, take_rows
-from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.features.data import Dims
+from momentseek.models.model import CorpusModel
 from momentseek.models.registry import build
 
 

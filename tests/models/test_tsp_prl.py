@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from momentseek.models.batch import Batch, BatchPairs, Clips, Words, take_rows
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.zoo.tsp_prl import (
     BRANCHES,
     TspPrl,

@@ -7,7 +7,8 @@ import torch
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, BatchPairs, Clips, Words, take_rows
-from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.features.data import Dims
+from momentseek.models.model import CorpusModel
 from momentseek.models.registry import build
 
 SMALL = {"hidden": 12, "max_words": 8, "max_clips": 12, "longest": 6, "endpoints": False, "dropout": 0.0}

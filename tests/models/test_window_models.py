@@ -10,7 +10,7 @@ from torch import Tensor
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, BatchPairs, Clips, Words
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.zoo.acrn import Acrn, AcrnConfig, context_weights
 from momentseek.models.zoo.ctrl import Ctrl, CtrlConfig
 from momentseek.models.zoo.window_models import alignment, parts_beside, windows_of

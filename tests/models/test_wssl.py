@@ -10,9 +10,10 @@ import torch
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, BatchPairs, Clips, Words, take_rows
+from momentseek.models.features.data import Dims
 from momentseek.models.inputs import BEGIN, END, PADDING, UNKNOWN, KnownWords, word_id, word_ids
 from momentseek.models.layers.recurrent import segment_masks
-from momentseek.models.model import Dims, Phase, group_of
+from momentseek.models.model import Phase, group_of
 from momentseek.models.zoo.wssl import ANCHORS, LAST, REACH, Wssl, WsslConfig, refined_segments
 
 TEXTS = ["she opens a door", "he runs", "a dog sleeps on the sofa", "she opens a window"]

@@ -11,8 +11,8 @@ from torch.nn.functional import cosine_similarity, pad
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, Clips, Words, take_rows
+from momentseek.models.features.data import Dims
 from momentseek.models.losses import ranking_hinge, related_masks
-from momentseek.models.model import Dims
 from momentseek.models.registry import build
 from momentseek.models.zoo.xml import XML
 

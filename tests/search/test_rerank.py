@@ -15,9 +15,9 @@ from small_library import SECONDS, OpenLibrary, WordVectors, fill, film, nothing
 from momentseek.benchmarks.simulation.corpus import simulate
 from momentseek.benchmarks.simulation.settings import SimulationSettings
 from momentseek.models.export.writing import export
-from momentseek.models.features.data import Data
+from momentseek.models.features.data import Data, Dims
 from momentseek.models.inference.prediction import predict
-from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.model import CorpusModel
 from momentseek.models.registry import build
 from momentseek.recognition.exported.manifest import EncoderRef
 from momentseek.recognition.exported.reranker import RerankedSpans, Reranker, VideoFeatures, load_reranker

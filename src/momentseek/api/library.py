@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from momentseek.cluster.manifest import ShardManifest, is_sharded
+from momentseek.cluster.replicas.replica import bring_library
 from momentseek.cluster.search.engine import ShardedEngine
 from momentseek.cluster.search.requests import ExampleRequest
 from momentseek.cluster.search.shard import SearchShard
 from momentseek.cluster.search.shard_client import Asker, LocalShards, ShardClient
 from momentseek.cluster.shards.catalog import ShardedCatalog
-from momentseek.cluster.shards.store import ShardedVerbs, open_shards
+from momentseek.cluster.shards.store import ShardedVerbs, open_sharded_store, open_shards
 from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.core.moments.moment import Moment
 from momentseek.core.pinned_file import PinnedFile
@@ -24,7 +25,9 @@ from momentseek.library.paths import ThumbnailCache
 from momentseek.library.reader import CLIP_SECONDS
 from momentseek.library.store import LibraryStore
 from momentseek.library.video import MAX_PICTURED_BYTES, is_missing, source_file
-from momentseek.search.engine import Engine, SearchExample
+from momentseek.media.pixels import read_picture
+from momentseek.media.sandbox.calls import cut, thumbnail
+from momentseek.search.engine import Engine, SearchExample, example_of_moment, example_of_picture, search_like
 from momentseek.search.fusion import DEFAULT_FUSION
 from momentseek.search.hit import Hit, Results
 from momentseek.search.localise.localiser import DEFAULT_LOCALISER, LEARNED_LOCALISER, LOCALISERS, MAP_LOCALISER
@@ -129,8 +132,6 @@ class Library(LibraryStore):
 
         ``where`` may hold ``in:``, ``before:`` and ``after:``; the rest is as in :meth:`search`.
         """
-        from momentseek.media.pixels import read_picture
-        from momentseek.search.engine import example_of_picture
 
         if self.encoders.has_model:
             raise MomentseekError(
@@ -160,12 +161,10 @@ class Library(LibraryStore):
         return self._engine.search(query, options)
 
     def _ask_like(self, example: SearchExample, where: Query, options: SearchOptions) -> Results:
-        from momentseek.search.engine import search_like
 
         return search_like(self._engine, example, where, options)
 
     def _example(self, video: int, start: float, end: float) -> SearchExample:
-        from momentseek.search.engine import example_of_moment
 
         return example_of_moment(self._engine.state().vision, self.catalog.videos([video])[0], start, end)
 
@@ -203,15 +202,12 @@ class Library(LibraryStore):
         name = f"{hit.video_id}-{round(hit.peak * 1000)}-{width}.webp"
         data = self._thumbnails.get(name)
         if data is None:
-            from momentseek.media.sandbox.calls import thumbnail
-
             data = thumbnail(self._file(hit, MAX_PICTURED_BYTES), hit.peak, width)
             self._thumbnails.keep(name, data)
         return data
 
     def cut(self, hit: Hit, out: str | os.PathLike[str], *, exact: bool = True, pad: float = 0.0) -> Cut:
         """Write a hit as a clip of its own, ``pad`` seconds longer on each side."""
-        from momentseek.media.sandbox.calls import cut
 
         return cut(self._file(hit), hit.start, hit.end, out, exact=exact, pad=pad)
 
@@ -295,8 +291,6 @@ def bring_folder(place: str | os.PathLike[str]) -> Path:
     """The folder of a library, given by its folder or its address; a replica is brought up to date."""
     folder = library_folder(os.fspath(place)) if "://" in os.fspath(place) else Path(os.path.abspath(place))
     if "%3A%2F%2F" in folder.name:
-        from momentseek.cluster.replicas.replica import bring_library
-
         bring_library(folder)
     return folder
 
@@ -312,8 +306,6 @@ def open_store(
     """Open the library in a folder for changing it, be it one or in shards; the rest is as in ``LibraryStore.open``."""
     folder = bring_folder(path)
     if is_sharded(folder):
-        from momentseek.cluster.shards.store import open_sharded_store
-
         return open_sharded_store(folder, encoder=encoder, wait=wait)
     return LibraryStore.open(folder, create=create, encoder=encoder, clip_seconds=clip_seconds, wait=wait)
 

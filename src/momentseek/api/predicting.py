@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from momentseek.api.files import Path, Videos, open_corpus, write_run
 from momentseek.benchmarks.baselines import BASELINES, DEFAULT_SAMPLES, DEFAULT_TOP, BaselineSettings
+from momentseek.benchmarks.simulation.corpus import simulate as simulate_series
+from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
+from momentseek.benchmarks.simulation.films import FORMS, GroundingSettings
+from momentseek.benchmarks.simulation.settings import SimulationSettings
 from momentseek.core.errors import MomentseekError, optional_module
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
@@ -134,10 +138,6 @@ def simulate(
     ``momentseek[train]``.
     """
     optional_module("h5py", "train")
-    from momentseek.benchmarks.simulation.corpus import simulate as simulate_series
-    from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
-    from momentseek.benchmarks.simulation.films import FORMS, GroundingSettings
-    from momentseek.benchmarks.simulation.settings import SimulationSettings
 
     if like not in (known := ("tvr", *FORMS)):
         raise MomentseekError(f"there is no corpus like {like!r}; {did_you_mean(like, known)} (`like`)")

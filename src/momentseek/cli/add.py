@@ -6,9 +6,24 @@ from typing import TYPE_CHECKING
 
 import click
 
+from momentseek.api.library import open_store
 from momentseek.cli import options
-from momentseek.cli.progress import IngestLines, conclude, ingest
+from momentseek.cli.clustering import add_on, fetch_videos
+from momentseek.cli.progress import IngestLines, conclude, ingest, stoppable
+from momentseek.cluster.manifest import is_sharded
+from momentseek.cluster.shard_writer import WriterSettings
+from momentseek.cluster.storage.address import is_remote
+from momentseek.core.errors import MomentseekError
+from momentseek.library.database import CATALOG_FILE
+from momentseek.library.files import check_paths
+from momentseek.library.ingest.captions import open_scene_captioner
+from momentseek.library.ingest.report import AddInterrupted
+from momentseek.library.location import library_folder, place_text
+from momentseek.library.store import LibraryStore, subtitles_folder, watch
+from momentseek.media.container import find_device
 from momentseek.media.decode import SAMPLINGS, Sampling
+from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL, default_ocr_model, ocr_fingerprint
+from momentseek.recognition.speech.models import DEFAULT_TRANSCRIBER, default_transcriber, transcriber_fingerprint
 
 if TYPE_CHECKING:
     from momentseek.library.ingest.report import AddReport
@@ -117,16 +132,6 @@ def command(
 
     Exit code: 0 if any file is in the library now, 2 if none is, 130 after Ctrl-C.
     """
-    from momentseek.api.library import open_store
-    from momentseek.cli.clustering import fetch_videos
-    from momentseek.cluster.manifest import is_sharded
-    from momentseek.cluster.storage.address import is_remote
-    from momentseek.core.errors import MomentseekError
-    from momentseek.library.database import CATALOG_FILE
-    from momentseek.library.files import check_paths
-    from momentseek.library.ingest.captions import open_scene_captioner
-    from momentseek.library.location import library_folder, place_text
-    from momentseek.media.container import find_device
 
     check_paths(path for path in paths if not is_remote(path))
     device = find_device() if hardware else None
@@ -140,12 +145,6 @@ def command(
     if on is None or not elsewhere:  # the nodes share no folder otherwise, and fetch for themselves
         paths = tuple(fetch_videos(paths, folder, display))
     if on is not None:
-        from momentseek.cli.clustering import add_on
-        from momentseek.cluster.shard_writer import WriterSettings
-        from momentseek.library.store import subtitles_folder
-        from momentseek.recognition.ocr.models import default_ocr_model
-        from momentseek.recognition.speech.models import default_transcriber
-
         if watching or describe is not None:
             raise MomentseekError("on a cluster (--on), videos are neither watched nor described; leave that out")
         if jobs is not None or hardware:
@@ -189,7 +188,6 @@ def command(
 
 def _end(report: AddReport, library: str | None, *, as_json: bool, quiet: bool) -> None:
     """Say what was done; an error if no file is in the library."""
-    from momentseek.core.errors import MomentseekError
 
     if not (report.in_library or report.failed or report.failed_before):
         raise MomentseekError("no videos there; name a file to add it whatever it is called")
@@ -205,7 +203,6 @@ def _transcriber(transcribe: bool | None, named: str | None, usual: str | None) 
     >>> _transcriber(None, None, None), _transcriber(False, None, "whisper-base"), _transcriber(True, None, None)
     (None, None, 'whisper-base')
     """
-    from momentseek.recognition.speech.models import DEFAULT_TRANSCRIBER, transcriber_fingerprint
 
     if transcribe is False:
         return None
@@ -221,7 +218,6 @@ def _reader(ocr: bool | None, named: str | None, usual: str | None) -> str | Non
     >>> _reader(None, None, None), _reader(False, None, "ppocr-small"), _reader(True, None, None)
     (None, None, 'ppocr-small')
     """
-    from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL, ocr_fingerprint
 
     if ocr is False:
         return None
@@ -256,9 +252,6 @@ def _watch(
     as_json: bool,
 ) -> None:
     """Add what appears, until Ctrl-C, which is how this ends well."""
-    from momentseek.cli.progress import stoppable
-    from momentseek.library.ingest.report import AddInterrupted
-    from momentseek.library.store import LibraryStore, subtitles_folder, watch
 
     assert isinstance(opened, LibraryStore)
     reports = watch(

@@ -6,8 +6,13 @@ from pathlib import Path
 
 import click
 
+from momentseek.benchmarks.baselines import BASELINES, BaselineSettings, default_bandwidth
 from momentseek.cli import options
 from momentseek.cli.options import Number
+from momentseek.core.errors import MomentseekError
+from momentseek.core.reports import count, text_table
+from momentseek.measuring.formats import Writing, read_corpus, read_truth, write_bytes
+from momentseek.measuring.formats.files import writer_for
 
 
 @click.command()
@@ -61,12 +66,6 @@ def command(
     Every query is answered in its own video (or in all videos of its pool), so that videos must have durations.
     """
     import json
-
-    from momentseek.benchmarks.baselines import BASELINES, BaselineSettings, default_bandwidth
-    from momentseek.core.errors import MomentseekError
-    from momentseek.core.reports import count, text_table
-    from momentseek.measuring.formats import Writing, read_corpus, read_truth, write_bytes
-    from momentseek.measuring.formats.files import writer_for
 
     if listing:
         listed = [[b.name, "train" if b.learns else "nothing", b.title] for b in BASELINES.values()]

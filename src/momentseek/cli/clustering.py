@@ -7,11 +7,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from momentseek.cli.progress import ProgressLines
+from momentseek.cluster.adding import add_on_cluster, refuse_unsharded
+from momentseek.cluster.connection import join_cluster
+from momentseek.cluster.searching import RayShards
+from momentseek.cluster.shard_writer import list_videos
+from momentseek.cluster.storage.address import is_remote
+from momentseek.cluster.storage.mirror import Mirror, list_files
+from momentseek.cluster.tasks import ClusterTask, map_in_order, run_tasks
+from momentseek.library.files import VIDEO_SUFFIXES, find_videos
+from momentseek.library.location import sources_folder
+from momentseek.recognition.encoders.registry import encode_texts
+
 if TYPE_CHECKING:
-    from momentseek.cli.progress import ProgressLines
     from momentseek.cluster.search.shard_client import ShardClient
     from momentseek.cluster.shard_writer import WriterSettings
-    from momentseek.cluster.tasks import ClusterTask
     from momentseek.library.ingest.report import AddReport, ShowIngest
     from momentseek.recognition.encoders.protocol import Vectors
     from momentseek.recognition.encoders.text_cache import SpreadTexts
@@ -29,11 +39,6 @@ def add_on(
     tell: ShowIngest,
 ) -> AddReport:
     """Add videos on the cluster at an address to a library in shards; those elsewhere are fetched by the nodes."""
-    from momentseek.cluster.adding import add_on_cluster, refuse_unsharded
-    from momentseek.cluster.connection import join_cluster
-    from momentseek.cluster.shard_writer import list_videos
-    from momentseek.cluster.storage.address import is_remote
-    from momentseek.library.files import find_videos
 
     refuse_unsharded(library)
     found = find_videos((p for p in paths if not is_remote(p)), recursive=recursive, exclude=exclude, skip=library)
@@ -45,9 +50,6 @@ def add_on(
 
 def run_on(address: str, tasks: Sequence[ClusterTask], *, quiet: bool = False) -> bool:
     """Carry out tasks on the cluster at an address, with one line of progress; False if they were stopped (Ctrl-C)."""
-    from momentseek.cli.progress import ProgressLines
-    from momentseek.cluster.connection import join_cluster
-    from momentseek.cluster.tasks import run_tasks
 
     lines = ProgressLines(quiet=quiet, renew_seconds=0.2, silence_seconds=30.0)
     try:
@@ -66,10 +68,6 @@ def run_on(address: str, tasks: Sequence[ClusterTask], *, quiet: bool = False) -
 def texts_on(address: str, encoder: str) -> Iterator[SpreadTexts]:
     """A way to encode lists of texts on the cluster at an address, joined when there is something to encode."""
     from contextlib import ExitStack
-
-    from momentseek.cluster.connection import join_cluster
-    from momentseek.cluster.tasks import ClusterTask, map_in_order
-    from momentseek.recognition.encoders.registry import encode_texts
 
     with ExitStack() as stack:
 
@@ -90,9 +88,6 @@ def shards_on(address: str | None, library: Path, replicas: int = 1) -> Iterator
     if address is None:
         yield None
         return
-    from momentseek.cluster.adding import refuse_unsharded
-    from momentseek.cluster.connection import join_cluster
-    from momentseek.cluster.searching import RayShards
 
     refuse_unsharded(library)
     with join_cluster(address) as cluster:
@@ -109,10 +104,6 @@ def fetch_videos(paths: Sequence[str], library: Path, display: ProgressLines) ->
 
     The copies lie beside the library, in ``NAME-sources``, where every machine that shares the library finds them.
     """
-    from momentseek.cluster.storage.address import is_remote
-    from momentseek.cluster.storage.mirror import Mirror, list_files
-    from momentseek.library.files import VIDEO_SUFFIXES
-    from momentseek.library.location import sources_folder
 
     mirror = Mirror(sources_folder(library))
     local: list[str] = []

@@ -6,8 +6,10 @@ from dataclasses import asdict
 
 import click
 
+from momentseek.api.library import open_store
 from momentseek.cli import options
 from momentseek.core.reports import count
+from momentseek.library.location import library_folder
 
 
 @click.command()
@@ -23,8 +25,6 @@ def command(library: str | None, wait: float, as_json: bool) -> None:
     After `momentseek remove`:
       momentseek compact
     """
-    from momentseek.api.library import open_store
-    from momentseek.library.location import library_folder
 
     with open_store(library_folder(library), create=False, wait=wait) as opened:
         done = opened.compact()

@@ -5,6 +5,14 @@ from __future__ import annotations
 import click
 
 from momentseek.cli import options
+from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.table import Policy
+from momentseek.measuring import comparison as tables
+from momentseek.measuring.compare import compare, largest_differences
+from momentseek.measuring.evaluate import evaluate
+from momentseek.measuring.formats import read_answers, read_corpus, read_standard
+from momentseek.measuring.measures import PROTOCOLS, parse_all
+from momentseek.measuring.result import Missing
 
 
 @click.command()
@@ -79,15 +87,6 @@ def command(
     from itertools import chain
     from string import ascii_lowercase
     from typing import cast
-
-    from momentseek.core.errors import MomentseekError
-    from momentseek.core.moments.table import Policy
-    from momentseek.measuring import comparison as tables
-    from momentseek.measuring.compare import compare, largest_differences
-    from momentseek.measuring.evaluate import evaluate
-    from momentseek.measuring.formats import read_answers, read_corpus, read_standard
-    from momentseek.measuring.measures import PROTOCOLS, parse_all
-    from momentseek.measuring.result import Missing
 
     if len(runs) < 2:
         raise MomentseekError("a comparison needs at least two runs: momentseek compare RUN RUN… --truth FILE")

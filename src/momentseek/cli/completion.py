@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from momentseek.cli import cli
+
 
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
@@ -16,7 +18,6 @@ def command(shell: str) -> None:
     zsh:   momentseek completion zsh >> ~/.zshrc
     fish:  momentseek completion fish > ~/.config/fish/completions/momentseek.fish
     """
-    from momentseek.cli import cli
 
     found = get_completion_class(shell)
     assert found is not None

@@ -12,6 +12,7 @@ from momentseek.cli import options
 from momentseek.core.config import LIBRARY_KEY, config_path, read_config, write_config
 from momentseek.core.errors import MomentseekError
 from momentseek.core.registry import did_you_mean
+from momentseek.core.reports import text_table
 
 NOT_KEPT = {"help", "yes", "force", "json", "csv", "token", LIBRARY_KEY}
 """Options that are asked for each time: what destroys something, what scripts rely on, what is secret."""
@@ -161,7 +162,6 @@ def list_settings(context: click.Context, show_all: bool, as_json: bool) -> None
         if as_json:
             options.echo_json(about)
             return
-        from momentseek.core.reports import text_table
 
         click.echo(text_table(["key", "what it is"], [[key, text] for key, text in about.items()], align="ll"))
         return

@@ -7,6 +7,9 @@ from typing import cast
 import click
 
 from momentseek.cli import options
+from momentseek.core.moments.table import Policy
+from momentseek.measuring.formats import FORMATS, read_corpus
+from momentseek.measuring.formats.convert import convert, count_words
 
 
 @click.command()
@@ -43,9 +46,6 @@ def command(
 
     `momentseek formats` lists the formats.
     """
-    from momentseek.core.moments.table import Policy
-    from momentseek.measuring.formats import FORMATS, read_corpus
-    from momentseek.measuring.formats.convert import convert, count_words
 
     done = convert(
         source,

@@ -8,16 +8,28 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from momentseek.benchmarks.debias.documents import as_json, as_text, csv_files, markdown
+from momentseek.benchmarks.debias.documents import as_json as to_json
+from momentseek.benchmarks.debias.figures import draw
+from momentseek.benchmarks.debias.report import MIN_VERB_QUERIES, Truths, debias_report
+from momentseek.benchmarks.debias.systems import FilesEntrant, System, blind_systems, parse_entrants
 from momentseek.cli import options
+from momentseek.cli.clustering import run_on
+from momentseek.cli.progress import TrainingLine
+from momentseek.core.atomic import write_all
 from momentseek.core.config import read_toml
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.core.moments.table import Policy
+from momentseek.measuring.evaluate import refuse_unknown
+from momentseek.measuring.formats import read_corpus, read_runs, read_truth
+from momentseek.measuring.result import Missing
+from momentseek.models.features.data import Data
 
 if TYPE_CHECKING:
-    from momentseek.benchmarks.debias.report import DebiasReport, Truths
-    from momentseek.benchmarks.debias.systems import Entrant, System
+    from momentseek.benchmarks.debias.report import DebiasReport
+    from momentseek.benchmarks.debias.systems import Entrant
     from momentseek.core.moments.judgements import Judgements
     from momentseek.core.moments.run import Run
-    from momentseek.models.features.data import Data
 
 
 @click.command()
@@ -124,13 +136,6 @@ def command(
     import json
     from dataclasses import replace
 
-    from momentseek.benchmarks.debias.documents import as_json as to_json
-    from momentseek.benchmarks.debias.documents import as_text
-    from momentseek.benchmarks.debias.report import MIN_VERB_QUERIES, debias_report
-    from momentseek.benchmarks.debias.systems import FilesEntrant, blind_systems, parse_entrants
-    from momentseek.core.errors import MomentseekError
-    from momentseek.measuring.result import Missing
-
     given = parse_entrants([*models, *runs])
     if not given:
         raise MomentseekError("there is nothing to compare: momentseek debias MODEL… --data DIR --out FOLDER")
@@ -142,15 +147,11 @@ def command(
     if target:
         _make(Path(target))
     if training:
-        from momentseek.core.errors import optional_module
-
         for package in ("torch", "h5py", "safetensors"):
             optional_module(package, "train")
     truths: Truths
     known: Judgements | None
     if folder:
-        from momentseek.models.features.data import Data
-
         with Data.open(folder) as data:
             truths, known, note = _of_data(data, train, iid, ood)
             systems = _systems(given, truths, videos, invalid)
@@ -180,7 +181,6 @@ def command(
 
 
 def _check(training: bool, folder: str | None, target: str | None, files: tuple[str | None, ...]) -> None:
-    from momentseek.core.errors import MomentseekError
 
     if folder and any(files):
         raise MomentseekError("--data names the truths already; leave out --truth-iid, --truth-ood and --truth-train")
@@ -200,7 +200,6 @@ def _can_draw(quiet: bool) -> bool:
 
 
 def _make(out: Path) -> None:
-    from momentseek.core.errors import MomentseekError
 
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -210,7 +209,6 @@ def _make(out: Path) -> None:
 
 def _of_data(data: Data, train: str, iid: str, ood: str) -> tuple[Truths, Judgements, str]:
     """The truths of a data folder, with the durations that its files or clips give."""
-    from momentseek.benchmarks.debias.report import Truths
 
     found = [data.split(name).timed_truth for name in (train, iid, ood)]
     note = f"SIMULATED DATA ({data.name}): these figures do not describe real videos." if data.simulated else ""
@@ -220,9 +218,6 @@ def _of_data(data: Data, train: str, iid: str, ood: str) -> tuple[Truths, Judgem
 def _of_files(
     iid: str, ood: str, train: str | None, videos: str | None, invalid: str | None
 ) -> tuple[Truths, Judgements | None, str]:
-    from momentseek.benchmarks.debias.report import Truths
-    from momentseek.core.moments.table import Policy
-    from momentseek.measuring.formats import read_corpus, read_truth
 
     corpus = read_corpus(videos) if videos else None
     policy = cast(Policy, invalid or "error")
@@ -248,8 +243,6 @@ def _systems(
     given: dict[str, list[Entrant]], truths: Truths, videos: str | None, invalid: str | None
 ) -> dict[str, System]:
     """The systems whose predictions are files; read first, so that a wrong name shows before any training."""
-    from momentseek.benchmarks.debias.systems import FilesEntrant, System
-    from momentseek.measuring.evaluate import refuse_unknown
 
     found = {}
     for label, each in given.items():
@@ -262,16 +255,11 @@ def _systems(
                         refuse_unknown(run, truth)
             found[label] = System(label, pairs)
         elif files:
-            from momentseek.core.errors import MomentseekError
-
             raise MomentseekError(f"{label!r} names both files and folders; give each its own name")
     return found
 
 
 def _read(path: str, videos: str | None, invalid: str | None) -> Run | None:
-    from momentseek.core.errors import MomentseekError
-    from momentseek.core.moments.table import Policy
-    from momentseek.measuring.formats import read_corpus, read_runs
 
     if not path:
         return None
@@ -296,9 +284,7 @@ def _train_entrants(
     import sys
     from dataclasses import replace
 
-    from momentseek.benchmarks.debias.systems import FilesEntrant, System
     from momentseek.benchmarks.debias.training import DEFAULT_TABLE, carry_out_task, debias_tasks
-    from momentseek.cli.progress import TrainingLine
     from momentseek.models.training.presets import settings_table
 
     preset, file, settings, seeds = source
@@ -313,7 +299,6 @@ def _train_entrants(
         for one in todo
     ]
     if on is not None:
-        from momentseek.cli.clustering import run_on
         from momentseek.cluster.training import answering_tasks
 
         if not run_on(on, answering_tasks(todo, data, splits), quiet=quiet):
@@ -335,13 +320,8 @@ def _write(out: Path, report: DebiasReport, plots: bool, quiet: bool) -> None:
     """Figures first, so that a report never shows what is not there; then all tables together."""
     import json
 
-    from momentseek.benchmarks.debias.documents import as_json, csv_files, markdown
-    from momentseek.core.atomic import write_all
-
     pictures: tuple[str, ...] = ()
     if plots:
-        from momentseek.benchmarks.debias.figures import draw
-
         pictures = tuple(str(path.relative_to(out)) for path in draw(report, out / "figures") if path.suffix == ".png")
     text = json.dumps(as_json(report), ensure_ascii=False, indent=1) + "\n"
     files: dict[Any, bytes] = {out / name: content for name, content in csv_files(report).items()}

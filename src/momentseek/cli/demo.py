@@ -7,7 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from momentseek.api.library import Library
+from momentseek.benchmarks.demo.filming import make_films
+from momentseek.benchmarks.demo.films import (
+    DEMO_FILMS,
+    DEMO_QUERIES,
+    SLIDE_FILM,
+    SLIDE_QUERY,
+    SPOKEN_FILM,
+    SPOKEN_QUERY,
+)
+from momentseek.benchmarks.demo.voice import has_voice
 from momentseek.cli.options import as_json, say
+from momentseek.cli.progress import ProgressBar
+from momentseek.core.moments.judgements import Judgements
+from momentseek.core.moments.moment import iou
+from momentseek.core.moments.run import Run
+from momentseek.core.reports import text_table
+from momentseek.library.location import library_folder
+from momentseek.measuring.evaluate import evaluate
+from momentseek.recognition.ocr.models import is_installed
+from momentseek.recognition.speech.models import default_transcriber
 
 if TYPE_CHECKING:
     from momentseek.benchmarks.demo.films import DemoQuery
@@ -43,17 +63,6 @@ def command(into: Path | None, words: bool, as_json: bool) -> None:
     library like any other videos, hears the one and reads the other; searches it with a few queries, and shows the
     moments found beside the true ones, which are known exactly. Later runs only search. Nothing is downloaded.
     """
-    from momentseek.api.library import Library
-    from momentseek.benchmarks.demo.filming import make_films
-    from momentseek.benchmarks.demo.films import (
-        DEMO_FILMS,
-        DEMO_QUERIES,
-        SLIDE_FILM,
-        SLIDE_QUERY,
-        SPOKEN_FILM,
-        SPOKEN_QUERY,
-    )
-    from momentseek.cli.progress import ProgressBar
 
     library_at, films_at = _folders(into)
     say(f"films: {films_at}\nlibrary: {library_at}")
@@ -80,8 +89,6 @@ def command(into: Path | None, words: bool, as_json: bool) -> None:
 
 def _hears() -> bool:
     """Whether the film that speaks can be made and heard; says what is missing."""
-    from momentseek.benchmarks.demo.voice import has_voice
-    from momentseek.recognition.speech.models import default_transcriber
 
     if has_voice() and default_transcriber() is not None:
         return True
@@ -91,7 +98,6 @@ def _hears() -> bool:
 
 def _reads() -> bool:
     """Whether the film with a slide can be read; says what is missing."""
-    from momentseek.recognition.ocr.models import is_installed
 
     if is_installed():
         return True
@@ -100,13 +106,11 @@ def _reads() -> bool:
 
 
 def _folders(into: Path | None) -> tuple[Path, Path]:
-    from momentseek.library.location import library_folder
 
     return (into / "library", into / "films") if into else (library_folder("demo"), library_folder("demo-films"))
 
 
 def _table(query: DemoQuery, hits: list[Hit]) -> str:
-    from momentseek.core.reports import text_table
 
     start, end = query.interval
     truth = f"{query.film} {_span(start, end)}"
@@ -122,16 +126,12 @@ def _span(start: float, end: float) -> str:
 
 
 def _overlap(query: DemoQuery, hit: Hit) -> float:
-    from momentseek.core.moments.moment import iou
 
     return float(iou(hit.start, hit.end, *query.interval)) if hit.name == query.film else 0.0
 
 
 def _evaluate_answers(answers: Answers) -> Evaluation:
     """Evaluate the hits by the same measures as any other run."""
-    from momentseek.core.moments.judgements import Judgements
-    from momentseek.core.moments.run import Run
-    from momentseek.measuring.evaluate import evaluate
 
     truth = Judgements.from_rows([(query.text, query.film, *query.interval, 1) for query, _ in answers])
     run = Run.from_rows(

@@ -6,11 +6,18 @@ import re
 
 import click
 
+from momentseek.api.library import open_store
 from momentseek.cli import options
 from momentseek.cli.options import Number
 from momentseek.cli.predict import StageLine
 from momentseek.cli.progress import ingest_more
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.core.reports import count
+from momentseek.library.ingest.captions import SceneSource, open_scene_captioner
+from momentseek.library.location import library_folder
+from momentseek.library.paths import clock_text
+from momentseek.measuring.formats import write_captions
+from momentseek.measuring.formats.files import writer_for
 
 
 @click.command()
@@ -81,8 +88,6 @@ def command(
     """
     import json
 
-    from momentseek.core.errors import MomentseekError
-
     if model is not None:
         if checkpoint is not None or folder is not None or split is not None or target is not None:
             raise MomentseekError("--model describes a library; leave out CHECKPOINT, --data, --split and --out")
@@ -98,13 +103,9 @@ def command(
         raise MomentseekError(
             "give a CHECKPOINT with --data and --split, or describe a library with --model FOLDER or URL#NAME"
         )
-    from momentseek.core.errors import optional_module
 
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
-    from momentseek.core.reports import count
-    from momentseek.measuring.formats import write_captions
-    from momentseek.measuring.formats.files import writer_for
     from momentseek.models.training.captions import describe_split
 
     if to and target is None:
@@ -158,8 +159,6 @@ def describe_library(
     as_json: bool,
 ) -> None:
     """Describe what no model has described yet, and say how much that was."""
-    from momentseek.core.reports import count
-    from momentseek.library.paths import clock_text
 
     report = ingest_more(
         lambda opened, tell: opened.describe(model, videos, again=again, requests=requests, progress=tell),
@@ -180,9 +179,6 @@ def describe_moment(
     model: str, library: str | None, videos: tuple[str, ...], at: str, *, requests: int | None, as_json: bool
 ) -> None:
     """Print what a model says of one moment; the library keeps nothing of it."""
-    from momentseek.api.library import open_store
-    from momentseek.library.ingest.captions import SceneSource, open_scene_captioner
-    from momentseek.library.location import library_folder
 
     start, end = moment_times(at)
     if len(videos) != 1:

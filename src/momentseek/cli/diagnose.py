@@ -9,6 +9,17 @@ from contextlib import contextmanager
 import click
 
 from momentseek.cli import options
+from momentseek.cli.groups import to_flags
+from momentseek.cli.options import short_labels
+from momentseek.core.errors import MomentseekError
+from momentseek.core.figures import check_folder
+from momentseek.core.moments.table import Policy
+from momentseek.measuring.compare import unique_labels
+from momentseek.measuring.diagnose.diagnosis import diagnose
+from momentseek.measuring.diagnose.plots import draw
+from momentseek.measuring.formats import read_corpus, read_runs, read_truth
+from momentseek.measuring.measures import PROTOCOLS, parse_all
+from momentseek.measuring.result import Missing
 
 
 @click.command()
@@ -93,24 +104,11 @@ def command(
     from dataclasses import replace
     from typing import cast
 
-    from momentseek.cli.groups import to_flags
-    from momentseek.cli.options import short_labels
-    from momentseek.core.errors import MomentseekError
-    from momentseek.core.moments.table import Policy
-    from momentseek.measuring.compare import unique_labels
-    from momentseek.measuring.diagnose.diagnosis import diagnose
-    from momentseek.measuring.formats import read_corpus, read_runs, read_truth
-    from momentseek.measuring.measures import PROTOCOLS, parse_all
-    from momentseek.measuring.result import Missing
-
     if not runs:
         raise MomentseekError("there is nothing to diagnose: momentseek diagnose RUN… --truth FILE")
     rules = PROTOCOLS[protocol or "paper"]  # names are checked before large files are read
     parse_all(measures, rules.options)
     if folder:
-        from momentseek.core.figures import check_folder
-        from momentseek.measuring.diagnose.plots import draw
-
         check_folder(folder)
     policy = cast(Policy, invalid or "error")
     with patience("reading"):

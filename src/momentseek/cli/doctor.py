@@ -17,7 +17,17 @@ import click
 
 from momentseek import __version__
 from momentseek.cli import options
-from momentseek.core.errors import MomentseekError
+from momentseek.cli.terminal import supported_images
+from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.core.native.kernels import is_wide, kernels
+from momentseek.core.reports import text_table
+from momentseek.library.encoders import OFFLINE_ENCODERS
+from momentseek.library.location import library_folder
+from momentseek.library.words import has_full_text_search
+from momentseek.measuring.measures.captions.meteor import meteor_jar, what_meteor_lacks
+from momentseek.recognition.downloads import inventory
+from momentseek.recognition.runtime import THREADS_VARIABLE, available_cores, onnx_runtime, thread_count
+from momentseek.recognition.weights.files import cache_folder, models_folder
 
 MARKS = {"ok": "ok", "note": "note", "failed": "FAILED"}
 
@@ -34,7 +44,6 @@ def command(as_json: bool, full: bool) -> None:
 
     Nothing is downloaded or changed. The exit code is 0 if videos can be added and searched, else 1.
     """
-    from momentseek.core.reports import text_table
 
     items = checkup(full=full)
     failed = sum(item.state == "failed" for item in items)
@@ -92,8 +101,6 @@ def _python() -> Iterator[Item]:
 
 
 def _packages() -> Iterator[Item]:
-    from momentseek.core.errors import optional_module
-    from momentseek.recognition.runtime import onnx_runtime
 
     for package, module in (("onnxruntime", ""), ("av", "av"), ("pillow", "PIL.Image"), ("tokenizers", "tokenizers")):
         try:
@@ -106,7 +113,6 @@ def _packages() -> Iterator[Item]:
 
 
 def _kernels() -> Iterator[Item]:
-    from momentseek.core.native.kernels import is_wide, kernels
 
     if kernels() is None:
         advice = "large libraries are searched by numpy; with a C compiler: python -m momentseek.core.native.build"
@@ -143,8 +149,6 @@ def _ffmpeg() -> Iterator[Item]:
 
 
 def _encoders(full: bool) -> Iterator[Item]:
-    from momentseek.library.encoders import OFFLINE_ENCODERS
-    from momentseek.recognition.downloads import inventory
 
     entries = inventory(fresh=full)
     for entry in entries:
@@ -166,8 +170,6 @@ def _encoders(full: bool) -> Iterator[Item]:
 
 
 def _library() -> Iterator[Item]:
-    from momentseek.library.location import library_folder
-    from momentseek.recognition.weights.files import cache_folder, models_folder
 
     try:
         folder = library_folder()
@@ -200,7 +202,6 @@ def _nearest(folder: Path) -> Path:
 
 
 def _machine() -> Iterator[Item]:
-    from momentseek.recognition.runtime import THREADS_VARIABLE, available_cores, thread_count
 
     try:
         yield Item("cores", "ok", f"{available_cores()}; encoders use {thread_count()} threads ({THREADS_VARIABLE})")
@@ -225,7 +226,6 @@ def free_memory() -> int | None:
 
 
 def _sqlite() -> Iterator[Item]:
-    from momentseek.library.words import has_full_text_search
 
     if has_full_text_search():
         yield Item("sqlite", "ok", f"{sqlite3.sqlite_version} with FTS5")
@@ -235,14 +235,12 @@ def _sqlite() -> Iterator[Item]:
 
 
 def _terminal() -> Iterator[Item]:
-    from momentseek.cli.terminal import supported_images
 
     kind = supported_images(os.environ)
     yield Item("terminal", "ok", f"shows images ({kind})" if kind else "shows no images; results are text")
 
 
 def _meteor() -> Iterator[Item]:
-    from momentseek.measuring.measures.captions.meteor import meteor_jar, what_meteor_lacks
 
     lacking = what_meteor_lacks()
     if lacking:

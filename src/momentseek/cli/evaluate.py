@@ -7,6 +7,15 @@ from pathlib import Path
 import click
 
 from momentseek.cli import options
+from momentseek.core.errors import MomentseekError
+from momentseek.measuring.evaluate import evaluate
+from momentseek.measuring.formats import write_bytes
+from momentseek.measuring.measures import PROTOCOLS, parse_all
+from momentseek.measuring.official import render
+from momentseek.measuring.report import as_json as to_json
+from momentseek.measuring.report import as_text, intervals
+from momentseek.measuring.report import per_query as to_lines
+from momentseek.measuring.result import Missing
 
 
 @click.command()
@@ -60,14 +69,6 @@ def command(
     """
     from typing import cast
 
-    from momentseek.core.errors import MomentseekError
-    from momentseek.measuring.evaluate import evaluate
-    from momentseek.measuring.measures import PROTOCOLS, parse_all
-    from momentseek.measuring.report import as_json as to_json
-    from momentseek.measuring.report import as_text, intervals
-    from momentseek.measuring.report import per_query as to_lines
-    from momentseek.measuring.result import Missing
-
     if official and (measures or by or ci or as_json or per_query):
         raise MomentseekError("--official prints a fixed report; leave out -m, --by, --ci, --per-query and --json")
     ending = Path((per_query or "values.csv").removesuffix(".gz")).suffix
@@ -78,8 +79,6 @@ def command(
     parse_all(measures, rules.options)
     judgements, runs = options.read(run, truth, videos, invalid or ("keep" if official else "error"))
     if official:
-        from momentseek.measuring.official import render
-
         for table in (judgements, *(runs if isinstance(runs, tuple) else (runs,))):
             for finding in table.findings:
                 options.say(f"note: {table.source}: {finding}")
@@ -96,8 +95,6 @@ def command(
     if by:
         result.by(by)  # refuse an unknown field before anything is written
     if per_query:
-        from momentseek.measuring.formats import write_bytes
-
         write_bytes(per_query, to_lines(result, ending))
     if as_json:
         import json

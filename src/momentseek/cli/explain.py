@@ -7,6 +7,9 @@ from pathlib import Path
 import click
 
 from momentseek.cli import options
+from momentseek.core.atomic import write_bytes
+from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.models.features.data import Data
 
 FIGURES = (".png", ".svg", ".pdf")
 
@@ -37,8 +40,6 @@ def command(
     """
     import json
 
-    from momentseek.core.errors import MomentseekError, optional_module
-
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
     if out is None and not as_json:
@@ -49,9 +50,7 @@ def command(
     if target is not None and target.suffix.lower() in FIGURES:
         optional_module("matplotlib", "plots")
     options.check_targets([checkpoint], [out], force)
-    from momentseek.core.atomic import write_bytes
     from momentseek.models.explain.explanation import explain, question
-    from momentseek.models.features.data import Data
     from momentseek.models.training.checkpoint import load_checkpoint, refuse_other_dims
 
     loaded = load_checkpoint(checkpoint)

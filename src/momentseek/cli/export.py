@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from momentseek.cli import options
+from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.models.features.data import Data
+from momentseek.recognition.exported.manifest import sources_of
 
 if TYPE_CHECKING:
     from momentseek.models.export.writing import ExportReport
@@ -58,10 +61,7 @@ def command(checkpoint: str, out: str, data: str | None, window: float | None, f
     """
     from pathlib import Path
 
-    from momentseek.core.errors import optional_module
-
     optional_module("torch", "train")
-    from momentseek.core.errors import MomentseekError
     from momentseek.models.export.graphs import check_window
     from momentseek.models.export.writing import export
     from momentseek.models.training.checkpoint import is_captioner, load_checkpoint
@@ -105,11 +105,8 @@ def _export_captioner(checkpoint: str, data: str | None, out: str, force: bool, 
     """Write a captioner's graphs."""
     from pathlib import Path
 
-    from momentseek.core.errors import MomentseekError
     from momentseek.models.export.captioner import export_captioner
-    from momentseek.models.features.data import Data
     from momentseek.models.training.checkpoint import load_captioner
-    from momentseek.recognition.exported.manifest import sources_of
 
     loaded = load_captioner(checkpoint)
     folder, encoders, clip_seconds = data or loaded.config.data.path, {}, 1.5
@@ -146,11 +143,8 @@ def _print_report(done: ExportReport, model: str, more: dict[str, Any] | None) -
 
 def _sources(folder: str, trained: Checkpoint, *, asked: bool) -> tuple[dict[str, EncoderRef], float, Lengths, str]:
     """The encoders of the data's features, the seconds of a clip, of long and of median videos, and what is missing."""
-    from momentseek.core.errors import MomentseekError
     from momentseek.models.export.graphs import longest_video
-    from momentseek.models.features.data import Data
     from momentseek.models.training.checkpoint import refuse_other_dims
-    from momentseek.recognition.exported.manifest import sources_of
 
     unusable = "this export cannot serve a library: "
     if not folder:

@@ -9,6 +9,10 @@ import click
 from momentseek.cli import options
 from momentseek.cli.groups import to_flags
 from momentseek.core.errors import MomentseekError
+from momentseek.core.reports import text_table
+from momentseek.measuring.formats import FORMATS, read_corpus
+from momentseek.measuring.formats.convert import count_words, describe
+from momentseek.measuring.formats.registry import KINDS
 
 
 @click.command()
@@ -29,8 +33,6 @@ def command(files: tuple[str, ...], videos: str | None, as_json: bool) -> None:
 
 
 def _list(as_json: bool) -> None:
-    from momentseek.measuring.formats import FORMATS
-    from momentseek.measuring.formats.registry import KINDS
 
     if as_json:
         import json
@@ -48,7 +50,6 @@ def _list(as_json: bool) -> None:
         ]
         click.echo(json.dumps({"formats": entries}, indent=2, ensure_ascii=False))
         return
-    from momentseek.core.reports import text_table
 
     ordered = sorted(FORMATS.values(), key=lambda f: (list(KINDS).index(f.kind), f.name))
     rows = [[f.name, f.kind, "read, write" if f.writes else "read", f.title] for f in ordered]
@@ -57,9 +58,6 @@ def _list(as_json: bool) -> None:
 
 def _describe(files: tuple[str, ...], videos: str | None, as_json: bool) -> None:
     from dataclasses import asdict
-
-    from momentseek.measuring.formats import read_corpus
-    from momentseek.measuring.formats.convert import describe
 
     corpus = read_corpus(videos) if videos else None
     found: list[dict[str, object]] = []
@@ -82,7 +80,6 @@ def _describe(files: tuple[str, ...], videos: str | None, as_json: bool) -> None
 def _words(entry: dict[str, object]) -> list[str]:
     if "error" in entry:
         return [str(entry["error"])]
-    from momentseek.measuring.formats.convert import count_words
 
     variant = f" ({entry['variant']})" if entry["variant"] else ""
     parts = [count_words(cast(int, entry[k]), k) for k in ("queries", "moments", "videos", "captions") if entry[k]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from momentseek.cli import options
+from momentseek.core.errors import optional_module
 
 
 @click.command()
@@ -39,8 +40,6 @@ def command(file: str, model: str, out: str, settings: tuple[str, ...], force: b
     import dataclasses
     import json
     from pathlib import Path
-
-    from momentseek.core.errors import optional_module
 
     for package in ("torch", "safetensors"):
         optional_module(package, "train")

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from momentseek.api.library import open_store
 from momentseek.cli import options
 from momentseek.core.reports import text_table
+from momentseek.library.file_stamp import path_text, printable
+from momentseek.library.location import library_folder
+from momentseek.library.paths import clock_text
 
 if TYPE_CHECKING:
     from momentseek.library.video import Video
@@ -30,8 +34,6 @@ def command(pattern: str | None, library: str | None, long: bool, as_json: bool)
     Holiday films:
       momentseek list '*holiday*'
     """
-    from momentseek.api.library import open_store
-    from momentseek.library.location import library_folder
 
     with open_store(library_folder(library), create=False) as opened:
         videos = opened.catalog.videos(opened.catalog.ids(names=[pattern]) if pattern else None)
@@ -45,15 +47,12 @@ def command(pattern: str | None, library: str | None, long: bool, as_json: bool)
 
 
 def _values(video: Video) -> dict[str, Any]:
-    from momentseek.library.file_stamp import path_text
 
     values = asdict(video)
     return {k: path_text(v) if k == "path" else str(v) if isinstance(v, Fraction) else v for k, v in values.items()}
 
 
 def _table(videos: list[Video], long: bool) -> str:
-    from momentseek.library.file_stamp import printable
-    from momentseek.library.paths import clock_text
 
     header = ["name", "length", "size", "clips", "cues", "shots"]
     rows = [

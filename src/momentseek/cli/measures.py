@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from momentseek.cli import options
+from momentseek.measuring.measures.catalog import describe_measures, describe_protocols
 
 
 @click.command()
@@ -16,7 +17,6 @@ def command(as_json: bool) -> None:
     A name is NAME@K[IoU>=m,option=value]; braces make lists:
       NDCG@{10,20,40}[IoU>={0.3,0.5,0.7}]   R@1[IoU>=0.5,task=SVMR]   AxIoU@10   mAP   dR@1[IoU>=0.7]
     """
-    from momentseek.measuring.measures.catalog import describe_measures, describe_protocols
 
     if as_json:
         import json

@@ -9,7 +9,13 @@ from dataclasses import asdict
 import click
 
 from momentseek.cli import options
+from momentseek.cli.groups import to_flags
+from momentseek.cli.progress import progress_bars
 from momentseek.core.errors import MomentseekError
+from momentseek.core.reports import text_table
+from momentseek.recognition.downloads import fetch_model, inventory, missing_files, try_model
+from momentseek.recognition.weights import hub as lock
+from momentseek.recognition.weights.catalog import find_hub_model
 
 
 @click.group()
@@ -36,8 +42,6 @@ def list_models(as_json: bool) -> None:
       momentseek models list
       momentseek models list --json
     """
-    from momentseek.core.reports import text_table
-    from momentseek.recognition.downloads import inventory
 
     entries = inventory()
     if as_json:
@@ -83,11 +87,6 @@ def get_model(name: str, yes: bool, source: str | None) -> None:
 
     An interrupted download continues where it stopped.
     """
-    from momentseek.cli.groups import to_flags
-    from momentseek.cli.progress import progress_bars
-    from momentseek.recognition.downloads import fetch_model, missing_files, try_model
-    from momentseek.recognition.weights import hub as lock
-    from momentseek.recognition.weights.catalog import find_hub_model
 
     model = find_hub_model(name.removeprefix("hub:"))
     missing = missing_files(model)
@@ -139,7 +138,6 @@ def verify_models(name: str | None, as_json: bool) -> None:
       momentseek models verify
       momentseek models verify hub:siglip2-base
     """
-    from momentseek.recognition.downloads import inventory
 
     entries = [entry for entry in inventory(fresh=True, only=name) if name or entry.state != "absent"]
     if as_json:

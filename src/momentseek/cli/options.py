@@ -10,17 +10,21 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.captions import CaptionTable
+from momentseek.library.file_stamp import path_text, printable
+from momentseek.measuring.formats import read_answers, read_corpus, read_standard
+from momentseek.measuring.measures import PROTOCOLS
+from momentseek.measuring.result import label_of
 
 if TYPE_CHECKING:
-    from momentseek.core.moments.captions import CaptionTable
     from momentseek.core.moments.judgements import Judgements
     from momentseek.core.moments.run import Run
     from momentseek.core.moments.table import Policy
 
 
 def _protocols(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    from momentseek.measuring.measures import PROTOCOLS
 
     return [name for name in PROTOCOLS if name.startswith(incomplete)]
 
@@ -118,8 +122,6 @@ def command_line(words: Iterable[str], library: str | None = None) -> str:
     """
     import shlex
 
-    from momentseek.library.file_stamp import printable
-
     where = ["--library", library] if library else []
     return " ".join(["momentseek", *(shlex.quote(printable(word)) for word in (*words, *where))])
 
@@ -132,8 +134,6 @@ def say(text: str) -> None:
 def echo_json(value: Any) -> None:
     """Print a value as JSON on stdout, paths as text."""
     import json
-
-    from momentseek.library.file_stamp import path_text
 
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=path_text))
 
@@ -174,7 +174,6 @@ def read(
     run: str, truth: str, videos: str | None, invalid: str
 ) -> tuple[Judgements | CaptionTable, tuple[Run, ...] | CaptionTable]:
     """The truth and the run of a command (or references and captions), with the videos' durations where given."""
-    from momentseek.measuring.formats import read_answers, read_corpus, read_standard
 
     corpus = read_corpus(videos) if videos else None
     policy = cast("Policy", invalid)
@@ -184,7 +183,6 @@ def read(
 
 def home_protocol(truth: Judgements | CaptionTable) -> str:
     """The protocol whose official evaluator a truth's kind belongs to."""
-    from momentseek.core.moments.captions import CaptionTable
 
     if isinstance(truth, CaptionTable):
         return "tvc"
@@ -207,7 +205,6 @@ def short_labels(paths: Sequence[str]) -> list[str]:
     >>> short_labels(["new/run.json", "old/run.json"])
     ['new/run', 'old/run']
     """
-    from momentseek.measuring.result import label_of
 
     parts = [(*Path(p).parts[:-1], label_of(p)) for p in paths]
     deepest = max(map(len, parts))
@@ -229,8 +226,6 @@ def write_text(text: str, out: str | None) -> None:
         click.echo(text, nl=False)
         return
     from pathlib import Path
-
-    from momentseek.core.atomic import write_bytes
 
     write_bytes(Path(out), text.encode())
     say(f"wrote {out}")

@@ -9,6 +9,10 @@ import click
 from momentseek.cli import options
 from momentseek.cli.options import Number
 from momentseek.cli.terminal import draw
+from momentseek.core.errors import optional_module
+from momentseek.core.reports import count
+from momentseek.measuring.formats import Writing, write_bytes
+from momentseek.measuring.formats.files import writer_for
 
 
 @click.command()
@@ -84,13 +88,8 @@ def command(
     """
     import json
 
-    from momentseek.core.errors import optional_module
-
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
-    from momentseek.core.reports import count
-    from momentseek.measuring.formats import Writing, write_bytes
-    from momentseek.measuring.formats.files import writer_for
     from momentseek.models.training.prediction import predict_split
 
     options.check_targets([checkpoint, videos], [target], force)

@@ -13,12 +13,17 @@ from typing import TYPE_CHECKING, NoReturn, Self
 
 import click
 
+from momentseek.api.library import open_store
 from momentseek.cli.options import command_line, echo_json, say
 from momentseek.cli.terminal import draw
 from momentseek.core.progress import ShowCount
+from momentseek.library.file_stamp import printable
+from momentseek.library.ingest.report import AddInterrupted, BackgroundStep, IngestNote
+from momentseek.library.location import library_folder
+from momentseek.library.paths import clock_text
 
 if TYPE_CHECKING:
-    from momentseek.library.ingest.report import AddReport, BackgroundStep, IngestNote, IngestStep
+    from momentseek.library.ingest.report import AddReport, IngestStep
     from momentseek.library.store import LibraryStore
     from momentseek.models.training.folder import TrainingProgress
 
@@ -173,7 +178,6 @@ class IngestLines(ProgressLines):
 
     def __call__(self, event: IngestStep | BackgroundStep | IngestNote) -> None:
         """Show an event."""
-        from momentseek.library.ingest.report import BackgroundStep, IngestNote
 
         if isinstance(event, IngestNote):
             if event.kind in NOTE_STARTS or not self.quiet:
@@ -193,8 +197,6 @@ def step_lines(step: IngestStep, what: str = "adding") -> tuple[str, str]:
     adding  3 of 10 files  40 %  12.0 x real time  about 00:00:15 left
       b.mp4  [############            ] 00:00:30 of 00:01:00
     """
-    from momentseek.library.file_stamp import printable
-    from momentseek.library.paths import clock_text
 
     share = step.bytes / step.of_bytes if step.of_bytes else 1.0
     whole = f"{what}  {step.files:,} of {step.of_files:,} files  {100 * share:.0f} %"
@@ -215,8 +217,6 @@ def beside_lines(step: BackgroundStep) -> tuple[str, str]:
     hearing  1 of 3 videos  25 %  5.0 x real time  about 00:00:36 left
       b.mp4
     """
-    from momentseek.library.file_stamp import printable
-    from momentseek.library.paths import clock_text
 
     share = step.seconds / step.of_seconds if step.of_seconds else 1.0
     whole = f"{step.what}  {step.videos:,} of {step.of_videos:,} videos  {100 * share:.0f} %"
@@ -253,7 +253,6 @@ def ingest(
     again: Sequence[str],
 ) -> AddReport:
     """Do the work and return its report; Ctrl-C says what was kept and leaves with exit code 130."""
-    from momentseek.library.ingest.report import AddInterrupted
 
     try:
         with stoppable():
@@ -280,8 +279,6 @@ def ingest_more(
 ) -> AddReport:
     """Do with the videos of a library what was not done when they were added (``what``: hearing, reading …), print the
     report as JSON if asked for and its notes, and return it."""
-    from momentseek.api.library import open_store
-    from momentseek.library.location import library_folder
 
     display = IngestLines(quiet=quiet, what=what)
     with open_store(library_folder(library), create=False, wait=wait) as opened:

@@ -6,6 +6,8 @@ import click
 
 from momentseek.cli import options
 from momentseek.cli.progress import ingest_more
+from momentseek.core.reports import count
+from momentseek.library.paths import clock_text
 
 
 @click.command()
@@ -50,8 +52,6 @@ def command(
       momentseek search 'text:"seven telescopes"'
       momentseek text talks/one.mp4
     """
-    from momentseek.core.reports import count
-    from momentseek.library.paths import clock_text
 
     report = ingest_more(
         lambda opened, tell: opened.read(videos, reader=reader, every=every, again=again, progress=tell),

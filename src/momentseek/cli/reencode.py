@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import click
 
+from momentseek.api.library import open_store
 from momentseek.cli import options
 from momentseek.cli.progress import IngestLines, conclude, ingest
+from momentseek.library.location import library_folder
 
 
 @click.command()
@@ -29,8 +31,6 @@ def command(
       momentseek models get siglip2-base
       momentseek reencode --encoder hub:siglip2-base
     """
-    from momentseek.api.library import open_store
-    from momentseek.library.location import library_folder
 
     spec = options.encoder_or_model(encoder, model)
     if spec is None:

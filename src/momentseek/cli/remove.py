@@ -6,9 +6,12 @@ import sys
 
 import click
 
+from momentseek.api.library import open_store
 from momentseek.cli import options
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
+from momentseek.library.file_stamp import path_text, printable
+from momentseek.library.location import library_folder
 
 
 @click.command()
@@ -31,9 +34,6 @@ def command(
       momentseek remove 'draft*' --dry-run
       momentseek remove 'draft*' --yes
     """
-    from momentseek.api.library import open_store
-    from momentseek.library.file_stamp import path_text, printable
-    from momentseek.library.location import library_folder
 
     if not patterns and not missing:
         raise MomentseekError("no videos are named; give a path, a folder, a pattern for names, or --missing")

@@ -7,15 +7,26 @@ from typing import TYPE_CHECKING
 
 import click
 
+from momentseek.benchmarks.reproduction.paper_table import read_table, table_names
+from momentseek.benchmarks.reproduction.result import (
+    html_document,
+    latex_document,
+    markdown_document,
+    svg_pictures,
+    text_document,
+)
 from momentseek.cli import options
-from momentseek.core.errors import MomentseekError
+from momentseek.cli.clustering import run_on
+from momentseek.cli.progress import TrainingLine
+from momentseek.core.atomic import write_all
+from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.core.reports import text_table
 
 if TYPE_CHECKING:
     from momentseek.benchmarks.reproduction.result import TableResult
 
 
 def _complete_tables(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    from momentseek.benchmarks.reproduction.paper_table import table_names
 
     return [name for name in table_names() if name.startswith(incomplete)]
 
@@ -86,14 +97,10 @@ def command(
         return
     if markdown + latex + as_json > 1:
         raise MomentseekError("choose one of --markdown, --latex and --json")
-    from momentseek.core.errors import optional_module
 
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
-    from momentseek.benchmarks.reproduction.result import latex_document, markdown_document, text_document
     from momentseek.benchmarks.reproduction.session import reproduce_table
-    from momentseek.cli.clustering import run_on
-    from momentseek.cli.progress import TrainingLine
 
     result = reproduce_table(
         table,
@@ -123,9 +130,6 @@ def _listing(table: str | None, as_json: bool) -> str:
     """All tables, or the rows of one."""
     import json
 
-    from momentseek.benchmarks.reproduction.paper_table import read_table, table_names
-    from momentseek.core.reports import text_table
-
     if table:
         shown = [[row.name, row.label] for row in read_table(table).rows.values() if not row.hidden]
     else:
@@ -151,13 +155,8 @@ def _write(out: Path, result: TableResult, quiet: bool) -> None:
     import json
     from importlib.util import find_spec
 
-    from momentseek.benchmarks.reproduction.result import html_document, latex_document, markdown_document
-    from momentseek.core.atomic import write_all
-
     pictures: list[str] = []
     if find_spec("matplotlib") is not None:
-        from momentseek.benchmarks.reproduction.result import svg_pictures
-
         pictures = svg_pictures(result)
     elif not quiet:
         options.say("note: the page has no figures; they need matplotlib: pip install 'momentseek[plots]'")

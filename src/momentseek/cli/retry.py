@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import click
 
+from momentseek.api.library import open_store
 from momentseek.cli import options
 from momentseek.cli.progress import IngestLines, conclude, ingest
+from momentseek.library.location import library_folder
 
 
 @click.command()
@@ -24,8 +26,6 @@ def command(library: str | None, subtitles: str | None, wait: float, quiet: bool
     After installing what was missing, or repairing a disk:
       momentseek retry
     """
-    from momentseek.api.library import open_store
-    from momentseek.library.location import library_folder
 
     display = IngestLines(quiet=quiet, what="retrying")
     with open_store(library_folder(library), create=False, wait=wait) as opened:

@@ -11,11 +11,26 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from momentseek.api.library import open_library
 from momentseek.cli import options
+from momentseek.cli import results as player
+from momentseek.cli.clustering import shards_on
 from momentseek.cli.results import check_clip_folder, cut_hits
+from momentseek.cli.terminal import draw, draw_picture, supported_images
+from momentseek.core.atomic import write_all
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.moment import Moment
+from momentseek.core.native.lean_numpy import load_lean_numpy
+from momentseek.library.encoders import load_ahead
+from momentseek.library.location import library_folder
 from momentseek.measuring.formats.document import pause_collector
+from momentseek.measuring.formats.native import write_runs
+from momentseek.measuring.formats.registry import Writing
+from momentseek.search.display import card, remarks, table
+from momentseek.search.export import hits_to_run, render
+from momentseek.search.fusion import DEFAULT_FUSION
+from momentseek.search.options import SearchOptions
+from momentseek.search.query import Query
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -169,16 +184,11 @@ def command(
             raise click.UsageError(f"{flag} is for searches by words.")
     options.check_targets([image], files.values(), force)
     clip_folder = check_clip_folder(cut)
-    from momentseek.core.native.lean_numpy import load_lean_numpy
-    from momentseek.library.location import library_folder
 
     folder = library_folder(library)
     load_lean_numpy()
     if on is None and like is None and image is None:
         _load_encoder(folder, " ".join(query))
-    from momentseek.api.library import open_library
-    from momentseek.search.fusion import DEFAULT_FUSION
-    from momentseek.search.options import SearchOptions
 
     with _shards(on, folder) as fan_out, open_library(folder, create=False, fan_out=fan_out) as opened:
         chosen = cast("Any", tuple(s.strip() for s in streams.split(","))) if streams is not None else None
@@ -200,8 +210,6 @@ def command(
             )
         )
         if as_json or as_csv:
-            from momentseek.search.export import render
-
             click.echo(render(results, str(results.query), "json" if as_json else "csv").text, nl=False)
         else:
             _show_results(opened, results, explain, images)
@@ -214,8 +222,6 @@ def command(
 
 def _load_encoder(folder: Path, query: str) -> None:
     """Begin to load what encodes a query that says what the picture shows, before all else is loaded."""
-    from momentseek.library.encoders import load_ahead
-    from momentseek.search.query import Query
 
     with suppress(MomentseekError):  # a query that makes no sense is refused below
         if Query.parse(query).picture_parts:
@@ -226,7 +232,6 @@ def _shards(on: str | None, folder: Path) -> AbstractContextManager[ShardClient 
     """A way to ask the library's shards on a cluster, if one is named."""
     if on is None:
         return nullcontext()
-    from momentseek.cli.clustering import shards_on
 
     return shards_on(on, folder)
 
@@ -250,22 +255,17 @@ def _search_like(
 
 
 def _show_results(library: Library, results: Results, explain: bool, images: bool | None) -> None:
-    from momentseek.search.display import card, remarks, table
 
     terminal = sys.stdout.isatty()
     columns, kind = DEFAULT_COLUMNS, None
     if terminal:
         import shutil
 
-        from momentseek.cli.terminal import supported_images
-
         columns = shutil.get_terminal_size((DEFAULT_COLUMNS, 24)).columns
         kind = supported_images() if images is not False else None
     if images and kind is None:
         options.say("no pictures: this terminal does not say that it shows any (kitty, Ghostty, iTerm2, WezTerm do)")
     if results and kind is not None:
-        from momentseek.cli.terminal import draw, draw_picture
-
         for hit in results:
             try:
                 draw(draw_picture(library.thumbnail(hit), kind) + "\n")
@@ -287,8 +287,6 @@ def _write_files(library: Library, results: Results, files: dict[str, str | None
     if not results:
         options.say("no moments, so no file was written")
         return
-    from momentseek.core.atomic import write_all
-    from momentseek.search.export import render
 
     content: dict[Any, bytes] = {}
     notes: list[str] = []
@@ -308,9 +306,6 @@ def _write_files(library: Library, results: Results, files: dict[str, str | None
 
 def _run_bytes(results: Results) -> bytes:
     """The hits as a run of one query, whose id is its text."""
-    from momentseek.measuring.formats.native import write_runs
-    from momentseek.measuring.formats.registry import Writing
-    from momentseek.search.export import hits_to_run
 
     return write_runs((hits_to_run(str(results.query), str(results.query), results),), Writing(None))
 
@@ -337,7 +332,6 @@ def _open_first(results: Sequence[Hit]) -> None:
     if not results:
         options.say("no moment to open")
         return
-    from momentseek.cli import results as player
 
     hit = results[0]
     if not hit.path.is_file():

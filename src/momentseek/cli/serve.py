@@ -7,8 +7,13 @@ from pathlib import Path
 import click
 
 from momentseek.cli import options
+from momentseek.cli.clustering import shards_on
 from momentseek.core.errors import optional_module
+from momentseek.core.native.lean_numpy import load_lean_numpy
+from momentseek.library.location import library_folder
 from momentseek.measuring.formats.document import pause_collector
+from momentseek.server.lean_fastapi import load_fastapi
+from momentseek.server.settings import ServerSettings, is_loopback
 
 
 @click.command()
@@ -98,15 +103,10 @@ def command(
       momentseek serve --host 0.0.0.0 --token "$TOKEN" --database postgresql://momentseek@db.local/films
     """
     with pause_collector():
-        from momentseek.core.native.lean_numpy import load_lean_numpy
-        from momentseek.server.lean_fastapi import load_fastapi
-
         load_lean_numpy()
         load_fastapi()
         optional_module("uvicorn", "serve")
-        from momentseek.library.location import library_folder
         from momentseek.server.process import serve
-        from momentseek.server.settings import ServerSettings, is_loopback
 
     generated = token is None and not is_loopback(host)
     if generated:
@@ -124,7 +124,6 @@ def command(
         allow_changes=changes,
         database=database,
     )
-    from momentseek.cli.clustering import shards_on
 
     folder = library_folder(library)
     with shards_on(on, folder, replicas) as fan_out:

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from momentseek.api.library import open_store
 from momentseek.cli import options
+from momentseek.cli.progress import progress_bars
+from momentseek.cluster.shards.making import make_elsewhere, make_shards, split_library
 from momentseek.core.reports import count
+from momentseek.library.location import library_folder, place_text
 
 if TYPE_CHECKING:
     from momentseek.cluster.manifest import ShardManifest
@@ -37,10 +41,6 @@ def command(new: str, shards: int, source: str | None, encoder: str | None, wait
     In object storage (docs/sharding.md):
       momentseek shard s3://bucket/lib --shards 8
     """
-    from momentseek.api.library import open_store
-    from momentseek.cli.progress import progress_bars
-    from momentseek.cluster.shards.making import make_shards, split_library
-    from momentseek.library.location import library_folder, place_text
 
     if source is not None and encoder is not None:
         raise click.UsageError("--encoder is for an empty library; --from LIBRARY keeps the encoder it has.")
@@ -54,12 +54,7 @@ def command(new: str, shards: int, source: str | None, encoder: str | None, wait
             folder = Path(library_folder(source)).absolute()
             return split_library(folder, into, shards, wait=wait, progress=show)
 
-    if where == str(target):
-        manifest = make(target)
-    else:
-        from momentseek.cluster.shards.making import make_elsewhere
-
-        manifest = make_elsewhere(where, make)
+    manifest = make(target) if where == str(target) else make_elsewhere(where, make)
     with open_store(target, create=False) as opened:
         videos = [int(one.totals()["videos"]) for one in opened.catalog.parts]
     if as_json:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import click
 
+from momentseek.benchmarks.simulation.corpus import simulate, step_count
+from momentseek.benchmarks.simulation.files import check_target
+from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
+from momentseek.benchmarks.simulation.films import GroundingSettings
+from momentseek.benchmarks.simulation.settings import SimulationSettings
 from momentseek.cli import options
+from momentseek.cli.progress import ProgressBar
+from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.core.reports import count
 
 
 @click.command()
@@ -53,15 +61,6 @@ def command(
     """
     import json
     from pathlib import Path
-
-    from momentseek.benchmarks.simulation.corpus import simulate, step_count
-    from momentseek.benchmarks.simulation.files import check_target
-    from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
-    from momentseek.benchmarks.simulation.films import GroundingSettings
-    from momentseek.benchmarks.simulation.settings import SimulationSettings
-    from momentseek.cli.progress import ProgressBar
-    from momentseek.core.errors import MomentseekError, optional_module
-    from momentseek.core.reports import count
 
     optional_module("h5py", "train")
     chosen = {name: value for name, value in given.items() if value is not None}

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from momentseek.api.library import open_store
 from momentseek.cli import options
 from momentseek.core.reports import count
+from momentseek.library.file_stamp import printable
+from momentseek.library.location import library_folder, place_text
+from momentseek.library.paths import clock_text
 
 if TYPE_CHECKING:
     from momentseek.library.status import Status
@@ -27,8 +31,6 @@ def command(library: str | None, failed: bool, as_json: bool) -> None:
     Which files could not be added, and why:
       momentseek status --failed
     """
-    from momentseek.api.library import open_store
-    from momentseek.library.location import library_folder, place_text
 
     with open_store(library_folder(library), create=False) as opened:
         if failed:
@@ -42,7 +44,6 @@ def command(library: str | None, failed: bool, as_json: bool) -> None:
 
 
 def _heard_lines(found: Status, command: str) -> list[str]:
-    from momentseek.library.paths import clock_text
 
     lines = []
     if found.heard or found.unhearable:
@@ -56,7 +57,6 @@ def _heard_lines(found: Status, command: str) -> list[str]:
 
 
 def _read_lines(found: Status, command: str) -> list[str]:
-    from momentseek.library.paths import clock_text
 
     if not (found.read or found.unreadable):
         return []
@@ -67,7 +67,6 @@ def _read_lines(found: Status, command: str) -> list[str]:
 
 
 def _described_lines(found: Status) -> list[str]:
-    from momentseek.library.paths import clock_text
 
     if not (found.described or found.captions or found.undescribable):
         return []
@@ -81,9 +80,6 @@ def _described_lines(found: Status) -> list[str]:
 
 def text(found: Status, library: str | None = None) -> str:
     """The status as text, with the commands to run next on the library that was named."""
-    from momentseek.library.file_stamp import printable
-    from momentseek.library.location import place_text
-    from momentseek.library.paths import clock_text
 
     def run(*words: str) -> str:
         return options.command_line(words, library)
@@ -120,7 +116,6 @@ def text(found: Status, library: str | None = None) -> str:
 
 
 def _failures(failures: list[Failure], library: str | None, as_json: bool) -> None:
-    from momentseek.library.file_stamp import printable
 
     if as_json:
         options.echo_json([asdict(failure) for failure in failures])

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from momentseek.cli import options
+from momentseek.cli.clustering import run_on
+from momentseek.cli.progress import TrainingLine
+from momentseek.core.errors import optional_module
+from momentseek.measuring.measures import expand
+from momentseek.models.features.data import Data
 
 if TYPE_CHECKING:
-    from momentseek.models.features.data import Data
     from momentseek.models.training.config import TrainConfig
     from momentseek.models.training.sweep import SweepCell
 
@@ -72,13 +76,8 @@ def command(
     import json
     import sys
 
-    from momentseek.core.errors import optional_module
-
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
-    from momentseek.cli.progress import TrainingLine
-    from momentseek.measuring.measures import expand
-    from momentseek.models.features.data import Data
     from momentseek.models.training.config import summed_measures
     from momentseek.models.training.presets import settings_table
     from momentseek.models.training.session import train_seeds
@@ -117,7 +116,6 @@ def command(
 
 def _train_on(address: str, cells: Sequence[SweepCell], seeds: int, data: Data, quiet: bool) -> bool:
     """Train every cell with every seed on a cluster, each in the folder in which it is looked for afterwards."""
-    from momentseek.cli.clustering import run_on
     from momentseek.cluster.training import WantedRun, training_tasks
     from momentseek.models.training.session import seeded_runs
 

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from momentseek.api.library import open_store
 from momentseek.cli import options
+from momentseek.core.errors import MomentseekError
+from momentseek.library.location import library_folder
+from momentseek.library.tracks.readings import reading
+from momentseek.media.subtitles.cues import Cue
+from momentseek.media.subtitles.srt import srt_text
+from momentseek.media.subtitles.vtt import vtt_text
 
 if TYPE_CHECKING:
     from momentseek.library.tracks.readings import ScreenReading
@@ -31,10 +38,6 @@ def command(video: str, library: str | None, form: str, out: str | None) -> None
       momentseek text talk.mp4
       momentseek text talk.mp4 --format json --out talk-text.json
     """
-    from momentseek.api.library import open_store
-    from momentseek.core.errors import MomentseekError
-    from momentseek.library.location import library_folder
-    from momentseek.library.tracks.readings import reading
 
     with open_store(library_folder(library), create=False) as opened:
         found = opened.matching([video])
@@ -61,9 +64,6 @@ def reading_text(read: ScreenReading, form: str) -> str:
     00:00:01,000 --> 00:00:02,500
     Way out
     """
-    from momentseek.media.subtitles.cues import Cue
-    from momentseek.media.subtitles.srt import srt_text
-    from momentseek.media.subtitles.vtt import vtt_text
 
     if form == "json":
         import orjson

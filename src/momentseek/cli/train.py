@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from momentseek.cli import options
+from momentseek.cli.progress import TrainingLine, duration
+from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.core.reports import text_table
+from momentseek.models.features.data import Data
 
 if TYPE_CHECKING:
     from momentseek.models.training.folder import TrainingOutcome
@@ -73,12 +77,8 @@ def command(
     import json
     import sys
 
-    from momentseek.core.errors import MomentseekError, optional_module
-
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
-    from momentseek.cli.progress import TrainingLine
-    from momentseek.models.features.data import Data
     from momentseek.models.training.session import resume_training, train_model, train_model_with_seeds
 
     if listing:
@@ -128,8 +128,6 @@ def _print_outcome(outcome: TrainingOutcome, as_json: bool) -> None:
     import json
     import sys
 
-    from momentseek.cli.progress import duration
-
     if outcome.stopped == "interrupted":
         command = options.command_line(["train", "--resume", str(outcome.folder)])
         options.say(f"stopped at step {outcome.step:,} of {outcome.steps:,} and saved; continue with: {command}")
@@ -150,7 +148,6 @@ def _print_outcome(outcome: TrainingOutcome, as_json: bool) -> None:
 
 def _scores(reports: Sequence[Mapping[str, Any]]) -> str:
     """The table of the reports' scores, mean ± sd where there are several."""
-    from momentseek.core.reports import text_table
     from momentseek.models.training.session import score_spreads
 
     scores = score_spreads(reports)
@@ -164,7 +161,6 @@ def _scores(reports: Sequence[Mapping[str, Any]]) -> str:
 def _listing(model: str | None) -> str:
     import dataclasses
 
-    from momentseek.core.reports import text_table
     from momentseek.models.captioner import CAPTIONERS
     from momentseek.models.registry import MODELS
     from momentseek.models.training.config import DataSettings, TrainingSettings, network_spec

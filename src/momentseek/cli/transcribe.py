@@ -6,6 +6,9 @@ import click
 
 from momentseek.cli import options
 from momentseek.cli.progress import ingest_more
+from momentseek.core.reports import count
+from momentseek.library.ingest.transcribing import TranscriptionPass
+from momentseek.library.paths import clock_text
 
 
 @click.command()
@@ -42,9 +45,6 @@ def command(
     Correct what was heard:
       momentseek transcript talks/one.mp4 --edit
     """
-    from momentseek.core.reports import count
-    from momentseek.library.ingest.transcribing import TranscriptionPass
-    from momentseek.library.paths import clock_text
 
     report = ingest_more(
         lambda opened, tell: opened.transcribe(videos, transcriber=transcriber, again=again, progress=tell),

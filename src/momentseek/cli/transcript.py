@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from momentseek.api.library import open_store
 from momentseek.cli import options
+from momentseek.core.errors import MomentseekError
+from momentseek.core.reports import count
+from momentseek.library.ingest.transcribing import check_transcript, edits_between
+from momentseek.library.location import library_folder
+from momentseek.library.tracks.transcripts import transcript
+from momentseek.media.subtitles.read import parse_subtitles, read_subtitles
+from momentseek.media.subtitles.srt import srt_text
+from momentseek.media.subtitles.vtt import vtt_text
 
 if TYPE_CHECKING:
     from momentseek.library.store import LibraryStore
@@ -42,9 +51,6 @@ def command(
       momentseek transcript talk.mp4 --out talk.srt
       momentseek transcript talk.mp4 --import talk.srt
     """
-    from momentseek.api.library import open_store
-    from momentseek.core.errors import MomentseekError
-    from momentseek.library.location import library_folder
 
     if (edit or given is not None) and (out is not None or (edit and given is not None)):
         raise MomentseekError("choose one of --edit, --import and --out")
@@ -61,10 +67,6 @@ def command(
 
 def _correct(library: LibraryStore, video: Video, given: str | None) -> None:
     """Correct a transcript by a file, or by what comes back from the editor."""
-    from momentseek.core.reports import count
-    from momentseek.library.ingest.transcribing import check_transcript, edits_between
-    from momentseek.media.subtitles.read import parse_subtitles, read_subtitles
-    from momentseek.media.subtitles.srt import srt_text
 
     check_transcript(library.catalog.of(video.id), video)
     cues = library.catalog.cues(video.id)
@@ -80,8 +82,6 @@ def _correct(library: LibraryStore, video: Video, given: str | None) -> None:
 
 
 def _transcript_text(library: Any, video: int, form: str) -> str:
-    from momentseek.media.subtitles.srt import srt_text
-    from momentseek.media.subtitles.vtt import vtt_text
 
     cues = library.catalog.cues(video)
     if form == "json":
@@ -93,8 +93,6 @@ def _transcript_text(library: Any, video: int, form: str) -> str:
 
 def _as_json(library: Any, video: int, cues: Any) -> str:
     import orjson
-
-    from momentseek.library.tracks.transcripts import transcript
 
     heard = transcript(library.catalog.of(video), video)
     spoken = heard.cues if heard is not None else ()

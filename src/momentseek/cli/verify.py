@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from momentseek.api.library import open_store
 from momentseek.cli import options
 from momentseek.core.reports import count
+from momentseek.library.location import library_folder
+from momentseek.library.scan.recall import recall_report
+from momentseek.library.scan.scan import Scan
 
 if TYPE_CHECKING:
     from momentseek.library.scan.recall import RecallReport
@@ -37,8 +41,6 @@ def command(library: str | None, repair: bool, recall: bool, wait: float, as_jso
     Repair a library after a disk fault:
       momentseek verify --repair && momentseek retry
     """
-    from momentseek.api.library import open_store
-    from momentseek.library.location import library_folder
 
     with open_store(library_folder(library), create=False, wait=wait) as opened:
         report = opened.verify(repair=repair)
@@ -59,8 +61,6 @@ def _values(report: VerifyReport) -> dict[str, Any]:
 
 
 def _recall(opened: LibraryStore) -> RecallReport:
-    from momentseek.library.scan.recall import recall_report
-    from momentseek.library.scan.scan import Scan
 
     state = opened.snapshot()
     return recall_report(Scan.open(state.vision, opened.paths.plan), gone=state.gone.tolist())

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -115,7 +116,6 @@ def read_config() -> dict[str, Any]:
 
 def write_config(settings: Mapping[str, Any]) -> Path:
     """Write all settings anew, whole or not at all; comments in the file are lost, and tables without settings."""
-    from momentseek.core.atomic import write_bytes
 
     path = config_path()
     kept = {key: value for key, value in settings.items() if not isinstance(value, Mapping) or value}

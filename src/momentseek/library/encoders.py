@@ -8,19 +8,23 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from momentseek.core.atomic import flush_file, flush_folder, make_folder
 from momentseek.core.errors import MomentseekError
 from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.database import Database
 from momentseek.library.paths import LibraryPaths
 from momentseek.recognition.encoders.protocol import ImageTextEncoder, TextEncoder, fingerprint
 from momentseek.recognition.encoders.registry import MODEL_PREFIX, image_text_encoder, text_encoder
+from momentseek.recognition.exported.encoder import TrainedEncoder, load_trained_encoder, resolve_encoder
+from momentseek.recognition.exported.manifest import (
+    CLIPS_GRAPH,
+    MANIFEST_FILE,
+    WORDS_GRAPH,
+    read_encoder_manifest,
+    read_kind,
+)
 from momentseek.recognition.runtime import onnx_runtime
-
-if TYPE_CHECKING:
-    from momentseek.recognition.exported.encoder import TrainedEncoder
-
 
 DEFAULT_ENCODER = "things"
 """The spec of the image-text encoder that a library is made with unless another is named."""
@@ -72,7 +76,6 @@ class LibraryEncoders:
     @property
     def model(self) -> TrainedEncoder | None:
         """The trained model that makes the library's vectors; None if none does."""
-        from momentseek.recognition.exported.encoder import TrainedEncoder
 
         return encoder if isinstance(encoder := self.vision, TrainedEncoder) else None
 
@@ -139,7 +142,6 @@ def load_encoder(spec: str, library: Path) -> ImageTextEncoder:
     """An image-text encoder by its spec; a trained model is loaded from the library's own copy of it."""
     if not spec.startswith(MODEL_PREFIX):
         return image_text_encoder(spec)
-    from momentseek.recognition.exported.encoder import resolve_encoder
 
     return resolve_encoder(f"{MODEL_PREFIX}{_model_copy(spec, library)}")
 
@@ -149,7 +151,6 @@ def model_kind(catalog: Catalog, library: Path) -> str:
     spec = vision_spec(catalog)
     if not spec.startswith(MODEL_PREFIX):
         return ""
-    from momentseek.recognition.exported.manifest import read_kind
 
     return read_kind(_model_copy(spec, library))
 
@@ -161,7 +162,6 @@ def span_rows(catalog: Catalog, library: Path) -> Callable[[int], int]:
     spec = vision_spec(catalog)
     if model_kind(catalog, library) != "map":
         return lambda clips: clips
-    from momentseek.recognition.exported.manifest import read_encoder_manifest
 
     moments = read_encoder_manifest(_model_copy(spec, library)).moments
     assert moments is not None
@@ -170,7 +170,6 @@ def span_rows(catalog: Catalog, library: Path) -> Callable[[int], int]:
 
 def _model_copy(spec: str, library: Path) -> Path:
     """The folder of the library's own copy of its model; refused if a part of it is gone."""
-    from momentseek.recognition.exported.manifest import CLIPS_GRAPH, MANIFEST_FILE, WORDS_GRAPH
 
     folder = LibraryPaths(library).models / spec.removeprefix(MODEL_PREFIX)
     if not all((folder / name).is_file() for name in (MANIFEST_FILE, CLIPS_GRAPH, WORDS_GRAPH)):
@@ -185,7 +184,6 @@ def catalogued_spec(spec: str) -> str:
     """A spec as the catalog keeps it: a model goes by its fingerprint, wherever its folder lies."""
     if not spec.startswith(MODEL_PREFIX):
         return spec
-    from momentseek.recognition.exported.manifest import read_encoder_manifest
 
     return f"{MODEL_PREFIX}{read_encoder_manifest(_model_folder(spec)).fingerprint[:FINGERPRINT_DIGITS]}"
 
@@ -194,7 +192,6 @@ def check_model(spec: str | None, clip_seconds: float) -> None:
     """Refuse, before a library is made, a model that could not be used in it."""
     if spec is None or not spec.startswith(MODEL_PREFIX):
         return
-    from momentseek.recognition.exported.encoder import load_trained_encoder
 
     folder = _model_folder(spec)
     model = load_trained_encoder(folder)
@@ -223,9 +220,6 @@ def _copy_model(folder: Path, target: Path) -> None:
     import shutil
     import tempfile
 
-    from momentseek.core.atomic import flush_file, flush_folder, make_folder
-    from momentseek.recognition.exported.manifest import CLIPS_GRAPH, MANIFEST_FILE, WORDS_GRAPH
-
     try:
         make_folder(target.parent)
         beside = Path(tempfile.mkdtemp(dir=target.parent, prefix="."))
@@ -246,7 +240,6 @@ def _copy_model(folder: Path, target: Path) -> None:
 
 
 def _is_whole(copy: Path) -> bool:
-    from momentseek.recognition.exported.manifest import read_encoder_manifest
 
     try:
         read_encoder_manifest(copy)

@@ -14,6 +14,7 @@ from momentseek.core.pinned_file import FileChangedError
 from momentseek.library.catalog import Catalog
 from momentseek.library.file_stamp import Stamp, path_text
 from momentseek.library.video import name_text
+from momentseek.media.subtitles.sidecars import find_sidecars
 
 KNOWN_COLUMNS = "id, path, size, mtime_ns, hash, subtitles"
 
@@ -101,7 +102,6 @@ def subtitle_marks(path: Path, folder: Path | None, *, links: bool = True) -> tu
     Only the files' names count, not where they lie: a video moved together with its subtitles keeps its marks.
     Without ``links``, subtitle files that are links, or lie behind one, do not count.
     """
-    from momentseek.media.subtitles.sidecars import find_sidecars
 
     marks = [os.path.abspath(folder) if folder else ""]
     for sidecar in find_sidecars(path, folder):

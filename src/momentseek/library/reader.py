@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.cluster.replicas.replica import replica_of
 from momentseek.core.errors import MomentseekError
 from momentseek.library import segments
 from momentseek.library.catalog import Catalog, EncoderRow
@@ -18,6 +19,7 @@ from momentseek.library.encoders import LibraryEncoders
 from momentseek.library.origin import ORIGIN_FILE
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.segments import Segment
+from momentseek.library.status import status
 from momentseek.library.video import Failure, Video, select_videos
 
 if TYPE_CHECKING:
@@ -128,7 +130,6 @@ class LibraryReader:
 
     def status(self) -> Status:
         """Counts of what the library holds."""
-        from momentseek.library.status import status
 
         found = status(self.catalog, self.paths)
         return found if self.replica is None else replace(found, size=self.replica.size())
@@ -142,6 +143,5 @@ class LibraryReader:
 def _replica(folder: Path) -> ShardReplica | None:
     if not (folder / ORIGIN_FILE).is_file():
         return None
-    from momentseek.cluster.replicas.replica import replica_of
 
     return replica_of(folder)

@@ -12,24 +12,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from momentseek.cluster.manifest import is_sharded
+from momentseek.cluster.replicas.publishing import check_objects, publishing, send_missing_objects, sweep_objects
 from momentseek.core.errors import MediaError, MomentseekError
-from momentseek.library import encoders
+from momentseek.core.reports import count
+from momentseek.library import encoders, known_files
 from momentseek.library.catalog import Catalog
 from momentseek.library.database import CATALOG_FILE
 from momentseek.library.file_stamp import Stamp
-from momentseek.library.files import FoundFiles, find_videos
+from momentseek.library.files import FoundFiles, VideoFile, find_videos
+from momentseek.library.ingest.add import add_files
+from momentseek.library.ingest.captions import describe_videos, open_scene_captioner
+from momentseek.library.ingest.ocr import read_videos
+from momentseek.library.ingest.reencode import reencode_library
 from momentseek.library.ingest.report import AddReport, ShowIngest
+from momentseek.library.ingest.transcribing import edit_transcript, transcribe_videos
+from momentseek.library.ingest.writer import WritePace
 from momentseek.library.known_files import subtitle_marks
+from momentseek.library.lock import hold_lock
+from momentseek.library.merging import compact_library
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.reader import CLIP_SECONDS, LibraryReader
+from momentseek.library.scan.recall import refresh_plan
+from momentseek.library.tracks.sounds import listen_to_videos
+from momentseek.library.verify import repair_library, verify_library
 from momentseek.library.video import Video
 from momentseek.media.decode import Sampling, default_sampling
 from momentseek.recognition.ocr.lines import SLOT_SECONDS
+from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL, default_ocr_model
+from momentseek.recognition.speech.models import DEFAULT_TRANSCRIBER, default_transcriber
 
 if TYPE_CHECKING:
     from momentseek.cluster.replicas.replica import ShardReplica
     from momentseek.core.progress import ShowCount
-    from momentseek.library.ingest.writer import WritePace
     from momentseek.library.merging import CompactReport
     from momentseek.library.tracks.sounds import SoundReport
     from momentseek.library.tracks.transcripts import Transcript
@@ -62,21 +76,18 @@ class LibraryStore(LibraryReader):
     @cached_property
     def pace(self) -> WritePace:
         """How often what was added is written."""
-        from momentseek.library.ingest.writer import WritePace
 
         return WritePace()
 
     @cached_property
     def transcriber(self) -> str | None:
         """The recogniser that hears videos without subtitles when they are added; None for none."""
-        from momentseek.recognition.speech.models import default_transcriber
 
         return default_transcriber()
 
     @cached_property
     def reader(self) -> str | None:
         """The reader that reads what is written in videos when they are added; None for none."""
-        from momentseek.recognition.ocr.models import default_ocr_model
 
         return default_ocr_model()
 
@@ -127,7 +138,6 @@ class LibraryStore(LibraryReader):
     @contextmanager
     def changing(self) -> Iterator[None]:
         """Be the only writer of this library for the time of a ``with``."""
-        from momentseek.library.lock import hold_lock
 
         with hold_lock(self.path, self.wait), self._publishing():
             used = (self.catalog.encoder(stream) for stream in ("vision", "speech"))
@@ -138,7 +148,6 @@ class LibraryStore(LibraryReader):
         """What is changed in a replica is published where it is a replica of."""
         if self.replica is None:
             return nullcontext()
-        from momentseek.cluster.replicas.publishing import publishing
 
         return publishing(self.replica, self.wait, self.lease_holder)
 
@@ -159,7 +168,6 @@ class LibraryStore(LibraryReader):
         with ``retry``. What has been done stays if this is stopped at any instant, and the next call goes on from
         there. Without ``links`` none is followed, so that nothing outside of the folders given is read.
         """
-        from momentseek.library.files import find_videos
 
         given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
         folder = subtitles_folder(subtitles)
@@ -179,7 +187,6 @@ class LibraryStore(LibraryReader):
         links: bool = True,
     ) -> AddReport:
         """Add files that have been looked for already; otherwise like ``add``."""
-        from momentseek.library.ingest.add import add_files
 
         with self.changing():
             return add_files(
@@ -206,9 +213,6 @@ class LibraryStore(LibraryReader):
         links: bool = True,
     ) -> AddReport:
         """Try again the files that failed; those that are no longer there are forgotten."""
-        from momentseek.library import known_files
-        from momentseek.library.files import FoundFiles, VideoFile
-        from momentseek.library.ingest.add import add_files
 
         folder = subtitles_folder(subtitles)
         with self.changing():
@@ -251,8 +255,6 @@ class LibraryStore(LibraryReader):
         ``again`` also tries those whose sound could not be heard before, and hears anew what another transcriber heard;
         corrections stay. What was heard stays if this is stopped.
         """
-        from momentseek.library.ingest.transcribing import transcribe_videos
-        from momentseek.recognition.speech.models import DEFAULT_TRANSCRIBER
 
         given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         with self.changing():
@@ -273,7 +275,6 @@ class LibraryStore(LibraryReader):
         It hears the videos with sound that it has not heard yet: all, or those whose names match ``patterns``. What was
         heard stays if this is stopped. ``progress`` is called with the numbers of videos that are done, and of all.
         """
-        from momentseek.library.tracks.sounds import listen_to_videos
 
         given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         with self.changing():
@@ -295,8 +296,6 @@ class LibraryStore(LibraryReader):
         tries those that could not be read before, and reads those that ``patterns`` name anew. What was read stays if
         this is stopped.
         """
-        from momentseek.library.ingest.ocr import read_videos
-        from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL
 
         given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         with self.changing():
@@ -319,7 +318,6 @@ class LibraryStore(LibraryReader):
         ``requests`` are made. ``again`` also tries those that could not be described before, and describes those that
         ``patterns`` name anew. What was described stays if this is stopped.
         """
-        from momentseek.library.ingest.captions import describe_videos, open_scene_captioner
 
         given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         with self.changing():
@@ -332,7 +330,6 @@ class LibraryStore(LibraryReader):
 
         A correction replaces what was heard in its time, and stays when the video is heard anew.
         """
-        from momentseek.library.ingest.transcribing import edit_transcript
 
         with self.changing():
             found = self.catalog.videos([video])
@@ -356,22 +353,17 @@ class LibraryStore(LibraryReader):
 
     def compact(self) -> CompactReport:
         """Rewrite the library without the vectors of videos that were removed."""
-        from momentseek.library.merging import compact_library
-        from momentseek.library.scan.recall import refresh_plan
 
         with self.changing():
             report = compact_library(self.catalog, self.paths)
             refresh_plan(self.snapshot().vision, self.paths.plan)
         if self.replica is not None:
-            from momentseek.cluster.replicas.publishing import sweep_objects
-
             with self.changing():
                 report = replace(report, orphans=report.orphans + sweep_objects(self.replica))
         return report
 
     def verify(self, *, repair: bool = False) -> VerifyReport:
         """Check every file and row of the library; with ``repair``, mend what can be mended."""
-        from momentseek.library.verify import repair_library, verify_library
 
         if self.replica is not None:
             return self._verify_replica(self.replica, repair)
@@ -382,9 +374,6 @@ class LibraryStore(LibraryReader):
 
     def _verify_replica(self, replica: ShardReplica, repair: bool) -> VerifyReport:
         """Check the replica as any library, and the objects it is a replica of."""
-        from momentseek.cluster.replicas.publishing import check_objects, send_missing_objects
-        from momentseek.core.reports import count
-        from momentseek.library.verify import repair_library, verify_library
 
         done: list[str] = []
         if repair:
@@ -400,8 +389,6 @@ class LibraryStore(LibraryReader):
 
     def reencode(self, spec: str, *, progress: ShowIngest | None = None) -> AddReport:
         """Encode all videos again with another encoder; searches use the old vectors until all new ones are there."""
-        from momentseek.library.ingest.reencode import reencode_library
-        from momentseek.library.scan.recall import refresh_plan
 
         with self.changing():
             report = reencode_library(self, spec, self.pace, progress)

@@ -16,6 +16,7 @@ from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
 from momentseek.core.moments.table import MomentTable
 from momentseek.core.reports import count
+from momentseek.measuring.formats import read_answers, read_standard
 from momentseek.measuring.measures import (
     PROTOCOLS,
     Alignment,
@@ -347,7 +348,6 @@ def evaluate(
 
 
 def _open(run: RunLike, truth: TruthLike) -> tuple[Judgements | CaptionTable, tuple[Run, ...] | CaptionTable]:
-    from momentseek.measuring.formats import read_answers, read_standard
 
     if isinstance(run, Run):
         runs: tuple[Run, ...] | CaptionTable = (run,)

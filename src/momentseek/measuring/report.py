@@ -14,6 +14,7 @@ import numpy as np
 from momentseek import __version__
 from momentseek.core.reports import NO_VALUE, count, safe_cell, text_table
 from momentseek.measuring.measures import PROTOCOLS
+from momentseek.measuring.resampling import figure_intervals
 from momentseek.measuring.result import Evaluation
 
 Intervals = Mapping[str, tuple[float, float]]
@@ -21,7 +22,6 @@ Intervals = Mapping[str, tuple[float, float]]
 
 def intervals(result: Evaluation, by: str | None = None, seed: int = 0) -> dict[str, Intervals]:
     """95 % bootstrap intervals of every measure: of all queries under ``""``, and of each group by its label."""
-    from momentseek.measuring.resampling import figure_intervals
 
     rows = {"": np.ones(len(result.query_ids), dtype=bool)} | (result.members(by) if by else {})
     ends = {label: figure_intervals(result, some, seed=seed) for label, some in rows.items()}

@@ -9,8 +9,8 @@ do without them, which is tried out. Of the others, a group is decoded
 * else up to the last wanted time in it;
 * wholly, if what was decoded of it and the next key frame are so unlike that a cut may lie between.
 
-Anything odd in the file (no time stamps, a broken packet, a key frame that gives no picture) raises `QuickSamplingError`, and
-the caller reads on as if it had never tried.
+Anything odd in the file (no time stamps, a broken packet, a key frame that gives no picture)
+raises `QuickSamplingError`, and the caller reads on as if it had never tried.
 """
 
 from __future__ import annotations

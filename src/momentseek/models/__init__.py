@@ -1,1 +1,1 @@
-"""Trainable models on shared layers and losses: features, training, inference, export; torch lives here and nowhere else."""
+"""Trainable models on shared layers and losses: features, training, inference, export. torch lives only here."""

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.registry import Registry, did_you_mean
-from momentseek.models.model import CorpusModel, Dims, ModelConfig
+from momentseek.models.features.data import Dims
+from momentseek.models.model import CorpusModel, ModelConfig
 
 if TYPE_CHECKING:
     from momentseek.models.captioner import CaptionerConfig

@@ -18,6 +18,7 @@ from momentseek.core.atomic import drop_temporary, flush_folder
 from momentseek.core.errors import MomentseekError
 from momentseek.core.progress import ShowCount
 from momentseek.core.registry import did_you_mean
+from momentseek.recognition.encoders import labels, minilm, things
 from momentseek.recognition.encoders.dual_encoder import DualEncoder, find_files, load_dual_encoder, read_json
 from momentseek.recognition.encoders.protocol import Pixels
 from momentseek.recognition.encoders.registry import HUB_PREFIX, IMAGE_TEXT_ENCODERS, TEXT_ENCODERS
@@ -266,7 +267,6 @@ def inventory(*, fresh: bool = False, only: str | None = None) -> list[EncoderEn
 
 
 def _entries(fresh: bool) -> dict[str, Callable[[], EncoderEntry]]:
-    from momentseek.recognition.encoders import labels, minilm, things
 
     texts = minilm.ASSET
     about_texts = "comparing sentences, subtitles; English"

@@ -12,7 +12,8 @@ import numpy as np
 from momentseek.core.errors import MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.reader import LibraryReader
-from momentseek.library.tracks.readings import lines_between
+from momentseek.library.tracks.descriptions import caption_times, captions_between
+from momentseek.library.tracks.readings import line_times, lines_between
 from momentseek.library.video import Video
 from momentseek.recognition.encoders.protocol import ImageTextEncoder, Pixels, Vectors
 from momentseek.search.fusion import Candidate, KnownVideo, StreamPlaces, drop_repeats, fit_span, fit_spans, merge_hits
@@ -20,11 +21,14 @@ from momentseek.search.hit import Hit, Results, StreamHit
 from momentseek.search.localise.localiser import Curve, localise
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query, time_period
+from momentseek.search.rerank import open_reranker, read_input
 from momentseek.search.session import PagedSearch, RankingSession, Times, WordHits
 from momentseek.search.state import Ids, LibraryState, QueryEncoder, StreamIndex
 from momentseek.search.streams.name import NameHit, search_names
-from momentseek.search.streams.speech import search_speech
-from momentseek.search.streams.timed_text import search_text
+from momentseek.search.streams.phrases import find_phrases, phrase_times
+from momentseek.search.streams.speech import bound_by_words, search_speech
+from momentseek.search.streams.timed_text import search_described, search_sounds, search_text
+from momentseek.search.streams.trained import choose_search, search_by_map
 from momentseek.search.streams.vision import (
     ClipSearch,
     LibrarySearch,
@@ -59,8 +63,6 @@ class Engine:
         query.check()
         model = None
         if options.rerank is not None and query.picture_parts:
-            from momentseek.search.rerank import open_reranker
-
             model = open_reranker(options.rerank, self._library.catalog, self._library.clip_seconds)
         state = self.state()
         allowed = allowed_videos(self._library.catalog, query)
@@ -111,9 +113,6 @@ class SearchSession(RankingSession):
     def rank(self) -> list[Candidate]:
         """Rank everything that the streams find as one list of candidates without repetitions."""
         if self.query.phrases:  # word for word is a condition, whichever streams are asked
-            from momentseek.search.streams.phrases import find_phrases
-            from momentseek.search.streams.speech import bound_by_words
-
             found = find_phrases(self.state.catalog, self.query.phrases, self.allowed)
             self.phrases = bound_by_words(self.state.catalog, found, self.query.phrases)
             self.allowed = np.unique(np.array([hit.video for hit in self.phrases], np.int64))
@@ -124,7 +123,6 @@ class SearchSession(RankingSession):
         head, localiser = self.state.vision.head, self.options.localiser
         if head is None and not self._searches_by_map(asked):
             return LibrarySearch(self.state, ClipSearch(asked, localiser), self.allowed, depth)
-        from momentseek.search.streams.trained import choose_search, search_by_map
 
         if self._searches_by_map(asked):
             return WholeSearch(search_by_map(self.state, asked, self.allowed, depth))
@@ -137,8 +135,6 @@ class SearchSession(RankingSession):
         if self.asks.speech:
             spoken = search_speech(self.state, query.speech_text, allowed, only_speech=bool(query.said))
             if query.said:
-                from momentseek.search.streams.speech import bound_by_words
-
                 spoken = bound_by_words(catalog, spoken, query.said)
         return WordHits(
             spoken,
@@ -152,14 +148,12 @@ class SearchSession(RankingSession):
     def _find_sounds(self) -> Sequence[StreamHit]:
         if not (self.asks.sounds and self.state.catalog.has_sounds):
             return ()
-        from momentseek.search.streams.timed_text import search_sounds
 
         return search_sounds(self.state.catalog, self.asks.picture_text, self.allowed)
 
     def _find_described(self) -> Sequence[StreamHit]:
         if not (self.asks.described and self.state.catalog.has_descriptions):
             return ()
-        from momentseek.search.streams.timed_text import search_described
 
         text, only = self.query.described_text, bool(self.query.described)
         return search_described(self.state.catalog, text, self.allowed, only_described=only)
@@ -167,7 +161,6 @@ class SearchSession(RankingSession):
     def _captions(self, video: int, start: float, end: float) -> tuple[SceneCaption, ...]:
         if not self.state.catalog.has_descriptions:
             return ()
-        from momentseek.library.tracks.descriptions import captions_between
 
         return tuple(captions_between(self.state.catalog, video, start, end))
 
@@ -208,9 +201,6 @@ class SearchSession(RankingSession):
         out: Times = {}
         if not (query.unsaid or query.unwritten or query.undescribed):
             return out
-        from momentseek.library.tracks.descriptions import caption_times
-        from momentseek.library.tracks.readings import line_times
-        from momentseek.search.streams.phrases import phrase_times
 
         for found in (
             phrase_times(catalog, query.unsaid, videos),
@@ -223,7 +213,6 @@ class SearchSession(RankingSession):
 
     def rerank_inputs(self, model: Reranker, firsts: Sequence[Candidate]) -> dict[int, RerankInput]:
         """What a re-ranking model reads of the videos of some candidates, by video."""
-        from momentseek.search.rerank import read_input
 
         videos = self.state.videos(c.video for c in firsts)
         return {

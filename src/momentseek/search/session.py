@@ -30,6 +30,7 @@ from momentseek.search.hit import MAX_HIDDEN, Hit, Results, StreamHit
 from momentseek.search.localise.localiser import MAP_LOCALISER, MAX_SPANS
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
+from momentseek.search.rerank import rank_reranked, rerank_videos
 from momentseek.search.state import QueryEncoder, SampledIndex
 from momentseek.search.streams.name import NameHit
 from momentseek.search.streams.vision import MAX_VIDEOS, VisionQuery, VisionResult, build_vision_query
@@ -285,7 +286,6 @@ class RankingSession(ABC):
 
     def rerank(self, candidates: Sequence[Candidate], model: Reranker) -> list[Candidate]:
         """The model's moments in the first videos of a ranking, where what must be said is said and nothing else."""
-        from momentseek.search.rerank import rank_reranked, rerank_videos
 
         videos = self.known_videos(c.video for c in candidates)
         firsts = list(drop_copies(candidates, videos, one_per_video=True))[: self.options.rerank_videos]

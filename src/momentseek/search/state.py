@@ -26,9 +26,9 @@ from momentseek.library.segments import Segment, locate
 from momentseek.library.video import Video
 from momentseek.library.words import content_words
 from momentseek.recognition.encoders.protocol import Vectors
+from momentseek.recognition.exported.boundary_head import BoundaryHead
 
 if TYPE_CHECKING:
-    from momentseek.recognition.exported.boundary_head import BoundaryHead
     from momentseek.recognition.exported.manifest import EncoderManifest
     from momentseek.recognition.exported.moment_map import MomentMap
 
@@ -306,7 +306,6 @@ class StreamIndex:
 
 
 def _head(about: EncoderManifest) -> BoundaryHead:
-    from momentseek.recognition.exported.boundary_head import BoundaryHead
 
     return BoundaryHead.of(about)
 

@@ -18,8 +18,10 @@ from starlette.types import Receive, Scope, Send
 from momentseek import __version__
 from momentseek.api.library import Library, open_library
 from momentseek.core.errors import MomentseekError
+from momentseek.search.rerank import open_reranker
 from momentseek.server import errors, page, reference
 from momentseek.server.database import DatabaseLocation
+from momentseek.server.judging.store import JudgementStore
 from momentseek.server.routes import adding as folders
 from momentseek.server.routes import adding as jobs
 from momentseek.server.routes import bookmarks as shelf
@@ -121,13 +123,9 @@ def create_app(library: Path, settings: ServerSettings | None = None, fan_out: S
     settings = settings or ServerSettings()
     with open_library(library, create=False) as opened:
         for folder in settings.rerank:
-            from momentseek.search.rerank import open_reranker
-
             # open it now, so that a model that does not fit is refused now
             open_reranker(folder, opened.catalog, opened.clip_seconds)
     if settings.database is not None:  # one that cannot be used is refused now
-        from momentseek.server.judging.store import JudgementStore
-
         JudgementStore(DatabaseLocation(library, settings.database), create=True).close()
     others = LateRoutes(_other_routes)
     app = _Application(

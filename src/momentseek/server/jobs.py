@@ -29,6 +29,7 @@ from momentseek.library.ingest.report import (
     ShowIngest,
 )
 from momentseek.library.location import library_name
+from momentseek.recognition.downloads import fetch_model
 from momentseek.server.errors import ApiError, hide_paths
 
 if TYPE_CHECKING:
@@ -153,7 +154,6 @@ class Jobs:
         """Start to download an encoder."""
 
         def work(_: Library, show: ShowJob) -> None:
-            from momentseek.recognition.downloads import fetch_model
 
             def tell(done: int, total: int) -> None:
                 show(IngestStep(0, 1, done, total, model.name, 0.0, 0.0, 0.0, 0.0, 0.0, 0))

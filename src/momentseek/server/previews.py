@@ -18,6 +18,7 @@ from typing import Literal
 
 from momentseek.core.errors import MomentseekError
 from momentseek.library.video import Video, source_file
+from momentseek.media.sandbox.calls import preview
 from momentseek.server.errors import ApiError
 
 LEASE_SECONDS = 10.0
@@ -108,7 +109,6 @@ class Previews:
 
     def _make(self, video: Video, path: Path, job: PreviewJob) -> None:
         """Make a preview under another name, unless or until nobody wants it."""
-        from momentseek.media.sandbox.calls import preview
 
         if not self._is_wanted(job):
             return

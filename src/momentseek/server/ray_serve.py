@@ -41,7 +41,7 @@ def read_arguments(args: Mapping[str, str]) -> tuple[Path, int, ServerSettings]:
     >>> read_arguments({"library": "./films", "replicas": "2"})
     Traceback (most recent call last):
         ...
-    momentseek.core.errors.MomentseekError: 2 replicas share sessions and judgements in a database; give one (database=…)
+    momentseek.core.errors.MomentseekError: 2 replicas share sessions and judgements in a database; ...
     """
     for name in args:
         if name not in KNOWN:

@@ -188,7 +188,7 @@ def _models(place: Path) -> list[Path]:
     """A model of clips, one of moments and a re-ranker, with weights of chance."""
     torch = pytest.importorskip("torch")
     from momentseek.models.export.writing import export
-    from momentseek.models.model import Dims
+    from momentseek.models.features.data import Dims
     from momentseek.models.registry import build
     from momentseek.recognition.exported.manifest import EncoderRef
 

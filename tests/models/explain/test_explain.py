@@ -17,9 +17,9 @@ from momentseek.cli.explain import command
 from momentseek.core.errors import MomentseekError
 from momentseek.models.explain.explanation import explain, question
 from momentseek.models.explain.figure import save
-from momentseek.models.features.data import Data
+from momentseek.models.features.data import Data, Dims
 from momentseek.models.inference.prediction import predict
-from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.model import CorpusModel
 from momentseek.models.registry import build
 from momentseek.models.training.checkpoint import save_checkpoint
 from momentseek.models.training.config import TrainConfig

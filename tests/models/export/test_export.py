@@ -13,7 +13,8 @@ from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Clips, Words
 from momentseek.models.export import networks, writing
 from momentseek.models.export.writing import export
-from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.features.data import Dims
+from momentseek.models.model import CorpusModel
 from momentseek.models.registry import build
 from momentseek.recognition.exported.manifest import EncoderRef, read_encoder_manifest
 from momentseek.recognition.runtime import session

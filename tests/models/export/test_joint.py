@@ -12,7 +12,8 @@ import torch
 from momentseek.core.errors import MomentseekError
 from momentseek.models.export import joint
 from momentseek.models.export.writing import export
-from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.features.data import Dims
+from momentseek.models.model import CorpusModel
 from momentseek.models.registry import build
 from momentseek.recognition.exported import reranker as runtime
 from momentseek.recognition.exported.manifest import EncoderRef

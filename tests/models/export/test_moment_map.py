@@ -11,7 +11,7 @@ import torch
 
 from momentseek.models.batch import Clips, Words
 from momentseek.models.export.writing import export
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.registry import build
 from momentseek.recognition.exported.manifest import EncoderRef, read_encoder_manifest, read_kind
 from momentseek.recognition.runtime import session

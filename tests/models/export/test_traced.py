@@ -13,7 +13,8 @@ from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Clips, Words
 from momentseek.models.export import traced
 from momentseek.models.export.writing import EXPORTABLE, export
-from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.features.data import Dims
+from momentseek.models.model import CorpusModel
 from momentseek.models.registry import build
 from momentseek.recognition.exported import reranker as runtime
 from momentseek.recognition.exported.manifest import EncoderRef

@@ -6,7 +6,7 @@ import pytest
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.export.graphs import check_window
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.registry import build
 
 SMALL = {"hidden": 16, "max_clips": 8, "longest": 8}

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from momentseek.core.moments.judgements import Judgements
 from momentseek.models.batch import Batch, Clips, Encodings, Words
-from momentseek.models.model import CorpusModel, Dims, ModelConfig
+from momentseek.models.features.data import Dims
+from momentseek.models.model import CorpusModel, ModelConfig
 
 COLUMNS = 3
 

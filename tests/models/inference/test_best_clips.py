@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from momentseek.core.native.kernels import every_processor, is_wide
+from momentseek.models.features.data import Dims
 from momentseek.models.inference import best_clips
 from momentseek.models.inference import best_clips as clip_bounds
 from momentseek.models.inference import best_clips as clip_trial
@@ -21,7 +22,6 @@ from momentseek.models.inference.best_clips import (
 )
 from momentseek.models.inference.encode import encode_corpus, encode_queries
 from momentseek.models.inference.first_stage import retrieve
-from momentseek.models.model import Dims
 from momentseek.models.registry import build
 
 pytestmark = pytest.mark.skipif(not is_wide(), reason="needs the compiled kernels and AVX2")

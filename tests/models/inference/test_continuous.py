@@ -12,8 +12,9 @@ from torch import Tensor
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.moment import iou
 from momentseek.models.batch import Batch, Clips, Encodings, Words
+from momentseek.models.features.data import Dims
 from momentseek.models.inference.prediction import predict
-from momentseek.models.model import CorpusModel, Dims, ModelConfig, match_by_best_span
+from momentseek.models.model import CorpusModel, ModelConfig, match_by_best_span
 
 ALPHA = 2.0
 

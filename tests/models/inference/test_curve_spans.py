@@ -8,11 +8,11 @@ import torch
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.native.kernels import kernels
+from momentseek.models.features.data import Dims
 from momentseek.models.inference import second_stage as curve_spans
 from momentseek.models.inference.encode import encode_corpus, encode_queries
 from momentseek.models.inference.prediction import predict
 from momentseek.models.inference.second_stage import spans_of
-from momentseek.models.model import Dims
 from momentseek.models.registry import build
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="needs the compiled kernels")

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
+from momentseek.models.features.data import Dims
 from momentseek.models.inference.encode import encode_corpus, encode_queries
 from momentseek.models.inference.prediction import predict
-from momentseek.models.model import Dims
 from momentseek.models.registry import MODELS, build
 from momentseek.recognition.exported.preparation import edges
 

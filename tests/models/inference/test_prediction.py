@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.moment import iou
 from momentseek.core.moments.run import Run
+from momentseek.models.features.data import Dims
 from momentseek.models.inference.encode import encode_corpus
 from momentseek.models.inference.prediction import predict
 from momentseek.models.inference.second_stage import spans_of
-from momentseek.models.model import Dims
 from momentseek.models.registry import MODELS, build
 
 

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from momentseek.core.errors import MomentseekError
+from momentseek.models.features.data import Dims
 from momentseek.models.layers.projection import Positions, Projection, clip_width
-from momentseek.models.model import Dims, ModelConfig
+from momentseek.models.model import ModelConfig
 
 
 def test_projection_normalises_then_maps_then_cuts_at_zero() -> None:

@@ -11,7 +11,7 @@ from weights import same_weights
 
 from momentseek import __version__
 from momentseek.core.errors import MomentseekError
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.registry import build
 from momentseek.models.training.checkpoint import load_checkpoint, save_checkpoint
 from momentseek.models.training.config import TrainConfig

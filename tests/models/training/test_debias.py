@@ -9,7 +9,7 @@ import torch
 
 from momentseek.benchmarks.debias.training import checkpoints
 from momentseek.core.errors import MomentseekError
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.registry import build
 from momentseek.models.training.checkpoint import save_checkpoint
 from momentseek.models.training.presets import configure

@@ -10,9 +10,8 @@ import pytest
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.run import Run
 from momentseek.measuring.formats import write_run
-from momentseek.models.features.data import Data
+from momentseek.models.features.data import Data, Dims
 from momentseek.models.inference.prediction import predict
-from momentseek.models.model import Dims
 from momentseek.models.registry import build
 from momentseek.models.training import checkpoint
 from momentseek.models.training.checkpoint import load_checkpoint

@@ -75,7 +75,10 @@ def test_help_does_not_load_the_runtime():
 @needs_minilm
 def test_the_runtime_reports_nothing_and_leaves_no_device_id(tmp_path):
     names = [name for name in ("CI", "ORT_RUNNING_UNIT_TESTS") if name in os.environ]
-    code = f"import os; [os.environ.pop(n) for n in {names}]; from momentseek.recognition.encoders import text_encoder as t; t()"
+    code = (
+        f"import os; [os.environ.pop(n) for n in {names}]\n"
+        "from momentseek.recognition.encoders.registry import text_encoder as t; t()"
+    )
     python(code, XDG_CACHE_HOME=str(tmp_path), HOME=str(tmp_path), ORT_DISABLE_TELEMETRY="0")
     assert [p.name for p in tmp_path.iterdir()] == ["momentseek"]
 

@@ -22,9 +22,9 @@ from momentseek.core.moments.run import Run
 from momentseek.library import segments
 from momentseek.library.video import Video
 from momentseek.models.export.writing import export
-from momentseek.models.features.data import Data
+from momentseek.models.features.data import Data, Dims
 from momentseek.models.inference.prediction import predict
-from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.model import CorpusModel
 from momentseek.models.registry import build
 from momentseek.recognition.exported.encoder import MomentMapEncoder, TrainedEncoder, load_trained_encoder
 from momentseek.recognition.exported.manifest import EncoderRef

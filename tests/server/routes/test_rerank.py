@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from momentseek.api.library import Library
 from momentseek.core.errors import MomentseekError
 from momentseek.models.export.writing import export
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.registry import build
 from momentseek.recognition.exported.manifest import EncoderRef
 from momentseek.server.settings import ServerSettings

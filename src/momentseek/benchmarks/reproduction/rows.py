@@ -203,8 +203,8 @@ def _measure(table: PaperTable, truth: Judgements, names: Sequence[str], run: Ru
 def _of_group(column: TableColumn, values: Sequence[float | None], data: Data) -> FloatArray:
     """The values of the queries that a column is about; those that do not count are NaN."""
     found = np.array([math.nan if value is None else value for value in values])
-    for field, label in column.group.items():
-        found = np.where(labels_of(data.split(column.split).truth, field) == label, found, math.nan)
+    for name, label in column.group.items():
+        found = np.where(labels_of(data.split(column.split).truth, name) == label, found, math.nan)
     return found
 
 

@@ -6,6 +6,7 @@ import click
 from click.core import ParameterSource
 
 from momentseek.cli.groups import Verbs
+from momentseek.core.errors import MomentseekError
 
 VERBS = {
     "statistics": "Count and check any dataset.",
@@ -32,7 +33,6 @@ def command() -> None:
 
 def refuse_without(needed: str, **ignored: str) -> None:
     """Refuse options (parameter → flag) that were given but would be ignored; ``needed`` says in what case."""
-    from momentseek.core.errors import MomentseekError
 
     context = click.get_current_context()
     default = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)

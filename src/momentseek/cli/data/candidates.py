@@ -4,7 +4,24 @@ from __future__ import annotations
 
 import click
 
+from momentseek.benchmarks.datasets.annotation.candidates import (
+    drop_same_wording,
+    first_batch,
+    rank_candidates,
+    require_unique_pairs,
+    second_batch,
+    write_candidates,
+)
+from momentseek.benchmarks.datasets.annotation.labels import read_pairs
+from momentseek.benchmarks.datasets.common import Decision, as_json_lines, tally, top_similar
 from momentseek.cli import options
+from momentseek.cli.data import refuse_without
+from momentseek.cli.progress import progress_bars
+from momentseek.core.errors import MomentseekError
+from momentseek.core.reports import count
+from momentseek.measuring.formats import read_truth, write_all
+from momentseek.recognition.encoders.registry import text_encoder
+from momentseek.recognition.encoders.text_cache import encode_cached
 
 
 @click.command()
@@ -75,24 +92,6 @@ def command(
     write` turns it into annotation tasks.
     """
     import json
-
-    from momentseek.benchmarks.datasets.annotation.candidates import (
-        drop_same_wording,
-        first_batch,
-        rank_candidates,
-        require_unique_pairs,
-        second_batch,
-        write_candidates,
-    )
-    from momentseek.benchmarks.datasets.annotation.labels import read_pairs
-    from momentseek.benchmarks.datasets.common import Decision, as_json_lines, tally, top_similar
-    from momentseek.cli.data import refuse_without
-    from momentseek.cli.progress import progress_bars
-    from momentseek.core.errors import MomentseekError
-    from momentseek.core.reports import count
-    from momentseek.measuring.formats import read_truth, write_all
-    from momentseek.recognition.encoders.registry import text_encoder
-    from momentseek.recognition.encoders.text_cache import encode_cached
 
     options.check_targets([queries, captions, labels], [out, report], force)
     if not labels:

@@ -6,7 +6,26 @@ from typing import TYPE_CHECKING
 
 import click
 
+from momentseek.benchmarks.datasets.annotation.agreement import measure_agreement
+from momentseek.benchmarks.datasets.annotation.candidates import build_truth, read_candidates
+from momentseek.benchmarks.datasets.annotation.consensus import (
+    Incomplete,
+    Repeats,
+    draw_consensus,
+    find_consensus,
+    label_distributions,
+    measure_drift,
+)
+from momentseek.benchmarks.datasets.annotation.consensus_report import as_json as to_json
+from momentseek.benchmarks.datasets.annotation.consensus_report import as_text
+from momentseek.benchmarks.datasets.annotation.labels import read_labels, write_pairs
+from momentseek.benchmarks.datasets.common import as_json_lines
 from momentseek.cli import options
+from momentseek.cli.data import refuse_without
+from momentseek.core.errors import MomentseekError
+from momentseek.core.figures import check_folder
+from momentseek.core.reports import count
+from momentseek.measuring.formats import FORMATS, Writing, write_all
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -89,12 +108,6 @@ def command(
     """
     import json
 
-    from momentseek.benchmarks.datasets.annotation.labels import read_labels
-    from momentseek.cli.data import refuse_without
-    from momentseek.core.errors import MomentseekError
-    from momentseek.core.reports import count
-    from momentseek.measuring.formats import FORMATS, Writing, write_all
-
     options.check_targets([labels, *candidates], [out, report, truth], force)
     if exam and (folder or candidates or truth):
         raise MomentseekError("an exam has no figures and no truth file; leave out --plots, --candidates and --truth")
@@ -106,24 +119,9 @@ def command(
         return
     refuse_without("without --exam", pass_share="--pass-share")
     if folder:
-        from momentseek.core.figures import check_folder
-
         check_folder(folder)
     given = read_labels(labels)
     from typing import cast
-
-    from momentseek.benchmarks.datasets.annotation.agreement import measure_agreement
-    from momentseek.benchmarks.datasets.annotation.consensus import (
-        Incomplete,
-        Repeats,
-        find_consensus,
-        label_distributions,
-        measure_drift,
-    )
-    from momentseek.benchmarks.datasets.annotation.consensus_report import as_json as to_json
-    from momentseek.benchmarks.datasets.annotation.consensus_report import as_text
-    from momentseek.benchmarks.datasets.annotation.labels import write_pairs
-    from momentseek.benchmarks.datasets.common import as_json_lines
 
     found = find_consensus(given, incomplete=cast(Incomplete, incomplete), repeats=cast(Repeats, repeats))
     if not found.complete.any():
@@ -140,8 +138,6 @@ def command(
     if report:
         files[report] = as_json_lines(found.decisions())
     if truth:
-        from momentseek.benchmarks.datasets.annotation.candidates import build_truth, read_candidates
-
         pairs = [c for path in candidates for c in read_candidates(path)]
         writer = FORMATS["tvr-ranking" if truth.removesuffix(".gz").endswith(".json") else "native"].write_truth
         assert writer is not None
@@ -150,8 +146,6 @@ def command(
     text = json.dumps(to_json(*parts), indent=2, ensure_ascii=False) if as_json else as_text(*parts)
     drawn: list[Path] = []
     if folder:
-        from momentseek.benchmarks.datasets.annotation.consensus import draw_consensus
-
         drawn = draw_consensus(parts[3], folder)
     write_all(files)
     click.echo(text)
@@ -176,9 +170,6 @@ def _exam(labels: str, out: str | None, report: str | None, share: float, as_jso
 
     from momentseek.benchmarks.datasets.annotation.agreement import as_json as to_json
     from momentseek.benchmarks.datasets.annotation.agreement import as_text, mark_exam
-    from momentseek.benchmarks.datasets.annotation.labels import read_labels, write_pairs
-    from momentseek.benchmarks.datasets.common import as_json_lines
-    from momentseek.measuring.formats import write_all
 
     given = read_labels(labels)
     found = mark_exam(given, share)

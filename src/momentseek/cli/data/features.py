@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import click
 
+from momentseek.benchmarks.datasets.library_features import write_library_features
 from momentseek.cli import options
+from momentseek.core.errors import MomentseekError
+from momentseek.core.reports import count
+from momentseek.library.location import library_folder
+from momentseek.library.store import LibraryStore
 
 
 @click.command()
@@ -32,12 +37,6 @@ def command(splits: tuple[str, ...], library: str | None, out: str, force: bool,
     """
     import json
     from pathlib import Path
-
-    from momentseek.benchmarks.datasets.library_features import write_library_features
-    from momentseek.core.errors import MomentseekError
-    from momentseek.core.reports import count
-    from momentseek.library.location import library_folder
-    from momentseek.library.store import LibraryStore
 
     truths: dict[str, Path] = {}
     for given in splits:

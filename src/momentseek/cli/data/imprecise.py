@@ -8,9 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from momentseek.benchmarks.datasets.common import as_json_lines, tally
+from momentseek.benchmarks.datasets.imprecise.names import build_gazetteer, read_names, write_names
+from momentseek.benchmarks.datasets.imprecise.query_files import WorkFile, read_query_file, read_queue, write_queue
+from momentseek.benchmarks.datasets.imprecise.rewriting import ChatRewriter, RuleRewriter, make_imprecise, open_endpoint
+from momentseek.benchmarks.datasets.imprecise.substitution import count_replacements
+from momentseek.benchmarks.datasets.imprecise.verification import (
+    MissingVectors,
+    RewriteVerifier,
+    load_similarity,
+    spacy_recogniser,
+)
 from momentseek.cli import options
+from momentseek.cli.progress import progress_bars
 from momentseek.cli.terminal import bare_stream
-from momentseek.core.reports import count
+from momentseek.core.errors import MomentseekError
+from momentseek.core.reports import count, text_table
+from momentseek.measuring.formats import write_all, write_bytes
 
 if TYPE_CHECKING:
     from momentseek.benchmarks.datasets.imprecise.names import Gazetteer
@@ -106,18 +120,6 @@ def command(
 
     A chat run that was stopped continues when the same command is given again.
     """
-    from momentseek.benchmarks.datasets.common import as_json_lines
-    from momentseek.benchmarks.datasets.imprecise.names import write_names
-    from momentseek.benchmarks.datasets.imprecise.query_files import WorkFile, read_query_file, read_queue, write_queue
-    from momentseek.benchmarks.datasets.imprecise.rewriting import (
-        ChatRewriter,
-        RuleRewriter,
-        make_imprecise,
-        open_endpoint,
-    )
-    from momentseek.benchmarks.datasets.imprecise.verification import MissingVectors, RewriteVerifier, load_similarity
-    from momentseek.cli.progress import progress_bars
-    from momentseek.measuring.formats import write_all, write_bytes
 
     vectors = encoder.removeprefix("file:") if encoder and encoder.startswith("file:") else None
     partial = f"{target}.partial.jsonl" if backend == "chat" else None
@@ -138,8 +140,6 @@ def command(
         options.say(f"note: {note}")
     recognise = None
     if ner:
-        from momentseek.benchmarks.datasets.imprecise.verification import spacy_recogniser
-
         recognise = spacy_recogniser()
     verifier = RewriteVerifier(cast, similarity, similar, named, recognise, as_written or measure == "lexical")
     work = WorkFile(partial, f"{model} at {chat.base_url}") if chat and partial else None
@@ -178,8 +178,6 @@ def command(
 
 
 def _gazetteer(read: QueryFile, learn_from: tuple[str, ...], names: str | None) -> Gazetteer:
-    from momentseek.benchmarks.datasets.imprecise.names import build_gazetteer, read_names
-    from momentseek.benchmarks.datasets.imprecise.query_files import read_query_file
 
     own = read_names(names) if names else []
     corpus = [*read.everything, *(pair for path in learn_from for pair in read_query_file(path).everything)]
@@ -189,8 +187,6 @@ def _gazetteer(read: QueryFile, learn_from: tuple[str, ...], names: str | None) 
 def _refuse_given(*names: str) -> None:
     """Refuse options of the chat backend, which the rules would ignore."""
     from click.core import ParameterSource
-
-    from momentseek.core.errors import MomentseekError
 
     context = click.get_current_context()
     given = [n for n in names if context.get_parameter_source(n) not in (None, ParameterSource.DEFAULT)]
@@ -206,9 +202,6 @@ def _bar(total: int) -> Any:
 
 
 def _print_summary(result: ImpreciseQueries, as_json: bool, facts: dict[str, Any], queue: str | None) -> None:
-    from momentseek.benchmarks.datasets.common import tally
-    from momentseek.benchmarks.datasets.imprecise.substitution import count_replacements
-    from momentseek.core.reports import text_table
 
     words = count_replacements(
         (d.evidence["original"], text)

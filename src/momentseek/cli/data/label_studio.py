@@ -6,7 +6,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from momentseek.benchmarks.datasets.annotation.candidates import read_candidates
+from momentseek.benchmarks.datasets.annotation.consensus import find_consensus
+from momentseek.benchmarks.datasets.annotation.label_studio import (
+    build_tasks,
+    check_address,
+    labelling_page,
+    read_exports,
+)
+from momentseek.benchmarks.datasets.annotation.labels import read_labels, write_labels
+from momentseek.benchmarks.datasets.common import Decision, as_json_lines, tally
 from momentseek.cli import options
+from momentseek.core.errors import MomentseekError
+from momentseek.core.reports import count
+from momentseek.measuring.formats import write_all
+from momentseek.measuring.formats.document import open_document
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -59,13 +73,6 @@ def write(
     import json
     from pathlib import Path
 
-    from momentseek.benchmarks.datasets.annotation.candidates import read_candidates
-    from momentseek.benchmarks.datasets.annotation.label_studio import build_tasks, check_address, labelling_page
-    from momentseek.benchmarks.datasets.common import Decision, as_json_lines, tally
-    from momentseek.core.errors import MomentseekError
-    from momentseek.core.reports import count
-    from momentseek.measuring.formats import write_all
-
     page = config or str(Path(out.removesuffix(".gz")).with_suffix(".xml"))
     if page == out:
         raise MomentseekError(f"{out}: the tasks and the labelling page need a file each; call the tasks .json")
@@ -75,9 +82,6 @@ def write(
     reasons = dict.fromkeys((c.pair_id for c in pairs), "every pair of the file")
     wanted = set(reasons)
     if disagreed:
-        from momentseek.benchmarks.datasets.annotation.consensus import find_consensus
-        from momentseek.benchmarks.datasets.annotation.labels import read_labels
-
         labels = read_labels(disagreed)
         found = {d.subject: d for d in find_consensus(labels, incomplete="drop").decisions()}
         reasons = {pair: found[pair].reason if pair in found else "no labels" for pair in reasons}
@@ -118,14 +122,6 @@ def read(exports: tuple[str, ...], out: str, report: str | None, force: bool, as
     annotation that is in two of them counts once. If a person judged a pair again, the last judgement counts.
     """
     import json
-
-    from momentseek.benchmarks.datasets.annotation.label_studio import read_exports
-    from momentseek.benchmarks.datasets.annotation.labels import write_labels
-    from momentseek.benchmarks.datasets.common import as_json_lines
-    from momentseek.core.errors import MomentseekError
-    from momentseek.core.reports import count
-    from momentseek.measuring.formats import write_all
-    from momentseek.measuring.formats.document import open_document
 
     options.check_targets(exports, [out, report], force)
     found = read_exports((open_document(path).json, path) for path in exports)

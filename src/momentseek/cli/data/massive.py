@@ -9,8 +9,34 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from momentseek.benchmarks.datasets.common import as_json_lines, tally
+from momentseek.benchmarks.datasets.massive import (
+    MassiveSettings,
+    as_truth,
+    build_massive,
+    read_visual_scores,
+    require_videos,
+)
+from momentseek.benchmarks.datasets.massive_report import (
+    LABELLING_CONFIG,
+    as_text,
+    build_check_tasks,
+    compare_draws,
+    compare_pools,
+    comparison_text,
+    summary,
+    why_differ,
+)
+from momentseek.benchmarks.datasets.sentences import encoder_similarity, prepare_source
 from momentseek.cli import options
+from momentseek.cli.clustering import texts_on
+from momentseek.cli.groups import to_flags
 from momentseek.cli.options import Number
+from momentseek.cli.progress import progress_bars
+from momentseek.core.errors import MomentseekError
+from momentseek.measuring.formats import FORMATS, Writing, read_corpus, read_truth, write_all
+from momentseek.measuring.formats.writing import dump
+from momentseek.recognition.encoders.registry import text_encoder
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -121,20 +147,6 @@ def command(
     TACoS has few videos:
       momentseek data massive tacos_test.json --pool 5 --out tacos_mvmr.json
     """
-    from momentseek.benchmarks.datasets.common import as_json_lines, tally
-    from momentseek.benchmarks.datasets.massive import (
-        MassiveSettings,
-        as_truth,
-        build_massive,
-        read_visual_scores,
-        require_videos,
-    )
-    from momentseek.benchmarks.datasets.massive_report import as_text, summary
-    from momentseek.benchmarks.datasets.sentences import encoder_similarity, prepare_source
-    from momentseek.cli.progress import progress_bars
-    from momentseek.core.errors import MomentseekError
-    from momentseek.measuring.formats import FORMATS, Writing, read_corpus, read_truth, write_all
-    from momentseek.recognition.encoders.registry import text_encoder
 
     page = str(Path(label_studio.removesuffix(".gz")).with_suffix(".xml")) if label_studio else None
     vectors = encoder.removeprefix("file:") if encoder.startswith("file:") else None
@@ -165,14 +177,6 @@ def command(
     if published is not None:
         from dataclasses import replace
 
-        from momentseek.benchmarks.datasets.massive_report import (
-            compare_draws,
-            compare_pools,
-            comparison_text,
-            why_differ,
-        )
-        from momentseek.cli.groups import to_flags
-
         beside = compare_pools(result, published, similarity)
         chance = compare_draws(result, build_massive(data, similarity, replace(settings, seed=seed + 1), visual))
         found["reference"] = {
@@ -188,9 +192,6 @@ def command(
     if report:
         files[Path(report)] = as_json_lines(result.decisions)
     if label_studio and page:
-        from momentseek.benchmarks.datasets.massive_report import LABELLING_CONFIG, build_check_tasks
-        from momentseek.measuring.formats.writing import dump
-
         files[Path(label_studio)] = dump(build_check_tasks(result, url=video_url))
         files[Path(page)] = LABELLING_CONFIG.encode()
     write_all(files)
@@ -210,6 +211,5 @@ def _spread(on: str | None, encoder: str) -> AbstractContextManager[SpreadTexts 
 
     if on is None:
         return nullcontext()
-    from momentseek.cli.clustering import texts_on
 
     return texts_on(on, encoder)

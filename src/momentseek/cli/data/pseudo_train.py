@@ -9,8 +9,23 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from momentseek.benchmarks.datasets.common import as_json_lines
+from momentseek.benchmarks.datasets.pseudo_training import as_json as to_json
+from momentseek.benchmarks.datasets.pseudo_training import (
+    collect_moments,
+    find_pseudo_training,
+    read_queries_by_id,
+    read_query_texts,
+    select_queries,
+    summary,
+)
 from momentseek.cli import options
 from momentseek.cli.options import new_folders
+from momentseek.cli.progress import progress_bars
+from momentseek.core.errors import MomentseekError
+from momentseek.core.reports import count, text_table
+from momentseek.measuring.formats import read_corpus, read_truth, write_all
+from momentseek.recognition.encoders.registry import text_encoder
 
 if TYPE_CHECKING:
     from momentseek.core.moments.judgements import Judgements
@@ -58,20 +73,6 @@ def command(
     As TVR-Ranking does, for descriptions of what is seen:
       momentseek data pseudo-train tvr_train.jsonl --where type=v --exclude val.json --exclude test.json --out pseudo/
     """
-    from momentseek.benchmarks.datasets.common import as_json_lines
-    from momentseek.benchmarks.datasets.pseudo_training import as_json as to_json
-    from momentseek.benchmarks.datasets.pseudo_training import (
-        collect_moments,
-        find_pseudo_training,
-        read_queries_by_id,
-        read_query_texts,
-        select_queries,
-        summary,
-    )
-    from momentseek.cli.progress import progress_bars
-    from momentseek.core.reports import count
-    from momentseek.measuring.formats import read_corpus, read_truth, write_all
-    from momentseek.recognition.encoders.registry import text_encoder
 
     sizes = _sizes(lengths)
     folder = Path(out)
@@ -118,7 +119,6 @@ def name(n: int) -> str:
 
 
 def _sizes(lengths: str) -> list[int]:
-    from momentseek.core.errors import MomentseekError
 
     parts = [part.strip() for part in lengths.split(",") if part.strip()]
     if not parts or not all(part.isascii() and part.isdigit() and int(part) > 0 for part in parts):
@@ -127,7 +127,6 @@ def _sizes(lengths: str) -> list[int]:
 
 
 def _print_summary(result: dict[str, Any], folder: Path, sizes: list[int]) -> None:
-    from momentseek.core.reports import count, text_table
 
     rows = [
         [

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import click
 
+from momentseek.benchmarks.datasets.sentences import collect_sentences, encoder_similarity, find_related_videos
 from momentseek.cli import options
 from momentseek.cli.options import Number
+from momentseek.cli.progress import ProgressBar, progress_bars
+from momentseek.measuring.formats import read_truth, write_all
+from momentseek.measuring.formats.writing import dump
+from momentseek.recognition.encoders.registry import text_encoder
 
 
 @click.command()
@@ -44,12 +49,6 @@ def command(
     """
     import json
     from pathlib import Path
-
-    from momentseek.benchmarks.datasets.sentences import collect_sentences, encoder_similarity, find_related_videos
-    from momentseek.cli.progress import ProgressBar, progress_bars
-    from momentseek.measuring.formats import read_truth, write_all
-    from momentseek.measuring.formats.writing import dump
-    from momentseek.recognition.encoders.registry import text_encoder
 
     vectors = encoder.removeprefix("file:") if encoder.startswith("file:") else None
     options.check_targets([truth, vectors], [out], force)

@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from momentseek.benchmarks.datasets.common import as_json_lines
+from momentseek.benchmarks.datasets.pairs import merge_truths
+from momentseek.benchmarks.datasets.resplit import RECIPES, SPLIT_NAMES, as_text, compare_membership, notes, resplit
+from momentseek.benchmarks.datasets.resplit import as_json as to_json
+from momentseek.benchmarks.datasets.resplit_figures import FIGURE_FILES, draw_resplit
 from momentseek.cli import options
 from momentseek.cli.options import Number, new_folders
+from momentseek.core.errors import MomentseekError
+from momentseek.core.figures import check_folder
+from momentseek.measuring.formats import FORMATS, Writing, read_corpus, read_truth, write_all
+from momentseek.measuring.formats.document import open_document, pause_collector
+from momentseek.measuring.formats.files import choose, truth_of
+from momentseek.measuring.formats.registry import Reading
 
 if TYPE_CHECKING:
     from momentseek.benchmarks.datasets.resplit import Recipe
@@ -96,12 +107,6 @@ def command(
     """
     import json
 
-    from momentseek.benchmarks.datasets.common import as_json_lines
-    from momentseek.benchmarks.datasets.pairs import merge_truths
-    from momentseek.benchmarks.datasets.resplit import RECIPES, SPLIT_NAMES, as_text, compare_membership, notes, resplit
-    from momentseek.benchmarks.datasets.resplit import as_json as to_json
-    from momentseek.measuring.formats import FORMATS, Writing, read_corpus, read_truth, write_all
-
     recipe = _change_recipe(
         RECIPES[preset],
         bandwidth,
@@ -118,9 +123,6 @@ def command(
     wanted = [_reference(text) for text in references]
     figures: list[str] = []
     if plots:
-        from momentseek.benchmarks.datasets.resplit_figures import FIGURE_FILES
-        from momentseek.core.figures import check_folder
-
         check_folder(plots)
         figures = [str(Path(plots) / name) for name in FIGURE_FILES]
     inputs = [*annotations, *(path for _, path in wanted), durations]
@@ -136,8 +138,6 @@ def command(
         files: dict[str | PathLike[str], bytes] = {Path(report): as_json_lines(done.decisions)} if report else {}
         files |= {targets[name]: writer(split, Writing()) for name, split in done.splits.items()}
         if plots:
-            from momentseek.benchmarks.datasets.resplit_figures import draw_resplit
-
             drawn = draw_resplit({Path(t.source).name: t for t in truths}, done.splits)
             files |= {Path(plots) / name: data for name, data in drawn.items()}
         write_all(files)
@@ -153,8 +153,6 @@ def command(
 def _change_recipe(recipe: Recipe, bandwidth: str | None, long_moments: str | None, **given: Any) -> Recipe:
     """Change the preset by the options that were given."""
     from dataclasses import replace
-
-    from momentseek.core.errors import MomentseekError
 
     changes = {name: value for name, value in given.items() if value is not None}
     if bandwidth is not None:
@@ -179,7 +177,6 @@ def _number(text: str) -> float | None:
 
 def _reference(text: str) -> tuple[str, str]:
     """Which split a published file is, from ``SPLIT=FILE`` or the file's own name."""
-    from momentseek.core.errors import MomentseekError
 
     named, mark, path = text.partition("=")
     if mark and named in SPLIT_WORDS.values():
@@ -193,10 +190,6 @@ def _reference(text: str) -> tuple[str, str]:
 
 def _read(paths: tuple[str, ...], corpus: Corpus | None) -> tuple[list[Judgements], str]:
     """Read the files, keeping impossible times as the protocol does, and choose the format to write."""
-    from momentseek.core.errors import MomentseekError
-    from momentseek.measuring.formats.document import open_document, pause_collector
-    from momentseek.measuring.formats.files import choose, truth_of
-    from momentseek.measuring.formats.registry import Reading
 
     if len({Path(p).resolve() for p in paths}) < len(paths):
         raise MomentseekError("the same file is given twice; give each part of the dataset once")

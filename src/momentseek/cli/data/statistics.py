@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import click
 
+from momentseek.benchmarks.datasets.common import as_json_lines
+from momentseek.benchmarks.datasets.statistics import (
+    AnnotationSplit,
+    as_decisions,
+    as_text,
+    compute_statistics,
+    read_subtitles,
+    run_checks,
+)
+from momentseek.benchmarks.datasets.statistics import as_json as to_json
 from momentseek.cli import options
+from momentseek.cli.options import short_labels
+from momentseek.core.errors import MomentseekError
+from momentseek.core.reports import count
+from momentseek.measuring.formats import read_corpus, read_truth, write_all
 
 
 @click.command()
@@ -43,21 +57,6 @@ def command(
     """
     import json
     from pathlib import Path
-
-    from momentseek.benchmarks.datasets.common import as_json_lines
-    from momentseek.benchmarks.datasets.statistics import (
-        AnnotationSplit,
-        as_decisions,
-        as_text,
-        compute_statistics,
-        read_subtitles,
-        run_checks,
-    )
-    from momentseek.benchmarks.datasets.statistics import as_json as to_json
-    from momentseek.cli.options import short_labels
-    from momentseek.core.errors import MomentseekError
-    from momentseek.core.reports import count
-    from momentseek.measuring.formats import read_corpus, read_truth, write_all
 
     options.check_targets([*files, videos, subtitles], [report], force)
     seen: set[Path] = set()

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from momentseek.cluster.storage.address import OBJECT_STORES, explain, open_file_system, split_address
+from momentseek.cluster.storage.objects import CloudObjects
 from momentseek.core.errors import MomentseekError
 
 FETCH_BYTES = 8 << 20
@@ -54,7 +55,6 @@ def _list_objects(scheme: str, top: str) -> dict[str, dict[str, Any]]:
     """What obstore says of the objects below a path: its file system for fsspec does not tell when they were written,
     which must be the same for all copies. Whole seconds, because a single object is told no finer.
     """
-    from momentseek.cluster.storage.objects import CloudObjects
 
     bucket, _, path = top.partition("/")
     objects = CloudObjects(f"{scheme}://{bucket}")

@@ -54,7 +54,7 @@ def check_policy(policy: str) -> None:
     >>> check_policy("ignore")
     Traceback (most recent call last):
         ...
-    momentseek.core.errors.MomentseekError: there is no policy 'ignore' for invalid moments; choose error, drop, clip or keep
+    momentseek.core.errors.MomentseekError: there is no policy 'ignore' for invalid moments; ...
     """
     if policy not in POLICIES:
         choices = f"{', '.join(POLICIES[:-1])} or {POLICIES[-1]}"

@@ -1,4 +1,4 @@
-"""BackgroundPass: work on videos in the background (transcription, OCR, captions), in a process and a thread of its own.
+"""BackgroundPass: work on videos (transcription, OCR, captions) in a process and a thread of its own.
 
 The thread asks the process for one video after the other; what comes back is written by the thread that holds the
 library's lock (``poll``), part by part, so that a kill costs the part that was being worked on.

@@ -36,6 +36,8 @@ from momentseek.library.known_files import (
 )
 from momentseek.library.video_parts import VideoParts
 from momentseek.media.decode import Sampling
+from momentseek.media.sandbox.calls import cues_of, frames, probe
+from momentseek.media.sandbox.process import warm
 from momentseek.media.subtitles.cues import Cue
 from momentseek.recognition.encoders.protocol import Pixels
 from momentseek.recognition.runtime import available_cores
@@ -144,8 +146,6 @@ def _check_known(
 def _begin_job(
     file: VideoFile, stamp: Stamp, settings: ReadSettings, catalog: Catalog, timer: StageTimer
 ) -> IngestJob | FileCopy | FileUpdate:
-    from momentseek.media.sandbox.calls import probe
-    from momentseek.media.sandbox.process import warm
 
     if stamp.size == 0:
         raise MediaError("is empty; get another copy")
@@ -217,7 +217,6 @@ def _is_link_to(path: Path, file: VideoFile) -> bool:
 def _read_cues(
     file: VideoFile, marks: tuple[str, ...], duration: float | None, settings: ReadSettings, timer: StageTimer
 ) -> tuple[tuple[Cue, ...], tuple[str, ...]]:
-    from momentseek.media.sandbox.calls import cues_of
 
     with timer.stage("subtitles"):
         folder = os.path.realpath(marks[0]) if marks[0] else None
@@ -241,9 +240,9 @@ def decode_video(job: IngestJob, settings: ReadSettings, timer: StageTimer) -> I
     end = job.probe.duration
     while True:
         reading = PartReader(job, settings, part)
-        for frames in reading.clips(timer):
+        for clip in reading.clips(timer):
             clips += 1
-            yield ClipFrames(job, frames)
+            yield ClipFrames(job, clip)
         if Stamp.of(job.file.source) != job.stamp:
             raise SourceChangedError
         if reading.damage and reading.damage not in job.notes:
@@ -287,7 +286,6 @@ class PartReader:
 
     def _frames(self, timer: StageTimer) -> Iterator[tuple[int, Pixels]]:
         """Each frame of the part, with the number of its clip."""
-        from momentseek.media.sandbox.calls import frames
 
         length = self.settings.clip_seconds
         source = frames(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from momentseek.core.reports import count
+from momentseek.library.file_stamp import path_text
 from momentseek.library.paths import clock_text
 from momentseek.library.video import Failure
 
@@ -169,7 +170,6 @@ class AddReport:
 
     def as_dict(self) -> dict[str, Any]:
         """The report as values for JSON."""
-        from momentseek.library.file_stamp import path_text
 
         return {
             **{k: v for k, v in vars(self).items() if k not in ("failed", "noted", "resumed")},

@@ -320,6 +320,5 @@ def best_kernel() -> Kernel:
 
 def has_kernels() -> bool:
     """Whether the kernels in C are built and can be loaded."""
-    from momentseek.core.native.kernels import kernels
 
     return kernels() is not None

@@ -26,6 +26,7 @@ from momentseek.core.progress import Advance
 from momentseek.library.scan import coarse
 from momentseek.library.scan.coarse import CoarseList, SceneMeans
 from momentseek.library.scan.kernels import has_kernels
+from momentseek.library.scan.pooling import group_count, nearest_groups, pool_scenes, train_groups
 from momentseek.library.segments import Segment, checksum, quantise, read_or_map
 
 PLAN_VERSION = 4
@@ -146,7 +147,6 @@ def _save(folder: Path, header: dict[str, Any], depths: Depths) -> None:
 
 def _pool_all(segments: Sequence[Segment], work: Path, progress: Advance | None) -> Segment:
     """Scene means of all videos as a segment whose large array is a file in ``work``."""
-    from momentseek.library.scan.pooling import pool_scenes
 
     dim = segments[0].dim
     scales: list[NDArray[np.float32]] = []
@@ -184,7 +184,6 @@ def _pool_all(segments: Sequence[Segment], work: Path, progress: Advance | None)
 
 def _list_means(means: Segment, work: Path) -> dict[str, NDArray[Any]]:
     """Write all means and their coarse list, group after group; returns what is kept beside these two files."""
-    from momentseek.library.scan.pooling import group_count, nearest_groups, train_groups
 
     rng = np.random.default_rng(0)
     chosen = np.sort(rng.choice(means.rows, min(means.rows, coarse.MAX_TRAINING_MEANS), replace=False))

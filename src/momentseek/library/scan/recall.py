@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.library.scan.coarse import Reach, list_near
 from momentseek.library.scan.exact import BestVideos, open_videos
 from momentseek.library.scan.kernels import MIN_PLANNED_ROWS, has_kernels, quantise_queries
-from momentseek.library.scan.plan import Depths, Plan, set_depths
-from momentseek.library.scan.scan import Scan
+from momentseek.library.scan.plan import Depths, Plan, build_plan, open_plan, set_depths
+from momentseek.library.scan.scan import Scan, first_videos, ranked_videos
 from momentseek.library.segments import MAX_JOINED_ROWS, Segment
 
 SAMPLE_QUERIES = 64
@@ -135,7 +136,6 @@ def tune(
     It aims two thirds of the way from the target to 1: a sample is small, and hard queries do worse than others. If
     nothing suffices, the farthest is taken; the recall stored with the depths says what it gives.
     """
-    from momentseek.library.scan.scan import ranked_videos
 
     plan = scan.plan
     if plan is None:
@@ -180,8 +180,6 @@ def needs_of(
 
     That must have ranked as many as a planned one ranks.
     """
-    from momentseek.library.scan.coarse import Reach, list_near
-    from momentseek.library.scan.scan import first_videos
 
     covered = scan.coverage(plan)
     is_open = covered.open_numbers(open_videos(scan.segments, None, gone))
@@ -250,8 +248,6 @@ def refresh_plan(segments: Sequence[Segment], folder: Path) -> bool:
     rows = sum(segment.rows for segment in segments)
     if rows < MIN_PLANNED_ROWS or not has_kernels():
         return False
-    from momentseek.library.scan.plan import build_plan, open_plan
-    from momentseek.library.scan.scan import Scan
 
     plan = open_plan(folder, segments)
     if plan is not None:

@@ -22,7 +22,7 @@ from momentseek.library.scan.kernels import (
     quantise_queries,
     video_count,
 )
-from momentseek.library.scan.plan import Plan
+from momentseek.library.scan.plan import Plan, open_plan
 from momentseek.library.scan.threads import run_together
 from momentseek.library.segments import Segment, check_map
 
@@ -60,7 +60,6 @@ class Scan:
         rows = sum(segment.rows for segment in segments)
         if rows < MIN_PLANNED_ROWS or not has_kernels():
             return cls(segments)
-        from momentseek.library.scan.plan import open_plan
 
         return cls(segments, open_plan(folder, segments))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,7 @@ from numpy.typing import NDArray
 from momentseek.library.catalog import Catalog
 from momentseek.library.tracks.passes import PassCounts, PassTable
 from momentseek.library.words import match_any
-
-if TYPE_CHECKING:
-    from momentseek.recognition.captions.scenes import SceneCaption
-
+from momentseek.recognition.captions.scenes import SceneCaption
 
 CAPTION_COLUMNS = "start, end, text"
 DESCRIBING = PassTable("descriptions", "captions", CAPTION_COLUMNS)
@@ -83,7 +80,6 @@ def captions_between(catalog: Catalog, video: int, start: float, end: float) -> 
 
 
 def _caption(row: Sequence[Any]) -> SceneCaption:
-    from momentseek.recognition.captions.scenes import SceneCaption
 
     return SceneCaption(*row)
 

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from momentseek.library.catalog import Catalog
 from momentseek.library.tracks.passes import PassCounts, PassTable
 from momentseek.library.words import is_one_letter_off, match_any, plain_words
+from momentseek.recognition.ocr.lines import Box, ScreenLine, frame_as_json, frame_of_json, merge_lines
 
 if TYPE_CHECKING:
-    from momentseek.recognition.ocr.lines import OcrPart, ScreenLine
+    from momentseek.recognition.ocr.lines import OcrPart
 
 
 LINE_COLUMNS = "start, end, text, at, x, y, width, height, score"
@@ -62,7 +63,6 @@ class LineMatch:
 
 def keep_frames(catalog: Catalog, video: int, reader: str, fingerprint: str, part: OcrPart) -> None:
     """Keep what was read of a video so far, inside ``changes()``; it is not searched before the video is whole."""
-    from momentseek.recognition.ocr.lines import frame_as_json
 
     if not READING.is_begun(catalog, video, fingerprint):
         catalog.run("DELETE FROM read_frames WHERE video = ?", (video,))
@@ -76,7 +76,6 @@ def keep_frames(catalog: Catalog, video: int, reader: str, fingerprint: str, par
 
 def finish_reading(catalog: Catalog, video: int, reader: str, fingerprint: str, duration: float) -> None:
     """Make lines of the frames that were read of a video, inside ``changes()``."""
-    from momentseek.recognition.ocr.lines import merge_lines
 
     catalog.run("DELETE FROM lines WHERE video = ?", (video,))
     lines = merge_lines(_kept_frames(catalog, video))
@@ -95,7 +94,6 @@ def note_unread(catalog: Catalog, video: int, reader: str, fingerprint: str, pro
 
 
 def _kept_frames(catalog: Catalog, video: int) -> Iterator[Any]:
-    from momentseek.recognition.ocr.lines import frame_of_json
 
     for (frame,) in catalog.rows("SELECT frame FROM read_frames WHERE video = ? ORDER BY start", (video,)):
         yield frame_of_json(json.loads(frame))
@@ -130,7 +128,6 @@ def read_counts(catalog: Catalog) -> PassCounts:
 
 
 def _line(row: Sequence[Any]) -> ScreenLine:
-    from momentseek.recognition.ocr.lines import Box, ScreenLine
 
     start, end, text, at, x, y, width, height, score = row
     return ScreenLine(start, end, text, at, Box(x, y, width, height), score)

@@ -17,11 +17,14 @@ from numpy.typing import NDArray
 
 from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.library.catalog import Catalog
+from momentseek.library.file_stamp import printable
 from momentseek.library.video import Video
+from momentseek.media.sandbox.calls import sound
+from momentseek.recognition.sounds import SOUND_DETECTORS, SoundEvent
 
 if TYPE_CHECKING:
     from momentseek.core.progress import ShowCount
-    from momentseek.recognition.sounds import SoundDetector, SoundEvent
+    from momentseek.recognition.sounds import SoundDetector
 
 
 @dataclass
@@ -40,8 +43,6 @@ def listen_to_videos(
     catalog: Catalog, name: str, wanted: Collection[int] | None = None, progress: ShowCount | None = None
 ) -> SoundReport:
     """Hear the videos with sound that a detector has not heard yet; the caller holds the library's lock."""
-    from momentseek.library.file_stamp import printable
-    from momentseek.recognition.sounds import SOUND_DETECTORS
 
     detector = SOUND_DETECTORS[name]()
     catalog.make_sounds()
@@ -67,7 +68,6 @@ def listen_to_videos(
 
 def hear_events(detector: SoundDetector, video: Video) -> list[SoundEvent]:
     """The sounds of a video, decoded in a process of its own; refused if the detector says what cannot be."""
-    from momentseek.media.sandbox.calls import sound
 
     events = list(detector.detect(sound(video.path)))
     for event in events:
@@ -81,7 +81,6 @@ def hear_events(detector: SoundDetector, video: Video) -> list[SoundEvent]:
 
 def keep_events(catalog: Catalog, video: int, detector: SoundDetector, events: list[SoundEvent]) -> None:
     """Keep what was heard in a video in place of what was heard before, inside ``changes()``."""
-    from momentseek.library.file_stamp import printable
 
     catalog.run("DELETE FROM sounds WHERE video = ?", (video,))
     for event in sorted(events, key=lambda event: (event.start, event.end, event.label)):
@@ -103,7 +102,6 @@ def events_with_labels(
     catalog: Catalog, labels: Collection[str], videos: NDArray[np.int64] | None, limit: int
 ) -> list[tuple[int, SoundEvent]]:
     """Video and event of the surest events with one of some labels; ``videos`` restricts them to these ids."""
-    from momentseek.recognition.sounds import SoundEvent
 
     some = "" if videos is None else "AND video IN (SELECT value FROM json_each(?))"
     ids = () if videos is None else (json.dumps(videos.tolist()),)

@@ -51,7 +51,7 @@ def parse(name: str, options: Mapping[str, Any] | None = None) -> Measure:
     >>> parse("NDGC@5[IoU>=0.5]")
     Traceback (most recent call last):
         ...
-    momentseek.core.errors.MomentseekError: measure 'NDGC@5[IoU>=0.5]': there is no 'NDGC'; did you mean 'NDCG@5[IoU>=0.5]'?
+    momentseek.core.errors.MomentseekError: measure 'NDGC@5[IoU>=0.5]': there is no 'NDGC'; did you mean ...
     """
     found = _NAME.fullmatch(name)
     if found is None:

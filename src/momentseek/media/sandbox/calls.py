@@ -85,7 +85,7 @@ def preview(path: FilePath, out: Path) -> Generator[float]:
 
 
 def sparse_frames(path: FilePath, slots: Sequence[Slot]) -> Generator[Frame]:
-    """One frame of each of some stretches of a video, as `media.sparse_frames` gives them. Closing it stops the work."""
+    """One frame of each given stretch of a video, as `media.sparse_frames` gives them; closing it stops the work."""
     messages = run_task(
         "sparse_frames", os.fspath(path), {"path": file_as_json(path), "slots": [list(s) for s in slots]}
     )

@@ -7,7 +7,8 @@ from torch import Tensor, nn
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Clips
-from momentseek.models.model import Dims, ModelConfig
+from momentseek.models.features.data import Dims
+from momentseek.models.model import ModelConfig
 from momentseek.recognition.exported.preparation import parse_modalities
 
 PROBABILITY_STEPS = 1 << 16

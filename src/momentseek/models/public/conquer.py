@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.public.weights import (
     PublicWeights,
     State,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from momentseek.core.errors import MomentseekError
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.public.weights import PublicWeights, State, Translation, register_public, streams_of, take_lstm
 from momentseek.models.zoo.cal import CALConfig
 from momentseek.models.zoo.mcn import MCNConfig

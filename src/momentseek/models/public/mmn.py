@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.public.weights import PublicWeights, Translation, register_public
 
 MARKS = ("featpool.conv.weight", "proposal_conv.conv1x1_contrastive.weight", "text_encoder.fc_out2.weight")

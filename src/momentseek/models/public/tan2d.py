@@ -8,8 +8,8 @@ from typing import Any
 from torch import Tensor
 
 from momentseek.core.errors import MomentseekError
+from momentseek.models.features.data import Dims
 from momentseek.models.layers.moment_map import growth
-from momentseek.models.model import Dims
 from momentseek.models.public.weights import PublicWeights, Translation, register_public
 
 SAMPLED_CLIPS = 256

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.registry import Registry
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from momentseek.core.errors import MomentseekError
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.public.weights import (
     LSTM_PARTS,
     PublicWeights,

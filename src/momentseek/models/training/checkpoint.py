@@ -22,9 +22,9 @@ from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError, optional_module
 from momentseek.core.limits import check_size
 from momentseek.models.captioner import CAPTIONERS, Captioner, CaptionerDims
-from momentseek.models.features.data import Data
+from momentseek.models.features.data import Data, Dims
 from momentseek.models.inputs import dims_of
-from momentseek.models.model import CorpusModel, Dims, Network
+from momentseek.models.model import CorpusModel, Network
 from momentseek.models.registry import MAX_SETTING, MODELS, build, refuse_absurd_sizes
 from momentseek.models.training.config import TrainConfig, network_spec
 from momentseek.models.training.folder import find_checkpoint

@@ -17,9 +17,10 @@ from torch.nn import functional as F
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
+from momentseek.models.features.data import Dims
 from momentseek.models.layers.projection import Dropout, JointClips
 from momentseek.models.layers.recurrent import Recurrent
-from momentseek.models.model import CorpusModel, Dims, ModelConfig, Predicted
+from momentseek.models.model import CorpusModel, ModelConfig, Predicted
 from momentseek.models.registry import at_least, one_of, register
 
 FLOOR = 1e-12

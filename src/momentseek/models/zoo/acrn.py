@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from momentseek.core.errors import MomentseekError
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.registry import at_least, one_of, register
 from momentseek.models.zoo.window_models import OFFICIAL_WINDOWS, WindowConfig, WindowModel, Windows, parts_beside
 

@@ -14,9 +14,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
+from momentseek.models.features.data import Dims
 from momentseek.models.layers.projection import JointClips
 from momentseek.models.layers.spans import span_grid
-from momentseek.models.model import CorpusModel, Dims, ModelConfig, match_by_best_span
+from momentseek.models.model import CorpusModel, ModelConfig, match_by_best_span
 from momentseek.models.registry import above_nothing, at_least, register
 
 

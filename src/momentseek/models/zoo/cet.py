@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from momentseek.models.batch import Clips, Encodings, Words
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.registry import register
 from momentseek.models.zoo.bet import BetConfig, ClipTokens, EdgeModel, mlp, transformer
 

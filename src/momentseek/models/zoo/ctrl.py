@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.registry import register
 from momentseek.models.zoo.window_models import OFFICIAL_WINDOWS, WindowConfig, WindowModel, Windows, parts_beside
 

@@ -16,11 +16,12 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from momentseek.models.batch import Batch, Encodings, Words, take_rows
+from momentseek.models.features.data import Dims
 from momentseek.models.layers.projection import Dropout
 from momentseek.models.layers.recurrent import Recurrent
 from momentseek.models.layers.spans import cell, fits, overlaps
 from momentseek.models.losses import draw_negatives, hinge, pair_weights, related_masks, weighted_mean
-from momentseek.models.model import CorpusModel, Dims, ModelConfig
+from momentseek.models.model import CorpusModel, ModelConfig
 
 MAX_CLIP_NUMBERS = 1 << 23
 """Numbers of moments' clips held at a time: 32 MB."""

@@ -18,9 +18,10 @@ from torch.nn import functional as F
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
+from momentseek.models.features.data import Dims
 from momentseek.models.layers.projection import JointClips
 from momentseek.models.layers.recurrent import Recurrent
-from momentseek.models.model import CorpusModel, Dims, ModelConfig, Phase, Predicted, match_by_best_span
+from momentseek.models.model import CorpusModel, ModelConfig, Phase, Predicted, match_by_best_span
 from momentseek.models.registry import at_least, one_of, register
 
 UNITS = 32

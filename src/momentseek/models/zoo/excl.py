@@ -11,11 +11,12 @@ from torch import Tensor, nn
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
+from momentseek.models.features.data import Dims
 from momentseek.models.layers.projection import Dropout, clip_width
 from momentseek.models.layers.recurrent import Recurrent
 from momentseek.models.layers.spans import span_grid
 from momentseek.models.losses import pair_weights, span_cross_entropy, weighted_mean
-from momentseek.models.model import CorpusModel, Dims, ModelConfig
+from momentseek.models.model import CorpusModel, ModelConfig
 from momentseek.models.registry import register
 
 PREDICTORS = ("mlp", "tied-lstm", "conditioned-lstm")

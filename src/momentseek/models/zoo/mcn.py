@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from momentseek.models.batch import Clips, Encodings
+from momentseek.models.features.data import Dims
 from momentseek.models.layers.projection import clip_width
 from momentseek.models.layers.spans import window_squares
-from momentseek.models.model import Dims
 from momentseek.models.registry import register
 from momentseek.models.zoo.distances import DistanceConfig, DistanceModel, endpoints_of
 

@@ -22,8 +22,8 @@ from torch.nn import functional as F
 from momentseek.core.errors import MomentseekError
 from momentseek.core.language import VERB, Roles, load_parser, verb_bases
 from momentseek.models.batch import BatchPairs, Encodings, Words
+from momentseek.models.features.data import Dims
 from momentseek.models.layers.moment_map import grid_2d, positions_2d
-from momentseek.models.model import Dims
 from momentseek.models.registry import at_least, one_of, register
 from momentseek.models.zoo.tan2d import BEFORE_STRIDE, Tan2d, Tan2dConfig
 

@@ -14,11 +14,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from momentseek.models.batch import Batch, BatchPairs, Clips, Encodings, Words
+from momentseek.models.features.data import Dims
 from momentseek.models.layers.pooling import NetVLAD
 from momentseek.models.layers.projection import Dropout, clip_width
 from momentseek.models.layers.spans import even_spans
 from momentseek.models.losses import RelatedMasks, hinge, pair_weights, related_masks, weighted_mean
-from momentseek.models.model import CorpusModel, Dims, ModelConfig
+from momentseek.models.model import CorpusModel, ModelConfig
 from momentseek.models.registry import one_of, register
 
 

@@ -17,10 +17,11 @@ from torch.nn import functional as F
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, BatchPairs, Clips, Encodings, Words
+from momentseek.models.features.data import Dims
 from momentseek.models.layers.moment_map import MapConvolution, cells, max_over, overlap, overlap_of_moments
 from momentseek.models.layers.projection import MapClips
 from momentseek.models.layers.recurrent import mean_of_words
-from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.model import CorpusModel
 from momentseek.models.registry import above_nothing, at_least, one_of, register
 from momentseek.models.zoo.tan2d import SentenceEncoder, Tan2dConfig, overlap_loss
 

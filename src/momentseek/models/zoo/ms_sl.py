@@ -16,11 +16,12 @@ from torch.nn import functional as F
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, BatchPairs, Clips, Encodings, Words
+from momentseek.models.features.data import Dims
 from momentseek.models.layers.attention import SelfEncoder
 from momentseek.models.layers.projection import Positions, Projection, clip_width, initialise
 from momentseek.models.layers.spans import even_spans
 from momentseek.models.losses import Negatives, draw_negatives, hinge, pair_weights, related_masks, weighted_mean
-from momentseek.models.model import CorpusModel, Dims, ModelConfig
+from momentseek.models.model import CorpusModel, ModelConfig
 from momentseek.models.registry import at_least, register
 
 MAX_SIMILARITIES = 1 << 22

@@ -16,10 +16,11 @@ from torch.nn import functional as F
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
+from momentseek.models.features.data import Dims
 from momentseek.models.layers.moment_map import overlap_of_moments
 from momentseek.models.layers.projection import Dropout, JointClips
 from momentseek.models.layers.recurrent import Recurrent
-from momentseek.models.model import CorpusModel, Dims, ModelConfig, Predicted, match_by_best_span
+from momentseek.models.model import CorpusModel, ModelConfig, Predicted, match_by_best_span
 from momentseek.models.registry import at_least, one_of, register
 
 ANCHORS = (0.25, 0.5, 0.75, 1.0)

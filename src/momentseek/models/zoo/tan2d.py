@@ -18,6 +18,7 @@ from torch.nn import functional as F
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, BatchPairs, Clips, Encodings, Words
+from momentseek.models.features.data import Dims
 from momentseek.models.layers.moment_map import (
     ConvolutionStack,
     MapConvolution,
@@ -27,7 +28,7 @@ from momentseek.models.layers.moment_map import (
     scale_overlap,
 )
 from momentseek.models.layers.projection import MapClips
-from momentseek.models.model import CorpusModel, Dims, ModelConfig, match_by_best_span
+from momentseek.models.model import CorpusModel, ModelConfig, match_by_best_span
 from momentseek.models.registry import at_least, one_of, register
 
 

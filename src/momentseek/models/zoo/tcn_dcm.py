@@ -17,10 +17,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from momentseek.models.batch import Batch, Clips, Encodings, Words
+from momentseek.models.features.data import Dims
 from momentseek.models.layers.moment_map import Cells, cells, max_over, overlap, waves
 from momentseek.models.layers.projection import Dropout, MapClips
 from momentseek.models.losses import draw_negatives, related_masks
-from momentseek.models.model import CorpusModel, Dims, match_by_best_span
+from momentseek.models.model import CorpusModel, match_by_best_span
 from momentseek.models.registry import at_least, one_of, register
 from momentseek.models.zoo.tan2d import SentenceEncoder, Tan2dConfig, overlap_loss
 

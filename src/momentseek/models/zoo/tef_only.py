@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from momentseek.models.batch import Clips, Encodings
-from momentseek.models.model import Dims
+from momentseek.models.features.data import Dims
 from momentseek.models.registry import register
 from momentseek.models.zoo.distances import DistanceConfig, DistanceModel, endpoints_of
 

@@ -18,10 +18,11 @@ from torch import Tensor, nn
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
+from momentseek.models.features.data import Dims
 from momentseek.models.layers.projection import JointClips
 from momentseek.models.layers.recurrent import SENTENCE_ENCODERS, Sentence
 from momentseek.models.losses import draw_negatives
-from momentseek.models.model import CorpusModel, Dims, ModelConfig, Predicted, match_by_best_span
+from momentseek.models.model import CorpusModel, ModelConfig, Predicted, match_by_best_span
 from momentseek.models.registry import at_least, one_of
 
 

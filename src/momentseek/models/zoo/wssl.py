@@ -21,10 +21,11 @@ from torch.nn import functional as F
 from momentseek.core.errors import MomentseekError
 from momentseek.measuring.measures.captions.rouge_l import rouge_l_score
 from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
+from momentseek.models.features.data import Dims
 from momentseek.models.inputs import PADDING, KnownWords, word_ids
 from momentseek.models.layers.projection import Dropout, JointClips
 from momentseek.models.layers.recurrent import GruStack, SegmentCaptioner, states_at
-from momentseek.models.model import CorpusModel, Dims, ModelConfig, Phase, Predicted
+from momentseek.models.model import CorpusModel, ModelConfig, Phase, Predicted
 from momentseek.models.registry import at_least, one_of, register
 from momentseek.recognition.captions.inputs import caption_words
 

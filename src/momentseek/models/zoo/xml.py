@@ -17,6 +17,7 @@ from torch.nn.functional import normalize
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, Clips, Encodings, Words
+from momentseek.models.features.data import Dims
 from momentseek.models.layers.attention import CrossEncoder, Stack
 from momentseek.models.layers.pooling import MaxQuery, ModularQuery, best_clip
 from momentseek.models.layers.projection import Positions, Projection, clip_width, initialise
@@ -29,7 +30,7 @@ from momentseek.models.losses import (
     span_cross_entropy,
     weighted_mean,
 )
-from momentseek.models.model import CorpusModel, CurveFilters, Dims, ModelConfig
+from momentseek.models.model import CorpusModel, CurveFilters, ModelConfig
 from momentseek.models.registry import register
 
 WEIGHTED_TERMS = ("all", "not-hinge", "none")

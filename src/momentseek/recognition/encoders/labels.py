@@ -23,6 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.recognition.encoders import minilm
+from momentseek.recognition.encoders.network import build_network, read_tensors
+from momentseek.recognition.encoders.preprocessing import crop_square
 from momentseek.recognition.encoders.protocol import Pixels, TextEncoder, Vectors
 from momentseek.recognition.runtime import session
 from momentseek.recognition.weights.files import PackagedWeights, load_or_make, locate, verify
@@ -77,7 +80,6 @@ class LabelEncoder:
 
     def encode_images(self, images: Sequence[Pixels]) -> Vectors:
         """One row per image; of an image that is not square, the middle square counts."""
-        from momentseek.recognition.encoders.preprocessing import crop_square
 
         rows = np.empty((len(images), self.dim), dtype=np.float32)
         for at in range(0, len(images), IMAGES_PER_BATCH):
@@ -108,7 +110,6 @@ class LabelEncoder:
 
 def load_label_encoder(sentences: TextEncoder | None = None, threads: int | None = None) -> LabelEncoder:
     """The encoder, from two installed packages; ``sentences`` is a MiniLM that is loaded already."""
-    from momentseek.recognition.encoders import minilm
 
     locate(ASSET)  # that it is missing is said now; its weights are verified when they are read
     return LabelEncoder(sentences or minilm.load_minilm(threads=threads), minilm.ASSET.fingerprint, threads)
@@ -116,7 +117,6 @@ def load_label_encoder(sentences: TextEncoder | None = None, threads: int | None
 
 def convert_network() -> bytes:
     """The image network as ONNX."""
-    from momentseek.recognition.encoders.network import build_network, read_tensors
 
     (file,) = ASSET.files
     return build_network(read_tensors(verify(ASSET) / file))

@@ -5,8 +5,8 @@ both), cut out the middle, scale, normalise. Settings that the file leaves out h
 
 CLIP reads up to its end mark, so texts are padded to the longest of a batch. SigLIP was trained on 64 lower-case tokens
 with nothing masked, padded on the right, and must be given exactly that whatever its settings say: it reads the last
-position, so other padding gives other vectors. SigLIP 2 pads with Gemma's ``<pad>``, number 0; the first SigLIP with its
-end mark, as its settings say.
+position, so other padding gives other vectors. SigLIP 2 pads with Gemma's ``<pad>``, number 0; the first SigLIP with
+its end mark, as its settings say.
 """
 
 from __future__ import annotations

@@ -9,7 +9,15 @@ from pathlib import Path
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.registry import Registry
+from momentseek.recognition.encoders.dual_encoder import load_dual_encoder
+from momentseek.recognition.encoders.labels import load_label_encoder
+from momentseek.recognition.encoders.minilm import load_minilm
 from momentseek.recognition.encoders.protocol import ImageTextEncoder, TextEncoder, Vectors
+from momentseek.recognition.encoders.things import load_thing_encoder
+from momentseek.recognition.encoders.vector_file import read_vector_file
+from momentseek.recognition.encoders.window_mean import WindowMean
+from momentseek.recognition.weights.catalog import find_hub_model
+from momentseek.recognition.weights.hub import check_model
 
 FILE_PREFIX, HUB_PREFIX, MODEL_PREFIX, MEAN_PREFIX = "file:", "hub:", "model:", "mean:"
 
@@ -21,21 +29,18 @@ IMAGE_TEXT_ENCODERS: Registry[Callable[[], ImageTextEncoder]] = Registry("image-
 
 @TEXT_ENCODERS.register("minilm")
 def _load_minilm() -> TextEncoder:
-    from momentseek.recognition.encoders.minilm import load_minilm
 
     return load_minilm()
 
 
 @IMAGE_TEXT_ENCODERS.register("labels")
 def _load_labels() -> ImageTextEncoder:
-    from momentseek.recognition.encoders.labels import load_label_encoder
 
     return load_label_encoder(text_encoder("minilm"))
 
 
 @IMAGE_TEXT_ENCODERS.register("things")
 def _load_things() -> ImageTextEncoder:
-    from momentseek.recognition.encoders.things import load_thing_encoder
 
     return load_thing_encoder(text_encoder("minilm"))
 
@@ -62,8 +67,6 @@ def text_encoder(name: str = "minilm") -> TextEncoder:
     momentseek.core.errors.MomentseekError: there is no text encoder 'minilmm'; did you mean 'minilm'?
     """
     if name.startswith(FILE_PREFIX):
-        from momentseek.recognition.encoders.vector_file import read_vector_file
-
         return read_vector_file(name.removeprefix(FILE_PREFIX))
     return _load_text_once(TEXT_ENCODERS[name])
 
@@ -78,8 +81,8 @@ def image_text_encoder(spec: str = "things") -> ImageTextEncoder:
 
     ``things`` is the offline default; ``file:FOLDER`` an ONNX export of CLIP or SigLIP; ``hub:NAME`` one that
     ``momentseek models get NAME`` has downloaded; ``mean:SPEC`` any of these on three frames of a clip instead of one
-    (:mod:`momentseek.recognition.encoders.window_mean`); any other a name given to ``register_image_text``. Trained models
-    (``model:FOLDER``) are opened by :func:`momentseek.recognition.exported.encoder.resolve_encoder`. Nothing is downloaded here.
+    (``window_mean``); any other a name given to ``register_image_text``. Trained models (``model:FOLDER``) are opened
+    by ``recognition.exported.encoder.resolve_encoder``. Nothing is downloaded here.
     ``MOMENTSEEK_THREADS`` says how many threads it uses, else all cores.
 
     >>> image_text_encoder("lables")
@@ -92,15 +95,10 @@ def image_text_encoder(spec: str = "things") -> ImageTextEncoder:
             f"{spec}: is a trained model; open it with momentseek.recognition.exported.encoder.resolve_encoder"
         )
     if spec.startswith(MEAN_PREFIX):
-        from momentseek.recognition.encoders.window_mean import WindowMean
-
         return WindowMean(image_text_encoder(spec.removeprefix(MEAN_PREFIX)), name=spec)
     if spec.startswith(FILE_PREFIX):
         return _load_folder_once(spec.removeprefix(FILE_PREFIX), None)
     if spec.startswith(HUB_PREFIX):
-        from momentseek.recognition.weights.catalog import find_hub_model
-        from momentseek.recognition.weights.hub import check_model
-
         folder = check_model(find_hub_model(spec.removeprefix(HUB_PREFIX), "image-text"))
         return _load_folder_once(folder, spec)
     return _load_image_text_once(IMAGE_TEXT_ENCODERS[spec])
@@ -139,6 +137,5 @@ def _load_image_text(load: Callable[[], ImageTextEncoder]) -> ImageTextEncoder:
 
 @cache
 def _load_folder(folder: str | Path, name: str | None) -> ImageTextEncoder:
-    from momentseek.recognition.encoders.dual_encoder import load_dual_encoder
 
     return load_dual_encoder(folder, name=name)

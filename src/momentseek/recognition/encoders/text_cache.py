@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.core.atomic import drop_temporary, write_bytes
 from momentseek.core.errors import MomentseekError
 from momentseek.core.progress import ShowCount
 from momentseek.recognition.encoders.protocol import TextEncoder, Vectors, fingerprint
@@ -75,7 +76,6 @@ class TextVectorStore:
 
     def tidy(self) -> None:
         """Merge the parts if there are many; of a text encoded twice, one row stays."""
-        from momentseek.core.atomic import drop_temporary
 
         parts = self._parts()
         if len(parts) < MAX_PARTS:
@@ -91,7 +91,6 @@ class TextVectorStore:
                 drop_temporary(part)
 
     def _write(self, rows: NDArray[Any]) -> Path:
-        from momentseek.core.atomic import write_bytes
 
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from momentseek.recognition.encoders import minilm
 from momentseek.recognition.encoders.labels import (
     COLUMNS,
     IMAGES_PER_BATCH,
@@ -27,6 +28,8 @@ from momentseek.recognition.encoders.labels import (
     unit_vectors,
     words_without_label,
 )
+from momentseek.recognition.encoders.network import LITE2_STAGES, build_network, read_tensors
+from momentseek.recognition.encoders.preprocessing import crop_square
 from momentseek.recognition.encoders.protocol import Pixels, TextEncoder, Vectors
 from momentseek.recognition.runtime import session
 from momentseek.recognition.weights.files import PackagedWeights, load_or_make, locate, verify
@@ -115,7 +118,6 @@ class ThingEncoder:
 
     def encode_images(self, images: Sequence[Pixels]) -> Vectors:
         """One row per image; of an image that is not square, the middle square counts."""
-        from momentseek.recognition.encoders.preprocessing import crop_square
 
         rows = np.empty((len(images), self.dim), dtype=np.float32)
         for at in range(0, len(images), IMAGES_PER_BATCH):
@@ -159,7 +161,6 @@ class ThingEncoder:
 
 def load_thing_encoder(sentences: TextEncoder | None = None, threads: int | None = None) -> ThingEncoder:
     """The encoder, from two installed packages; ``sentences`` is a MiniLM that is loaded already."""
-    from momentseek.recognition.encoders import minilm
 
     locate(ASSET)  # that it is missing is said now; its weights are verified when they are read
     return ThingEncoder(sentences or minilm.load_minilm(threads=threads), minilm.ASSET.fingerprint, threads)
@@ -167,7 +168,6 @@ def load_thing_encoder(sentences: TextEncoder | None = None, threads: int | None
 
 def convert_lite2() -> bytes:
     """The image network as ONNX."""
-    from momentseek.recognition.encoders.network import LITE2_STAGES, build_network, read_tensors
 
     (file,) = ASSET.files
     return build_network(read_tensors(verify(ASSET) / file), LITE2_STAGES)

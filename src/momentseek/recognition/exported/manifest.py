@@ -8,19 +8,17 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from momentseek.core.config import read_toml
 from momentseek.core.errors import MomentseekError
+from momentseek.measuring.formats.document import open_document
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.moment_map import MomentMap
+from momentseek.recognition.exported.preparation import Preparation
 from momentseek.recognition.weights.files import sha256
-
-if TYPE_CHECKING:
-    from momentseek.recognition.exported.preparation import Preparation
-
 
 MANIFEST_FILE = "model.json"
 CLIPS_GRAPH, WORDS_GRAPH = "clips.onnx", "words.onnx"
@@ -127,7 +125,6 @@ def read_values(folder: Path) -> dict[str, Any]:
     if folder.is_file() or not (folder / MANIFEST_FILE).is_file():
         again = f"momentseek export {shlex.quote(str(folder))} --out FOLDER"
         raise MomentseekError(f"{folder}: is no exported model; if it is a checkpoint, export it first: {again}")
-    from momentseek.measuring.formats.document import open_document
 
     try:
         values = open_document(folder / MANIFEST_FILE).json
@@ -155,7 +152,6 @@ def _check(path: Path, expected: Any) -> None:
 
 
 def _manifest(folder: Path, values: Mapping[str, Any]) -> EncoderManifest:
-    from momentseek.recognition.exported.preparation import Preparation
 
     try:
         encoders, config, head = values["encoders"], values["config"], values["head"]
@@ -275,7 +271,6 @@ def read_reranker_manifest(folder: Path) -> RerankerManifest:
 
 
 def _about(folder: Path, values: Mapping[str, Any]) -> RerankerManifest:
-    from momentseek.recognition.exported.preparation import Preparation
 
     encoders, config, head = values["encoders"], values["config"], values["head"]
     sources = {kind: EncoderRef.of(source) for kind, source in encoders.items()}

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.core.errors import MomentseekError
+from momentseek.core.language import load_parser
 from momentseek.core.ranking import best_spans, moments_of
 from momentseek.recognition.encoders.protocol import Vectors, WordEncoder, fingerprint
 from momentseek.recognition.encoders.registry import text_encoder
@@ -33,6 +34,7 @@ from momentseek.recognition.exported.manifest import (
     read_reranker_manifest,
 )
 from momentseek.recognition.exported.moment_map import SEAM_TOLERANCE_CLIPS, ClipWindow, windows
+from momentseek.recognition.exported.preparation import edges
 from momentseek.recognition.runtime import session
 
 NO_SPAN_BELOW = -1e38
@@ -185,8 +187,6 @@ class Reranker:
             raise MomentseekError("the query has no words that could be encoded; say what to look for")
         asked: dict[str, Any] = {"words": np.ascontiguousarray(self.about.preparation.prepare_words(rows)[None])}
         if self.about.roles:
-            from momentseek.core.language import load_parser
-
             parts = zip(
                 ("roles", "phrase"), load_parser(self.about.parse)([text])[0].fit_to_features(len(words)), strict=True
             )
@@ -237,7 +237,6 @@ class Reranker:
 
     def _best(self, video: VideoFeatures, window: ClipWindow, grid: Vectors, most: int) -> RerankedSpans:
         """The best spans of a window that are its own, in seconds of the video (as ``models.inference`` finds them)."""
-        from momentseek.recognition.exported.preparation import edges
 
         about, clip = self.about, self.about.clip_seconds
         offset = window.first * clip
@@ -260,7 +259,6 @@ class Reranker:
 
     def _best_times(self, video: VideoFeatures, window: ClipWindow, found: RerankedSpans, most: int) -> RerankedSpans:
         """The best moments of a window that are its own, in seconds of the video and cut to it."""
-        from momentseek.recognition.exported.preparation import edges
 
         about, clip = self.about, self.about.clip_seconds
         offset = window.first * clip

@@ -11,7 +11,8 @@ from typing import Any
 
 from momentseek.core.workers import Job, Work, serve_jobs
 from momentseek.recognition.ocr.lines import frame_as_json
-from momentseek.recognition.ocr.recognise import reading_words
+from momentseek.recognition.ocr.models import PaddleOcr, model_files
+from momentseek.recognition.ocr.recognise import read_file, reading_words
 
 MAX_MEMORY_BYTES = 4 << 30
 """Address space that the process may use: the reader takes about a sixth."""
@@ -23,8 +24,6 @@ def main(spec: str, threads: int) -> None:
 
 
 def _load(spec: str, threads: int) -> Work:
-    from momentseek.recognition.ocr.models import PaddleOcr, model_files
-    from momentseek.recognition.ocr.recognise import read_file
 
     reader = PaddleOcr(*model_files(spec, check=True), threads)
 

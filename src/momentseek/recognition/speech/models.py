@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
+from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError, optional_module
 from momentseek.core.errors import missing_package as missing
 from momentseek.media.sound import SAMPLE_RATE, Samples
@@ -128,7 +129,6 @@ def model_folder(spec: str) -> Path:
 
 def _packaged_folder() -> Path:
     """The packaged weights as a folder that faster-whisper opens."""
-    from momentseek.core.atomic import write_bytes
 
     first, second = verify(_PART1), verify(_PART2)
     folder = cache_folder() / "made" / f"whisper-base-{WHOLE_MODEL[:16]}"

@@ -8,7 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from momentseek.core.workers import Job, Work, serve_jobs
-from momentseek.recognition.speech.transcribe import hearing_words
+from momentseek.recognition.speech.models import Whisper, model_folder
+from momentseek.recognition.speech.transcribe import hearing_words, transcribe_file
 
 MAX_MEMORY_BYTES = 6 << 30
 """Address space that the process may use: the largest recogniser takes about half."""
@@ -20,8 +21,6 @@ def main(spec: str, threads: int) -> None:
 
 
 def _load(spec: str, threads: int) -> Work:
-    from momentseek.recognition.speech.models import Whisper, model_folder
-    from momentseek.recognition.speech.transcribe import transcribe_file
 
     transcriber = Whisper(model_folder(spec), threads)
 

@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError
 from momentseek.core.errors import missing_package as missing
 
@@ -160,7 +161,6 @@ def _recall(memory: Path) -> dict[str, object]:
 
 
 def _remember(memory: Path, known: Mapping[str, object]) -> None:
-    from momentseek.core.atomic import write_bytes
 
     with suppress(OSError, MomentseekError):  # a folder that cannot be written costs a third of a second next time
         memory.parent.mkdir(parents=True, exist_ok=True)
@@ -230,7 +230,6 @@ def load_or_make(name: str, key: str, make: Callable[[], bytes], folder: Path | 
     >>> first, again
     (b'42', b'42')
     """
-    from momentseek.core.atomic import write_bytes
 
     folder = folder or cache_folder() / "made"
     path = folder / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}"

@@ -21,7 +21,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from momentseek.core.atomic import drop_temporary, flush_folder
+from momentseek.core.atomic import drop_temporary, flush_folder, write_bytes
 from momentseek.core.errors import MomentseekError
 from momentseek.recognition.weights.catalog import HubModel
 from momentseek.recognition.weights.files import hashes, models_folder, sha256
@@ -230,7 +230,6 @@ def read_lock(name: str) -> dict[str, str]:
 
 def write_lock(name: str, source: str, digests: Mapping[str, str]) -> None:
     """Write down what was downloaded, and where it came from."""
-    from momentseek.core.atomic import write_bytes
 
     write_bytes(lock_file(name), json.dumps({"source": source, "sha256": dict(digests)}, indent=1).encode())
 

@@ -60,7 +60,6 @@ def _search_words(catalog: Catalog, text: str, allowed: Ids | None, only_speech:
     matches = catalog.best_cues(rarest_words(terms, counts), allowed, MAX_CUES)
     if not matches:
         return []
-    from momentseek.library.tracks.transcripts import transcribed_videos
 
     return judge_cues(matches, transcribed_videos(catalog), terms, rarity(counts, catalog.count_cues()), only_speech)
 

@@ -19,6 +19,7 @@ from momentseek.search.hit import Level, StreamHit
 from momentseek.search.localise.localiser import LEARNED_LOCALISER, Background, Curve, Proposals, localise
 from momentseek.search.query import Part
 from momentseek.search.state import Encode, Evidence, Ids, LibraryState, SampledIndex, StreamIndex, row_products
+from momentseek.search.streams.moment_map import build_map_query, score_moments
 from momentseek.search.streams.span_search import SpanBudget, in_order, seek_spans
 
 if TYPE_CHECKING:
@@ -122,8 +123,6 @@ def build_vision_query(
         vector, tuple(avoided), spread, Scale.of(usual, index.clips), Background.of(usual), evidence=named
     )
     if encode_spans is not None and index.moments is not None:
-        from momentseek.search.streams.moment_map import build_map_query
-
         rows = encode_spans([part.text for part in (*seen, *avoid)])
         against = [(row, part.weight) for row, part in zip(rows[len(seen) :], avoid, strict=True)]
         return replace(query, moments=build_map_query(index, weights, rows[: len(seen)], against))
@@ -331,7 +330,6 @@ def _moments(index: StreamIndex, query: VisionQuery, video: Video) -> MomentScor
     """How a map model scores a video's moments; None where none made the library's vectors."""
     if query.moments is None:
         return None
-    from momentseek.search.streams.moment_map import score_moments
 
     return score_moments(index, query.moments, video)
 

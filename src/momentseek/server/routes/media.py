@@ -15,6 +15,7 @@ from starlette.responses import Response
 from momentseek.api.library import Library
 from momentseek.core.pinned_file import PinnedFile
 from momentseek.library.video import MAX_PICTURED_BYTES, source_file
+from momentseek.media.sandbox.calls import cut
 from momentseek.search.hit import Hit
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses, hide_paths
 from momentseek.server.files import OpenFile, RangeFileResponse, content_disposition, etag_matches, video_media_type
@@ -113,7 +114,6 @@ async def clip(service: ServiceParam, id: VideoId, given: ClipIn) -> Response:
     """A part of the video as an MP4 file of its own."""
 
     def make(library: Library) -> tuple[tempfile.TemporaryDirectory[str], OpenFile, str]:
-        from momentseek.media.sandbox.calls import cut
 
         video = find_video(library, id)
         source = source_file(video)

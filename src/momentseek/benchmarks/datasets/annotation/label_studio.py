@@ -212,7 +212,7 @@ def check_address(base_url: str) -> None:
     ...     check_address(base)
     >>> check_address("javascript:alert(1)")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    momentseek.core.errors.MomentseekError: 'javascript:alert(1)' is not an address of videos; give http://, https:// or ...
+    momentseek.core.errors.MomentseekError: 'javascript:alert(1)' is not an address of videos; give http://, ...
     """
     scheme, colon, rest = base_url.partition(":")
     named = bool(colon) and not any(c in scheme for c in "/?#")

@@ -21,6 +21,9 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.language import load_spacy
 from momentseek.core.progress import ShowCount
 from momentseek.core.reports import count
+from momentseek.recognition.encoders.registry import text_encoder
+from momentseek.recognition.encoders.text_cache import encode_cached
+from momentseek.recognition.encoders.vector_file import VectorFileEncoder
 
 MIN_SIMILARITY = 0.4
 CERTAIN_NAME_SCORE = 0.8
@@ -143,10 +146,6 @@ def encoder_similarity(name: str = "minilm", progress: ShowCount | None = None) 
     are, else with single spaces, as in a file with one text per line.
     """
     import numpy as np
-
-    from momentseek.recognition.encoders.registry import text_encoder
-    from momentseek.recognition.encoders.text_cache import encode_cached
-    from momentseek.recognition.encoders.vector_file import VectorFileEncoder
 
     encoder = text_encoder(name)
 
