@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from tests.benchmarks.datasets.imprecise.chat_server import serving
 
-from momentseek.core.chat import KEY_VARIABLES
+from momentseek.recognition.chat import KEY_VARIABLES
 from momentseek.cli import cli
 from momentseek.core.errors import MomentseekError
 

@@ -23,8 +23,9 @@ from tests.benchmarks.datasets.imprecise.chat_server import (
     wrong_shape,
 )
 
-from momentseek.benchmarks.datasets.imprecise.rewriting import KEY_VARIABLES, ChatEndpoint, open_endpoint, parse_answer
+from momentseek.benchmarks.datasets.imprecise.rewriting import ChatEndpoint, open_endpoint, parse_answer
 from momentseek.core.errors import MomentseekError
+from momentseek.recognition.chat import KEY_VARIABLES
 
 QUERIES = ["Ross sits.", "A dog barks.", "Ross and\nRoss eat."]
 EXPECTED = ["a man sits.", "A dog barks.", "a man and a man eat."]
