@@ -2,13 +2,23 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from functools import partial
 from textwrap import dedent
 
 import numpy as np
 import pytest
 
-from momentseek.measuring import comparison as comparison_tables
-from momentseek.measuring.comparison import Comparison, QueryDifference, RunPair
+from momentseek.measuring.comparison import (
+    Comparison,
+    QueryDifference,
+    RunPair,
+    notes,
+    render,
+    render_differences,
+    summary,
+)
+
+text, markdown, latex = (partial(render, style=style) for style in ("text", "markdown", "latex"))
 
 
 def snapshot(block: str) -> str:
@@ -47,7 +57,7 @@ def comparison(measures: int = 2, percent: bool = False, **changes: object) -> C
 
 
 def test_a_comparison_in_a_terminal() -> None:
-    assert comparison_tables.text(comparison(1)) == snapshot(
+    assert text(comparison(1)) == snapshot(
         """
         protocol paper, 1,243 queries, paired randomisation test, Holm-corrected, alpha 0.05
 
@@ -67,7 +77,7 @@ def test_a_comparison_in_a_terminal() -> None:
 
 
 def test_a_comparison_in_markdown() -> None:
-    means, pairs = comparison_tables.markdown(comparison()).rsplit("\n\n", 1)
+    means, pairs = markdown(comparison()).rsplit("\n\n", 1)
     assert pairs.startswith("| measure | runs | difference | 95 % interval | p | effect | wins | ties | losses |")
     assert pairs.count("\n") == 1 + len(comparison().pairs)
     assert means == snapshot(
@@ -86,7 +96,7 @@ def test_a_comparison_in_markdown() -> None:
 
 
 def test_a_comparison_in_latex() -> None:
-    means, pairs = comparison_tables.latex(comparison(percent=True)).rsplit("\n\n", 1)
+    means, pairs = latex(comparison(percent=True)).rsplit("\n\n", 1)
     assert r"NDCG@1[IoU$\geq$0.5] & a $-$ b &" in pairs
     assert pairs.count("$-$") == len(comparison().pairs)
     assert means == snapshot(
@@ -107,14 +117,14 @@ def test_a_comparison_in_latex() -> None:
 
 
 def test_many_measures_become_rows() -> None:
-    narrow, wide = comparison_tables.text(comparison(6)), comparison_tables.text(comparison(7))
+    narrow, wide = text(comparison(6)), text(comparison(7))
     assert narrow.split("\n")[2].startswith("run  ")
     assert wide.split("\n")[2].split() == ["measure", "a", "ours_v2", "b", "theirs", "c", "chance"]
     assert wide.split("\n")[3].split() == ["NDCG@1[IoU>=0.5]", "0.3125ᶜ", "0.4100ᶜ", "0.0500"]
 
 
 def test_long_names_of_many_measures_move_into_a_legend() -> None:
-    lines = comparison_tables.text(renamed(comparison(7), "x" * 90)).split("\n")
+    lines = text(renamed(comparison(7), "x" * 90)).split("\n")
     assert lines[2:5] == ["a " + "x" * 90, "b theirs", "c chance"]
     assert lines[6].split() == ["measure", "a", "b", "c"]
     assert lines[7].split() == ["NDCG@1[IoU>=0.5]", "0.3125ᶜ", "0.4100ᶜ", "0.0500"]
@@ -127,15 +137,15 @@ def renamed(comparison: Comparison, first: str) -> Comparison:
 
 def test_all_of_several_best_are_bold() -> None:
     same = comparison(1, means=np.array([[0.41], [0.41000001], [0.05]]))
-    assert comparison_tables.markdown(same).count("**0.4100**") == 2
-    assert comparison_tables.latex(same).count(r"\textbf{0.4100}") == 2
+    assert markdown(same).count("**0.4100**") == 2
+    assert latex(same).count(r"\textbf{0.4100}") == 2
 
 
 def test_notes_say_what_is_left_out_and_when_nothing_is_significant() -> None:
-    assert comparison_tables.notes(comparison(left_out=(3, 3)))[1].startswith("Left out for all runs: 3 queries")
-    assert "1,200 (NDCG@2[IoU>=0.5])" in comparison_tables.notes(comparison(left_out=(0, 1200)))[1]
+    assert notes(comparison(left_out=(3, 3)))[1].startswith("Left out for all runs: 3 queries")
+    assert "1,200 (NDCG@2[IoU>=0.5])" in notes(comparison(left_out=(0, 1200)))[1]
     weak = tuple(replace(pair, significant=False) for pair in comparison().pairs)
-    assert comparison_tables.notes(comparison(pairs=weak)) == ["No difference is significant at alpha 0.05."]
+    assert notes(comparison(pairs=weak)) == ["No difference is significant at alpha 0.05."]
 
 
 def test_odd_values_print_sensibly() -> None:
@@ -144,22 +154,22 @@ def test_odd_values_print_sensibly() -> None:
         replace(pair, effect=effect, difference=-0.00001, low=np.nan, high=np.nan, p=1e-9)
         for pair, effect in zip(base.pairs, (np.inf, -np.inf, np.nan), strict=True)
     )
-    lines = comparison_tables.text(comparison(1, pairs=odd, means=np.full((3, 1), np.nan))).split("\n")
+    lines = text(comparison(1, pairs=odd, means=np.full((3, 1), np.nan))).split("\n")
     assert [line.split()[-4] for line in lines[-3:]] == ["+∞", "-∞", "–"]
     assert all(line.split()[4:8] == ["+0.0000", "[–,", "–]", "<0.0001"] for line in lines[-3:])
-    assert "**" not in comparison_tables.markdown(comparison(1, means=np.full((3, 1), np.nan)))
+    assert "**" not in markdown(comparison(1, means=np.full((3, 1), np.nan)))
     assert lines[3].split() == ["a", "ours_v2", "–"]
 
 
 @pytest.mark.parametrize("test", ["randomisation", "t", "tukey"])
 @pytest.mark.parametrize("correction", ["holm", "none", "tukey"])
 def test_every_test_and_correction_has_words(test: str, correction: str) -> None:
-    assert comparison_tables.summary(comparison(test=test, correction=correction)).endswith("alpha 0.05")
+    assert summary(comparison(test=test, correction=correction)).endswith("alpha 0.05")
 
 
 def test_the_queries_that_differ_most() -> None:
     rows = [QueryDifference("7", "A  man\nwaves_", 0.9, 0.1, 0.8), QueryDifference("12", None, 0.0, 0.5, -0.5)]
-    assert comparison_tables.differences_table(rows, "mIoU", ["x", "y"], percent=False) == snapshot(
+    assert render_differences(rows, "mIoU", ["x", "y"], percent=False) == snapshot(
         """
         mIoU: where x (a) and y (b) differ most
 
@@ -168,8 +178,8 @@ def test_the_queries_that_differ_most() -> None:
         12     0.0000  0.5000     -0.5000
         """
     )
-    marked = comparison_tables.differences_table(rows, "mIoU", ["x", "y"], percent=True, style="markdown")
+    marked = render_differences(rows, "mIoU", ["x", "y"], percent=True, style="markdown")
     assert marked.endswith("| 7 | 90.00 | 10.00 | +80.00 | A man waves\\_ |\n| 12 | 0.00 | 50.00 | -50.00 |  |")
-    assert r"waves\_ \\" in comparison_tables.differences_table(rows, "mIoU", ["x", "y"], False, "latex")
-    none = comparison_tables.differences_table([], "mIoU", ["x", "y"], percent=False)
+    assert r"waves\_ \\" in render_differences(rows, "mIoU", ["x", "y"], False, "latex")
+    none = render_differences([], "mIoU", ["x", "y"], percent=False)
     assert none == "mIoU: x and y do not differ on any query."

@@ -7,8 +7,8 @@ import click
 from momentseek.cli import options
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.table import Policy
-from momentseek.measuring import comparison as tables
 from momentseek.measuring.compare import compare, largest_differences
+from momentseek.measuring.comparison import render, render_differences
 from momentseek.measuring.evaluate import evaluate
 from momentseek.measuring.formats import read_answers, read_corpus, read_standard
 from momentseek.measuring.measures import PROTOCOLS, parse_all
@@ -120,9 +120,9 @@ def command(
         click.echo(json.dumps(result, indent=2, ensure_ascii=False))
         return
     style = "markdown" if markdown else "latex" if latex else "text"
-    click.echo(getattr(tables, style)(comparison))
+    click.echo(render(comparison, style))
     if per_query:
         title = comparison.title(measure)
-        click.echo("\n" + tables.differences_table(apart, title, comparison.runs, comparison.percent, style))
+        click.echo("\n" + render_differences(apart, title, comparison.runs, comparison.percent, style))
     for note in dict.fromkeys(note for evaluation in evaluations for note in evaluation.notes):
         options.say(f"note: {note}")

@@ -1,33 +1,94 @@
-"""Tables as text, Markdown, LaTeX, HTML and CSV, and results with rows (pandas, Arrow, notebooks).
+"""Tables as data and the one renderer of them: text, Markdown, LaTeX, HTML, CSV and JSON.
 
-Spreadsheets run a cell that begins with ``=``, ``+``, ``-`` or ``@`` as a formula, and names, captions and queries
-come from anywhere. In CSV such a text gets an apostrophe in front, which spreadsheets take as "this is text".
-Numbers stay numbers, and what reads such a file again takes the apostrophe away.
+Spreadsheets run a cell that begins with ``=``, ``+``, ``-`` or ``@`` as a formula, and names, captions and queries come
+from anywhere. In CSV such a text gets an apostrophe in front, which spreadsheets take as "this is text". Numbers stay
+numbers, and what reads such a file again takes the apostrophe away.
 """
 
 from __future__ import annotations
 
+import csv
+import io
+import math
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from html import escape as html_text
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from momentseek.core.errors import MomentseekError, optional_module
 
-GAP = "  "
 NO_VALUE = "–"
-"""What stands in a cell without a value."""
+"""What a cell without a value shows."""
+GAP = "  "
+MAX_NOTEBOOK_ROWS = 10
 SUPERSCRIPTS = dict(zip("abcdefghijklmnoprstuvwxyz", "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
 """Unicode's raised letters; fonts have no q."""
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<=": r"$\leq$",
+    ">=": r"$\geq$",
+    "<": "$<$",
+    ">": "$>$",
+    "−": "$-$",
+    "∞": r"$\infty$",
+    "±": r"$\pm$",
+    "†": r"$\dagger$",
+    NO_VALUE: "--",
+    **{c: "\\" + c for c in "_%&#${}"},
+}
+FORMULA_CHARACTERS = frozenset("=+-@\t\r\n|%＝＋－＠")
+"""First characters that make a formula, in some spreadsheet; the last ones are their full-width forms."""
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell's text, whether it stands out (in bold, where the format can), and letters raised after it."""
+
+    text: str
+    bold: bool = False
+    raised: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as data. Its cells are plain text, which each format escapes as it needs.
+
+    ``align`` has one letter per column, ``l``, ``r`` or ``c``; its last letter serves all further columns.
+
+    >>> table = Table(["run", "mIoU"], [["my_run", Cell("0.41", bold=True, raised="b")], ["theirs", "0.4"]])
+    >>> print(table.render("text"))
+    run      mIoU
+    my_run  0.41ᵇ
+    theirs   0.4
+    >>> print(table.render("markdown"))
+    | run | mIoU |
+    |:---|---:|
+    | my\\_run | **0.41**<sup>b</sup> |
+    | theirs | 0.4 |
+    """
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str | Cell]]
+    align: str = "lr"
+
+    def render(self, style: str) -> str:
+        """The table as ``text``, ``markdown``, ``latex`` or ``html``."""
+        layout, escape, write = STYLES[style]
+        cells = [[c if isinstance(c, Cell) else Cell(c) for c in row] for row in self.rows]
+        columns = [write([replace(c, text=escape(c.text)) for c in column]) for column in zip(*cells, strict=True)]
+        return layout([escape(name) for name in self.header], list(zip(*columns, strict=True)), align=self.align)
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: str = "lr") -> str:
-    """Columns set side by side, two spaces apart, without trailing spaces.
-
-    ``align`` has one letter per column, ``l``, ``r`` or ``c``; its last letter serves all further columns.
+    """Columns of text two spaces apart, without trailing spaces.
 
     >>> print(text_table(["run", "NDCG@10", "NDCG@20"], [["ours", "0.3581ᵇ", "0.41"], ["a longer name", "0.3", "0.4"]]))
     run            NDCG@10  NDCG@20
@@ -46,20 +107,14 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: s
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: str = "lr") -> str:
-    """A GitHub table. Cells are Markdown already: put other text through ``markdown_text`` first.
-
-    >>> print(markdown_table(["run", "mIoU"], [["ours", "**0.41**<sup>b</sup>"]]))
-    | run | mIoU |
-    |:---|---:|
-    | ours | **0.41**<sup>b</sup> |
-    """
+    """A GitHub table, of cells that are Markdown already (``Table`` takes plain text)."""
     rules = {"l": ":---", "r": "---:", "c": ":---:"}
     lines = ["| " + " | ".join(line) + " |" for line in (header, *rows)]
     return "\n".join([lines[0], "|" + "|".join(rules[s] for s in _sides(align, len(header))) + "|", *lines[1:]])
 
 
 def latex_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: str = "lr") -> str:
-    r"""A ``tabular`` in booktabs style. Cells are LaTeX already: put other text through ``latex_text`` first.
+    r"""A ``tabular`` in booktabs style, of cells that are LaTeX already (``Table`` takes plain text).
 
     >>> print(latex_table(["Run", "mIoU"], [["ours", r"\textbf{0.41}$^{b}$"]]))
     \begin{tabular}{lr}
@@ -76,17 +131,78 @@ def latex_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: 
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str = "") -> str:
-    """An HTML table for notebooks; cells are plain text.
+    """An HTML table of plain text.
 
     >>> print(html_table(["run"], [["<ours>"]]))
     <table><thead><tr><th>run</th></tr></thead><tbody><tr><td>&lt;ours&gt;</td></tr></tbody></table>
     """
-    from html import escape
-
-    title = f"<caption>{escape(caption)}</caption>" if caption else ""
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    title = f"<caption>{html_text(caption)}</caption>" if caption else ""
+    head = "".join(f"<th>{html_text(cell)}</th>" for cell in header)
+    body = "".join("<tr>" + "".join(f"<td>{html_text(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = (), line_end: str = "\n") -> str:
+    """Rows as CSV, with texts that no spreadsheet runs as a formula; columns are all keys, in order of appearance.
+
+    >>> csv_text([{"name": "=1", "share": 0.5}, {"name": "b", "more": None}])
+    "name,share,more\\n'=1,0.5,\\nb,,\\n"
+    """
+    text = io.StringIO(newline="")
+    names = columns or list(dict.fromkeys(key for row in rows for key in row))
+    writer = csv.DictWriter(text, names, lineterminator=line_end)
+    writer.writeheader()
+    writer.writerows(map(safe_row, rows))
+    return text.getvalue()
+
+
+def to_plain(value: Any) -> Any:
+    """Any result of this package as what JSON can hold: NaN and infinity become null.
+
+    >>> to_plain({"a": (1, float("nan")), 2: np.arange(2)})
+    {'a': [1, None], '2': [0, 1]}
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        computed = [name for name, member in vars(type(value)).items() if isinstance(member, property)]
+        return {name: to_plain(getattr(value, name)) for name in [*(f.name for f in fields(value)), *computed]}
+    if isinstance(value, np.ndarray):
+        return to_plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(entry) for key, entry in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return to_plain(value._asdict())
+    if isinstance(value, tuple | list):
+        return [to_plain(entry) for entry in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value
+
+
+def decimals(value: float | None, digits: int = 4, sign: str = "") -> str:
+    """A number with so many digits after the point, or – where there is none.
+
+    >>> decimals(0.51236), decimals(0.5, 1, "+"), decimals(math.nan)
+    ('0.5124', '+0.5', '–')
+    """
+    return NO_VALUE if value is None or math.isnan(value) else f"{value:{sign}.{digits}f}"
+
+
+def percentage(value: float | None, digits: int = 2, unit: str = " %") -> str:
+    """A share in percent, or – where there is none.
+
+    >>> percentage(0.51236), percentage(None)
+    ('51.24 %', '–')
+    """
+    return NO_VALUE if value is None or math.isnan(value) else f"{100 * value:.{digits}f}{unit}"
+
+
+def count(n: int, one: str, many: str | None = None) -> str:
+    """A number with its noun.
+
+    >>> count(1, "query", "queries"), count(2000, "pair")
+    ('1 query', '2,000 pairs')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def superscript(letters: str) -> str:
@@ -98,27 +214,18 @@ def superscript(letters: str) -> str:
     return "".join(SUPERSCRIPTS.get(letter, "^" + letter) for letter in letters)
 
 
+def plain_text(text: str) -> str:
+    """Text on one line, with single spaces."""
+    return " ".join(text.split())
+
+
 def markdown_text(text: str) -> str:
     r"""Text in which Markdown sees no markup.
 
     >>> print(markdown_text("my_run|*final*"))
     my\_run\|\*final\*
     """
-    return re.sub(r"([\\`*_|<])", r"\\\1", " ".join(text.split()))
-
-
-LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<=": r"$\leq$",
-    ">=": r"$\geq$",
-    "<": "$<$",
-    ">": "$>$",
-    "−": "$-$",
-    "∞": r"$\infty$",
-    **{c: "\\" + c for c in "_%&#${}"},
-}
+    return re.sub(r"([\\`*_|<])", r"\\\1", plain_text(text))
 
 
 def latex_text(text: str) -> str:
@@ -127,20 +234,7 @@ def latex_text(text: str) -> str:
     >>> print(latex_text("R@1[IoU>=0.5] of my_run, 50 %"))
     R@1[IoU$\geq$0.5] of my\_run, 50 \%
     """
-    return re.sub(r"<=|>=|[\\~^<>_%&#${}−∞]", lambda match: LATEX[match[0]], " ".join(text.split()))
-
-
-def _sides(align: str, columns: int) -> str:
-    return (align + align[-1:] * columns)[:columns]
-
-
-def count(n: int, one: str, many: str | None = None) -> str:
-    """A number with its noun.
-
-    >>> count(1, "query", "queries"), count(2000, "pair")
-    ('1 query', '2,000 pairs')
-    """
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
+    return re.sub(r"<=|>=|[\\~^<>_%&#${}−∞±†–]", lambda match: LATEX[match[0]], plain_text(text))
 
 
 def width(text: str) -> int:
@@ -158,59 +252,50 @@ def _columns(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
+def _sides(align: str, columns: int) -> str:
+    return (align + align[-1:] * columns)[:columns]
+
+
 def _pad(cell: str, to: int, side: str) -> str:
     room = to - width(cell)
     left = {"l": 0, "r": room, "c": room // 2}[side]
     return " " * left + cell + " " * (room - left)
 
 
-MAX_NOTEBOOK_ROWS = 10
+def _text_cells(cells: Sequence[Cell]) -> list[str]:
+    """The cells of a column; raised letters take the same room in all of them, so that figures stay aligned."""
+    room = max(len(superscript(c.raised)) for c in cells)
+    return [c.text + superscript(c.raised).ljust(room) for c in cells]
 
 
-class Tabular:
-    """Base class of results with rows: ``to_columns`` gives them, and the rest follows."""
-
-    def to_columns(self) -> dict[str, Sequence[Any]]:
-        """The rows as lists or arrays of equal length, by the name of their column."""
-        raise NotImplementedError
-
-    def to_arrow(self) -> Any:
-        """The rows as a ``pyarrow.Table``; NaN becomes null. Needs the package pyarrow."""
-        arrow = optional_module("pyarrow", "parquet")
-        arrays = {name: arrow.array(values, from_pandas=True) for name, values in self.to_columns().items()}
-        return arrow.table(arrays)
-
-    def to_pandas(self) -> Any:
-        """The rows as a ``pandas.DataFrame``. Needs the package pandas."""
-        try:
-            import pandas  # type: ignore[import-not-found, import-untyped, unused-ignore]
-        except ImportError:
-            raise MomentseekError(
-                "this needs the package pandas; install it with: pip install pandas (or use to_arrow())"
-            ) from None
-        return pandas.DataFrame(self.to_columns())
-
-    def _repr_html_(self) -> str:
-        columns = self.to_columns()
-        rows = [list(map(_cell, row)) for row in islice(zip(*columns.values(), strict=True), MAX_NOTEBOOK_ROWS)]
-        count = len(next(iter(columns.values()), ()))
-        note = f", the first {MAX_NOTEBOOK_ROWS} of {count:,} rows" if count > MAX_NOTEBOOK_ROWS else ""
-        return html_table(list(columns), rows, caption=repr(self).strip("<>") + note)
+def _markdown_cells(cells: Sequence[Cell]) -> list[str]:
+    marks = [f"<sup>{c.raised}</sup>" if c.raised else "" for c in cells]
+    return [(f"**{c.text}**" if c.bold else c.text) + mark for c, mark in zip(cells, marks, strict=True)]
 
 
-def _cell(value: object) -> str:
-    if isinstance(value, float | np.floating):
-        return NO_VALUE if np.isnan(value) else f"{value:.4g}"
-    return "" if value is None else str(value)
+def _latex_cells(cells: Sequence[Cell]) -> list[str]:
+    marks = [f"$^{{{c.raised}}}$" if c.raised else "" for c in cells]
+    return [(rf"\textbf{{{c.text}}}" if c.bold else c.text) + mark for c, mark in zip(cells, marks, strict=True)]
 
 
-FORMULA_CHARACTERS = frozenset("=+-@\t\r\n|%＝＋－＠")
-"""First characters that make a formula, in some spreadsheet; the last ones are their full-width forms."""
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+class TableStyle(NamedTuple):
+    """How a format lays out a table, escapes text, and writes the cells of a column."""
+
+    layout: Callable[..., str]
+    escape: Callable[[str], str]
+    cells: Callable[[Sequence[Cell]], list[str]]
+
+
+STYLES = {
+    "text": TableStyle(text_table, plain_text, _text_cells),
+    "markdown": TableStyle(markdown_table, markdown_text, _markdown_cells),
+    "latex": TableStyle(latex_table, latex_text, _latex_cells),
+    "html": TableStyle(lambda header, rows, align: html_table(header, rows), plain_text, _text_cells),
+}
 
 
 def safe_cell(text: str) -> str:
-    """Make a text that no spreadsheet runs as a formula.
+    """A text that no spreadsheet runs as a formula.
 
     >>> safe_cell("=HYPERLINK(1)"), safe_cell("- Who is there?"), safe_cell("kitchen.mp4"), safe_cell("-12.5")
     ("'=HYPERLINK(1)", "'- Who is there?", 'kitchen.mp4', '-12.5')
@@ -239,3 +324,42 @@ def safe_row(row: Mapping[str, Any]) -> dict[str, Any]:
 def _is_formula(text: str) -> bool:
     """Whether some spreadsheet may run a text, with or without the apostrophes in front of it."""
     return text.lstrip(" \0'")[:1] in FORMULA_CHARACTERS and not _NUMBER.fullmatch(text)
+
+
+class Tabular:
+    """Base class of results with rows: ``to_columns`` gives them, and the rest follows."""
+
+    def to_columns(self) -> dict[str, Sequence[Any]]:
+        """The rows as lists or arrays of equal length, by the name of their column."""
+        raise NotImplementedError
+
+    def to_arrow(self) -> Any:
+        """The rows as a ``pyarrow.Table``; NaN becomes null. Needs the package pyarrow."""
+        arrow = optional_module("pyarrow", "parquet")
+        arrays = {name: arrow.array(values, from_pandas=True) for name, values in self.to_columns().items()}
+        return arrow.table(arrays)
+
+    def to_pandas(self) -> Any:
+        """The rows as a ``pandas.DataFrame``. Needs the package pandas."""
+        try:
+            import pandas  # type: ignore[import-not-found, import-untyped, unused-ignore]
+        except ImportError:
+            raise MomentseekError(
+                "this needs the package pandas; install it with: pip install pandas (or use to_arrow())"
+            ) from None
+        return pandas.DataFrame(self.to_columns())
+
+    def _repr_html_(self) -> str:
+        columns = self.to_columns()
+        rows = [
+            list(map(_notebook_cell, row)) for row in islice(zip(*columns.values(), strict=True), MAX_NOTEBOOK_ROWS)
+        ]
+        size = len(next(iter(columns.values()), ()))
+        note = f", the first {MAX_NOTEBOOK_ROWS} of {size:,} rows" if size > MAX_NOTEBOOK_ROWS else ""
+        return html_table(list(columns), rows, caption=repr(self).strip("<>") + note)
+
+
+def _notebook_cell(value: object) -> str:
+    if isinstance(value, float | np.floating):
+        return NO_VALUE if np.isnan(value) else f"{value:.4g}"
+    return "" if value is None else str(value)

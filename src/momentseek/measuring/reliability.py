@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from momentseek.core.figures import COLOURS, MARKERS, save_figures
-from momentseek.core.figures import axes as axes_of
+from momentseek.core.figures import COLOURS, MARKERS, save_figures, subplots
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -87,7 +86,7 @@ def bins_by_score(hits: Iterable[tuple[float, bool]], count: int = 5) -> list[Re
 
 def draw_reliability(panels: dict[str, dict[str, Sequence[ReliabilityBin]]]) -> Figure:
     """A panel for each title, in which each series of bins is a line of shares with their intervals."""
-    figure, grid = axes_of(1, len(panels), 3.4 * len(panels), 3.0)
+    figure, grid = subplots(1, len(panels), 3.4 * len(panels), 3.0)
     for axes, (title, series) in zip(grid[0], panels.items(), strict=True):
         for at, (name, bins) in enumerate(series.items()):
             shown = [(place, bin) for place, bin in enumerate(bins) if bin.share is not None]

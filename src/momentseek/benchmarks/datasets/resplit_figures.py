@@ -15,8 +15,7 @@ import numpy as np
 
 from momentseek.benchmarks.datasets.pairs import locations
 from momentseek.benchmarks.density import kernel_sums
-from momentseek.core.figures import axes as axes_of
-from momentseek.core.figures import save_figures
+from momentseek.core.figures import save_figures, subplots
 from momentseek.core.language import verbs
 from momentseek.core.moments.arrays import FloatArray
 from momentseek.core.moments.judgements import Judgements
@@ -59,7 +58,7 @@ def draw_resplit(inputs: Mapping[str, Judgements], splits: Mapping[str, Judgemen
 
 def densities_figure(parts: Mapping[str, Judgements]) -> Figure:
     """Draw one panel per file or split: how dense moments are at each (start, end)."""
-    figure, axes = axes_of(1, len(parts), 0.6 + 2.4 * len(parts), 3.0)
+    figure, axes = subplots(1, len(parts), 0.6 + 2.4 * len(parts), 3.0)
     for ax, (name, part) in zip(axes[0], parts.items(), strict=True):
         _draw_density(ax, locations(part, clip=True), rare=name == OOD_SPLIT)
         ax.set_title(f"{name}\n{count(len(part.videos), 'video')}, {count(len(part), 'pair')}", fontsize=8)
@@ -71,7 +70,7 @@ def by_verb_figure(
     splits: Mapping[str, Judgements], words: Mapping[str, list[list[str]]], chosen: Sequence[str]
 ) -> Figure:
     """Draw where the moments of some verbs lie, in train above and test-ood below."""
-    figure, axes = axes_of(2, len(chosen), 0.8 + 2.2 * len(chosen), 5.0)
+    figure, axes = subplots(2, len(chosen), 0.8 + 2.2 * len(chosen), 5.0)
     for row, split in zip(axes, ("train", OOD_SPLIT), strict=True):
         places = locations(splits[split], clip=True)
         for ax, verb in zip(row, chosen, strict=True):
@@ -89,7 +88,7 @@ def verbs_figure(words: Mapping[str, list[list[str]]]) -> Figure:
     counts = {name: Counter(v for said in lists for v in said) for name, lists in words.items()}
     total = sum(counts.values(), Counter[str]())
     top = [verb for verb, _ in total.most_common(MAX_VERBS)]
-    figure, axes = axes_of(1, len(counts), 1.0 + 1.9 * len(counts), 0.9 + 0.17 * len(top))
+    figure, axes = subplots(1, len(counts), 1.0 + 1.9 * len(counts), 0.9 + 0.17 * len(top))
     place = np.arange(len(top))
     for i, (ax, (name, said)) in enumerate(zip(axes[0], counts.items(), strict=True)):
         share = np.array([100 * said[verb] / max(1, said.total()) for verb in top])

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from momentseek.benchmarks.debias.report import SPLITS, DebiasReport
-from momentseek.core.figures import COLOURS, MARKERS, save_figures
-from momentseek.core.figures import axes as axes_of
+from momentseek.core.figures import COLOURS, MARKERS, save_figures, subplots
 from momentseek.core.moments.arrays import FloatArray
 from momentseek.core.reports import NO_VALUE
 from momentseek.measuring.resampling import SeedSpread
@@ -42,7 +41,7 @@ def gap_figure(report: DebiasReport) -> Figure:
     """dR@1 on iid and ood, joined by the gap; one row per system."""
     measures = ("dR@1[IoU>=0.5]", "dR@1[IoU>=0.7]")
     rows = len(report.systems)
-    figure, axes = axes_of(1, 2, 9.0, 1.3 + 0.36 * rows)
+    figure, axes = subplots(1, 2, 9.0, 1.3 + 0.36 * rows)
     for ax, measure in zip(axes[0], measures, strict=True):
         found = [g for g in report.gaps if g.measure == measure]
         for y, gap in enumerate(found):
@@ -69,7 +68,7 @@ def gap_figure(report: DebiasReport) -> Figure:
 
 def threshold_figure(report: DebiasReport) -> Figure:
     """R@1 beside dR@1 by threshold, one row per split, all on one scale (Fig. 12)."""
-    figure, axes = axes_of(2, 2, 8.6, 6.6)
+    figure, axes = subplots(2, 2, 8.6, 6.6)
     top = 100 * max((v.mean for c in report.curves for v in c.values if not math.isnan(v.mean)), default=1.0)
     looks = {name: _look(report, name) for name in report.systems}
     for row, split in zip(axes, SPLITS, strict=True):
@@ -96,7 +95,7 @@ def location_figure(report: DebiasReport) -> Figure:
     """Where true moments lie, and below them each system's first predictions; one column per split."""
     drawn = [s for s in report.systems if s not in report.blind or s == DRAWN_BLIND]
     columns = [name for name in ("train", "iid", "ood") if name in report.truths]
-    figure, axes = axes_of(1 + len(drawn), len(columns), 0.5 + 2.35 * len(columns), 0.6 + 2.2 * (1 + len(drawn)))
+    figure, axes = subplots(1 + len(drawn), len(columns), 0.5 + 2.35 * len(columns), 0.6 + 2.2 * (1 + len(drawn)))
     for ax, name in zip(axes[0], columns, strict=True):
         _panel(ax, report.truths[name], "Greys" if name == "train" else _map(name))
         ax.set_title(f"true moments, {name}", fontsize=9)
@@ -125,7 +124,7 @@ def verb_figure(report: DebiasReport) -> Figure:
     """Where the moments of a verb lie in train and ood, and where models predict on ood (Fig. 6)."""
     models = [s for s in report.systems if s not in report.blind] or [report.systems[0]]
     rows = 2 + len(models)
-    figure, axes = axes_of(rows, len(report.verbs), 0.9 + 2.1 * len(report.verbs), 0.6 + 2.15 * rows)
+    figure, axes = subplots(rows, len(report.verbs), 0.9 + 2.1 * len(report.verbs), 0.6 + 2.15 * rows)
     for column, verb in enumerate(report.verbs):
         _panel(axes[0][column], verb.train_density, "Greys")
         _panel(axes[1][column], verb.ood_density, _map("ood"))

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from momentseek.benchmarks.reproduction.paper_table import PaperTable
-from momentseek.core.figures import COLOURS, MARKERS, STYLE
-from momentseek.core.figures import axes as axes_of
+from momentseek.core.figures import COLOURS, MARKERS, STYLE, subplots
 from momentseek.core.moments.arrays import FloatArray
 from momentseek.core.reports import (
     NO_VALUE,
@@ -271,7 +270,7 @@ def _panels(result: TableResult) -> Figure:
     """For each of the first columns a panel: a line per row with our mean ± sd and the paper's figure."""
     columns = result.columns[:MOST_PANELS]
     rows = len(result.rows)
-    figure, axes = axes_of(1, len(columns), 2.2 + 2.4 * len(columns), 1.2 + 0.3 * rows)
+    figure, axes = subplots(1, len(columns), 2.2 + 2.4 * len(columns), 1.2 + 0.3 * rows)
     for i, (ax, column) in enumerate(zip(axes[0], columns, strict=True)):
         for y, row in enumerate(result.rows):
             cell = row.cells[i]
@@ -290,7 +289,7 @@ def _panels(result: TableResult) -> Figure:
 
 def _curves(result: TableResult) -> Figure:
     """A curve per row over all columns, such as thresholds (Fig. 12 of debiased grounding)."""
-    figure, axes = axes_of(1, 1, 1.5 + 0.45 * len(result.columns), 4.8)
+    figure, axes = subplots(1, 1, 1.5 + 0.45 * len(result.columns), 4.8)
     ax = axes[0][0]
     places = range(len(result.columns))
     for i, row in enumerate(result.rows):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
 from momentseek.core.registry import did_you_mean
+from momentseek.core.reports import to_plain
 from momentseek.measuring.diagnose import annotators as people
 from momentseek.measuring.diagnose import axioms, label_noise, ties
 from momentseek.measuring.diagnose.annotators import AnnotatorReport, by_annotator
@@ -180,26 +180,3 @@ def diagnose(
         return result
     with patience("scoring by each annotator"):
         return replace(result, annotators=annotators_of())
-
-
-def to_plain(value: Any) -> Any:
-    """Any result of this package as what JSON can hold.
-
-    >>> from momentseek.measuring.diagnose.annotators import Stability
-    >>> to_plain((Stability("R@1[IoU>=0.5]", 0.5, float("nan")),))
-    [{'measure': 'R@1[IoU>=0.5]', 'tau': 0.5, 'winner_changes': None}]
-    """
-    if is_dataclass(value) and not isinstance(value, type):
-        computed = [name for name, member in vars(type(value)).items() if isinstance(member, property)]
-        return {name: to_plain(getattr(value, name)) for name in [*(f.name for f in fields(value)), *computed]}
-    if isinstance(value, np.ndarray):
-        return to_plain(value.tolist())
-    if isinstance(value, Mapping):
-        return {str(key): to_plain(entry) for key, entry in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return to_plain(value._asdict())
-    if isinstance(value, tuple | list):
-        return [to_plain(entry) for entry in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value

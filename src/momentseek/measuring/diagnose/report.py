@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 from momentseek.core.moments.moment import iou
-from momentseek.core.reports import NO_VALUE, text_table
+from momentseek.core.reports import count, decimals, percentage, text_table
 from momentseek.measuring.diagnose.annotators import AnnotatorReport
 from momentseek.measuring.diagnose.axiom_cases import Case, ListedMoment
 from momentseek.measuring.diagnose.axioms import AXIOMS, AxiomReport, AxiomVerdict, CounterExample
@@ -17,7 +16,7 @@ from momentseek.measuring.diagnose.ties import TieReport
 
 def tie_text(report: TieReport) -> str:
     """The all-tied query ratios, and which measures learn least and most."""
-    rows = [[t.measure, _percent(t.ratio), _percent(t.at_zero), _percent(t.at_one)] for t in report.measures]
+    rows = [[t.measure, percentage(t.ratio), percentage(t.at_zero), percentage(t.at_one)] for t in report.measures]
     return "\n\n".join(
         [
             f"TIES: on how many queries do {all_runs(report)} score exactly the same?",
@@ -35,11 +34,11 @@ def all_runs(report: TieReport) -> str:
 
 def _learning(report: TieReport) -> str:
     most, least = (pick(report.measures, key=lambda t: t.ratio) for pick in (max, min))
-    share = _percent(1 - most.ratio)
-    if len(report.measures) == 1 or share == _percent(1 - least.ratio):
+    share = percentage(1 - most.ratio)
+    if len(report.measures) == 1 or share == percentage(1 - least.ratio):
         who = most.measure if len(report.measures) == 1 else "Every measure"
         return f"{who} learns from\n{share} of the queries."
-    return f"{most.measure} learns from\n{share} of the queries, {least.measure} from {_percent(1 - least.ratio)}."
+    return f"{most.measure} learns from\n{share} of the queries, {least.measure} from {percentage(1 - least.ratio)}."
 
 
 def noise_text(report: NoiseReport) -> str:
@@ -57,7 +56,7 @@ def noise_text(report: NoiseReport) -> str:
         for measure in dict.fromkeys(e.measure for e in run.errors):
             errors = [e for e in run.errors if e.measure == measure]
             moved = [f"{e.shift:+.4f} ± {e.spread:.4f}" for e in errors]
-            rows.append([measure, _four(errors[0].value), *moved, *(_four(e.mse) for e in errors)])
+            rows.append([measure, decimals(errors[0].value), *moved, *(decimals(e.mse) for e in errors)])
         header = ["measure", "value", *levels, *(f"error, {level}" for level in levels)]
         blocks.append(f"{run.run}, {_queries(run.queries)}\n" + text_table(header, rows))
     blocks.append(
@@ -67,7 +66,14 @@ def noise_text(report: NoiseReport) -> str:
     )
     if report.example:
         rows = [
-            [e.measure, f"{e.gamma:g}", f"{e.shift:+.4f}", _four(e.bias_squared), _four(e.variance), _four(e.mse)]
+            [
+                e.measure,
+                f"{e.gamma:g}",
+                f"{e.shift:+.4f}",
+                decimals(e.bias_squared),
+                decimals(e.variance),
+                decimals(e.mse),
+            ]
             for e in report.example
         ]
         blocks.append(
@@ -83,7 +89,14 @@ def noise_text(report: NoiseReport) -> str:
 def annotator_text(report: AnnotatorReport) -> str:
     """Scores over annotators, how much they agree, and whether they order the runs alike."""
     rows = [
-        [s.run, s.measure, _four(s.original), _four(s.mean), _four(s.sd), f"{_four(s.low)}–{_four(s.high)}"]
+        [
+            s.run,
+            s.measure,
+            decimals(s.original),
+            decimals(s.mean),
+            decimals(s.sd),
+            f"{decimals(s.low)}–{decimals(s.high)}",
+        ]
         for s in report.scores
     ]
     blocks = [
@@ -92,12 +105,12 @@ def annotator_text(report: AnnotatorReport) -> str:
         f"by {report.annotators} annotator{'s' * (report.annotators != 1)} each.",
         text_table(["run", "measure", "original", "mean", "sd", "range"], rows, align="llr"),
         "original: by the truth given; mean, sd and range: over the annotators, each in turn the truth.",
-        f"Two annotators' moments overlap with a mean IoU of {_decimals(report.agreement, 2)}; an annotator's with the "
-        f"original one, {_decimals(report.agreement_with_truth, 2)}.\nA prediction's IoU varies over annotators with a "
-        f"standard deviation of {_decimals(report.gamma, 2)}: the γ of the noise model, measured.",
+        f"Two annotators' moments overlap with a mean IoU of {decimals(report.agreement, 2)}; an annotator's with the "
+        f"original one, {decimals(report.agreement_with_truth, 2)}.\nA prediction's IoU varies over annotators with a "
+        f"standard deviation of {decimals(report.gamma, 2)}: the γ of the noise model, measured.",
     ]
     if report.stability:
-        order = [[s.measure, _decimals(s.tau, 2), _percent(s.winner_changes)] for s in report.stability]
+        order = [[s.measure, decimals(s.tau, 2), percentage(s.winner_changes)] for s in report.stability]
         blocks.append(
             text_table(["measure", "Kendall τ", "other winner"], order)
             + "\nHow alike two annotators order the runs (1: the same), and how many pairs disagree on the best."
@@ -110,15 +123,15 @@ def location_text(report: LocationReport) -> str:
     blocks = ["LOCATION BIAS: does the run find this moment, or the place where moments usually are?"]
     for side in report.sides:
         curves = [
-            [run.run, kind, *(_percent(v, "") for v in values)]
+            [run.run, kind, *(percentage(v, unit="") for v in values)]
             for run in side.runs
             for kind, values in (("R@1", run.curve.recall), ("dR@1", run.curve.discounted))
         ]
         header = ["run", "%", *(f"{t:g}" for t in side.runs[0].curve.thresholds)]
-        places = [["true moments", "", "", _decimals(side.true.effective_cells, 0), _percent(side.true.fullest)]]
+        places = [["true moments", "", "", decimals(side.true.effective_cells, 0), percentage(side.true.fullest)]]
         for run in side.runs:
-            spread = _decimals(run.predicted.effective_cells, 0), _percent(run.predicted.fullest)
-            places.append([run.run, _decimals(run.divergence, 3), _decimals(run.by_chance, 3), *spread])
+            spread = decimals(run.predicted.effective_cells, 0), percentage(run.predicted.fullest)
+            places.append([run.run, decimals(run.divergence, 3), decimals(run.by_chance, 3), *spread])
         blocks += [
             f"{Path(side.truth).name}: {_queries(side.queries)}, by IoU threshold\n"
             + text_table(header, curves, align="llr"),
@@ -136,7 +149,7 @@ def location_text(report: LocationReport) -> str:
         ]
     if report.gaps:
         rows = [
-            [gap.system, name, _four(gap.iid[name]), _four(gap.ood[name]), f"{difference:+.4f}"]
+            [gap.system, name, decimals(gap.iid[name]), decimals(gap.ood[name]), f"{difference:+.4f}"]
             for gap in report.gaps
             for name, difference in gap.difference.items()
         ]
@@ -147,20 +160,8 @@ def location_text(report: LocationReport) -> str:
     return "\n\n".join(blocks)
 
 
-def _four(value: float) -> str:
-    return _decimals(value, 4)
-
-
-def _decimals(value: float, digits: int) -> str:
-    return NO_VALUE if math.isnan(value) else f"{value:.{digits}f}"
-
-
 def _queries(n: int) -> str:
-    return "1 query" if n == 1 else f"{n:,} queries"
-
-
-def _percent(value: float, unit: str = " %") -> str:
-    return NO_VALUE if math.isnan(value) else f"{100 * value:.2f}{unit}"
+    return count(n, "query", "queries")
 
 
 def axiom_text(report: AxiomReport) -> str:

@@ -21,8 +21,7 @@ import numpy as np
 from momentseek.benchmarks.datasets.annotation.labels import LEVEL_COUNT, AnnotatorLabels
 from momentseek.benchmarks.datasets.common import Decision
 from momentseek.core.errors import MomentseekError
-from momentseek.core.figures import COLOURS, save_figures
-from momentseek.core.figures import axes as axes_of
+from momentseek.core.figures import COLOURS, save_figures, subplots
 from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray, stable_order
 from momentseek.core.reports import count
 
@@ -244,7 +243,7 @@ def draw_consensus(distributions: LabelDistributions, folder: str | Path) -> lis
 
 def draw_matrices(distributions: LabelDistributions) -> Figure:
     """Draw pairs by lowest and highest label: of all labels (figure 5a), and of the two that count."""
-    figure, (axes,) = axes_of(1, 2, 7.6, 3.7)
+    figure, (axes,) = subplots(1, 2, 7.6, 3.7)
     panels: list[tuple[str, IntArray]] = [
         ("all labels", distributions.every),
         ("the two that count", distributions.counting),
@@ -267,7 +266,7 @@ def draw_matrices(distributions: LabelDistributions) -> Figure:
 
 def draw_levels(distributions: LabelDistributions) -> Figure:
     """Draw labels by level before the consensus, and kept pairs by level after it (figure 5b)."""
-    figure, (axes,) = axes_of(1, 2, 7.6, 3.0)
+    figure, (axes,) = subplots(1, 2, 7.6, 3.0)
     panels = [("labels before", distributions.raw), ("pairs after (final relevance)", distributions.final)]
     for ax, (title, counts), colour in zip(axes, panels, COLOURS, strict=False):
         bars = ax.bar(range(LEVEL_COUNT), counts, 0.7, color=colour)
