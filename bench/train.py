@@ -65,7 +65,7 @@ def measure(folder: Path, model: str, hidden: int, clips: int, batch: int, way: 
     """Train a few steps in this process, and print the figures."""
     import torch
 
-    from momentseek.core.workers import ReadAhead
+    from momentseek.core.workers import BackgroundIterator
     from momentseek.models.features.data import Data
     from momentseek.models.training.optimisers import clip_gradients
     from momentseek.models.training.presets import configure
@@ -83,7 +83,7 @@ def measure(folder: Path, model: str, hidden: int, clips: int, batch: int, way: 
         made.model.train()
         pairs, videos, began, used = 0, 0, 0.0, 0.0
         order = lambda step: made.batches.batch(made.order.batch_at(*divmod(step, made.order.per_epoch)))  # noqa: E731
-        with ReadAhead(map(order, range(steps + 1)), depth=2) as batches:
+        with BackgroundIterator(map(order, range(steps + 1)), depth=2) as batches:
             for step, each in enumerate(batches):
                 if step == 1:  # the first step warms up
                     began, used = time.perf_counter(), time.process_time()

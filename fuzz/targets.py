@@ -14,11 +14,11 @@ from io import BytesIO
 from pathlib import Path
 
 from momentseek.core.errors import MomentseekError
+from momentseek.core.workers import WireError, receive_message
 from momentseek.measuring.formats import read_captions, read_runs, read_truth
 from momentseek.measuring.measures.captions.ptb import caption_words
 from momentseek.media.decode import frames
 from momentseek.media.probe import probe
-from momentseek.media.sandbox.wire import WireError, receive_message
 from momentseek.media.subtitles.read import parse_subtitles
 from momentseek.search.query import Query
 from momentseek.server.files import UnsatisfiableRangeError, etag_matches, if_range_matches, parse_range

@@ -11,7 +11,7 @@ import pytest
 from momentseek.core.errors import MomentseekError
 from momentseek.core.pinned_file import PinnedFile
 from momentseek.media import container as hardware
-from momentseek.media import sandbox
+from momentseek.media.sandbox import calls as sandbox
 
 Video = Callable[..., Path]
 

@@ -1,9 +1,7 @@
-"""Work in another process (JobProcess) and on a background thread (ReadAhead).
+"""Work elsewhere: tasks in another process, which may crash or hang, and iterators that run ahead in threads.
 
-A job is an object with a ``path``; the process answers ``{"part": …}`` after each part of the work, then
-``{"end": true}`` or ``{"failed": "one sentence"}``. A crash, a hang or a file that needs too much memory ends that
-process and fails that file; the next job gets a new process. :func:`serve_jobs` is the other end: it ends when its
-standard input does, whatever it is doing.
+`WorkerProcess` is this side of such a process, `serve` the other. They talk in messages: a JSON object, and bytes that
+go with it. No pickles: a worker has read hostile files, so what it says is believed as data only, and within bounds.
 """
 
 from __future__ import annotations
@@ -11,46 +9,151 @@ from __future__ import annotations
 import json
 import os
 import queue
+import select
+import signal
+import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
-from queue import Empty, SimpleQueue
-from typing import Any, Generic, Self, TypeVar
+from dataclasses import dataclass, field
+from io import RawIOBase
+from typing import Any, Generic, Literal, Self, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from momentseek.core.errors import MediaError, MomentseekError
 
-Job = dict[str, Any]
-Work = Callable[[Job], Iterator[Any]]
-"""Does a job; yields its parts as values for JSON."""
+MAX_TEXT_BYTES = 2**28
+MAX_PAYLOAD_BYTES = 2**29
+"""Bytes that go with one message: an RGB picture of the largest size there is takes 300 MB."""
+PIPE_BYTES = 2**20
+"""Bytes that a worker may be ahead of its reader: some four frames of a video."""
+SECONDS_BETWEEN_BEATS = 0.5
+_LENGTHS = struct.Struct("<II")
+
+T = TypeVar("T")
+
+
+# messages
 
 
 @dataclass(frozen=True)
-class JobWords:
-    """How to speak of a process and of what it does."""
+class Message:
+    """What is said, by its ``kind``, and the bytes that go with it."""
 
-    worker: str
-    """What runs in it, as ``the recogniser``."""
-    thing: str
-    """What of a file it looks at, as ``its sound``."""
-    undone: str
-    """That it could not, as ``cannot be heard``."""
+    kind: str
+    content: dict[str, Any] = field(default_factory=dict)
+    payload: NDArray[np.uint8] | bytes = b""
 
 
-class JobProcess:
-    """A process that runs beside everything else; close it, or leave its ``with``."""
+class WireError(Exception):
+    """The other side is gone, or says what cannot be understood."""
+
+
+def send_message(out: RawIOBase, message: Message) -> None:
+    """Write a message, waiting until there is room."""
+    text = json.dumps([message.kind, message.content]).encode()
+    payload = message.payload if isinstance(message.payload, bytes) else message.payload.data.cast("B")
+    _write_all(out, _LENGTHS.pack(len(text), len(payload)) + text)
+    if len(payload):
+        _write_all(out, payload)
+
+
+def receive_message(source: RawIOBase, wait: Callable[[], None] = lambda: None) -> Message:
+    """Read one message; ``wait`` is called before each read, and may raise if it must wait too long."""
+    lengths = bytearray(_LENGTHS.size)
+    _read_all(source, memoryview(lengths), wait)
+    text_length, payload_length = _LENGTHS.unpack(lengths)
+    if text_length > MAX_TEXT_BYTES or payload_length > MAX_PAYLOAD_BYTES:
+        raise WireError
+    text = bytearray(text_length)
+    _read_all(source, memoryview(text), wait)
+    payload = np.empty(payload_length, np.uint8)
+    if payload_length:
+        _read_all(source, payload.data, wait)
+    try:
+        kind, content = json.loads(text)
+    except (ValueError, RecursionError):
+        raise WireError from None
+    if not isinstance(kind, str) or not isinstance(content, dict):
+        raise WireError
+    return Message(kind, content, payload)
+
+
+def _read_all(source: RawIOBase, into: memoryview, wait: Callable[[], None]) -> None:
+    at = 0
+    while at < len(into):
+        wait()
+        try:
+            count = source.readinto(into[at:])
+        except (OSError, ValueError):
+            raise WireError from None
+        if not count:
+            raise WireError
+        at += count
+
+
+def _write_all(out: RawIOBase, data: bytes | memoryview) -> None:
+    rest = memoryview(data)
+    while len(rest):
+        try:
+            rest = rest[out.write(rest) or 0 :]
+        except (OSError, ValueError):
+            raise WireError from None
+
+
+# this side of a process
+
+
+@dataclass(frozen=True)
+class WorkerFailure:
+    """Why a task was not done.
+
+    The process was never ``unready`` for it (it does not start) or ``broken`` (what it needs cannot be loaded), or the
+    task was ``refused`` by an error of ours, failed in an ``odd`` way or for lack of ``memory``, or the process was
+    ``silent`` for too long or ``ended`` with an exit code.
+    """
+
+    kind: Literal["unready", "broken", "refused", "odd", "memory", "silent", "ended"]
+    text: str = ""
+    error: str = ""
+    """The name of the error's class, if the task was refused."""
+    code: int = 0
+
+
+class _SilentError(Exception):
+    """Nothing was heard of the process for too long."""
+
+
+class WorkerProcess(ABC):
+    """A process that does tasks for this one, one at a time: ``python -m MODULE ARGUMENTS``, which calls `serve`.
+
+    A crash, a hang or a lack of memory ends the process and fails that task; the next task gets a new process. Close
+    it, or leave its ``with``.
+    """
 
     def __init__(
-        self, module: str, arguments: Sequence[str], words: JobWords, *, threads: int = 1, patience: float = 600.0
+        self,
+        module: str,
+        arguments: Sequence[str] = (),
+        *,
+        timeout: float,
+        start_timeout: float | None = None,
+        threads: int = 1,
     ) -> None:
-        self.words, self.patience = words, patience
+        self.timeout = timeout
+        """Seconds that may pass without a word of the process while it does a task."""
+        self._start_timeout = timeout if start_timeout is None else start_timeout
+        # The worker finds modules where this program does, and never in the folder in which it happens to run (-P).
         self._command = [sys.executable, "-P", "-m", module, *arguments]
-        self._threads = threads
-        self._process: subprocess.Popen[str] | None = None
-        self._answers: SimpleQueue[str | None] = SimpleQueue()
+        self._threads = str(threads)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ready = False
 
     def __enter__(self) -> Self:
         return self
@@ -58,135 +161,307 @@ class JobProcess:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def ask(self, job: Job) -> Iterator[Any]:
-        """Have a job done, part by part; MediaError if its file cannot be."""
-        process = self._start()
-        path = job["path"]
-        try:
-            assert process.stdin is not None
-            process.stdin.write(json.dumps(job) + "\n")
-            process.stdin.flush()
-        except OSError:
-            self.close()
-            raise MediaError(f"{path}: {self.words.worker} stopped before it; add it again") from None
-        while True:
-            answer = self._next_answer(path)
-            if "end" in answer:
-                return
-            if "failed" in answer:
-                raise MediaError(f"{path}: {str(answer['failed']).removeprefix(f'{path}: ')}")
-            yield answer["part"]
+    @abstractmethod
+    def describe(self, path: str, failure: WorkerFailure) -> MomentseekError:
+        """The error to raise for a task on a file that was not done."""
 
-    def close(self) -> None:
-        """End the process, whatever it is doing."""
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs and can be given a task."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start the process unless it runs; it gets ready while this one goes on."""
+        if self.alive:
+            return
+        self.close()
+        paths = os.pathsep.join(os.path.abspath(path) for path in sys.path)
+        own = {"PYTHONPATH": paths, "OMP_NUM_THREADS": self._threads, "OPENBLAS_NUM_THREADS": self._threads}
+        pipe = subprocess.PIPE
+        try:
+            self._process = subprocess.Popen(
+                self._command, bufsize=0, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env={**os.environ, **own}
+            )
+        except OSError as e:
+            raise self.describe("", WorkerFailure("unready", str(e.strerror))) from None
+        self._ready = False
+        _widen(self._replies.fileno())
+
+    def run(self, task: str, path: str, settings: dict[str, Any]) -> Generator[Message, None, Message]:
+        """Let the process do a task on a file; yields what it finds and returns its last message.
+
+        Closing the generator before its end ends the process.
+        """
+        self.start()
+        self._get_ready(path)
+        whole = False
+        try:
+            send_message(self._requests, Message(task, settings))
+            while True:
+                message = receive_message(self._replies, lambda: self._wait(self.timeout))
+                text, error = (str(message.content.get(name)) for name in ("text", "type"))
+                whole = message.kind in ("end", "refused", "odd")
+                match message.kind:
+                    case "item":
+                        yield message
+                    case "end":
+                        return message
+                    case "refused":
+                        raise self.describe(path, WorkerFailure("refused", text, error))
+                    case "odd":
+                        raise self.describe(path, WorkerFailure("odd", text))
+                    case "memory":
+                        raise self.describe(path, WorkerFailure("memory"))
+        except _SilentError:
+            raise self.describe(path, WorkerFailure("silent")) from None
+        except WireError:
+            raise self.describe(path, WorkerFailure("ended", code=self.close())) from None
+        finally:
+            if not whole:  # given up in its midst, or out of memory, of which what is left may be in pieces
+                self.kill()
+
+    def close(self) -> int:
+        """Let the process end by itself, which it does when nothing more can be asked; returns its exit code."""
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(OSError):
+            process.stdin.close()
+        try:
+            process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+        return process.returncode
+
+    def kill(self) -> None:
+        """End the process in the midst of what it is doing."""
         if self._process is not None:
             self._process.kill()
-            for pipe in (self._process.stdin, self._process.stdout):
-                with suppress(OSError):
-                    if pipe is not None:
-                        pipe.close()
-            self._process.wait()
+        self.close()
+
+    def forget(self) -> None:
+        """Let go of a process that belongs to another one, from which this one was forked."""
+        if self._process is not None:
+            self._requests.close()
+            self._replies.close()
+            self._process.returncode = 0  # it is not this process's child
             self._process = None
 
-    def _start(self) -> subprocess.Popen[str]:
-        if self._process is not None and self._process.poll() is None:
-            return self._process
-        self.close()
-        self._answers = SimpleQueue()
-        # the process finds modules where this program does, and never in the folder in which it happens to run (-P)
-        paths = os.pathsep.join(os.path.abspath(path) for path in sys.path)
-        environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": str(self._threads)}
-        # a session of its own: Ctrl-C is for the parent, which ends it in good order
-        self._process = subprocess.Popen(
-            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            start_new_session=True, env=environment,
-        )  # fmt: skip
-        threading.Thread(target=_read_answers, args=(self._process, self._answers), daemon=True).start()
-        first = self._next_answer(None)
-        if "broken" in first:
-            self.close()
-            raise MomentseekError(f"{self.words.worker}: {first['broken']}")
-        return self._process
+    @property
+    def _requests(self) -> RawIOBase:
+        assert self._process is not None
+        return cast("RawIOBase", self._process.stdin)
 
-    def _next_answer(self, path: Path | None) -> dict[str, Any]:
-        words = self.words
+    @property
+    def _replies(self) -> RawIOBase:
+        assert self._process is not None
+        return cast("RawIOBase", self._process.stdout)
+
+    def _get_ready(self, path: str) -> None:
+        """Wait, before the first task, until the process has come up."""
+        if self._ready:
+            return
         try:
-            line = self._answers.get(timeout=self.patience)
-        except Empty:
+            first = receive_message(self._replies, lambda: self._wait(self._start_timeout))
+        except _SilentError:
+            self.kill()
+            raise self.describe(path, WorkerFailure("unready", "it does not answer")) from None
+        except WireError:
+            raise self.describe(path, WorkerFailure("unready", f"it ended with {self.close()}")) from None
+        if first.kind == "broken":
             self.close()
-            raise MediaError(
-                f"{path}: {words.thing} {words.undone} within {self.patience:.0f} seconds a part"
-            ) from None
-        if line is None:
-            code = self._process.wait() if self._process is not None else 0
-            self.close()
-            if path is None:
-                raise MomentseekError(f"{words.worker} cannot be started (it ended with {code})")
-            raise MediaError(f"{path}: {words.worker} stops at {words.thing} (it ended with {code}); convert it")
-        found: dict[str, Any] = json.loads(line)
-        return found
+            raise self.describe(path, WorkerFailure("broken", str(first.content.get("text"))))
+        self._ready = True
+
+    def _wait(self, seconds: float) -> None:
+        if sys.platform == "win32":  # where pipes cannot be polled
+            return
+        poll = select.poll()
+        poll.register(self._replies.fileno(), select.POLLIN)
+        if not poll.poll(seconds * 1000):
+            raise _SilentError
 
 
-def _read_answers(process: subprocess.Popen[str], answers: SimpleQueue[str | None]) -> None:
-    with suppress(OSError, ValueError):
-        assert process.stdout is not None
-        for line in process.stdout:
-            answers.put(line)
-    answers.put(None)
+def _widen(pipe: int) -> None:
+    """Let a pipe hold some frames, so that a worker does not wait for the reader."""
+    if sys.platform == "linux":
+        import fcntl
+
+        with suppress(OSError):  # the user has many pipes; a small one works too
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
 
-# the process itself
+# the other side
 
 
-def serve_jobs(load: Callable[[], Work], words: JobWords, memory_bytes: int) -> None:
-    """Do the jobs that come on standard input until it ends, by what ``load`` returns, within so much address space."""
-    _limit_memory(memory_bytes)
-    with suppress(OSError, AttributeError):
-        os.nice(5)  # pictures and searches come first
-    jobs: SimpleQueue[Job] = SimpleQueue()
-    threading.Thread(target=_read_jobs, args=(jobs,), daemon=True).start()
+Task = Callable[..., Iterator[Message]]
+"""Replies are of the kind ``item``, while the work goes on, and ``end``, once."""
+
+
+def serve(load: Callable[[Callable[[], None]], Mapping[str, Task]]) -> None:
+    """Do tasks that are asked for on standard input until it ends: the main function of a worker process.
+
+    ``load`` sets this process's limits and returns its tasks by name. It is given a function that says that work goes
+    on, to be called by tasks that may take long between two replies.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program, which then lets go of this process
+    requests, replies = _private_pipes()
+    inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
+    threading.Thread(target=_hear, args=(requests, inbox), daemon=True).start()
     try:
-        work = load()
+        tasks = load(_Heartbeat(replies).beat)
     except Exception as e:
-        _answer({"broken": str(e) if isinstance(e, MomentseekError) else f"cannot be loaded ({e})"})
+        text = str(e) if isinstance(e, MomentseekError) else f"cannot be loaded ({e})"
+        with suppress(WireError):
+            send_message(replies, Message("broken", {"text": text}))
         return
-    _answer({"ready": True})
-    while True:
-        _do_job(work, jobs.get(), words)
+    with suppress(WireError):
+        send_message(replies, Message("ready"))
+        while _do(inbox.get(), tasks, replies):
+            pass
 
 
-def _do_job(work: Work, job: Job, words: JobWords) -> None:
+def _do(request: Message, tasks: Mapping[str, Task], replies: RawIOBase) -> bool:
+    """Do one task; false if this process should end after it."""
     try:
-        for part in work(job):
-            _answer({"part": part})
+        for reply in tasks[request.kind](**request.content):
+            send_message(replies, reply)
+    except WireError:
+        return False
     except MomentseekError as e:
-        _answer({"failed": str(e)})
+        send_message(replies, Message("refused", {"type": type(e).__name__, "text": str(e)}))
     except MemoryError:
-        _answer({"failed": f"{words.thing} {words.undone} with the memory that there is"})
+        send_message(replies, Message("memory"))
+        return False  # what is left of the memory may be in pieces
     except Exception as e:  # whatever a decoder or a model makes of a hostile file costs that file alone
-        _answer({"failed": f"{words.thing} {words.undone} ({type(e).__name__}: {e})"})
-    else:
-        _answer({"end": True})
+        send_message(replies, Message("odd", {"text": f"{type(e).__name__}: {e}"}))
+    return True
 
 
-def _read_jobs(jobs: SimpleQueue[Job]) -> None:
-    for line in sys.stdin:
-        jobs.put(json.loads(line))
-    os._exit(0)
+def _hear(requests: RawIOBase, inbox: queue.SimpleQueue[Message]) -> None:
+    """Take requests in a thread, which notices in the midst of a task that the program is gone."""
+    while True:
+        try:
+            inbox.put(receive_message(requests))
+        except WireError:
+            os._exit(0)  # the main thread may be deep in a decoder that never returns, and nobody waits for it
 
 
-def _answer(what: dict[str, Any]) -> None:
-    print(json.dumps(what), flush=True)
+def _private_pipes() -> tuple[RawIOBase, RawIOBase]:
+    """The two pipes, out of the reach of libraries that print."""
+    requests, replies = os.dup(0), os.dup(1)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+    return open(requests, "rb", buffering=0), open(replies, "wb", buffering=0)
 
 
-def _limit_memory(most: int) -> None:
-    with suppress(ImportError, ValueError, OSError):
-        import resource
+class _Heartbeat:
+    """Passes signs of life on, not more often than anybody needs them."""
 
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    def __init__(self, replies: RawIOBase) -> None:
+        self.replies = replies
+        self.due = 0.0
+
+    def beat(self) -> None:
+        now = time.monotonic()
+        if now >= self.due:
+            self.due = now + SECONDS_BETWEEN_BEATS
+            send_message(self.replies, Message("beat"))
 
 
-T = TypeVar("T")
+def limit_memory(address_bytes: int | None, data_bytes: int | None = None) -> None:
+    """Bound this process's address space and data, and let a crash leave no core file; where the system can."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    limits = {resource.RLIMIT_AS: address_bytes, resource.RLIMIT_DATA: data_bytes, resource.RLIMIT_CORE: 0}
+    for kind, limit in limits.items():
+        if limit is not None:
+            with suppress(OSError, ValueError):
+                _, hard = resource.getrlimit(kind)
+                allowed = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+                resource.setrlimit(kind, (allowed, hard))
+
+
+# one file after another, by a model that takes long to load
+
+
+@dataclass(frozen=True)
+class JobWords:
+    """How to speak of a process and of what it does."""
+
+    worker: str
+    """What runs in it, as ``the transcriber``."""
+    thing: str
+    """What of a file it looks at, as ``its sound``."""
+    undone: str
+    """That it could not, as ``cannot be heard``."""
+
+
+class JobProcess(WorkerProcess):
+    """Heavy work on files in a process of its own, one file at a time, in parts that are values for JSON."""
+
+    def __init__(
+        self, module: str, arguments: Sequence[str], words: JobWords, *, threads: int = 1, timeout: float = 600.0
+    ) -> None:
+        super().__init__(module, arguments, timeout=timeout, threads=threads)
+        self.words = words
+
+    def ask(self, path: str, **settings: Any) -> Iterator[dict[str, Any]]:
+        """Have a file done, part by part; MediaError if it cannot be."""
+        for message in self.run("file", path, {"path": path, **settings}):
+            yield message.content
+
+    def describe(self, path: str, failure: WorkerFailure) -> MomentseekError:
+        """One sentence about a file that was not done, or about a process that cannot work."""
+        worker, thing, undone = self.words.worker, self.words.thing, self.words.undone
+        match failure.kind:
+            case "unready":
+                return MomentseekError(f"{worker} cannot be started ({failure.text})")
+            case "broken":
+                return MomentseekError(f"{worker}: {failure.text}")
+            case "refused":
+                return MediaError(f"{path}: {failure.text.removeprefix(f'{path}: ')}")
+            case "odd":
+                return MediaError(f"{path}: {thing} {undone} ({failure.text})")
+            case "memory":
+                return MediaError(f"{path}: {thing} {undone} with the memory that there is")
+            case "silent":
+                return MediaError(f"{path}: {thing} {undone} within {self.timeout:.0f} seconds a part")
+            case "ended":
+                return MediaError(f"{path}: {worker} stops at {thing} (it ended with {failure.code}); convert it")
+
+
+def serve_jobs(load: Callable[[], Callable[..., Iterator[dict[str, Any]]]], address_bytes: int) -> None:
+    """Do files that are asked for until nobody asks any more, within so much address space.
+
+    What ``load`` returns does a file given its ``path`` and settings, and yields its parts.
+    """
+
+    def prepare(_: Callable[[], None]) -> Mapping[str, Task]:
+        limit_memory(address_bytes)
+        with suppress(OSError, AttributeError):
+            os.nice(5)  # pictures and searches come first
+        work = load()
+
+        def do_file(**settings: Any) -> Iterator[Message]:
+            for part in work(**settings):
+                yield Message("item", part)
+            yield Message("end")
+
+        return {"file": do_file}
+
+    serve(prepare)
+
+
+# threads
 
 
 @dataclass(frozen=True)
@@ -198,31 +473,32 @@ class _End:
     pass
 
 
-class ReadAhead(Iterator[T], Generic[T]):
+class BackgroundIterator(Iterator[T], Generic[T]):
     """Iterates over the items of all ``sources``, each of which a thread makes, together up to ``depth`` ahead, so that
     their consumer need not wait. The items of one source stay in order.
 
     An exception of a source reaches the consumer at its place in that order. ``close()`` (also by ``with``, or by
     dropping the object) ends the threads and closes the sources in them; so does exhausting it.
 
-    >>> with ReadAhead(iter("abc"), depth=2) as letters:
+    >>> with BackgroundIterator(iter("abc"), depth=2) as letters:
     ...     "".join(letters)
     'abc'
     """
 
-    def __init__(self, *sources: Iterable[T], depth: int = 32) -> None:
+    def __init__(self, *sources: Iterable[T], depth: int = 32, name: str = "background") -> None:
         self._queue: queue.Queue[T | _Error | _End] = queue.Queue(max(1, depth))
         self._stop = threading.Event()
         self._open = len(sources)
+        self._failure: BaseException | None = None
         # The threads must not hold this object, or dropping it would never end them.
         self._threads = [
-            threading.Thread(target=_produce, args=(source, self._queue, self._stop), name="read-ahead", daemon=True)
+            threading.Thread(target=_produce, args=(source, self._queue, self._stop), name=name, daemon=True)
             for source in sources
         ]
         for thread in self._threads:
             thread.start()
 
-    def __iter__(self) -> ReadAhead[T]:
+    def __iter__(self) -> BackgroundIterator[T]:
         return self
 
     def __next__(self) -> T:
@@ -237,6 +513,28 @@ class ReadAhead(Iterator[T], Generic[T]):
         self.close()
         raise StopIteration
 
+    def take(self, wait: float = 0.0) -> list[T]:
+        """The items that are there by now; if there are none, wait ``wait`` seconds for the first.
+
+        >>> with BackgroundIterator(iter("ab")) as letters:
+        ...     letters.take(wait=5.0)[0]
+        'a'
+        """
+        found: list[T] = []
+        with suppress(queue.Empty):
+            while self._open and self._failure is None:
+                item = self._queue.get(timeout=wait) if wait and not found else self._queue.get_nowait()
+                if isinstance(item, _Error):
+                    self._failure = item.error
+                elif isinstance(item, _End):
+                    self._open -= 1
+                else:
+                    found.append(item)
+        if self._failure is not None and not found:
+            self.close()
+            raise self._failure
+        return found
+
     def close(self) -> None:
         """End the threads and wait for them; nothing more is yielded."""
         self._stop.set()
@@ -247,7 +545,7 @@ class ReadAhead(Iterator[T], Generic[T]):
                 except queue.Empty:
                     thread.join(0.01)
 
-    def __enter__(self) -> ReadAhead[T]:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

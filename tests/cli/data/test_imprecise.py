@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 from tests.benchmarks.datasets.imprecise.chat_server import serving
 
-from momentseek.recognition.chat import KEY_VARIABLES
 from momentseek.cli import cli
 from momentseek.core.errors import MomentseekError
+from momentseek.recognition.chat import KEY_VARIABLES
 
 LINES = (
     "Zorblat brushes her hair in the kitchen.\n"

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,10 @@ import pytest
 
 from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.core.pinned_file import FileChangedError, PinnedFile
-from momentseek.media import cut, decode, probe, sandbox
-from momentseek.media import decode as thumbnails
+from momentseek.media import cut, decode, probe
 from momentseek.media.container import MAX_EMPTY_PACKETS, packets
-from momentseek.media.sandbox.wire import Message, WireError, receive_message, send_message
+from momentseek.media.sandbox import calls as sandbox
+from momentseek.media.sandbox.process import SandboxLimits, close_idle
 from momentseek.media.shots import ShotDetector
 from momentseek.media.sound import sound
 from momentseek.media.subtitles.find import cues_of
@@ -32,7 +31,7 @@ Video = Callable[..., Path]
 @pytest.fixture(autouse=True)
 def _no_processes_left() -> Iterator[None]:
     yield
-    sandbox.close_idle()
+    close_idle()
 
 
 def _same_frames(path: Path, **settings: Any) -> None:
@@ -52,7 +51,7 @@ def test_answers_are_those_of_this_process_bit_for_bit(counting: Video, tmp_path
     assert sandbox.probe(path) == probe.probe(path)
     _same_frames(path, short_side=50)
     _same_frames(path, start=1.2, end=3.0)
-    assert sandbox.thumbnail(path, 1.0, 64) == thumbnails.thumbnail(path, 1.0, 64)
+    assert sandbox.thumbnail(path, 1.0, 64) == decode.thumbnail(path, 1.0, 64)
     (tmp_path / "a.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nGrüße\n")
     assert sandbox.cues_of(path, duration=4.0) == cues_of(path, duration=4.0)
     assert np.array_equal(np.concatenate(list(sandbox.sound(path))), np.concatenate(list(sound(path))))
@@ -133,7 +132,7 @@ def test_frames_that_nobody_wants_any_more_end_their_process(counting: Video) ->
 
 PROGRAM = """
 import sys, time
-from momentseek.media import sandbox
+from momentseek.media.sandbox import calls as sandbox
 if __name__ == "__main__":
     frames = sandbox.frames(sys.argv[1], 1000.0)
     next(frames)
@@ -172,13 +171,13 @@ def _is_running(process: str) -> bool:
 
 
 def test_limits_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert sandbox.SandboxLimits.from_environment() == sandbox.SandboxLimits(4.0, 60.0)
+    assert SandboxLimits.from_environment() == SandboxLimits(4.0, 60.0)
     monkeypatch.setenv("MOMENTSEEK_DECODE_GIGABYTES", "1.5")
-    assert sandbox.SandboxLimits.from_environment().gigabytes == 1.5
+    assert SandboxLimits.from_environment().gigabytes == 1.5
     for bad in ("many", "-1", "0", "nan", "inf"):
         monkeypatch.setenv("MOMENTSEEK_DECODE_SECONDS", bad)
         with pytest.raises(MomentseekError, match=r"MOMENTSEEK_DECODE_SECONDS is .*; set it to a number above 0"):
-            sandbox.SandboxLimits.from_environment()
+            SandboxLimits.from_environment()
 
 
 def test_a_file_that_is_read_in_circles_is_given_up() -> None:
@@ -190,25 +189,3 @@ def test_a_file_that_is_read_in_circles_is_given_up() -> None:
 
     with pytest.raises(MediaError, match=r"round.mp4: is read in circles"):
         list(packets(Circle(), []))  # type: ignore[arg-type]
-
-
-def test_messages_arrive_as_they_were_sent_or_not_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "pipe"
-    sent = Message("item", {"text": "caf\udce9", "number": 0.1 + 0.2}, np.arange(10, dtype=np.uint8))
-    with FileIO(path, "w") as out:
-        send_message(out, sent)
-    whole = path.read_bytes()
-    with FileIO(path) as source:
-        got = receive_message(source)
-    assert (got.kind, got.content, bytes(got.payload)) == (sent.kind, sent.content, bytes(range(10)))
-    hostile = [whole[:n] for n in range(len(whole))]
-    hostile += [
-        b"\xff" * 8,
-        b"\x02\0\0\0\0\0\0\0[]",
-        b"\x06\0\0\0\0\0\0\0[1, 2]",
-        b"\xff\xff\x0f\0\0\0\0\0" + b"[" * 2**20,
-    ]
-    for data in hostile:
-        path.write_bytes(data)
-        with FileIO(path) as source, pytest.raises(WireError):
-            receive_message(source)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from momentseek.core.errors import LibraryError
-from momentseek.core.workers import ReadAhead
+from momentseek.core.workers import BackgroundIterator
 from momentseek.library.file_stamp import printable
 from momentseek.library.files import VideoFile
 from momentseek.library.ingest.batches import BatchEncoder, VideoAssembly
@@ -83,7 +83,7 @@ class IngestRun:
         """Work through all files; on Ctrl-C, videos that are whole are still written."""
         ahead = max(1, FRAMES_AHEAD // self.settings.window_frames)
         sources = [read_files(self.queue, self.settings, self.writer.timer) for _ in range(self.readers)]
-        source = ReadAhead(*sources, depth=ahead)
+        source = BackgroundIterator(*sources, depth=ahead)
         try:
             with source:
                 try:

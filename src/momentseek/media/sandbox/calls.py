@@ -17,13 +17,13 @@ import numpy as np
 
 from momentseek.core.errors import MediaError
 from momentseek.core.pinned_file import PinnedFile
+from momentseek.core.workers import Message
 from momentseek.media.container import FilePath
 from momentseek.media.cut import Cut, WrittenClip, place_clip
 from momentseek.media.decode import Frame, Sampling, Slot
 from momentseek.media.probe import Probe
 from momentseek.media.reader import Damage
-from momentseek.media.sandbox.process import run_task
-from momentseek.media.sandbox.wire import Message, file_as_json
+from momentseek.media.sandbox.process import file_as_json, run_task
 from momentseek.media.sound import Samples
 from momentseek.media.subtitles.cues import Cue
 from momentseek.media.subtitles.find import VideoCues

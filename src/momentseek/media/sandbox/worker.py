@@ -6,35 +6,27 @@ however that ended.
 
 from __future__ import annotations
 
-import os
-import queue
-import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
-from io import RawIOBase
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from momentseek.core.errors import MomentseekError
-from momentseek.media.container import on_heartbeat as listen
+from momentseek.core.workers import Message, Task, serve
+from momentseek.media.container import on_heartbeat
 from momentseek.media.cut import preview, write_clip
 from momentseek.media.decode import frames, sparse_frames, thumbnail
 from momentseek.media.probe import probe
-from momentseek.media.sandbox.process import SandboxLimits
-from momentseek.media.sandbox.wire import FileText, Message, WireError, file_of_json, receive_message, send_message
+from momentseek.media.sandbox.process import FileText, SandboxLimits, file_of_json
 from momentseek.media.shots import ShotDetector
 from momentseek.media.sound import SAMPLE_RATE, Samples, sound
 from momentseek.media.subtitles.find import cues_of
 
 SECONDS_BETWEEN_SHARES = 0.2
-Task = Callable[..., Iterator[Message]]
-"""Replies are of the kind ``item``, while the work goes on, and ``end``, once."""
 
 
 def probe_file(path: FileText) -> Iterator[Message]:
@@ -117,70 +109,17 @@ TASKS: dict[str, Task] = {
 }
 
 
-SECONDS_BETWEEN_BEATS = 0.5
-
-
 def main(gigabytes: float, device: bool) -> None:
     """Do what is asked, one task after another, until there is nobody left to ask."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program, which then lets go of this process
-    asked, replies = _private_pipes()
-    with suppress(ImportError):
-        import av  # noqa: F401
-    SandboxLimits(gigabytes, device=device).enforce()
-    inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
-    threading.Thread(target=_hear, args=(asked, inbox), daemon=True).start()
-    listen(_Beats(replies).beat)
-    send_message(replies, Message("ready"))
-    while True:
-        _serve(inbox.get(), replies)
 
+    def load(beat: Callable[[], None]) -> dict[str, Task]:
+        with suppress(ImportError):
+            import av  # noqa: F401
+        SandboxLimits(gigabytes, device=device).enforce()
+        on_heartbeat(beat)
+        return TASKS
 
-def _serve(request: Message, replies: RawIOBase) -> None:
-    try:
-        for reply in TASKS[request.kind](**request.content):
-            send_message(replies, reply)
-    except WireError:
-        os._exit(0)
-    except MomentseekError as e:
-        send_message(replies, Message("error", {"type": type(e).__name__, "text": str(e)}))
-    except MemoryError:
-        send_message(replies, Message("hungry"))
-        os._exit(0)  # what is left of the memory may be in pieces
-    except Exception as e:
-        send_message(replies, Message("odd", {"text": f"{type(e).__name__}: {e}"}))
-
-
-def _hear(asked: RawIOBase, inbox: queue.SimpleQueue[Message]) -> None:
-    """Take requests, in a thread of its own, which also notices in the midst of a task that nobody waits for it."""
-    while True:
-        try:
-            inbox.put(receive_message(asked))
-        except WireError:
-            os._exit(0)
-
-
-def _private_pipes() -> tuple[RawIOBase, RawIOBase]:
-    """The two pipes, out of the reach of libraries that print."""
-    asked, replies = os.dup(0), os.dup(1)
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nowhere, 0)
-    os.dup2(nowhere, 1)
-    os.close(nowhere)
-    return open(asked, "rb", buffering=0), open(replies, "wb", buffering=0)
-
-
-class _Beats:
-    """Passes signs of life on, not more often than anybody needs them."""
-
-    def __init__(self, replies: RawIOBase) -> None:
-        self.replies = replies
-        self.due = 0.0
-
-    def beat(self) -> None:
-        now = time.monotonic()
-        if now >= self.due:
-            self.due = now + SECONDS_BETWEEN_BEATS
-            send_message(self.replies, Message("beat"))
+    serve(load)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from momentseek.core.errors import MomentseekError
-from momentseek.core.workers import ReadAhead
+from momentseek.core.workers import BackgroundIterator
 from momentseek.models.batch import Batch
 from momentseek.models.captioner import CaptionBatch
 from momentseek.models.features.data import Data
@@ -164,7 +164,7 @@ class TrainingLoop:
 
     def _steps(self) -> str:
         todo = map(self.batch_of, range(self.counts.step, self.steps))
-        with ReadAhead(todo, depth=self.training.prefetch) as ready:
+        with BackgroundIterator(todo, depth=self.training.prefetch) as ready:
             while True:
                 if self._due() and self.counts.validated != self.counts.step:
                     self._validate()

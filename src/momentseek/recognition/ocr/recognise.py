@@ -58,26 +58,21 @@ def read_file(
         pictures.close()
 
 
-SILENCE_SECONDS = 600.0
+TIMEOUT_SECONDS = 600.0
 """Longest time without an answer: a part of sixteen frames takes half a minute on a slow processor."""
 
 
 class OcrProcess(JobProcess):
-    """A reader that runs beside everything else; close it, or leave its ``with``."""
+    """An OCR model in a process of its own, asked for one file at a time; close it, or leave its ``with``."""
 
-    def __init__(self, spec: str, threads: int = 1, patience: float = SILENCE_SECONDS) -> None:
-        module, arguments = "momentseek.recognition.ocr.worker", [spec, str(threads)]
-        super().__init__(module, arguments, reading_words(spec), threads=threads, patience=patience)
+    def __init__(self, spec: str, threads: int = 1, timeout: float = TIMEOUT_SECONDS) -> None:
+        words = JobWords(f"the OCR model {spec}", "what its pictures show", "cannot be read")
+        worker = "momentseek.recognition.ocr.worker"
+        super().__init__(worker, [spec, str(threads)], words, threads=threads, timeout=timeout)
 
     def read(
         self, path: Path, duration: float, cuts: Sequence[float], begin: float = 0.0, every: float = SLOT_SECONDS
     ) -> Iterator[OcrPart]:
-        """Read a file from ``begin`` on, part by part; MediaError if it cannot be."""
-        job = {"path": os.fspath(path), "duration": duration, "cuts": list(cuts), "begin": begin, "every": every}
-        for part in self.ask(job):
+        """Read the text of a file from ``begin`` on, part by part; MediaError if it cannot be."""
+        for part in self.ask(os.fspath(path), duration=duration, cuts=list(cuts), begin=begin, every=every):
             yield OcrPart(part["done"], tuple(frame_of_json(values) for values in part["frames"]))
-
-
-def reading_words(spec: str) -> JobWords:
-    """How to speak of a reader and what it does."""
-    return JobWords(f"the reader {spec}", "what its pictures show", "cannot be read")

@@ -1,38 +1,30 @@
-"""The process that reads.
-
-A job is ``{"path", "duration", "cuts", "begin", "every"}``; a part of the answer is a ``OcrPart``.
-"""
+"""The process that reads text in pictures: ``python -m momentseek.recognition.ocr.worker MODEL THREADS``."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from momentseek.core.workers import Job, Work, serve_jobs
+from momentseek.core.workers import serve_jobs
 from momentseek.recognition.ocr.lines import frame_as_json
 from momentseek.recognition.ocr.models import PaddleOcr, model_files
-from momentseek.recognition.ocr.recognise import read_file, reading_words
+from momentseek.recognition.ocr.recognise import read_file
 
 MAX_MEMORY_BYTES = 4 << 30
-"""Address space that the process may use: the reader takes about a sixth."""
+"""Address space that the process may use: the model takes about a sixth."""
 
 
-def main(spec: str, threads: int) -> None:
-    """Read what is asked for until nobody asks any more."""
-    serve_jobs(lambda: _load(spec, threads), reading_words(spec), MAX_MEMORY_BYTES)
+def load(spec: str, threads: int) -> Callable[..., Iterator[dict[str, Any]]]:
+    """What reads a file, given its path, duration, cuts, where to begin and how often; parts are ``OcrPart`` values."""
+    model = PaddleOcr(*model_files(spec, check=True), threads)
 
-
-def _load(spec: str, threads: int) -> Work:
-
-    reader = PaddleOcr(*model_files(spec, check=True), threads)
-
-    def read(job: Job) -> Iterator[dict[str, Any]]:
-        for part in read_file(reader, job["path"], job["duration"], job["cuts"], job["begin"], job["every"]):
+    def read(**job: Any) -> Iterator[dict[str, Any]]:
+        for part in read_file(model, **job):
             yield {"done": part.done, "frames": [frame_as_json(frame) for frame in part.frames]}
 
     return read
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    serve_jobs(lambda: load(sys.argv[1], int(sys.argv[2])), MAX_MEMORY_BYTES)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -146,28 +145,20 @@ def _place(words: Sequence[SpokenWord], window: Sequence[Stretch], offset: float
     return placed
 
 
-SILENCE_SECONDS = 600.0
+TIMEOUT_SECONDS = 600.0
 """Longest time without an answer: two minutes of sound are heard in half a minute by a slow processor."""
 
 
 class TranscriberProcess(JobProcess):
-    """A recogniser that runs beside everything else; close it, or leave its ``with``."""
+    """A transcriber in a process of its own, asked for one file at a time; close it, or leave its ``with``."""
 
-    def __init__(self, spec: str, threads: int = 1, patience: float = SILENCE_SECONDS) -> None:
-        module, arguments = "momentseek.recognition.speech.worker", [spec, str(threads)]
-        super().__init__(module, arguments, hearing_words(spec), threads=threads, patience=patience)
+    def __init__(self, spec: str, threads: int = 1, timeout: float = TIMEOUT_SECONDS) -> None:
+        words = JobWords(f"the transcriber {spec}", "its sound", "cannot be heard")
+        worker = "momentseek.recognition.speech.worker"
+        super().__init__(worker, [spec, str(threads)], words, threads=threads, timeout=timeout)
 
     def hear(self, path: Path, begin: float = 0.0, language: str | None = None) -> Iterator[TranscribedPart]:
-        """Hear a file from ``begin`` on, part by part; MediaError if it cannot be."""
-        for part in self.ask({"path": os.fspath(path), "begin": begin, "language": language}):
-            yield _part(part)
-
-
-def hearing_words(spec: str) -> JobWords:
-    """How to speak of a transcriber and what it does."""
-    return JobWords(f"the transcriber {spec}", "its sound", "cannot be heard")
-
-
-def _part(values: dict[str, Any]) -> TranscribedPart:
-    cues = [SpokenCue(tuple(SpokenWord(**word) for word in cue["words"])) for cue in values["cues"]]
-    return TranscribedPart(values["heard"], values["language"], tuple(cues))
+        """Transcribe a file from ``begin`` on, part by part; MediaError if it cannot be."""
+        for part in self.ask(os.fspath(path), begin=begin, language=language):
+            cues = [SpokenCue(tuple(SpokenWord(**word) for word in cue["words"])) for cue in part["cues"]]
+            yield TranscribedPart(part["heard"], part["language"], tuple(cues))

@@ -6,23 +6,23 @@ from collections.abc import Iterator
 
 import pytest
 
-from momentseek.core.workers import ReadAhead
+from momentseek.core.workers import BackgroundIterator
 
 
 def running() -> int:
-    return sum(thread.name == "read-ahead" for thread in threading.enumerate())
+    return sum(thread.name == "background" for thread in threading.enumerate())
 
 
 def test_all_items_in_order() -> None:
-    assert list(ReadAhead(range(1000), depth=3)) == list(range(1000))
+    assert list(BackgroundIterator(range(1000), depth=3)) == list(range(1000))
     assert running() == 0
 
 
 def test_several_sources_keep_their_own_order() -> None:
-    found = list(ReadAhead(range(300), range(1000, 1200), (), depth=3))
+    found = list(BackgroundIterator(range(300), range(1000, 1200), (), depth=3))
     assert [i for i in found if i < 1000] == list(range(300))
     assert [i for i in found if i >= 1000] == list(range(1000, 1200))
-    assert list(ReadAhead(depth=3)) == []
+    assert list(BackgroundIterator(depth=3)) == []
     assert running() == 0
 
 
@@ -31,7 +31,7 @@ def test_an_exception_of_one_source_ends_the_others() -> None:
         yield 1
         raise ValueError("broken")
 
-    taken = ReadAhead(iter(int, 1), items(), depth=2)
+    taken = BackgroundIterator(iter(int, 1), items(), depth=2)
     with pytest.raises(ValueError, match="broken"):
         for _ in taken:
             pass
@@ -46,7 +46,7 @@ def test_it_runs_ahead_but_not_further_than_asked() -> None:
             made.append(i)
             yield i
 
-    with ReadAhead(items(), depth=5) as taken:
+    with BackgroundIterator(items(), depth=5) as taken:
         assert next(taken) == 0
         until = time.monotonic() + 5
         while len(made) < 7 and time.monotonic() < until:
@@ -61,7 +61,7 @@ def test_an_exception_comes_at_its_place() -> None:
         yield 1
         raise ValueError("broken")
 
-    taken = ReadAhead(items())
+    taken = BackgroundIterator(items())
     assert next(taken) == 1
     with pytest.raises(ValueError, match="broken"):
         next(taken)
@@ -79,7 +79,7 @@ def test_closing_ends_the_thread_and_the_iterator() -> None:
         finally:
             closed.set()
 
-    taken = ReadAhead(items(), depth=2)
+    taken = BackgroundIterator(items(), depth=2)
     assert next(taken) == 1
     taken.close()
     assert closed.wait(5)
@@ -88,7 +88,7 @@ def test_closing_ends_the_thread_and_the_iterator() -> None:
 
 
 def test_dropping_it_ends_the_thread() -> None:
-    taken = ReadAhead(iter(int, 1), depth=2)
+    taken = BackgroundIterator(iter(int, 1), depth=2)
     next(taken)
     del taken
     until = time.monotonic() + 5
