@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.library.conftest import command, content, film, films, library, light  # noqa: F401  fixtures
 
 if TYPE_CHECKING:
     from momentseek.cluster.connection import Cluster

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from momentseek.cluster.manifest import ShardManifest, is_sharded
+from momentseek.cluster.replicas.place import MAX_PICTURED_BYTES, source_file
 from momentseek.cluster.replicas.replica import bring_library
 from momentseek.cluster.search.engine import ShardedEngine
 from momentseek.cluster.search.requests import ExampleRequest
@@ -24,7 +25,7 @@ from momentseek.library.location import library_folder
 from momentseek.library.paths import ThumbnailCache
 from momentseek.library.reader import CLIP_SECONDS
 from momentseek.library.store import LibraryStore
-from momentseek.library.video import MAX_PICTURED_BYTES, is_missing, source_file
+from momentseek.library.video import is_missing
 from momentseek.media.pixels import read_picture
 from momentseek.media.sandbox.calls import cut, thumbnail
 from momentseek.search.engine import Engine, SearchExample, example_of_moment, example_of_picture, search_like

@@ -12,13 +12,12 @@ from momentseek.cli.clustering import add_on, fetch_videos
 from momentseek.cli.progress import IngestLines, conclude, ingest, stoppable
 from momentseek.cluster.manifest import is_sharded
 from momentseek.cluster.shard_writer import WriterSettings
-from momentseek.cluster.storage.address import is_remote
 from momentseek.core.errors import MomentseekError
 from momentseek.library.database import CATALOG_FILE
 from momentseek.library.files import check_paths
 from momentseek.library.ingest.captions import open_scene_captioner
 from momentseek.library.ingest.report import AddInterrupted
-from momentseek.library.location import library_folder, place_text
+from momentseek.library.location import is_remote, library_folder, place_text
 from momentseek.library.store import LibraryStore, subtitles_folder, watch
 from momentseek.media.container import find_device
 from momentseek.media.decode import SAMPLINGS, Sampling

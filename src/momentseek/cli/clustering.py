@@ -12,11 +12,10 @@ from momentseek.cluster.adding import add_on_cluster, refuse_unsharded
 from momentseek.cluster.connection import join_cluster
 from momentseek.cluster.searching import RayShards
 from momentseek.cluster.shard_writer import list_videos
-from momentseek.cluster.storage.address import is_remote
 from momentseek.cluster.storage.mirror import Mirror, list_files
 from momentseek.cluster.tasks import ClusterTask, map_in_order, run_tasks
 from momentseek.library.files import VIDEO_SUFFIXES, find_videos
-from momentseek.library.location import sources_folder
+from momentseek.library.location import is_remote, sources_folder
 from momentseek.recognition.encoders.registry import encode_texts
 
 if TYPE_CHECKING:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 from momentseek.core.config import read_config
 from momentseek.core.errors import MomentseekError
+from momentseek.recognition.weights.files import cache_folder
 
 DEFAULT_LIBRARY = "default"
 LIBRARY_VARIABLE = "MOMENTSEEK_LIBRARY"
+CACHE_VARIABLE = "MOMENTSEEK_CACHE"
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
+_QUOTED_SCHEME = quote("://", safe="")
 
 
 def data_folder() -> Path:
@@ -28,20 +34,74 @@ def library_folder(given: str | None = None) -> Path:
     """The folder of the library called ``given``; else ``$MOMENTSEEK_LIBRARY``, the settings file's, ``default``.
 
     A plain name is a folder in the user's data folder; anything with a separator is a path; of an address
-    (``s3://bucket/lib``) it is the folder of the library's replica on this machine.
+    (``s3://bucket/lib``) it is the folder of the library's copy on this machine.
 
     >>> str(library_folder("./films"))
     'films'
     """
     name = given or os.environ.get(LIBRARY_VARIABLE) or read_config().get("library") or DEFAULT_LIBRARY
     if "://" in name:
-        from momentseek.cluster.replicas.place import local_place
-
-        return local_place(name)
+        return copy_folder(name)
     separators = [s for s in (os.sep, os.altsep) if s]
     if any(s in name for s in separators) or name in (".", "..", "~"):
         return Path(name).expanduser()
     return data_folder() / name
+
+
+def is_remote(place: str | os.PathLike[str]) -> bool:
+    """Whether a path is an address of files elsewhere.
+
+    >>> is_remote("s3://bucket/films"), is_remote("films/a.mp4"), is_remote("C:\\\\films")
+    (True, False, False)
+    """
+    return _SCHEME.match(os.fspath(place)) is not None
+
+
+def split_address(address: str) -> tuple[str, str]:
+    """The scheme of an address and what follows it; refused if it names no bucket or folder.
+
+    >>> split_address("s3://bucket/films/")
+    ('s3', 'bucket/films')
+    """
+    matched = _SCHEME.match(address)
+    if matched is None or not address[matched.end() :].strip("/"):
+        scheme = matched[1] if matched else "s3"
+        raise MomentseekError(f"{address}: names no bucket or folder; give one, as in {scheme}://BUCKET/FOLDER")
+    return matched[1], address[matched.end() :].rstrip("/")
+
+
+def copies_folder() -> Path:
+    """The folder of all copies of libraries elsewhere: ``$MOMENTSEEK_CACHE``, or ``libraries`` in the cache folder."""
+    own = os.environ.get(CACHE_VARIABLE, "")
+    return Path(own).expanduser().absolute() if own else cache_folder() / "libraries"
+
+
+def copy_folder(address: str) -> Path:
+    """The folder for the copy of the library at an address; it need not exist.
+
+    >>> copy_folder("s3://bucket/lib").name
+    's3%3A%2F%2Fbucket%2Flib'
+    """
+    scheme, path = split_address(address)
+    return copies_folder() / quote(f"{scheme}://{path}", safe="")
+
+
+def address_of(folder: Path) -> str | None:
+    """The address of the library whose copy lies, or would lie, in a folder; None for any other folder.
+
+    >>> address_of(copy_folder("s3://bucket/lib/")), address_of(Path("/films"))
+    ('s3://bucket/lib', None)
+    """
+    return unquote(folder.name) if is_elsewhere(folder.name) and folder.parent == copies_folder() else None
+
+
+def is_elsewhere(path: str | bytes | os.PathLike[str]) -> bool:
+    """Whether the file at a path is a copy of one in object storage, so that it can be fetched anywhere.
+
+    >>> is_elsewhere("/cache/s3%3A%2F%2Fbucket%2Flib-sources/bucket/a.mp4"), is_elsewhere("/films/a.mp4")
+    (True, False)
+    """
+    return _QUOTED_SCHEME in os.fsdecode(path)
 
 
 def folder_here(folder: Path) -> str:
@@ -58,15 +118,11 @@ def folder_here(folder: Path) -> str:
 
 
 def place_text(folder: Path) -> str:
-    """What names the library in a folder: its address, if that is the folder of a replica, else the folder's path.
+    """What names the library in a folder: its address, if the folder is a copy, else the folder's path.
 
     >>> place_text(Path("/films")), place_text(library_folder("s3://bucket/lib"))
     ('/films', 's3://bucket/lib')
     """
-    if "%3A%2F%2F" not in folder.name:
-        return str(folder)
-    from momentseek.cluster.replicas.place import address_of
-
     return address_of(folder) or str(folder)
 
 
@@ -76,7 +132,7 @@ def library_name(folder: Path) -> str:
     >>> library_name(Path("/data/films")), library_name(library_folder("s3://bucket/lib"))
     ('films', 'lib')
     """
-    return place_text(folder).rpartition("/")[2] if "%3A%2F%2F" in folder.name else folder.name
+    return place_text(folder).rpartition("/")[2] if is_elsewhere(folder.name) else folder.name
 
 
 def sources_folder(library: Path) -> Path:

@@ -11,19 +11,17 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.cluster.replicas.replica import replica_of
 from momentseek.core.errors import MomentseekError
 from momentseek.library import segments
 from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.encoders import LibraryEncoders
-from momentseek.library.origin import ORIGIN_FILE
+from momentseek.library.origin import LibraryOrigin, origin_of
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.segments import Segment
 from momentseek.library.status import status
 from momentseek.library.video import Failure, Video, select_videos
 
 if TYPE_CHECKING:
-    from momentseek.cluster.replicas.replica import ShardReplica
     from momentseek.library.status import Status
 
 
@@ -88,8 +86,8 @@ class LibraryReader:
         self.catalog = catalog
         self.encoders = LibraryEncoders(catalog, self.paths)
         self._snapshot: Snapshot | None = None
-        self.replica: ShardReplica | None = _replica(path)
-        """The shard elsewhere that this library is a replica of; None if it is none."""
+        self.origin: LibraryOrigin | None = origin_of(path)
+        """Where the library is kept, if this folder is a copy; None if it is not."""
 
     def close(self) -> None:
         """Let go of the library's files."""
@@ -104,11 +102,11 @@ class LibraryReader:
 
     def snapshot(self) -> Snapshot:
         """The segments that count now, and the ids of removed videos in them; the same object until that changes."""
-        if self.replica is not None:
-            self.replica.freshen()
+        if self.origin is not None:
+            self.origin.freshen()
         if self._snapshot is None or self._snapshot.generation != self.catalog.state():
-            if self.replica is not None:
-                self.replica.bring_vectors(lambda: [row.name for row in self.catalog.segments()])
+            if self.origin is not None:
+                self.origin.bring_vectors(lambda: [row.name for row in self.catalog.segments()])
             self._snapshot = take_snapshot(self.catalog, self.paths.segments)
             self.encoders.forget_others(self._snapshot.encoders)
         self._snapshot.check_sizes()
@@ -130,18 +128,10 @@ class LibraryReader:
 
     def status(self) -> Status:
         """Counts of what the library holds."""
-
         found = status(self.catalog, self.paths)
-        return found if self.replica is None else replace(found, size=self.replica.size())
+        return found if self.origin is None else replace(found, size=self.origin.size())
 
     @property
     def clip_seconds(self) -> float:
         """Length of the library's clips, in seconds."""
         return float(self.catalog.get("clip_seconds", CLIP_SECONDS))
-
-
-def _replica(folder: Path) -> ShardReplica | None:
-    if not (folder / ORIGIN_FILE).is_file():
-        return None
-
-    return replica_of(folder)

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from momentseek.core.atomic import drop_temporary, flush_file, flush_folder
 from momentseek.core.errors import LibraryError, MomentseekError
 from momentseek.core.moments.arrays import runs_of_true
+from momentseek.library.origin import origin_of
 from momentseek.recognition.encoders.protocol import Vectors
 
 Sums = NDArray[np.uint64]
@@ -275,7 +276,9 @@ def read_segment(folder: Path, name: str) -> Segment:
     """Open a segment of a folder: a small one is read, of a large one only its header, and the rest is mapped."""
     path = folder / f"{name}{SEGMENT_SUFFIX}"
     if not path.exists():
-        _fetch(folder, name)
+        origin = origin_of(folder.parent)
+        if origin is not None:
+            origin.bring_segment(name)
     try:
         raw, mapped = read_or_map(path)
         size = int.from_bytes(raw[len(SEGMENT_MAGIC) : len(SEGMENT_MAGIC) + 8].tobytes(), "little")
@@ -288,13 +291,6 @@ def read_segment(folder: Path, name: str) -> Segment:
         raise LibraryError(f"{path}: cannot be read ({e.strerror}); run: momentseek verify") from None
     except (ValueError, KeyError, TypeError):
         raise LibraryError(_damage_message(path)) from None
-
-
-def _fetch(folder: Path, name: str) -> None:
-    """Fetch a segment that is not in the replica of a library elsewhere; in any other folder there is none to fetch."""
-    from momentseek.cluster.replicas.files import fetch_missing_segment
-
-    fetch_missing_segment(folder, name)
 
 
 def read_by_shape(folder: Path, name: str, stream: str, videos: int, rows: int, dim: int) -> Segment:

@@ -11,8 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from momentseek.cluster.manifest import is_sharded
-from momentseek.cluster.replicas.publishing import check_objects, publishing, send_missing_objects, sweep_objects
 from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.core.reports import count
 from momentseek.library import encoders, known_files
@@ -42,7 +40,6 @@ from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL, default_ocr_mod
 from momentseek.recognition.speech.models import DEFAULT_TRANSCRIBER, default_transcriber
 
 if TYPE_CHECKING:
-    from momentseek.cluster.replicas.replica import ShardReplica
     from momentseek.core.progress import ShowCount
     from momentseek.library.merging import CompactReport
     from momentseek.library.tracks.sounds import SoundReport
@@ -63,7 +60,7 @@ class LibraryStore(LibraryReader):
         self.wait = 0.0
         """Seconds to wait for another writer."""
         self.lease_holder: str | None = None
-        """Who writes to the shard elsewhere that this is a replica of; None for the replica itself."""
+        """Who writes to the original, if this library is a copy; None for this process."""
         self.describer: str | None = None
         """The captioner that describes scenes when videos are added, as in ``describe``; None for none."""
         self.sampling: Sampling = default_sampling()
@@ -109,8 +106,6 @@ class LibraryStore(LibraryReader):
         that ``momentseek export`` has written; the library keeps a copy of it.
         """
         folder = Path(os.path.abspath(path))
-        if is_sharded(folder):
-            raise MomentseekError(f"{folder}: is in shards; open it with open_library (docs/sharding.md)")
         new = not (folder / CATALOG_FILE).is_file() or (folder / CATALOG_FILE).stat().st_size == 0
         if create is None:
             create = new
@@ -137,19 +132,15 @@ class LibraryStore(LibraryReader):
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Be the only writer of this library for the time of a ``with``."""
-
+        """Hold the write lock of this library."""
         with hold_lock(self.path, self.wait), self._publishing():
             used = (self.catalog.encoder(stream) for stream in ("vision", "speech"))
             self.encoders.forget_others(row for row in used if row is not None)
             yield
 
     def _publishing(self) -> AbstractContextManager[None]:
-        """What is changed in a replica is published where it is a replica of."""
-        if self.replica is None:
-            return nullcontext()
-
-        return publishing(self.replica, self.wait, self.lease_holder)
+        """Publish what is changed in a copy of a library where the original is."""
+        return nullcontext() if self.origin is None else self.origin.publishing(self.wait, self.lease_holder)
 
     def add(
         self,
@@ -357,34 +348,27 @@ class LibraryStore(LibraryReader):
         with self.changing():
             report = compact_library(self.catalog, self.paths)
             refresh_plan(self.snapshot().vision, self.paths.plan)
-        if self.replica is not None:
+        if self.origin is not None:
             with self.changing():
-                report = replace(report, orphans=report.orphans + sweep_objects(self.replica))
+                report = replace(report, orphans=report.orphans + self.origin.drop_orphans())
         return report
 
     def verify(self, *, repair: bool = False) -> VerifyReport:
         """Check every file and row of the library; with ``repair``, mend what can be mended."""
 
-        if self.replica is not None:
-            return self._verify_replica(self.replica, repair)
-        if not repair:
-            return verify_library(self.catalog, self.paths)
-        with self.changing():
-            return repair_library(self, verify_library(self.catalog, self.paths))
-
-    def _verify_replica(self, replica: ShardReplica, repair: bool) -> VerifyReport:
-        """Check the replica as any library, and the objects it is a replica of."""
-
-        done: list[str] = []
+        origin = self.origin
         if repair:
             with self.changing():
-                if sent := send_missing_objects(replica):
-                    done.append(f"{count(sent, 'object')} sent again")
+                sent = 0 if origin is None else origin.send_missing()
                 report = repair_library(self, verify_library(self.catalog, self.paths))
+            if sent:
+                report.repaired.append(f"{count(sent, 'object')} sent again")
         else:
             report = verify_library(self.catalog, self.paths)
-        report.repaired += done
-        check_objects(replica, report)
+        if origin is not None:
+            problems, notes = origin.problems()
+            report.problems += problems
+            report.notes += notes
         return report
 
     def reencode(self, spec: str, *, progress: ShowIngest | None = None) -> AddReport:

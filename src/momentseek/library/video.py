@@ -14,6 +14,7 @@ from unicodedata import normalize
 from momentseek.core.errors import MomentseekError
 from momentseek.core.pinned_file import PinnedFile
 from momentseek.library.file_stamp import printable
+from momentseek.library.location import is_elsewhere
 from momentseek.media.decode import Sampling
 
 
@@ -80,31 +81,6 @@ class Failure:
     reason: str
     at: float
     tries: int
-
-
-MAX_PICTURED_BYTES = 256 << 20
-"""The largest file that is fetched for a picture of it alone."""
-
-
-def source_file(video: Video, most_bytes: int | None = None) -> PinnedFile:
-    """The file of a video to read from; a copy of one in object storage is fetched if this machine has none.
-
-    One of more than ``most_bytes`` is not fetched: MediaError then says where it lies.
-    """
-    if not is_elsewhere(video.path):
-        return video.file
-    from momentseek.cluster.replicas.place import bring_source
-
-    return bring_source(video, most_bytes)
-
-
-def is_elsewhere(path: str | bytes | os.PathLike[str]) -> bool:
-    """Whether the file at a path is a copy of one in object storage, so that it can be fetched anywhere.
-
-    >>> is_elsewhere("/cache/s3%3A%2F%2Fbucket%2Flib-sources/bucket/a.mp4"), is_elsewhere("/films/a.mp4")
-    (True, False)
-    """
-    return "%3A%2F%2F" in os.fsdecode(path)  # as replicas and what lies beside them are named
 
 
 def is_missing(path: str | bytes | os.PathLike[str]) -> bool:

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from momentseek.cluster.replicas.place import source_file
 from momentseek.core.errors import MomentseekError
-from momentseek.library.video import Video, source_file
+from momentseek.library.video import Video
 from momentseek.media.sandbox.calls import preview
 from momentseek.server.errors import ApiError
 

@@ -12,7 +12,8 @@ from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from momentseek.api.library import Library
-from momentseek.library.video import Video, is_elsewhere
+from momentseek.library.location import is_elsewhere
+from momentseek.library.video import Video
 from momentseek.search.fusion import DEFAULT_FUSION
 from momentseek.search.hit import Results
 from momentseek.search.options import STREAMS, Stream

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from momentseek.cluster.replicas.fetching import fetch_files, missing_files
-from momentseek.cluster.replicas.place import Origin, read_origin
+from momentseek.cluster.replicas.place import Origin
 from momentseek.cluster.replicas.state import (
     PLAN_FOLDER,
     SEGMENTS_FOLDER,
@@ -121,6 +121,12 @@ class ReplicaFiles:
             wanted |= base.below(PLAN_FOLDER)
         return self.fetch(wanted)
 
+    def bring_segment(self, name: str) -> None:
+        """Fetch one segment, if the shard has it."""
+        base, path = self.base(), segment_path(name)
+        if base is not None and path in base.files:
+            self.fetch({path: base.files[path]})
+
     def fetch(self, files: Files) -> int:
         """Fetch those of the files that are not here, and make room for them; returns the number of bytes."""
         missing = missing_files(self.folder, files)
@@ -132,13 +138,3 @@ class ReplicaFiles:
         if total:
             evict_segments(self.folder.parent.parent, keep={self.folder / path for path in files})
         return total
-
-
-def fetch_missing_segment(segments: Path, name: str) -> None:
-    """Fetch a segment that is not in its folder, if that is a replica's."""
-    origin = read_origin(segments.parent)
-    if origin is not None:
-        files = ReplicaFiles(segments.parent, origin)
-        base, path = files.base(), segment_path(name)
-        if base is not None and path in base.files:
-            files.fetch({path: base.files[path]})

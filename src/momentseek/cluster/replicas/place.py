@@ -7,20 +7,16 @@ import os
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
-from momentseek.cluster.storage.address import is_remote, split_address
 from momentseek.cluster.storage.mirror import Mirror, list_files
 from momentseek.cluster.storage.objects import join_address, parent_address
 from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.core.pinned_file import PinnedFile
-from momentseek.library.location import sources_folder
+from momentseek.library.location import CACHE_VARIABLE, address_of, copy_folder, is_elsewhere, is_remote, sources_folder
 from momentseek.library.origin import ORIGIN_FILE
 from momentseek.library.video import Video
-from momentseek.recognition.weights.files import cache_folder
-
-CACHE_VARIABLE = "MOMENTSEEK_CACHE"
 
 
 @dataclass(frozen=True)
@@ -30,38 +26,6 @@ class Origin:
     address: str
     replica: str
     """A name that no other replica has."""
-
-
-def replicas_folder() -> Path:
-    """The folder of all replicas: ``$MOMENTSEEK_CACHE``, or ``libraries`` in the folder for caches."""
-    own = os.environ.get(CACHE_VARIABLE, "")
-    return Path(own).expanduser().absolute() if own else cache_folder() / "libraries"
-
-
-def replica_folder(address: str) -> Path:
-    """The folder for the replica of the library at an address; it need not be there.
-
-    >>> replica_folder("s3://bucket/lib").name
-    's3%3A%2F%2Fbucket%2Flib'
-    """
-    scheme, path = split_address(address)
-    return replicas_folder() / quote(f"{scheme}://{path}", safe="")
-
-
-def address_of(folder: Path) -> str | None:
-    """The address of the library whose replica lies, or would lie, in a folder; None for any other folder.
-
-    >>> address_of(replica_folder("s3://bucket/lib/")), address_of(Path("/films"))
-    ('s3://bucket/lib', None)
-    """
-    if "%3A%2F%2F" not in folder.name or folder.parent != replicas_folder():
-        return None
-    return unquote(folder.name)
-
-
-def local_place(place: str | os.PathLike[str]) -> Path:
-    """The folder of a library or a shard, given by its folder or its address."""
-    return replica_folder(os.fspath(place)) if is_remote(place) else Path(os.path.abspath(place))
 
 
 def shard_place(shard: Path) -> str:
@@ -75,7 +39,7 @@ def shard_folder(place: str) -> Path:
     if not is_remote(place):
         return Path(place)
     above, name = parent_address(place)
-    return replica_folder(above) / name
+    return copy_folder(above) / name
 
 
 def make_replica_folder(folder: Path) -> None:
@@ -121,22 +85,26 @@ def source_address(path: Path) -> tuple[str, str] | None:
     >>> source_address(Path("/films/a.mp4"))
     """
     for at, part in enumerate(path.parts):
-        if part.endswith(SOURCES_END) and "%3A%2F%2F" in part and at + 1 < len(path.parts):
+        if part.endswith(SOURCES_END) and is_elsewhere(part) and at + 1 < len(path.parts):
             library = unquote(part.removesuffix(SOURCES_END))
             return library, f"{library.partition('://')[0]}://{'/'.join(path.parts[at + 1 :])}"
     return None
 
 
-def bring_source(video: Video, most_bytes: int | None = None) -> PinnedFile:
-    """The file of a video, fetched from object storage if this machine has no copy of it.
+MAX_PICTURED_BYTES = 256 << 20
+"""The largest file that is fetched for a picture of it alone."""
 
-    One of more than ``most_bytes`` is not fetched; MediaError says where it lies.
+
+def source_file(video: Video, most_bytes: int | None = None) -> PinnedFile:
+    """The file of a video to read from; one in object storage is fetched if this machine has no copy of it.
+
+    One of more than ``most_bytes`` is not fetched: MediaError then says where it is.
     """
     found = source_address(video.path)
     if found is None:
         return video.file
     library, address = found
-    mirror = Mirror(sources_folder(replica_folder(library)))
+    mirror = Mirror(sources_folder(copy_folder(library)))
     here = mirror.folder / address.partition("://")[2]
     if not os.path.lexists(here):
         if most_bytes is not None and video.size > most_bytes:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from momentseek.cluster.replicas.fetching import Piece, do_at_once, missing_files
+from momentseek.cluster.replicas.place import read_origin
 from momentseek.cluster.replicas.replica import ShardReplica, copy_catalog
 from momentseek.cluster.replicas.state import (
     CHUNK_BYTES,
@@ -37,7 +38,6 @@ from momentseek.core.reports import count
 from momentseek.library.catalog import Catalog
 from momentseek.library.database import CATALOG_FILE
 from momentseek.library.segments import checksum
-from momentseek.library.verify import VerifyReport
 
 LEASE_FILE = "lease.json"
 LEASE_SECONDS = 30.0
@@ -143,21 +143,70 @@ PUBLISH_SHARE = 0.1
 """… but never so often that publishing takes a larger share of the time."""
 
 
-@contextmanager
-def publishing(replica: ShardReplica, wait: float, holder: str | None = None) -> Iterator[None]:
-    """Be the only writer of a shard for the time of a ``with``, and publish at its end what was changed.
+class PublishedReplica(ShardReplica):
+    """The replica of a shard as the origin of the library in its folder: what is changed here is published there."""
 
-    The caller holds the replica's lock. What was committed is published also when the work is stopped; what cannot be
-    published stays in the replica, and is published by the next writer here if the shard is as it was.
-    """
-    publisher = Publisher(replica, holder or replica.origin.replica)
-    publisher.begin(wait)
-    replica.writes = True
-    try:
-        yield
-    finally:
-        replica.writes = False
-        publisher.end()
+    @contextmanager
+    def publishing(self, wait: float, holder: str | None = None) -> Iterator[None]:
+        """Be the only writer of the shard for the time of a ``with``, and publish at its end what was changed.
+
+        The caller holds the replica's lock. What was committed is published also when the work is stopped; what cannot
+        be published stays in the replica, and is published by the next writer here if the shard is as it was.
+        """
+        publisher = Publisher(self, holder or self.origin.replica)
+        publisher.begin(wait)
+        self.writes = True
+        try:
+            yield
+        finally:
+            self.writes = False
+            publisher.end()
+
+    def problems(self) -> tuple[list[str], list[str]]:
+        """What is wrong with the objects of the shard, and what is only worth knowing."""
+        state, _ = self.remote_state()
+        there = self._sizes()
+        wrong = [
+            f"{self.origin.address}: the object {chunk.hash} is missing or cut short; momentseek verify --repair sends "
+            "it again, if it is here"
+            for chunk in state.chunks.values()
+            if there.get(chunk.hash) != chunk.size
+        ]
+        orphans = _orphans(state, there)
+        left = f"{count(len(orphans), 'object')} that nothing names, left by a writer that was stopped"
+        return wrong, [left] if orphans else []
+
+    def send_missing(self) -> int:
+        """Send the files again whose objects are missing or cut short, from the replica; returns how many.
+
+        The caller holds the lease. A catalog is not sent: the next change of it is.
+        """
+        state, _ = self.remote_state()
+        there = self._sizes()
+        lost: Files = {
+            path: chunks
+            for path, chunks in state.files.items()
+            if len(chunks) == 1 and there.get(chunks[0].hash) != chunks[0].size
+        }
+        have = lost.keys() - missing_files(self.folder, lost).keys()
+        sources: Sources = {lost[path][0].hash: self.folder / path for path in have}
+        upload_chunks(self.objects, sources)
+        return len(sources)
+
+    def drop_orphans(self) -> int:
+        """Delete the objects that the shard's state does not name; returns how many. The caller holds the lease."""
+        orphans = _orphans(self.remote_state()[0], self._sizes())
+        self.objects.delete(f"{OBJECTS_FOLDER}/{hash}" for hash in orphans)
+        return len(orphans)
+
+    def _sizes(self) -> dict[str, int]:
+        return {path.rpartition("/")[2]: size for path, size in self.objects.sizes(OBJECTS_FOLDER).items()}
+
+
+def open_replica(folder: Path) -> PublishedReplica | None:
+    """The shard that the library in a folder is a replica of; None if it is an ordinary library."""
+    origin = read_origin(folder)
+    return None if origin is None else PublishedReplica(folder, origin)
 
 
 class Publisher:
@@ -290,49 +339,6 @@ def upload_chunks(objects: ObjectStore, sources: Sources) -> None:
 def _is_content(path: Path, top: Path) -> bool:
     """Whether a path is a file that lasts: one that is being written has a name with a dot first."""
     return path.is_file() and not any(part.startswith(".") for part in path.relative_to(top).parts)
-
-
-def check_objects(replica: ShardReplica, report: VerifyReport) -> None:
-    """Add to a report what is wrong with the objects of a shard, and what is only worth knowing."""
-    state, _ = replica.remote_state()
-    there = _sizes(replica)
-    report.problems += [
-        f"{replica.origin.address}: the object {chunk.hash} is missing or cut short; momentseek verify --repair sends "
-        "it again, if it is here"
-        for chunk in state.chunks.values()
-        if there.get(chunk.hash) != chunk.size
-    ]
-    if orphans := _orphans(state, there):
-        report.notes.append(f"{count(len(orphans), 'object')} that nothing names, left by a writer that was stopped")
-
-
-def send_missing_objects(replica: ShardReplica) -> int:
-    """Send the files again whose objects are missing or cut short, from the replica; returns how many.
-
-    The caller holds the lease. A catalog is not sent: the next change of it is.
-    """
-    state, _ = replica.remote_state()
-    there = _sizes(replica)
-    lost: Files = {
-        path: chunks
-        for path, chunks in state.files.items()
-        if len(chunks) == 1 and there.get(chunks[0].hash) != chunks[0].size
-    }
-    have = lost.keys() - missing_files(replica.folder, lost).keys()
-    sources: Mapping[str, Path] = {lost[path][0].hash: replica.folder / path for path in have}
-    upload_chunks(replica.objects, dict(sources))
-    return len(sources)
-
-
-def sweep_objects(replica: ShardReplica) -> int:
-    """Delete the objects of a shard that its state does not name; returns how many. The caller holds the lease."""
-    orphans = _orphans(replica.remote_state()[0], _sizes(replica))
-    replica.objects.delete(f"{OBJECTS_FOLDER}/{hash}" for hash in orphans)
-    return len(orphans)
-
-
-def _sizes(replica: ShardReplica) -> dict[str, int]:
-    return {path.rpartition("/")[2]: size for path, size in replica.objects.sizes(OBJECTS_FOLDER).items()}
 
 
 def _orphans(state: ShardState, there: Mapping[str, int]) -> list[str]:

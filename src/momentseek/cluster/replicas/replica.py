@@ -15,10 +15,8 @@ from momentseek.cluster.replicas.fetching import do_at_once, fetch_joined
 from momentseek.cluster.replicas.files import ReplicaFiles
 from momentseek.cluster.replicas.place import (
     Origin,
-    address_of,
     make_origin,
     make_replica_folder,
-    read_origin,
     shard_folder,
 )
 from momentseek.cluster.replicas.state import MODELS_FOLDER, STATE_FILE, ShardState, read_state
@@ -34,6 +32,7 @@ from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import LibraryError, MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.database import BUSY_SECONDS, CATALOG_FILE, DATABASE_ERRORS, unusable
+from momentseek.library.location import address_of
 from momentseek.library.lock import hold_lock
 from momentseek.library.paths import LibraryPaths
 
@@ -169,12 +168,6 @@ class ShardReplica(ReplicaFiles):
             paths.drop_orphans(catalog)
         finally:
             catalog.close()
-
-
-def replica_of(folder: Path) -> ShardReplica | None:
-    """The shard that the library in a folder is a replica of; None if it is an ordinary library."""
-    origin = read_origin(folder)
-    return None if origin is None else ShardReplica(folder, origin)
 
 
 def _is_locked(folder: Path) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.cluster.manifest import MANIFEST_FILE, ShardManifest, is_sharded, write_manifest
-from momentseek.cluster.replicas.place import make_replica_folder, replicas_folder
+from momentseek.cluster.replicas.place import make_replica_folder
 from momentseek.cluster.replicas.publishing import Sources, list_files_of, upload_chunks
 from momentseek.cluster.replicas.replica import copy_catalog
 from momentseek.cluster.replicas.state import STATE_FILE, ShardState
@@ -37,6 +37,7 @@ from momentseek.library import encoders
 from momentseek.library.catalog import ID_STEP_SETTING, LEAST_ID_SETTING, Catalog, SegmentRow
 from momentseek.library.database import CATALOG_FILE
 from momentseek.library.ingest.add import ADDING_SETTING
+from momentseek.library.location import copies_folder
 from momentseek.library.lock import hold_lock
 from momentseek.library.merging import refuse_damage
 from momentseek.library.paths import LibraryPaths
@@ -245,7 +246,7 @@ def make_elsewhere(address: str, make: Make) -> ShardManifest:
         pass
     else:
         raise _there_already(objects)
-    place = replicas_folder()
+    place = copies_folder()
     make_replica_folder(place)
     beside = Path(tempfile.mkdtemp(dir=place, prefix=".making-"))
     try:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import Any
 
 from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.library.location import split_address
 
 OBJECT_STORES = ("s3", "gs", "az")
 """Opened by obstore; anything else by what fsspec itself knows."""
@@ -16,33 +16,10 @@ CREDENTIALS = {
     "az": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
 }
 """What in the environment says who one is, by the scheme of an address."""
-_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
 
 
 class UnreachableError(MomentseekError):
     """Storage that does not answer now; elsewhere, or later, it may."""
-
-
-def is_remote(place: str | os.PathLike[str]) -> bool:
-    """Whether a path is an address of files elsewhere.
-
-    >>> is_remote("s3://bucket/films"), is_remote("films/a.mp4"), is_remote("C:\\\\films")
-    (True, False, False)
-    """
-    return _SCHEME.match(os.fspath(place)) is not None
-
-
-def split_address(address: str) -> tuple[str, str]:
-    """The scheme of an address and what follows it; refused if it names no bucket or folder.
-
-    >>> split_address("s3://bucket/films/")
-    ('s3', 'bucket/films')
-    """
-    matched = _SCHEME.match(address)
-    if matched is None or not address[matched.end() :].strip("/"):
-        scheme = matched[1] if matched else "s3"
-        raise MomentseekError(f"{address}: names no bucket or folder; give one, as in {scheme}://BUCKET/FOLDER")
-    return matched[1], address[matched.end() :].rstrip("/")
 
 
 def open_file_system(address: str) -> tuple[Any, str]:

@@ -11,9 +11,10 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from momentseek.cluster.storage.address import OBJECT_STORES, explain, open_file_system, split_address
+from momentseek.cluster.storage.address import OBJECT_STORES, explain, open_file_system
 from momentseek.cluster.storage.objects import CloudObjects
 from momentseek.core.errors import MomentseekError
+from momentseek.library.location import split_address
 
 FETCH_BYTES = 8 << 20
 """Bytes that are fetched at a time."""

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from momentseek.cluster.storage.address import OBJECT_STORES, explain, open_file_system, split_address
+from momentseek.cluster.storage.address import OBJECT_STORES, explain, open_file_system
 from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.library.location import split_address
 
 FETCH_BYTES = 8 << 20
 """Bytes that are held in memory at a time while an object is fetched."""

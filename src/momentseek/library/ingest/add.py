@@ -154,7 +154,7 @@ def _begin(library: LibraryReader, timer: StageTimer, report: AddReport) -> None
 def _refresh_plan(library: LibraryReader, report: AddReport) -> None:
     """Build the plan if one is due; a segment that cannot be read stops searches, not what was just added."""
     rows = sum(row.rows for row in library.catalog.segments("vision"))
-    if library.replica is not None and rows < MIN_PLANNED_ROWS:  # its vectors need not be fetched for that
+    if library.origin is not None and rows < MIN_PLANNED_ROWS:  # its vectors need not be fetched for that
         return
     try:
         refresh_plan(library.snapshot().vision, library.paths.plan)

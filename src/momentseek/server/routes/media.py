@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field, model_validator
 from starlette.responses import Response
 
 from momentseek.api.library import Library
+from momentseek.cluster.replicas.place import MAX_PICTURED_BYTES, source_file
 from momentseek.core.pinned_file import PinnedFile
-from momentseek.library.video import MAX_PICTURED_BYTES, source_file
 from momentseek.media.sandbox.calls import cut
 from momentseek.search.hit import Hit
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses, hide_paths
