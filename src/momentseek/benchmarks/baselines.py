@@ -46,16 +46,6 @@ class Baseline:
         return self.predictor(train if train is not None else test, test, settings or BaselineSettings())
 
 
-BASELINES: Registry[Baseline] = Registry("baseline", package="momentseek.benchmarks")
-"""Name → baseline; every file of this folder that defines one adds it with ``register``."""
-
-
-def register(baseline: Baseline) -> Baseline:
-    """Make a baseline known by its name, which no other may have."""
-    BASELINES.add(baseline.name, baseline)
-    return baseline
-
-
 @dataclass(frozen=True, eq=False)
 class QueryVideos:
     """Pairs of a query and a video to look in, by query; a grounding dataset has one video per query."""
@@ -157,16 +147,6 @@ def chance(test: Judgements, *, top: int = DEFAULT_TOP, seed: int = 0) -> Run:
     return rank_candidates(test, where, ends[:, :, 0], ends[:, :, 1], rng.random((len(where), top)), top)
 
 
-register(
-    Baseline(
-        "chance",
-        "random stretches of the video",
-        learns=False,
-        predictor=lambda _, test, settings: chance(test, top=settings.top, seed=settings.seed),
-    )
-)
-
-
 def predict_all(test: Judgements, *, top: int = DEFAULT_TOP) -> Run:
     """The whole video, one prediction per query and video (Lan et al., debiased grounding, §5.1).
 
@@ -179,16 +159,6 @@ def predict_all(test: Judgements, *, top: int = DEFAULT_TOP) -> Run:
     where = query_videos(test)
     whole = np.ones((len(where), 1))
     return rank_candidates(test, where, 0 * whole, whole, whole, top)
-
-
-register(
-    Baseline(
-        "predict-all",
-        "the whole video",
-        learns=False,
-        predictor=lambda _, test, settings: predict_all(test, top=settings.top),
-    )
-)
 
 
 DEFAULT_BINS = 20
@@ -218,16 +188,6 @@ def moment_frequency(train: Judgements, test: Judgements, *, bins: int = DEFAULT
         for column in (spans[best, 0] / bins, spans[best, 1] / bins, counts[best] / len(shares))
     )
     return rank_candidates(test, where, start, end, score, top)
-
-
-register(
-    Baseline(
-        "moment-frequency",
-        "the most frequent training locations",
-        learns=True,
-        predictor=lambda train, test, settings: moment_frequency(train, test, top=settings.top),
-    )
-)
 
 
 BANDWIDTHS = {"Charades": 0.008, "ActivityNet": 0.0013}
@@ -294,18 +254,29 @@ def _draw(known: FloatArray, count: int, width: float, rng: np.random.Generator)
     )
 
 
-register(
+BASELINES: Registry[Baseline] = Registry("baseline")
+"""All baselines by name."""
+for _baseline in (
     Baseline(
         "bias-based",
         "draws from the density of training locations, densest first",
         learns=True,
-        predictor=lambda train, test, settings: bias_based(
-            train,
-            test,
-            bandwidth=settings.bandwidth,
-            samples=settings.samples,
-            top=settings.top,
-            seed=settings.seed,
+        predictor=lambda train, test, s: bias_based(
+            train, test, bandwidth=s.bandwidth, samples=s.samples, top=s.top, seed=s.seed
         ),
-    )
-)
+    ),
+    Baseline(
+        "chance",
+        "random stretches of the video",
+        learns=False,
+        predictor=lambda _, test, s: chance(test, top=s.top, seed=s.seed),
+    ),
+    Baseline(
+        "moment-frequency",
+        "the most frequent training locations",
+        learns=True,
+        predictor=lambda train, test, s: moment_frequency(train, test, top=s.top),
+    ),
+    Baseline("predict-all", "the whole video", learns=False, predictor=lambda _, test, s: predict_all(test, top=s.top)),
+):
+    BASELINES.add(_baseline.name, _baseline)

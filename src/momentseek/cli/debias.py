@@ -299,9 +299,9 @@ def _train_entrants(
         for one in todo
     ]
     if on is not None:
-        from momentseek.cluster.training import answering_tasks
+        from momentseek.benchmarks.debias.training import cluster_tasks
 
-        if not run_on(on, answering_tasks(todo, data, splits), quiet=quiet):
+        if not run_on(on, cluster_tasks(todo, data, splits), quiet=quiet):
             options.say("stopped and saved; the same command continues")
             sys.exit(130)
     pairs: dict[str, list[tuple[Run | None, Run | None]]] = {}

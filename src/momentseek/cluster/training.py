@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from momentseek.benchmarks.debias.training import DebiasTask, carry_out_task
 from momentseek.cluster.tasks import ClusterTask
 from momentseek.core.errors import MomentseekError
 from momentseek.models.features.data import Data
@@ -39,19 +38,6 @@ def training_tasks(runs: Sequence[WantedRun], data: Data) -> list[ClusterTask]:
     ]
 
 
-def answering_tasks(tasks: Sequence[DebiasTask], data: Data, splits: Sequence[str]) -> list[ClusterTask]:
-    """A task per model of a debias report: trained, and its predictions made."""
-    return [
-        ClusterTask(
-            task.folder.name,
-            in_data,
-            (thread_count(task.config), data.location, answer_splits, task, tuple(splits)),
-            processors=thread_count(task.config),
-        )
-        for task in tasks
-    ]
-
-
 def in_data(threads: int, data: str, work: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function with the data of a folder, computing with as many threads as whoever asked."""
     use_threads(threads)
@@ -63,12 +49,6 @@ def train_run(data: Data, config: TrainConfig, folder: Path) -> None:
     """Train what is not trained yet."""
     report, _ = train_or_read(config, data, folder)
     if not report:
-        raise MomentseekError("it was stopped and saved; the same command continues")
-
-
-def answer_splits(data: Data, task: DebiasTask, splits: Sequence[str]) -> None:
-    """Train a model of a debias report and predict, as far as that is not done yet."""
-    if carry_out_task(task, data, splits) is None:
         raise MomentseekError("it was stopped and saved; the same command continues")
 
 

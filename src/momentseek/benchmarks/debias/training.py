@@ -16,6 +16,8 @@ from typing import Any
 
 from momentseek import __version__
 from momentseek.benchmarks.debias.systems import ModelEntrant, TrainedEntrant
+from momentseek.cluster.tasks import ClusterTask
+from momentseek.cluster.training import in_data
 from momentseek.core.atomic import write_all
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.run import Run
@@ -33,6 +35,7 @@ from momentseek.models.training.folder import (
 )
 from momentseek.models.training.prediction import predict_split, read_report
 from momentseek.models.training.presets import configure
+from momentseek.models.training.processes import thread_count
 from momentseek.models.training.session import train_or_read
 
 PREDICTIONS_PER_QUERY = 10
@@ -116,6 +119,24 @@ def carry_out_task(
         checkpoint = find_checkpoint(task.folder)
     assert checkpoint is not None
     return tuple(predict_or_read(checkpoint, data, split, task.folder) for split in splits)
+
+
+def cluster_tasks(tasks: Sequence[DebiasTask], data: Data, splits: Sequence[str]) -> list[ClusterTask]:
+    """One task of a cluster per model: train it and predict the splits, as far as that is not done yet."""
+    return [
+        ClusterTask(
+            task.folder.name,
+            in_data,
+            (thread_count(task.config), data.location, _answer_splits, task, tuple(splits)),
+            processors=thread_count(task.config),
+        )
+        for task in tasks
+    ]
+
+
+def _answer_splits(data: Data, task: DebiasTask, splits: Sequence[str]) -> None:
+    if carry_out_task(task, data, splits) is None:
+        raise MomentseekError("it was stopped and saved; the same command continues")
 
 
 def predict_or_read(checkpoint: Path, data: Data, split: str, folder: Path) -> Run:

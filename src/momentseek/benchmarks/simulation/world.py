@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass
 from functools import cache, cached_property
+from importlib.resources import files
 
 import numpy as np
 
-from momentseek.benchmarks.simulation import vocabulary as v
 from momentseek.core.moments.arrays import IntArray
+
+VOCABULARY = tomllib.loads((files(__package__) / "vocabulary.toml").read_text(encoding="utf-8"))
+"""Kinds of concepts with their members and phrases, and what goes with what; explained in the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +68,10 @@ class World:
         return tuple(
             Show(
                 name,
-                tuple(self.number["person", p] for p in (*women, *men)),
-                tuple(self.number["place", p] for p in places),
+                tuple(self.number["person", p] for p in (*show["women"], *show["men"])),
+                tuple(self.number["place", p] for p in show["places"]),
             )
-            for name, (women, men, places) in v.SHOWS.items()
+            for name, show in VOCABULARY["shows"].items()
         )
 
     @cached_property
@@ -76,14 +80,18 @@ class World:
         found = {}
         for i in self.of_kind("action").tolist():
             action = self.concepts[i]
-            classes = ("drinks",) if action.name in v.DRINKS else v.OBJECT_CLASSES.get(action.group, ())
-            found[i] = np.array([self.number["object", o] for k in classes for o in v.OBJECTS[k]], dtype=np.int64)
+            kinds = VOCABULARY["object_classes"].get(action.group, ())
+            if action.name in VOCABULARY["drinks"]:
+                kinds = ("drinks",)
+            names = [name for kind in kinds for name in VOCABULARY["objects"][kind]]
+            found[i] = np.array([self.number["object", name] for name in names], dtype=np.int64)
         return found
 
     @cached_property
     def takes_two(self) -> frozenset[int]:
         """Actions that need a second person."""
-        return frozenset(i for i in self.of_kind("action").tolist() if self.concepts[i].group in v.TWO_PERSON_GROUPS)
+        groups = VOCABULARY["two_person_groups"]
+        return frozenset(i for i in self.of_kind("action").tolist() if self.concepts[i].group in groups)
 
     def name(self, concept: int) -> str | None:
         """The name of a concept; None for -1."""
@@ -92,23 +100,22 @@ class World:
 
 @cache
 def the_world() -> World:
-    """The world that ``vocabulary`` describes.
+    """The world that ``vocabulary.toml`` describes.
 
     >>> world = the_world()
     >>> world.concepts[world.number["action", "hug"]]
     Concept(kind='action', name='hug', group='affection', words=('hugs', 'embraces'))
     """
     concepts: list[Concept] = []
-    for kind, table in (("action", v.ACTIONS), ("object", v.OBJECTS), ("speech", v.SPEECH), ("topic", v.TOPICS)):
-        concepts += [Concept(kind, n, g, words) for g, members in table.items() for n, words in members.items()]
-    concepts += [Concept("place", n, n, words) for n, words in v.PLACES.items()]
-    concepts += [Concept("color", n, n, words) for n, words in v.COLORS.items()]
-    concepts += [Concept("manner", n, n, words) for n, words in v.MANNERS.items()]
-    concepts += [Concept("gender", n, n, words) for n, words in v.PERSON_WORDS.items()]
-    for women, men, _ in v.SHOWS.values():
-        concepts += [Concept("person", n, "female", (n,)) for n in women]
-        concepts += [Concept("person", n, "male", (n,)) for n in men]
-    concepts += [Concept("idle", n, n, ()) for n in v.IDLE]
+    for kind, groups in (("action", "actions"), ("object", "objects"), ("speech", "speech"), ("topic", "topics")):
+        for group, members in VOCABULARY[groups].items():
+            concepts += [Concept(kind, name, group, tuple(words)) for name, words in members.items()]
+    for kind, names in (("place", "places"), ("color", "colors"), ("manner", "manners"), ("gender", "person_words")):
+        concepts += [Concept(kind, name, name, tuple(words)) for name, words in VOCABULARY[names].items()]
+    for show in VOCABULARY["shows"].values():
+        concepts += [Concept("person", name, "female", (name,)) for name in show["women"]]
+        concepts += [Concept("person", name, "male", (name,)) for name in show["men"]]
+    concepts += [Concept("idle", name, name, ()) for name in VOCABULARY["idle"]]
     return World(tuple(concepts))
 
 
