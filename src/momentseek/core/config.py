@@ -7,18 +7,20 @@ command line (``momentseek config``).
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import tomli_w
+
 from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError
 
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+CONFIG_VARIABLE = "MOMENTSEEK_CONFIG"
+LIBRARY_KEY = "library"
+"""The one key that is no option of a single command."""
 MAX_TOML_BYTES = 16 << 20
 """The largest TOML file that is read; settings are a few kilobytes."""
 
@@ -37,50 +39,6 @@ def read_toml(path: Path, missing: str = "check the path") -> dict[str, Any]:
         raise MomentseekError(f"{path}: is nested too deeply for TOML; correct the file") from None
     except (ValueError, OSError) as e:
         raise MomentseekError(f"{path}: cannot be read as TOML ({e}); correct the file") from None
-
-
-def toml_text(table: Mapping[str, Any]) -> str:
-    """A table as TOML: its plain values first, then each table in it as a section.
-
-    >>> print(toml_text({"name": "films", "splits": {"train": {"truth": "train.json", "parts": ("a", "b")}}}), end="")
-    name = "films"
-    <BLANKLINE>
-    [splits.train]
-    truth = "train.json"
-    parts = ["a", "b"]
-    """
-    return "\n".join(_blocks(table, ()))
-
-
-def _blocks(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
-    lines = [f"{_key(key)} = {_value(value)}\n" for key, value in table.items() if not isinstance(value, Mapping)]
-    tables = {key: value for key, value in table.items() if isinstance(value, Mapping)}
-    header = f"[{'.'.join(map(_key, path))}]\n" if path and (lines or not tables) else ""
-    own = [header + "".join(lines)] if header or lines else []
-    return own + [block for key, value in tables.items() for block in _blocks(value, (*path, key))]
-
-
-def _key(key: str) -> str:
-    return key if _BARE_KEY.fullmatch(key) else _value(key)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return repr(value)
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    raise TypeError(f"{value!r} has no place in TOML")
-
-
-CONFIG_VARIABLE = "MOMENTSEEK_CONFIG"
-LIBRARY_KEY = "library"
-"""The one key that is no option of a single command."""
 
 
 def config_path() -> Path:
@@ -107,7 +65,6 @@ def read_config() -> dict[str, Any]:
             return {}
     except OSError:  # a folder that may not be entered has no settings for us
         return {}
-
     found = read_toml(path)
     if not isinstance(found.get(LIBRARY_KEY, ""), str):
         raise MomentseekError(f"{path}: library must be a text, a name or a path; correct the file")
@@ -115,13 +72,12 @@ def read_config() -> dict[str, Any]:
 
 
 def write_config(settings: Mapping[str, Any]) -> Path:
-    """Write all settings anew, whole or not at all; comments in the file are lost, and tables without settings."""
-
+    """Replace the settings file; comments in it are lost, and tables without settings."""
     path = config_path()
     kept = {key: value for key, value in settings.items() if not isinstance(value, Mapping) or value}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as e:
         raise MomentseekError(f"{path.parent}: cannot be made ({e.strerror}); check the folder") from None
-    write_bytes(path, toml_text(kept).encode())
+    write_bytes(path, tomli_w.dumps(kept).encode())
     return path

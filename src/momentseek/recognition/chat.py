@@ -1,4 +1,4 @@
-"""Asking a model behind any OpenAI-compatible chat endpoint, over plain HTTP.
+"""Asking a model behind any OpenAI-compatible chat endpoint.
 
 Errors of the server and of the network are retried with growing pauses and then reported in one sentence; an answer
 that is not complete within the time-out is given up, however slowly it still arrives. The key comes from the
@@ -15,13 +15,12 @@ import queue
 import re
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from http.client import HTTPException, IncompleteRead
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
+
+import httpx
 
 from momentseek.core.errors import MomentseekError
 
@@ -29,7 +28,6 @@ KEY_VARIABLES = ("MOMENTSEEK_CHAT_KEY", "OPENAI_API_KEY")
 RETRIABLE_STATUS = {408, 409, 425, 429, 500, 502, 503, 504}
 """HTTP answers after which the same request may succeed."""
 MAX_ANSWER_BYTES = 4 << 20
-CHUNK_BYTES = 1 << 16
 MAX_WAIT_SECONDS = 60.0
 """Longest wait that a server may ask for."""
 
@@ -44,24 +42,13 @@ def key_in_environment() -> str:
     return ""
 
 
-class RequestRefused(Exception):
-    """Raised when the server answers with an HTTP error."""
+@dataclass(frozen=True)
+class ChatAnswer:
+    """What a server answered: the HTTP status, its headers and (the beginning of) its body."""
 
-    def __init__(self, code: int, message: str, place: str, wait: float = 0.0) -> None:
-        super().__init__(code)
-        self.code = code
-        self.message = message
-        self.place = place
-        """Where a redirect leads."""
-        self.wait = wait
-        """Seconds after which the server wants to be asked again."""
-
-
-class NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Treats a redirect as an error like others, so that the key goes nowhere else."""
-
-    def redirect_request(self, *_: Any) -> None:
-        """Return None: the redirect is not followed."""
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
 
 
 @dataclass(frozen=True)
@@ -91,19 +78,19 @@ class ChatCompletions:
                 self.sleep(max(wanted, self.pause * 2 ** (attempt - 1)))
             wanted = 0.0
             try:
-                return _answer_text(_run_within(self.timeout, lambda: self._post(data)))
-            except RequestRefused as e:
-                problem, wanted = f"answered HTTP {e.code}{e.message}", e.wait
-                if e.code not in RETRIABLE_STATUS:
-                    raise MomentseekError(f"{self.base_url}: {problem}; {_advice(e)}") from None
-            except TimeoutError:
+                answer = _run_within(self.timeout, lambda: self._post(data))
+                if 200 <= answer.status < 300:
+                    return _answer_text(answer.body)
+                problem = f"answered HTTP {answer.status}{self._error_message(answer.body)}"
+                wanted = _wait(answer.headers.get("Retry-After", ""))
+                if answer.status not in RETRIABLE_STATUS:
+                    raise MomentseekError(f"{self.base_url}: {problem}; {_advice(answer)}")
+            except (TimeoutError, httpx.TimeoutException):
                 problem = f"gave no answer within {self.timeout:g} s"
-            except HTTPException as e:
-                problem = f"broke off its answer ({type(e).__name__})"
-            except OSError as e:
-                reason = getattr(e, "reason", e)
-                slow = isinstance(reason, TimeoutError)
-                problem = f"gave no answer within {self.timeout:g} s" if slow else f"cannot be reached ({reason})"
+            except httpx.RemoteProtocolError as e:
+                problem = f"broke off its answer ({e})"
+            except httpx.TransportError as e:
+                problem = f"cannot be reached ({e})"
             except (ValueError, LookupError, TypeError):
                 problem = "answered with something that is no chat completion"
         raise MomentseekError(
@@ -111,42 +98,42 @@ class ChatCompletions:
             "command to continue where it stopped"
         )
 
-    def _post(self, body: bytes) -> bytes:
-        headers = {"Content-Type": "application/json", "User-Agent": "momentseek"}
+    def _post(self, body: bytes) -> ChatAnswer:
+        headers = {"Content-Type": "application/json", "User-Agent": "momentseek", "Accept-Encoding": "identity"}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
         elif self.login:
             headers["Authorization"] = f"Basic {_basic_credentials(self.login)}"
-        request = urllib.request.Request(f"{self.base_url.rstrip('/')}/chat/completions", body, headers)
         deadline = time.monotonic() + self.timeout
-        try:
-            with urllib.request.build_opener(NoRedirects).open(request, timeout=self.timeout) as answer:
-                return _read_answer(answer, MAX_ANSWER_BYTES, deadline)
-        except urllib.error.HTTPError as e:
-            with e:
-                message, place = self._error_message(e, deadline), e.headers.get("Location", "")
-                raise RequestRefused(e.code, message, place, _wait(e.headers.get("Retry-After", ""))) from None
+        url = f"{self.base_url.rstrip('/')}/chat/completions"
+        with httpx.stream("POST", url, content=body, headers=headers, timeout=self.timeout) as answer:
+            data = b""
+            for chunk in answer.iter_raw():
+                data += chunk
+                if time.monotonic() > deadline:
+                    raise TimeoutError
+                if len(data) > MAX_ANSWER_BYTES:
+                    break
+            return ChatAnswer(answer.status_code, answer.headers, data[:MAX_ANSWER_BYTES])
 
-    def _error_message(self, error: urllib.error.HTTPError, deadline: float) -> str:
+    def _error_message(self, body: bytes) -> str:
         """What the server says about its refusal, cut short and without any secret that it was sent."""
         try:
-            message = json.loads(_read_answer(error, 10_000, deadline))["error"]["message"]
-        except (ValueError, LookupError, TypeError, OSError, HTTPException):
+            message = json.loads(body)["error"]["message"]
+        except (ValueError, LookupError, TypeError):
             return ""
         words = "".join(c for c in " ".join(str(message).split()) if c.isprintable())
         password = self.login.partition(":")[2]
         for secret in filter(None, (self.key, self.login, self.login and _basic_credentials(self.login), password)):
             words = words.replace(secret, "…")
         return f" ({words[:200]})"
-
-
 def checked_address(base_url: str | None, model: str | None) -> tuple[str, str, str, str]:
     """An address without user and password, the model, the key and ``user:password``; refused if they make no sense.
 
     >>> checked_address("ftp://x", "m")
     Traceback (most recent call last):
         ...
-    momentseek.core.errors.MomentseekError: `base_url` is 'ftp://x', not a web address; give one like https://host/v1
+    momentseek.errors.MomentseekError: `base_url` is 'ftp://x', not a web address; give one like https://host/v1
     >>> checked_address("https://me:secret@host/v1", "m")[0]
     'https://host/v1'
     """
@@ -208,9 +195,9 @@ def _parse_address(url: str) -> SplitResult | None:
     return parts if named and whole and fits else None
 
 
-def _run_within(seconds: float, work: Callable[[], bytes]) -> bytes:
+def _run_within(seconds: float, work: Callable[[], ChatAnswer]) -> ChatAnswer:
     """Run ``work``; raise TimeoutError if it takes longer, even while a host is looked up or sends headers slowly."""
-    box: queue.SimpleQueue[bytes | BaseException] = queue.SimpleQueue()
+    box: queue.SimpleQueue[ChatAnswer | BaseException] = queue.SimpleQueue()
 
     def run() -> None:
         try:
@@ -228,28 +215,15 @@ def _run_within(seconds: float, work: Callable[[], bytes]) -> bytes:
     return result
 
 
-def _read_answer(answer: Any, most: int, deadline: float) -> bytes:
-    data = b""
-    while len(data) < most:
-        if time.monotonic() > deadline:
-            raise TimeoutError
-        chunk = answer.read1(min(CHUNK_BYTES, most - len(data)))
-        if not chunk:
-            if getattr(answer, "length", None):
-                raise IncompleteRead(data)
-            break
-        data += chunk
-    return data
-
-
 def _basic_credentials(login: str) -> str:
     return base64.b64encode(login.encode()).decode()
 
 
-def _advice(refusal: RequestRefused) -> str:
-    if 300 <= refusal.code < 400:
-        place = f" to {mask_login(refusal.place)[:200]!r}" if refusal.place else ""
-        return f"redirects{place} are not followed, so give the address itself as `base_url`"
-    if refusal.code in (401, 403):
+def _advice(refusal: ChatAnswer) -> str:
+    if 300 <= refusal.status < 400:
+        place = refusal.headers.get("Location", "")
+        where = f" to {mask_login(place)[:200]!r}" if place else ""
+        return f"redirects{where} are not followed, so give the address itself as `base_url`"
+    if refusal.status in (401, 403):
         return f"set {KEY_VARIABLES[0]} (or {KEY_VARIABLES[1]}) to a valid key"
     return "check `base_url` and `model`"

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import numpy as np
+import tomli_w
 from numpy.typing import NDArray
 
-from momentseek.core.config import toml_text
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Judgements
 from momentseek.library.catalog import EncoderRow
@@ -216,7 +216,7 @@ def _data_toml(
         if row is not None
     }
     encoders["query"] = {"spec": SPEECH_ENCODER, "fingerprint": fingerprint(words) or words.name, "dim": words.dim}
-    return toml_text(
+    return tomli_w.dumps(
         {
             "name": f"library {library.path.name}",
             "clip_seconds": library.clip_seconds,

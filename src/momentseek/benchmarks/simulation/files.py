@@ -16,6 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import tomli_w
+
 from momentseek import __version__
 from momentseek.benchmarks.simulation import settings as lengths
 from momentseek.benchmarks.simulation.captions import SimulatedQueries
@@ -24,7 +26,6 @@ from momentseek.benchmarks.simulation.settings import CLIP_SECONDS, FILES_VERSIO
 from momentseek.benchmarks.simulation.story import Story
 from momentseek.benchmarks.simulation.vectors import SimulatedLine
 from momentseek.benchmarks.simulation.world import World
-from momentseek.core.config import toml_text
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.models.features.data import DATA_FILE
@@ -173,7 +174,7 @@ def write_data(folder: Path, settings: SimulationSettings) -> None:
         "subtitles": SUBTITLE_FILE,
         "splits": ranking | tvr | {f"tvc_{s}": {"captions": f"tvc_{s}_release.jsonl"} for s in TVC_CAPTIONS},
     }
-    _write(folder / DATA_FILE, [toml_text(table)])
+    _write(folder / DATA_FILE, [tomli_w.dumps(table)])
 
 
 def write_world(folder: Path, settings: SimulationSettings) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import tomli_w
 
 from momentseek.benchmarks.simulation.files import write_folder
 from momentseek.benchmarks.simulation.films import SPLIT_SHARES, Deed, GroundingSettings, SimulatedFilm, make_films
@@ -20,7 +21,6 @@ from momentseek.benchmarks.simulation.vectors import (
     query_features,
 )
 from momentseek.benchmarks.simulation.world import World, tag, the_world
-from momentseek.core.config import toml_text
 from momentseek.core.moments.judgements import Judgements
 from momentseek.measuring.formats import FORMATS
 from momentseek.measuring.formats.registry import Writing
@@ -215,7 +215,7 @@ def _data_toml(settings: GroundingSettings) -> str:
     splits = {split: {"truth": f"{split}.{settings.form.ending}", **common} for split in SPLIT_SHARES}
     splits["train"]["related"] = "train_related.json"
     splits |= {name: {"truth": f"{name}.json", **common} for name in POOLED_SPLITS}
-    return toml_text(
+    return tomli_w.dumps(
         {
             "name": f"simulated films, seed {settings.seed}, bias {settings.bias:g}",
             "clip_seconds": settings.form.clip_seconds,

@@ -21,7 +21,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from momentseek.core.config import toml_text
+import tomli_w
+
 from momentseek.core.errors import MomentseekError
 from momentseek.core.registry import did_you_mean
 from momentseek.measuring.measures import parse_all
@@ -231,7 +232,7 @@ class TrainConfig:
 
     def text(self) -> str:
         """The config as the text of a TOML file."""
-        return toml_text(self.table())
+        return tomli_w.dumps(self.table())
 
     def with_changes(self, settings: Assignments) -> TrainConfig:
         """The config changed by settings; a key may name its section (``training.lr``) or leave it out."""
