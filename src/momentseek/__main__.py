@@ -1,6 +1,6 @@
 """``python -m momentseek``."""
 
-from momentseek.cli import run
+from momentseek.cli import main
 
 if __name__ == "__main__":
-    run()
+    main()

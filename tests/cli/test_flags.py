@@ -1,42 +1,55 @@
-"""The library names parameters, the command line flags."""
+"""Messages name parameters: in Python as Python writes them, on the command line as flags."""
 
 from __future__ import annotations
 
 import click
 import pytest
+from click.testing import CliRunner
 
-from momentseek.cli.groups import to_flags
+from momentseek.cli.groups import RenamedOption, flag_parameter
 
 
 @click.command()
 @click.option("--text-negative", type=float)
 @click.option("--top", "-k", type=int)
 @click.option("--measure", "-m", "measures", multiple=True)
-@click.option("--from", "source")
+@click.option("--from", "source", cls=RenamedOption, former=["--beside"])
 @click.option("--force", is_flag=True)
 @click.option("--recursive/--no-recursive", default=True)
 @click.argument("run")
-def command(**_: object) -> None:
-    """A verb with every kind of option."""
+def command(**given: object) -> None:
+    """A command with every kind of option."""
+    click.echo(given["source"])
 
 
 @pytest.mark.parametrize(
-    ("sentence", "typed"),
+    ("name", "values", "typed"),
     [
-        ('choose (from="https://a")', "choose (--from https://a)"),
-        ('choose source="my files"', "choose --from 'my files'"),
-        ("raise text_negative=0.5, or top=10.", "raise --text-negative 0.5, or --top 10."),
-        ("ask for at least one (`top`)", "ask for at least one (--top)"),
-        ("name them (measures=…)", "name them (--measure)"),
-        ("overwrite it (force=True)", "overwrite it (--force)"),
-        ("recursive=False looks at one folder only", "--no-recursive looks at one folder only"),
-        ('choose (source="a", "b" or "c d")', "choose (--from a, b or 'c d')"),
-        ("runs/top=3/run.json: top=3", "runs/top=3/run.json: --top 3"),
-        ("mdd[top=3]: has no name", "mdd[top=3]: has no name"),
-        ("a `run` is an argument, not a flag", "a `run` is an argument, not a flag"),
-        ("R@1[IoU>=0.5] and task=VR have other names", "R@1[IoU>=0.5] and task=VR have other names"),
-        ("run `momentseek verify --repair`", "run `momentseek verify --repair`"),
+        ("from", ("https://a",), "--from https://a"),
+        ("source", ("my files",), "--from 'my files'"),
+        ("beside", (), "--from"),
+        ("text_negative", (0.5,), "--text-negative 0.5"),
+        ("top", (1,), "--top 1"),
+        ("top", (), "--top"),
+        ("measures", (...,), "--measure"),
+        ("force", (True,), "--force"),
+        ("recursive", (False,), "--no-recursive"),
+        ("source", ("a", "b", "c d"), "--from a, b or 'c d'"),
+        ("run", (), "`run`"),
+        ("task", ("VR",), 'task="VR"'),
     ],
 )
-def test_what_the_verb_has_a_flag_for_is_written_as_that_flag(sentence: str, typed: str) -> None:
-    assert to_flags(sentence, command) == typed
+def test_what_the_command_has_a_flag_for_is_written_as_that_flag(
+    name: str, values: tuple[object, ...], typed: str
+) -> None:
+    with click.Context(command):
+        assert flag_parameter(name, values) == typed
+
+
+def test_without_a_command_parameters_are_written_as_in_python() -> None:
+    assert flag_parameter("source", ("a",)) == 'source="a"'
+
+
+def test_a_former_name_still_works_and_is_not_shown() -> None:
+    assert CliRunner().invoke(command, ["run", "--beside", "there"]).stdout == "there\n"
+    assert "--beside" not in CliRunner().invoke(command, ["--help"]).stdout

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias, cast
 
 from momentseek.api.files import Videos, open_corpus
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.captions import CaptionTable
 from momentseek.core.moments.judgements import Corpus, Judgements
 from momentseek.core.moments.run import Run
@@ -91,11 +91,14 @@ def compare(
     chosen = (measures,) if isinstance(measures, str) else tuple(measures or ())
     if not isinstance(runs, Mapping) and all(isinstance(run, Evaluation) for run in runs):
         if truth is not None or chosen:
-            raise MomentseekError("evaluations have their truth and measures already; leave out `truth` and `measures`")
+            raise MomentseekError(
+                f"evaluations have their truth and measures already; leave out {parameter('truth')} and "
+                f"{parameter('measures')}"
+            )
         evaluations = [run for run in runs if isinstance(run, Evaluation)]
     else:
         if truth is None:
-            raise MomentseekError("a comparison of runs needs ground truth; give it (`truth`)")
+            raise MomentseekError(f"a comparison of runs needs ground truth; give it ({parameter('truth')})")
         corpus = open_corpus(videos)
         opened = _label_runs(cast(RunsLike, runs), corpus, invalid)
         standard = _standard(truth, opened[0][1] if opened else (), corpus, invalid)

@@ -11,7 +11,7 @@ from momentseek.benchmarks.simulation.corpus import simulate as simulate_series
 from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
 from momentseek.benchmarks.simulation.films import FORMS, GroundingSettings
 from momentseek.benchmarks.simulation.settings import SimulationSettings
-from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.core.errors import MomentseekError, optional_module, parameter
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
 from momentseek.core.registry import did_you_mean
@@ -54,7 +54,7 @@ def train(
             raise MomentseekError("a training run is resumed with its own model and settings; leave out other ones")
         return resume_training(resume, data=data, settings=settings, progress=progress)
     if data is None:
-        raise MomentseekError("there are no data to train on; give a folder with a data.toml (`data`)")
+        raise MomentseekError(f"there are no data to train on; give a folder with a data.toml ({parameter('data')})")
     if seeds is not None:
         return train_model_with_seeds(
             model,
@@ -140,7 +140,7 @@ def simulate(
     optional_module("h5py", "train")
 
     if like not in (known := ("tvr", *FORMS)):
-        raise MomentseekError(f"there is no corpus like {like!r}; {did_you_mean(like, known)} (`like`)")
+        raise MomentseekError(f"there is no corpus like {like!r}; {did_you_mean(like, known)} ({parameter('like')})")
     given = {
         "videos": videos,
         "queries": queries,
@@ -154,7 +154,7 @@ def simulate(
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     foreign = ("bias", "verb_bias", "pool") if like == "tvr" else ("queries",)
     if wrong := [name for name in foreign if name in chosen]:
-        raise MomentseekError(f'`{wrong[0]}` is not a setting of like="{like}"; leave it out')
+        raise MomentseekError(f"{parameter(wrong[0])} is not a setting of {parameter('like', like)}; leave it out")
     if like == "tvr":
         return simulate_series(out, SimulationSettings(seed=seed, **chosen), force=force)
     return simulate_grounding(out, GroundingSettings(seed=seed, like=like, **chosen), force=force)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from momentseek.benchmarks.density import kernel_sums
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
@@ -42,7 +42,7 @@ class Baseline:
     def predict(self, train: Judgements | None, test: Judgements, settings: BaselineSettings | None = None) -> Run:
         """Predictions for every query of ``test``; ``train`` may be left out where nothing is learnt."""
         if self.learns and train is None:
-            raise MomentseekError(f"{self.name} learns where moments lie; give the training set (`train`)")
+            raise MomentseekError(f"{self.name} learns where moments lie; give the training set ({parameter('train')})")
         return self.predictor(train if train is not None else test, test, settings or BaselineSettings())
 
 
@@ -84,7 +84,7 @@ def seconds_of(table: Judgements, video: IntArray) -> FloatArray:
     if len(wrong):
         raise MomentseekError(
             f"{table.source}: the duration of video {table.videos[video[wrong[0]]]} is unknown; "
-            "give a list of videos with durations (`videos`)"
+            f"give a list of videos with durations ({parameter('videos')})"
         )
     return seconds
 
@@ -100,7 +100,9 @@ def training_locations(train: Judgements) -> FloatArray:
     shares = np.clip(np.column_stack([train.start[rows], train.end[rows]]) / seconds[:, None], 0, 1)
     shares = shares[shares[:, 0] < shares[:, 1]]
     if not len(shares):
-        raise MomentseekError(f"{train.source}: there is no moment to learn from; give another training set (`train`)")
+        raise MomentseekError(
+            f"{train.source}: there is no moment to learn from; give another training set ({parameter('train')})"
+        )
     return shares
 
 
@@ -112,7 +114,7 @@ def rank_candidates(
     Equal scores keep their order, so that a place's first candidate comes first.
     """
     if top < 1:
-        raise MomentseekError(f"too few predictions per query ({top}); ask for at least one (`top`)")
+        raise MomentseekError(f"too few predictions per query ({top}); ask for at least one ({parameter('top')})")
     width = start.shape[1]
     query = np.repeat(where.query, width)
     order = np.lexsort((-score.ravel(), query))
@@ -219,7 +221,7 @@ def bias_based(
     ([1.0], [3.0])
     """
     if samples < 1:
-        raise MomentseekError(f"too few samples to rank ({samples}); draw at least one (`samples`)")
+        raise MomentseekError(f"too few samples to rank ({samples}); draw at least one ({parameter('samples')})")
     known = training_locations(train)
     width = default_bandwidth(train) if bandwidth is None else bandwidth
     where = query_videos(test)
@@ -250,7 +252,8 @@ def _draw(known: FloatArray, count: int, width: float, rng: np.random.Generator)
         within = np.clip(some, 0, 1)
         found = np.concatenate([found, some[within[:, 0] < within[:, 1]]])
     raise MomentseekError(
-        f"a density of bandwidth {width:g} has hardly any moments within a video; choose a smaller `bandwidth`"
+        f"a density of bandwidth {width:g} has hardly any moments within a video; choose a smaller "
+        f"{parameter('bandwidth')}"
     )
 
 

@@ -1,9 +1,7 @@
-"""The command line: one file per verb, loaded only when it is used."""
+"""The command line: each command is imported only when it runs."""
 
 from __future__ import annotations
 
-import atexit
-import gc
 import io
 import os
 import sys
@@ -12,56 +10,71 @@ from typing import NoReturn
 import click
 
 from momentseek import __version__
-from momentseek.cli.groups import Verbs
+from momentseek.cli.groups import LazyGroup, flag_parameter
 from momentseek.cli.terminal import guard_streams
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, write_parameters
 
-VERBS = {
-    "add": "Add videos to the library.",
-    "search": "Find moments in the library.",
-    "serve": "Serve the library: a web page and an HTTP API.",
-    "status": "Show what the library holds, and what failed.",
-    "list": "List the library's videos.",
-    "remove": "Take videos out of the library.",
-    "retry": "Try again to add the files that failed.",
-    "transcribe": "Hear what is said in videos without subtitles.",
-    "transcript": "Write what is said in a video, as subtitles.",
-    "read": "Read what is written in videos: titles, slides, signs.",
-    "text": "Write what was read in a video, as subtitles.",
-    "verify": "Check every file and row of the library.",
-    "compact": "Rewrite the library without what was removed.",
-    "shard": "Split a library over shards, for many machines.",
-    "reencode": "Encode all videos again with another encoder.",
-    "explain": "Show why a trained model answers a query as it does.",
-    "export": "Write a trained model for searching a library.",
-    "models": "List, download and verify encoders.",
-    "config": "Choose once what commands do by default.",
-    "doctor": "Check what is installed, and say what is missing.",
-    "demo": "Make a sample library and search it.",
-    "evaluate": "Score a run against judgements.",
-    "compare": "Compare runs, with significance.",
-    "diagnose": "Question the measures and the data.",
-    "data": "Build datasets as the papers do: re-splits, pools, ….",
-    "simulate": "Make a corpus in which every truth is known.",
-    "train": "Train a model to find or describe moments.",
-    "import-checkpoint": "Use the public weights of a model.",
-    "predict": "Answer queries with a trained model.",
-    "describe": "Describe moments in words: of data, or of a library.",
-    "sweep": "Train many models, and make one table.",
-    "reproduce": "Make a paper's table again, beside its figures.",
-    "debias": "Compare models where moments lie as in training, or not.",
-    "baseline": "Predict without looking at the videos.",
-    "convert": "Rewrite a file in another format.",
-    "formats": "List the file formats that can be read and written.",
-    "measures": "List the measures, their options and the protocols.",
-    "completion": "Print the shell completion script.",
+SECTIONS = {
+    "Search": {
+        "search": ("search:command", "Find moments in the library."),
+        "demo": ("demo:command", "Make a sample library and search it."),
+    },
+    "Library": {
+        "add": ("add:command", "Add videos to the library."),
+        "status": ("status:command", "Show what the library holds, and what failed."),
+        "list": ("list:command", "List the library's videos."),
+        "remove": ("remove:command", "Remove videos from the library."),
+        "retry": ("retry:command", "Try again to add the files that failed."),
+        "transcribe": ("transcribe:command", "Transcribe videos that have no subtitles."),
+        "transcript": ("transcript:command", "Show, edit or import what is said in a video."),
+        "read": ("read:command", "Read text in the pictures of videos: titles, slides, signs."),
+        "text": ("text:command", "Show the text read in a video, as subtitles."),
+        "describe": ("describe:command", "Describe moments in words: of data, or of a library."),
+        "verify": ("verify:command", "Check every file and row of the library."),
+        "compact": ("compact:command", "Free the space of removed videos."),
+        "reencode": ("reencode:command", "Encode all videos again with another encoder."),
+        "shard": ("shard:command", "Split a library over shards, for many machines."),
+    },
+    "Measure": {
+        "evaluate": ("evaluate:command", "Score a run against judgements."),
+        "compare": ("compare:command", "Compare runs, with significance."),
+        "diagnose": ("diagnose:command", "Check measures and datasets for bias, ties and label noise."),
+        "convert": ("convert:command", "Convert a file to another format."),
+        "formats": ("formats:command", "List the file formats that can be read and written."),
+        "measures": ("measures:command", "List the measures, their options and the protocols."),
+    },
+    "Benchmarks": {
+        "data": ("data:command", "Build benchmark datasets (re-splits, candidate pools, consensus labels)."),
+        "simulate": ("simulate:command", "Simulate a corpus in which the ground truth is known."),
+        "baseline": ("baseline:command", "Predict moments without looking at the videos."),
+        "debias": ("debias:command", "Compare models on test moments that lie as in training, or elsewhere."),
+        "reproduce": ("reproduce:command", "Reproduce a table of a paper, next to its published figures."),
+    },
+    "Train": {
+        "train": ("train:command", "Train a model to find or describe moments."),
+        "predict": ("predict:command", "Answer queries with a trained model."),
+        "sweep": ("sweep:command", "Train a model with several settings, and make one table."),
+        "explain": ("explain:command", "Show why a trained model answers a query as it does."),
+        "export": ("export:command", "Export a trained model for searching a library."),
+        "import-checkpoint": ("import_checkpoint:command", "Import the published weights of a model."),
+    },
+    "Serve": {
+        "serve": ("serve:command", "Serve the library: a web page and an HTTP API."),
+    },
+    "Setup": {
+        "models": ("models:command", "List, download and verify encoders."),
+        "config": ("config:command", "Choose defaults of commands once."),
+        "doctor": ("doctor:command", "Check what is installed, and say what is missing."),
+        "completion": ("completion:command", "Print the shell completion script."),
+    },
 }
+"""The commands by topic, in the order of ``momentseek --help``."""
 
 
 @click.group(
-    cls=Verbs,
+    cls=LazyGroup,
     package=__name__,
-    verbs=VERBS,
+    sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="momentseek", message="%(prog)s %(version)s")
@@ -82,30 +95,8 @@ def cli(context: click.Context) -> None:
     """
     from momentseek.cli.config import command_defaults
 
+    write_parameters(flag_parameter)
     context.default_map = command_defaults(context)
-
-
-def run() -> NoReturn:
-    """Run the command line in a process of its own, which ends at once when all is done and written.
-
-    Taking down what was loaded, module by module, would take as long as many a search. What other modules want done at
-    the end is done: this was asked for first, so it comes last.
-    """
-    code: list[object] = []
-
-    def leave() -> None:
-        if code == [0]:
-            for stream in (sys.stdout, sys.stderr):
-                stream.flush()
-            os._exit(0)
-
-    if "coverage" not in sys.modules:  # which asked even before
-        atexit.register(leave)
-    try:
-        main()
-    except SystemExit as e:
-        code.append(e.code)
-        raise
 
 
 def main() -> NoReturn:
@@ -118,7 +109,6 @@ def main() -> NoReturn:
     try:
         cli.main(prog_name="momentseek", standalone_mode=False)
         sys.stdout.flush()
-        gc.freeze()  # the collector's last walk over what was read would take a tenth of the whole time
         sys.exit(0)
     except MomentseekError as e:
         fail(str(e), e.exit_code)

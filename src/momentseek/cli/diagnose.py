@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import cast
 
 import click
 
 from momentseek.cli import options
-from momentseek.cli.groups import to_flags
 from momentseek.cli.options import short_labels
 from momentseek.core.errors import MomentseekError
 from momentseek.core.figures import check_folder
@@ -100,10 +101,6 @@ def command(
     Without -m every part takes the measures that its paper questions. Parts that lack something (a second run,
     durations) are left out and say why.
     """
-    import json
-    from dataclasses import replace
-    from typing import cast
-
     if not runs:
         raise MomentseekError("there is nothing to diagnose: momentseek diagnose RUN… --truth FILE")
     rules = PROTOCOLS[protocol or "paper"]  # names are checked before large files are read
@@ -134,7 +131,6 @@ def command(
         seed=seed,
         patience=patience,
     )
-    found = replace(found, reasons={part: to_flags(reason) for part, reason in found.reasons.items()})
     if as_json:
         click.echo(json.dumps(found.as_json(), indent=2, ensure_ascii=False))
     else:

@@ -7,7 +7,6 @@ from typing import cast
 import click
 
 from momentseek.cli import options
-from momentseek.cli.groups import to_flags
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import text_table
 from momentseek.measuring.formats import FORMATS, read_corpus
@@ -44,7 +43,7 @@ def _list(as_json: bool) -> None:
                 "title": f.title,
                 "writes": f.writes,
                 "suffix": f.suffix,
-                "notes": to_flags(f.notes),
+                "notes": f.notes.replace("`videos`", "--videos"),
             }
             for f in FORMATS.values()
         ]
@@ -65,7 +64,7 @@ def _describe(files: tuple[str, ...], videos: str | None, as_json: bool) -> None
         try:
             found.append(asdict(describe(path, corpus)))
         except MomentseekError as e:
-            found.append({"path": path, "error": to_flags(str(e))})
+            found.append({"path": path, "error": str(e)})
     if as_json:
         import json
 

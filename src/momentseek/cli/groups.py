@@ -1,102 +1,107 @@
-"""Command groups that load a command's module only when the command runs, and errors in the words of its flags."""
+"""Command groups that import a command only when it runs, options with former names, and parameters as flags."""
 
 from __future__ import annotations
 
 import importlib
-import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import any_of, python_parameter
 from momentseek.core.registry import did_you_mean
 
+Sections = Mapping[str, Mapping[str, tuple[str, str]]]
+"""Title → command → where it is (``module:name`` below the package) and its line of help."""
 
-class Verbs(click.Group):
-    """A command group of verbs, each with one line of help; verb ``a-b`` is ``command`` of ``<package>.a_b``."""
 
-    def __init__(self, *args: Any, package: str, verbs: Mapping[str, str], **more: Any) -> None:
+class LazyGroup(click.Group):
+    """A group of commands in sections; ``aliases`` are former names, each for the words that are typed now."""
+
+    def __init__(
+        self,
+        *args: Any,
+        package: str,
+        sections: Sections,
+        aliases: Mapping[str, Sequence[str]] | None = None,
+        **more: Any,
+    ) -> None:
         super().__init__(*args, **more)
         self.package = package
-        self.verbs = verbs
+        self.sections = sections
+        self.aliases = aliases or {}
+        self.targets = {name: target for some in sections.values() for name, (target, _) in some.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The verbs in the order in which people meet them."""
-        return list(self.verbs)
+        """The commands in the order of their sections."""
+        return list(self.targets)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """The verb's command, from its own module."""
-        if name not in self.verbs:
+        """The command, imported from its module."""
+        if name not in self.targets:
             return None
-        command: click.Command = importlib.import_module(f"{self.package}.{name.replace('-', '_')}").command
+        module, _, attribute = self.targets[name].partition(":")
+        command: click.Command = getattr(importlib.import_module(f"{self.package}.{module}"), attribute)
         return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, a former name replaced by the present words."""
+        if args and args[0] in self.aliases:
+            args = [*self.aliases[args[0]], *args[1:]]
+        return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command as click does; for a mistyped one, the error suggests the nearest."""
-        if args and args[0] not in self.verbs and not args[0].startswith("-"):
-            hint = did_you_mean(args[0], self.verbs.keys(), "")
+        if args and args[0] not in self.targets and not args[0].startswith("-"):
+            hint = did_you_mean(args[0], self.targets, "")
             ctx.fail(f"there is no command {args[0]!r}. {hint.capitalize()}".rstrip())
         return super().resolve_command(ctx, args)
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the verb; in the errors of the library, write the parameters as the verb's flags."""
-        try:
-            return super().invoke(ctx)
-        except MomentseekError as e:
-            command = self.get_command(ctx, ctx.invoked_subcommand or "")
-            if command is not None:
-                e.args = (to_flags(str(e), command),)
-            raise
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the verbs without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(self.verbs.items()))
+        """List the commands by section, without importing them."""
+        for title, commands in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, about) for name, (_, about) in commands.items()])
 
 
-PARAMETER = re.compile(
-    r"`(?P<bare>[a-z][a-z0-9_]*)`"
-    r"|(?<![^\s(])(?P<name>[a-z][a-z0-9_]*)="
-    r'(?:(?P<text>"[^"]+"(?:(?:, | or |, or )"[^"]+")*)|(?P<plain>True|False|…|\d+(?:\.\d+)?))(?![\w/\]])'
-)
-"""A parameter in a sentence: `name`, name="text", name="one" or "other", name=True, name=12 or name=…; no path."""
+class RenamedOption(click.Option):
+    """An option with former names (``former``), which still work and are not shown."""
+
+    def __init__(self, *args: Any, former: Sequence[str] = (), **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.former = list(former)
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Let the parser take the former names too."""
+        super().add_to_parser(parser, ctx)
+        action = "append" if self.multiple else "store"
+        parser.add_option(self, self.former, dest=self.name, action=action, nargs=self.nargs)
 
 
-def to_flags(sentence: str, command: click.Command | None = None) -> str:
-    """Write the parameters that a sentence names as flags of a command (the running one if None).
-
-    What the command has no flag for stays as it is.
-
-    >>> from momentseek.cli.evaluate import command
-    >>> to_flags('count such queries as 0 (missing="zero"), or leave out `protocol`', command)
-    'count such queries as 0 (--missing zero), or leave out --protocol'
-    """
-    options = _options(command or click.get_current_context().command)
-
-    def flag(match: re.Match[str]) -> str:
-        option = options.get(match["bare"] or match["name"])
-        if option is None:
-            return match[0]
-        if match["plain"] == "False" and option.secondary_opts:
-            return _longest(option.secondary_opts)
-        value = match["plain"] if match["plain"] not in ("True", "…") else None
-        if match["text"]:
-            value = re.sub('"([^"]+)"', lambda text: shlex.quote(text[1]), match["text"])
-        return " ".join(filter(None, (_longest(option.opts), value)))
-
-    return PARAMETER.sub(flag, sentence)
+def option_names(option: click.Option) -> list[str]:
+    """The names by which an option can be given, the former ones last."""
+    return [*option.opts, *getattr(option, "former", ())]
 
 
-def _options(command: click.Command) -> dict[str, click.Option]:
-    """Python name → option: what follows the dashes, or the name under which the command receives it."""
+def flag_parameter(name: str, values: tuple[object, ...]) -> str:
+    """A parameter that a message names, as a flag of the running command; as in Python if it has no such flag."""
+    context = click.get_current_context(silent=True)
+    option = None if context is None else _find_option(context.command, name)
+    if option is None:
+        return python_parameter(name, values)
+    if values == (False,) and option.secondary_opts:
+        return max(option.secondary_opts, key=len)
+    texts = [shlex.quote(str(value)) for value in values if value is not True and value is not ...]
+    flag = max(option.opts, key=len)
+    return f"{flag} {any_of(texts)}" if texts else flag
+
+
+def _find_option(command: click.Command, name: str) -> click.Option | None:
     options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
-    received = {option.name: option for option in options if option.name}
-    return received | {name.lstrip("-").replace("-", "_"): option for option in options for name in option.opts}
-
-
-def _longest(names: list[str]) -> str:
-    return max(names, key=len)
+    for option in options:
+        if name in (flag.lstrip("-").replace("-", "_") for flag in option_names(option)):
+            return option
+    return next((option for option in options if option.name == name), None)

@@ -9,7 +9,6 @@ from dataclasses import asdict
 import click
 
 from momentseek.cli import options
-from momentseek.cli.groups import to_flags
 from momentseek.cli.progress import progress_bars
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import text_table
@@ -111,8 +110,6 @@ def get_model(name: str, yes: bool, source: str | None) -> None:
     except KeyboardInterrupt:
         options.say(f"what has arrived is kept; continue with: momentseek models get {model.name}")
         raise
-    except MomentseekError as e:  # the group above does not know the flags of its commands
-        raise MomentseekError(to_flags(str(e))) from None
     for problem in problems:
         options.say(f"note: {problem}")
     click.echo(f"{model.name} is in {folder}; use it as: {model.use}")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from momentseek import __version__
-from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.core.errors import MomentseekError, optional_module, parameter
 
 PRINT_DIGITS = 8
 """Digits of a print that people are shown."""
@@ -168,7 +168,8 @@ def check_address(address: str) -> None:
         host = port = None
     if not host or not port or parts.scheme not in ("", "ray"):
         raise MomentseekError(
-            f"{address}: is not the address of a cluster; use ray://HOST:10001, HOST:6379, auto or local (`on`)"
+            f"{address}: is not the address of a cluster; use ray://HOST:10001, HOST:6379, auto or local "
+            f"({parameter('on')})"
         )
     try:
         socket.create_connection((host, port), CONNECT_SECONDS).close()

@@ -1,17 +1,12 @@
-"""The exceptions a user may ever see, and optional packages that are not installed.
+"""The exceptions a user may ever see, parameters in their messages, and optional packages that are not installed.
 
-A sentence that asks for another argument names the Python parameter, in one of these forms:
-
-    count such queries as 0 (missing="zero")      overwrite it (force=True)      wait for it (wait=600)
-    give the training set (`train`)               give a list of videos (videos=…)
-
-The command line writes them as its flags (``--missing zero``, ``--force``, ``--wait 600``, ``--train``,
-``--videos``), where the command has such a flag; see ``momentseek.cli.groups``. Whole commands, as in "run
-`momentseek verify --repair`", are given as people type them.
+A message that asks for another argument names it by :func:`parameter`: a Python user reads ``missing="zero"``, one of
+the command line ``--missing zero``. Whole commands, as in "run `momentseek verify --repair`", are written as typed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -40,6 +35,45 @@ class LibraryBusyError(LibraryError):
     """A library that another process is writing to; waiting helps."""
 
 
+ParameterStyle = Callable[[str, tuple[object, ...]], str]
+"""Writes a parameter's name and the values it may take, as the reader of a message would type them."""
+
+
+def python_parameter(name: str, values: tuple[object, ...]) -> str:
+    """A parameter as Python writes it."""
+    if not values:
+        return f"`{name}`"
+    texts = [f'"{value}"' if isinstance(value, str) else "…" if value is ... else str(value) for value in values]
+    return f"{name}={any_of(texts)}"
+
+
+_style: ParameterStyle = python_parameter
+
+
+def write_parameters(style: ParameterStyle) -> None:
+    """Choose how messages write parameters from now on; the command line writes flags."""
+    global _style
+    _style = style
+
+
+def parameter(name: str, *values: object) -> str:
+    """A parameter that a message names, with the values it may take; no value names it only, ``...`` stands for any.
+
+    >>> parameter("missing", "zero"), parameter("force", True), parameter("invalid", "drop", "keep"), parameter("truth")
+    ('missing="zero"', 'force=True', 'invalid="drop" or "keep"', '`truth`')
+    """
+    return _style(name, values)
+
+
+def any_of(texts: Sequence[str]) -> str:
+    """Alternatives in a sentence.
+
+    >>> any_of(["a", "b", "c"])
+    'a, b or c'
+    """
+    return " or ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
+
+
 def optional_module(name: str, extra: str = "offline") -> Any:
     """A module of an optional dependency, or one sentence on how to install it."""
     try:
@@ -51,7 +85,7 @@ def optional_module(name: str, extra: str = "offline") -> Any:
 def missing_package(package: str, extra: str) -> MomentseekError:
     """What to say when an optional package is not there.
 
-    >>> print(missing("av", "search"))
+    >>> print(missing_package("av", "search"))
     this needs the package av; install it with: pip install 'momentseek[search]'
     """
     return MomentseekError(f"this needs the package {package}; install it with: pip install 'momentseek[{extra}]'")

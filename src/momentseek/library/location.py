@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from momentseek.core.config import read_config
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.recognition.weights.files import cache_folder
 
 DEFAULT_LIBRARY = "default"
@@ -27,7 +27,7 @@ def data_folder() -> Path:
     try:
         return Path.home() / ".local" / "share" / "momentseek"
     except RuntimeError:
-        raise MomentseekError("there is no home folder for the library; name one (`library`)") from None
+        raise MomentseekError(f"there is no home folder for the library; name one ({parameter('library')})") from None
 
 
 def library_folder(given: str | None = None) -> Path:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 
 LOCK_FILE = "lock"
 POLL_SECONDS = 0.1
@@ -50,7 +50,7 @@ def _wait(handle: int, path: Path, wait: float) -> None:
         if left <= 0:
             raise MomentseekError(
                 f"{path.parent}: {_holder(path)} is changing this library; wait for it, or say for how many seconds to "
-                "wait (wait=600)"
+                f"wait ({parameter('wait', 600)})"
             )
         time.sleep(min(POLL_SECONDS, left))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from momentseek.core.atomic import make_folder, write_bytes
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.library.catalog import Catalog
 from momentseek.library.segments import SEGMENT_SUFFIX, TEMPORARY_PREFIX
 
@@ -50,7 +50,7 @@ class LibraryPaths:
             make_folder(self.segments)
         except OSError as e:
             raise MomentseekError(
-                f"{self.folder}: cannot be made ({e.strerror}); choose another folder (`library`)"
+                f"{self.folder}: cannot be made ({e.strerror}); choose another folder ({parameter('library')})"
             ) from None
 
     def orphans(self, catalog: Catalog) -> list[Path]:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from momentseek.core.errors import MediaError, MomentseekError
+from momentseek.core.errors import MediaError, MomentseekError, parameter
 from momentseek.core.reports import count
 from momentseek.library import encoders, known_files
 from momentseek.library.catalog import Catalog
@@ -394,7 +394,7 @@ def subtitles_folder(subtitles: str | os.PathLike[str] | None) -> Path | None:
         return None
     folder = Path(os.path.abspath(subtitles))
     if not folder.is_dir():
-        raise MomentseekError(f"{folder}: is no folder of subtitles; check `subtitles`")
+        raise MomentseekError(f"{folder}: is no folder of subtitles; check {parameter('subtitles')}")
     return folder
 
 

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import BoolArray, FloatArray
 from momentseek.measuring.comparison import LETTERS, Comparison, QueryDifference, RunPair
 from momentseek.measuring.resampling import (
@@ -196,7 +196,7 @@ def _check(evaluations: Sequence[Evaluation], test: str, correction: str, alpha:
     if head.parts and test != "randomisation":
         raise MomentseekError(
             f"{', '.join(head.parts)}: figures of all captions together, for which there is only the randomisation "
-            'test (test="randomisation"); or choose other measures'
+            f"test ({parameter('test', 'randomisation')}); or choose other measures"
         )
     for other in evaluations[1:]:
         for what, mine, theirs in (

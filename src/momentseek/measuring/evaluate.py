@@ -9,7 +9,7 @@ from typing import get_args
 
 import numpy as np
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray
 from momentseek.core.moments.captions import CaptionTable, captions_of
 from momentseek.core.moments.judgements import Judgements
@@ -63,8 +63,9 @@ def refuse_unanswered(view: Alignment, places: IntArray, saliency: bool) -> None
     empty = " (an empty list)" if gone[0] in run else ""
     raise MomentseekError(
         f"{run.source}: {some(gone, ('has', 'have'))} no {what}{empty}, but {truth.source} judges "
-        f'{"it" if len(gone) == 1 else "them"}; count such queries as 0 (missing="zero") or leave them out '
-        '(missing="skip")'
+        f"{'it' if len(gone) == 1 else 'them'}; count such queries as 0 ({parameter('missing', 'zero')}) or leave "
+        "them out "
+        f"({parameter('missing', 'skip')})"
     )
 
 
@@ -169,8 +170,9 @@ def evaluate_captions(
     if absent and missing == "error":
         raise MomentseekError(
             f"{run.source}: {some(absent, ('has', 'have'), truth.ASKED)} no caption, but {truth.source} has references "
-            f'for {"it" if len(absent) == 1 else "them"}; count such moments as 0 (missing="zero") or leave them out '
-            '(missing="skip")'
+            f"for {'it' if len(absent) == 1 else 'them'}; count such moments as 0 ({parameter('missing', 'zero')}) "
+            "or leave them out "
+            f"({parameter('missing', 'skip')})"
         )
     values = np.empty((len(truth), len(chosen)))
     parts: dict[str, FloatArray] = {}

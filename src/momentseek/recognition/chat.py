@@ -22,7 +22,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import httpx
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 
 KEY_VARIABLES = ("MOMENTSEEK_CHAT_KEY", "OPENAI_API_KEY")
 RETRIABLE_STATUS = {408, 409, 425, 429, 500, 502, 503, 504}
@@ -94,7 +94,8 @@ class ChatCompletions:
             except (ValueError, LookupError, TypeError):
                 problem = "answered with something that is no chat completion"
         raise MomentseekError(
-            f"{self.base_url}: {problem}, {self.attempts} times; check `base_url` and `model`, then run the same "
+            f"{self.base_url}: {problem}, {self.attempts} times; check {parameter('base_url')} and "
+            f"{parameter('model')}, then run the same "
             "command to continue where it stopped"
         )
 
@@ -127,6 +128,8 @@ class ChatCompletions:
         for secret in filter(None, (self.key, self.login, self.login and _basic_credentials(self.login), password)):
             words = words.replace(secret, "…")
         return f" ({words[:200]})"
+
+
 def checked_address(base_url: str | None, model: str | None) -> tuple[str, str, str, str]:
     """An address without user and password, the model, the key and ``user:password``; refused if they make no sense.
 
@@ -139,18 +142,20 @@ def checked_address(base_url: str | None, model: str | None) -> tuple[str, str, 
     """
     if not base_url or not model:
         raise MomentseekError(
-            "a chat endpoint needs an address (`base_url`, https://host/v1) and the name of a model (`model`)"
+            f"a chat endpoint needs an address ({parameter('base_url')}, https://host/v1) and the name of a model "
+            f"({parameter('model')})"
         )
     parts = _parse_address(base_url)
     if parts is None:
         raise MomentseekError(
-            f"`base_url` is {mask_login(base_url)!r}, not a web address; give one like https://host/v1"
+            f"{parameter('base_url')} is {mask_login(base_url)!r}, not a web address; give one like https://host/v1"
         )
     login, _, host = parts.netloc.rpartition("@")
     key = key_in_environment()
     if login and key:
         raise MomentseekError(
-            f"`base_url` has a user and {' or '.join(k for k in KEY_VARIABLES if os.environ.get(k))} a key, "
+            f"{parameter('base_url')} has a user and {' or '.join(k for k in KEY_VARIABLES if os.environ.get(k))} a "
+            "key, "
             "but only one can be sent; remove one"
         )
     return parts._replace(netloc=host).geturl(), model, key, unquote(login)
@@ -223,7 +228,7 @@ def _advice(refusal: ChatAnswer) -> str:
     if 300 <= refusal.status < 400:
         place = refusal.headers.get("Location", "")
         where = f" to {mask_login(place)[:200]!r}" if place else ""
-        return f"redirects{where} are not followed, so give the address itself as `base_url`"
+        return f"redirects{where} are not followed, so give the address itself as {parameter('base_url')}"
     if refusal.status in (401, 403):
         return f"set {KEY_VARIABLES[0]} (or {KEY_VARIABLES[1]}) to a valid key"
-    return "check `base_url` and `model`"
+    return f"check {parameter('base_url')} and {parameter('model')}"

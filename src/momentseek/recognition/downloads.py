@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from momentseek.core.atomic import drop_temporary, flush_folder
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.progress import ShowCount
 from momentseek.core.registry import did_you_mean
 from momentseek.recognition.encoders import labels, minilm, things
@@ -55,7 +55,7 @@ def _try_encoder(model: HubModel, encoder: DualEncoder, folder: Path) -> list[st
     if len(beside) != model.dim:
         raise MomentseekError(
             f"{folder}: its vectors have {len(beside)} numbers, {model.name} has {model.dim}; "
-            "these are files of another model, so get them from another source (`source`)"
+            f"these are files of another model, so get them from another source ({parameter('source')})"
         )
     problems = []
     names = list(COLOURS)
@@ -91,7 +91,7 @@ def _check_speech(model: HubModel, folder: Path) -> None:
     length = struct.unpack("<IH", head[:6])[1] if len(head) > 6 else 0
     if length != len(SPEECH_MARK) or head[6:] != SPEECH_MARK:
         raise MomentseekError(
-            f"{weights}: is no Whisper model in CTranslate2's form; get it from another source (`source`)"
+            f"{weights}: is no Whisper model in CTranslate2's form; get it from another source ({parameter('source')})"
         )
 
 
@@ -175,7 +175,8 @@ def _by_hand(model: HubModel, file: str) -> str:
     about = f"{known.size:,} bytes, SHA-256 {known.sha256}" if known.sha256 else f"about {known.size / MB:,.1f} MB"
     return (
         f"the repository may have been moved or laid out anew: look for {PurePosixPath(file).name} ({about}) of "
-        f'{model.repository}, put it into a folder with the other files and name the folder (source="FOLDER")'
+        f"{model.repository}, put it into a folder with the other files and name the folder "
+        f"({parameter('source', 'FOLDER')})"
     )
 
 

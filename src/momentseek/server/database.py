@@ -13,7 +13,7 @@ from queue import Empty, LifoQueue
 from typing import Any, Protocol, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from momentseek.core.errors import LibraryBusyError, LibraryError, MomentseekError, optional_module
+from momentseek.core.errors import LibraryBusyError, LibraryError, MomentseekError, optional_module, parameter
 from momentseek.library.database import DATABASE_ERRORS, transaction
 
 
@@ -123,14 +123,16 @@ class PostgresAddress:
             parts = urlsplit(address)
             port = parts.port or 5432
         except ValueError:
-            raise MomentseekError("the address of the database (`database`) has no valid port; check it") from None
+            raise MomentseekError(
+                f"the address of the database ({parameter('database')}) has no valid port; check it"
+            ) from None
         asked = parse_qs(parts.query)
         host = asked.get("host", [unquote(parts.hostname or "")])[0] or "localhost"
         database = unquote(parts.path.strip("/"))
         if parts.scheme not in ("postgresql", "postgres") or not database or set(asked) - {"host", "sslmode"}:
             raise MomentseekError(
                 "the address of the database must look like postgresql://USER@HOST:5432/NAME, perhaps with "
-                "?sslmode=require or ?host=/FOLDER/OF/THE/SOCKET; check `database`"
+                f"?sslmode=require or ?host=/FOLDER/OF/THE/SOCKET; check {parameter('database')}"
             )
         user = unquote(parts.username or "") or os.environ.get("PGUSER") or os.environ.get("USER") or "momentseek"
         password = unquote(parts.password) if parts.password is not None else os.environ.get("PGPASSWORD")
@@ -146,7 +148,9 @@ def _ssl_context(mode: str) -> ssl.SSLContext | None:
     if mode == "disable":
         return None
     if mode not in ("require", "verify-full"):
-        raise MomentseekError(f"sslmode={mode} is not known here; use disable, require or verify-full in `database`")
+        raise MomentseekError(
+            f"sslmode={mode} is not known here; use disable, require or verify-full in {parameter('database')}"
+        )
     context = ssl.create_default_context()
     if mode == "require":
         context.check_hostname = False
@@ -256,7 +260,9 @@ class PostgresConnection:
         }
         remedy = next((r for start, r in remedies.items() if code.startswith(start)), None)
         if not code or code.startswith(("08", "57P")):
-            return LibraryError(f"{self._shown}: the database cannot be reached ({text}); check `database`")
+            return LibraryError(
+                f"{self._shown}: the database cannot be reached ({text}); check {parameter('database')}"
+            )
         return LibraryError(f"{self._shown}: the database cannot be used ({text}); {remedy or 'see its log'}")
 
 

@@ -23,7 +23,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from momentseek.api.library import open_library
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.library.location import library_name
 from momentseek.measuring.formats.document import pause_collector
 from momentseek.server.app import create_app
@@ -287,7 +287,9 @@ def listen(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family, kind, protocol)
     except OSError as e:
-        raise MomentseekError(f"{host}: is not an address of this machine ({e.strerror or e}); check `host`") from None
+        raise MomentseekError(
+            f"{host}: is not an address of this machine ({e.strerror or e}); check {parameter('host')}"
+        ) from None
     try:
         if sys.platform != "win32":  # on Windows it would let two servers share a port
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -297,10 +299,15 @@ def listen(host: str, port: int) -> socket.socket:
         listening.close()
         if e.errno == errno.EADDRINUSE:
             raise MomentseekError(
-                f"port {port} of {host} is taken, perhaps by another momentseek; choose another (port={port + 1}), "
-                "or any free one (port=0)"
+                f"port {port} of {host} is taken, perhaps by another momentseek; choose another "
+                f"({parameter('port', port + 1)}), "
+                f"or any free one ({parameter('port', 0)})"
             ) from None
         if e.errno == errno.EACCES:
-            raise MomentseekError(f"port {port} may not be used; choose one above 1023 (port=8765)") from None
-        raise MomentseekError(f"{host}: is not an address of this machine ({e.strerror}); check `host`") from None
+            raise MomentseekError(
+                f"port {port} may not be used; choose one above 1023 ({parameter('port', 8765)})"
+            ) from None
+        raise MomentseekError(
+            f"{host}: is not an address of this machine ({e.strerror}); check {parameter('host')}"
+        ) from None
     return listening

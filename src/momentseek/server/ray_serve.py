@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.cluster.searching import serve_replicas
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.registry import did_you_mean
 from momentseek.library.location import library_folder
 from momentseek.server.app import create_app
@@ -51,7 +51,9 @@ def read_arguments(args: Mapping[str, str]) -> tuple[Path, int, ServerSettings]:
         raise MomentseekError(f"replicas={said} is no number of replicas; give one from 1 to {MAX_REPLICAS:,}")
     token, database = args.get("token"), args.get("database")
     if int(said) > 1 and not database:
-        raise MomentseekError(f"{said} replicas share sessions and judgements in a database; give one (database=…)")
+        raise MomentseekError(
+            f"{said} replicas share sessions and judgements in a database; give one ({parameter('database', ...)})"
+        )
     hosts = tuple(name.strip() for name in args.get("hosts", "").split(",") if name.strip())
     settings = ServerSettings(
         "0.0.0.0" if token else "127.0.0.1", 8000, token, hosts, allow_changes=False, database=database

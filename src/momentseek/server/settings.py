@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 MIN_TOKEN_CHARACTERS = 16
@@ -88,13 +88,15 @@ class ServerSettings:
 
     def __post_init__(self) -> None:
         if self.token is None and not self.loopback:
-            raise MomentseekError(f"others can reach {self.host}, so a token is needed; give one (`token`)")
+            raise MomentseekError(
+                f"others can reach {self.host}, so a token is needed; give one ({parameter('token')})"
+            )
         if self.token is not None and (len(self.token) < MIN_TOKEN_CHARACTERS or not self.token.isascii()):
             raise MomentseekError(
                 f"the token must have {MIN_TOKEN_CHARACTERS} or more ASCII characters; choose a longer one"
             )
         if len(self.rerankers) < len(self.rerank):
-            raise MomentseekError("two of the folders in `rerank` have the same name; rename one of them")
+            raise MomentseekError(f"two of the folders in {parameter('rerank')} have the same name; rename one of them")
 
     @property
     def changes(self) -> bool:

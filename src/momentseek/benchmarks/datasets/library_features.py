@@ -18,7 +18,7 @@ import numpy as np
 import tomli_w
 from numpy.typing import NDArray
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.judgements import Judgements
 from momentseek.library.catalog import EncoderRow
 from momentseek.library.encoders import SPEECH_ENCODER
@@ -244,4 +244,6 @@ def _check_target(out: Path, force: bool) -> None:
     if not (out / DATA_FILE).is_file():
         raise MomentseekError(f"{out}: holds other files; name a new folder for the features")
     if not force:
-        raise MomentseekError(f"{out}: is there already; choose another name, or overwrite it (force=True)")
+        raise MomentseekError(
+            f"{out}: is there already; choose another name, or overwrite it ({parameter('force', True)})"
+        )

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from momentseek.benchmarks.datasets.common import Decision
 from momentseek.benchmarks.datasets.sentences import MassiveSource, SimilarityScores, TextSimilarity, video_similarity
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.reports import count
@@ -48,12 +48,15 @@ class MassiveSettings:
 
     def __post_init__(self) -> None:
         if self.pool < 2:
-            raise MomentseekError(f"a pool of {self.pool} leaves nothing to search; choose a `pool` of 2 or more")
+            raise MomentseekError(
+                f"a pool of {self.pool} leaves nothing to search; choose a {parameter('pool')} of 2 or more"
+            )
         if self.positives < 0 or self.candidates < 0:
             raise MomentseekError("numbers of positives and candidates must not be negative")
         if not self.text_negative <= self.text_positive:
             raise MomentseekError(
-                f"`text_negative` ({self.text_negative:g}) is above `text_positive` ({self.text_positive:g}), so a "
+                f"{parameter('text_negative')} ({self.text_negative:g}) is above {parameter('text_positive')} "
+                f"({self.text_positive:g}), so a "
                 "video could be both; choose it lower"
             )
 
@@ -192,7 +195,7 @@ def require_videos(data: MassiveSource, settings: MassiveSettings) -> None:
     if videos < settings.pool:
         raise MomentseekError(
             f"{data.truth.source}: has {count(videos, 'video')}, fewer than a pool of {settings.pool}; "
-            "choose a smaller `pool` or give more annotations"
+            f"choose a smaller {parameter('pool')} or give more annotations"
         )
 
 
@@ -253,7 +256,8 @@ def _build_visual_filter(
         known_pairs += float(np.isfinite(known).sum())
     if not np.isfinite(golden).any() or not known_pairs:
         raise MomentseekError(
-            "the visual scores (`features`) cover no query with its own video, or none with a negative; check their ids"
+            f"the visual scores ({parameter('features')}) cover no query with its own video, or none with a "
+            "negative; check their ids"
         )
     return VisualFilter(score, float(np.nanmean(golden)), total / known_pairs)
 

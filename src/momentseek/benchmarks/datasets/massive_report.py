@@ -21,7 +21,7 @@ from momentseek.benchmarks.datasets.common import tally
 from momentseek.benchmarks.datasets.common import words as words_of
 from momentseek.benchmarks.datasets.massive import MassiveDataset, QueryPool, as_truth, draw_lots, query_lots
 from momentseek.benchmarks.datasets.sentences import MassiveSource, TextSimilarity, video_similarity
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.reports import NO_VALUE, count, text_table
@@ -287,7 +287,9 @@ def why_differ(encoder: str, features: str | None) -> str:
         words = f"here the vectors of {encoder.removeprefix('file:')} do, which may be on another scale"
     else:
         words = f"here {encoder} does, whose scale is another"
-    sight = f"here {features} does" if features else "nothing is filtered by visual scores here (`features`)"
+    sight = (
+        f"here {features} does" if features else f"nothing is filtered by visual scores here ({parameter('features')})"
+    )
     return (
         f"the published files compare sentences by SimCSE (RoBERTa-large), {words}; they filter by EMScore, {sight}; "
         "they were drawn without a seed, so pools differ by chance too"

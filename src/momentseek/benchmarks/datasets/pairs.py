@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import BoolArray, FloatArray, encode_names
 from momentseek.core.moments.judgements import Judgements
 from momentseek.measuring.formats.values import number_by_video
@@ -129,12 +129,12 @@ def _durations(truths: Sequence[Judgements], given: Mapping[str, float] | None) 
             if not (length > 0 and math.isfinite(length)):
                 raise MomentseekError(
                     f"{truth.source}: the duration of video {video} is {'unknown' if math.isnan(length) else length}; "
-                    "give a list of videos with durations (`durations`)"
+                    f"give a list of videos with durations ({parameter('durations')})"
                 )
             if seconds.setdefault(video, length) != length:
                 raise MomentseekError(
                     f"{truth.source}: video {video} lasts {length:g} s, but {seconds[video]:g} s in {where[video]}; "
-                    "say which with a list of durations (`durations`)"
+                    f"say which with a list of durations ({parameter('durations')})"
                 )
             where.setdefault(video, truth.source)
     return seconds

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from momentseek.benchmarks.datasets.common import Decision, normalise, tally, top_similar
 from momentseek.benchmarks.datasets.pairs import require_one_annotator
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import IntArray, offsets_of
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.progress import ShowCount
@@ -147,11 +147,11 @@ def find_pseudo_training(
     after another with the same caption. ``progress`` is called with the numbers of texts encoded and to encode.
     """
     if n < 1:
-        raise MomentseekError(f"a query needs at least 1 moment, not {n}; choose another `n`")
+        raise MomentseekError(f"a query needs at least 1 moment, not {n}; choose another {parameter('n')}")
     banned = set(map(normalise, exclude)) - {""}
     chosen, dropped = _choose_queries(collection, queries, banned)
     if not chosen:
-        raise MomentseekError("no query is left to train on; check `exclude` and `queries`")
+        raise MomentseekError(f"no query is left to train on; check {parameter('exclude')} and {parameter('queries')}")
     captions = [m.caption for m in collection.moments]
     vectors = encode_cached(encoder, [*chosen.values(), *captions], progress=progress)
     best, similarity = top_similar(vectors[: len(chosen)], vectors[len(chosen) :], n, groups=collection.moment)
@@ -290,7 +290,9 @@ def select_queries(truth: Judgements, where: str) -> Judgements:
     field, mark, value = where.partition("=")
     if not mark or field not in truth.fields:
         known = ", ".join(truth.fields) or "none"
-        raise MomentseekError(f"{truth.source}: no label fits {where!r} (`where`); its queries have: {known}")
+        raise MomentseekError(
+            f"{truth.source}: no label fits {where!r} ({parameter('where')}); its queries have: {known}"
+        )
     keep = np.array([label == value for label in truth.fields[field]])
     if not keep.any():
         raise MomentseekError(f"{truth.source}: no query has {where}; there are {_some(truth.fields[field])}")

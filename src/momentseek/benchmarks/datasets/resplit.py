@@ -19,7 +19,7 @@ import numpy as np
 from momentseek.benchmarks.datasets.common import Decision, tally
 from momentseek.benchmarks.datasets.pairs import count_repeated_pairs, locations, select_pairs, swap_reversed
 from momentseek.benchmarks.density import SparsestPoints, sparsest_points, whiten
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import BoolArray, IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.reports import count, text_table
@@ -96,7 +96,7 @@ def resplit(pairs: Judgements, recipe: Recipe) -> Resplit:
     if rare_pairs < 1 or rare_pairs >= len(places):
         raise MomentseekError(
             f"a share of {recipe.share:g} makes {rare_pairs or 'none'} of {count(len(places), 'pair')} rare: "
-            f"nothing to set apart; {'raise' if rare_pairs < 1 else 'lower'} `share`, or give more pairs"
+            f"nothing to set apart; {'raise' if rare_pairs < 1 else 'lower'} {parameter('share')}, or give more pairs"
         )
     plane, bandwidth = whiten(places) if recipe.bandwidth == "scott" else (places, recipe.bandwidth)
     cut = sparsest_points(plane, rare_pairs, bandwidth)
@@ -126,10 +126,10 @@ def _draw(videos: tuple[str, ...], ood: BoolArray, recipe: Recipe) -> IntArray:
     val, iid = int(recipe.val_share * len(videos)), int(recipe.iid_share * len(videos))
     sizes = {"test_ood": len(videos) - len(others), "val": val, "test_iid": iid, "train": len(others) - val - iid}
     remedy = {
-        "test_ood": "raise `share` or the bound of `long_moments`",
-        "val": "raise `val_share`",
-        "test_iid": "raise `iid_share`",
-        "train": "lower `share`, `val_share` or `iid_share`",
+        "test_ood": f"raise {parameter('share')} or the bound of {parameter('long_moments')}",
+        "val": f"raise {parameter('val_share')}",
+        "test_iid": f"raise {parameter('iid_share')}",
+        "train": f"lower {parameter('share')}, {parameter('val_share')} or {parameter('iid_share')}",
     }
     for name, size in sizes.items():
         if size < 1:

@@ -27,7 +27,7 @@ from momentseek.benchmarks.debias.systems import (
     System,
     score_seeds,
 )
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.language import verbs
 from momentseek.core.moments.arrays import BoolArray, FloatArray
 from momentseek.core.moments.judgements import Judgements
@@ -97,7 +97,9 @@ def by_verb(
 
 def _query_verbs(truth: Judgements) -> list[set[str]]:
     if truth.queries is None:
-        raise MomentseekError(f"{truth.source}: has no texts of its queries, so there are no verbs; leave out `verbs`")
+        raise MomentseekError(
+            f"{truth.source}: has no texts of its queries, so there are no verbs; leave out {parameter('verbs')}"
+        )
     return [set(verbs(text)) for text in truth.queries]
 
 
@@ -219,7 +221,7 @@ def debias_report(
             if found is not None:
                 placings.append(found)
     if verbs and train is None:
-        raise MomentseekError("a view by verb needs the training set; give it, or leave out `verbs`")
+        raise MomentseekError(f"a view by verb needs the training set; give it, or leave out {parameter('verbs')}")
     return DebiasReport(
         names=truths.names,
         queries={name: len(truth) for name, truth in known.items()},

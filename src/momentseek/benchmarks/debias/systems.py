@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from momentseek.benchmarks.baselines import BASELINES, BaselineSettings
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import FloatArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
@@ -159,7 +159,8 @@ def parse_entrants(texts: Iterable[str]) -> dict[str, list[Entrant]]:
         others = found.setdefault(each.label, [])
         if others and (isinstance(each, ModelEntrant) or any(isinstance(other, ModelEntrant) for other in others)):
             raise MomentseekError(
-                f"{each.label!r} is given twice; leave one out, or name them (NAME={text}); `seeds` repeats a model"
+                f"{each.label!r} is given twice; leave one out, or name them (NAME={text}); {parameter('seeds')} "
+                "repeats a model"
             )
         others.append(each)
     return found

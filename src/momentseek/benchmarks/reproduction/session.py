@@ -23,7 +23,7 @@ from momentseek.benchmarks.simulation.films import GroundingSettings
 from momentseek.benchmarks.simulation.settings import SimulationSettings
 from momentseek.cluster.tasks import ClusterTask
 from momentseek.cluster.training import in_data, train_run
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import FloatArray
 from momentseek.core.registry import did_you_mean
 from momentseek.models.features.data import DATA_FILE, Data
@@ -124,7 +124,7 @@ def reproduce_table(
     chosen = plan.choose_rows(rows)
     given = _given_checkpoints(plan, finished or {})
     if seeds < 1:
-        raise MomentseekError(f"{seeds} seeds are none; ask for at least 1 (`seeds`)")
+        raise MomentseekError(f"{seeds} seeds are none; ask for at least 1 ({parameter('seeds')})")
     folder = data_folder(plan, Path(data) if data is not None else None, Path(out), announce)
     with Data.open(folder) as opened:
         budget = Budget(seeds, steps, tuple(settings))

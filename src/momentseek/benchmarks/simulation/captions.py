@@ -12,7 +12,7 @@ from momentseek.benchmarks.datasets.imprecise.substitution import substitute
 from momentseek.benchmarks.simulation.settings import SimulationSettings
 from momentseek.benchmarks.simulation.story import NO_CONCEPT, Event, SimulatedMoments
 from momentseek.benchmarks.simulation.world import World, tag
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import FloatArray, IntArray
 
 SPEECH_FIRST_PROBABILITY = 0.4
@@ -124,7 +124,7 @@ def choose_queries(
     if len(first) < settings.queries:
         raise MomentseekError(
             f"{settings.videos:,} videos give only {len(first):,} different queries, not {settings.queries:,}; "
-            "ask for fewer (`queries`) or make more videos (`videos`)"
+            f"ask for fewer ({parameter('queries')}) or make more videos ({parameter('videos')})"
         )
     chosen = list(first.items())[: settings.queries]
     chosen = [chosen[i] for i in rng.permutation(len(chosen)).tolist()]

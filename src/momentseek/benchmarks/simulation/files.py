@@ -26,7 +26,7 @@ from momentseek.benchmarks.simulation.settings import CLIP_SECONDS, FILES_VERSIO
 from momentseek.benchmarks.simulation.story import Story
 from momentseek.benchmarks.simulation.vectors import SimulatedLine
 from momentseek.benchmarks.simulation.world import World
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.models.features.data import DATA_FILE
 
@@ -256,7 +256,9 @@ def write_folder(out: str | os.PathLike[str], force: bool = False) -> Iterator[P
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(dir=target.absolute().parent, prefix=f".{target.name}."))
     except OSError as e:
-        raise MomentseekError(f"{target}: cannot be made ({e.strerror}); choose another folder (`out`)") from None
+        raise MomentseekError(
+            f"{target}: cannot be made ({e.strerror}); choose another folder ({parameter('out')})"
+        ) from None
     try:
         yield folder
         _move(folder, target)
@@ -267,9 +269,11 @@ def write_folder(out: str | os.PathLike[str], force: bool = False) -> Iterator[P
 def check_target(target: Path, force: bool) -> None:
     """Refuse a target that is a file, or a folder that is not empty unless ``force`` is true."""
     if target.exists() and not target.is_dir():
-        raise MomentseekError(f"{target}: is a file; give the name of a folder (`out`)")
+        raise MomentseekError(f"{target}: is a file; give the name of a folder ({parameter('out')})")
     if not force and target.is_dir() and any(target.iterdir()):
-        raise MomentseekError(f"{target}: is not empty; choose another folder, or replace its files (force=True)")
+        raise MomentseekError(
+            f"{target}: is not empty; choose another folder, or replace its files ({parameter('force', True)})"
+        )
 
 
 def _move(folder: Path, target: Path) -> None:

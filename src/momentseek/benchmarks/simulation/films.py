@@ -8,7 +8,7 @@ import numpy as np
 
 from momentseek.benchmarks.simulation.settings import MIN_QUERIES, SimulationSettings
 from momentseek.benchmarks.simulation.world import World
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import FloatArray, IntArray
 
 
@@ -67,15 +67,19 @@ class GroundingSettings:
 
     def __post_init__(self) -> None:
         if not 0 <= self.bias <= 1:
-            raise MomentseekError(f"a bias of {self.bias:g} is out of range; choose one from 0 to 1 (`bias`)")
+            raise MomentseekError(
+                f"a bias of {self.bias:g} is out of range; choose one from 0 to 1 ({parameter('bias')})"
+            )
         if not 0 <= self.verb_bias <= 1:
             raise MomentseekError(
-                f"a verb bias of {self.verb_bias:g} is out of range; choose one from 0 to 1 (`verb_bias`)"
+                f"a verb bias of {self.verb_bias:g} is out of range; choose one from 0 to 1 ({parameter('verb_bias')})"
             )
         if self.pool < 2:
-            raise MomentseekError(f"a pool of {self.pool} is too small; give at least 2 videos (`pool`)")
+            raise MomentseekError(f"a pool of {self.pool} is too small; give at least 2 videos ({parameter('pool')})")
         if self.like not in FORMS:
-            raise MomentseekError(f"there are no films like {self.like!r}; choose {' or '.join(FORMS)} (`like`)")
+            raise MomentseekError(
+                f"there are no films like {self.like!r}; choose {' or '.join(FORMS)} ({parameter('like')})"
+            )
         _ = self.base  # checks the rest
 
     @property

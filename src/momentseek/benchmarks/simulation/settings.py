@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import FloatArray, IntArray
 
 
@@ -44,7 +44,9 @@ class Difficulty:
         True
         """
         if not 0 <= hard <= 1:
-            raise MomentseekError(f"a difficulty of {hard:g} is out of range; choose one from 0 to 1 (`hard`)")
+            raise MomentseekError(
+                f"a difficulty of {hard:g} is out of range; choose one from 0 to 1 ({parameter('hard')})"
+            )
 
         def between(easy: float, default: float, hardest: float) -> float:
             return easy + (default - easy) * 2 * hard if hard <= 0.5 else default + (hardest - default) * (2 * hard - 1)
@@ -85,11 +87,11 @@ class SimulationSettings:
 
     def __post_init__(self) -> None:
         for what, value, least in (
-            ("the number of videos (`videos`)", self.videos, MIN_VIDEOS),
-            ("the number of queries (`queries`)", self.queries, MIN_QUERIES),
-            ("the video dimension (`video_dim`)", self.video_dim, MIN_DIM),
-            ("the text dimension (`text_dim`)", self.text_dim, MIN_DIM),
-            ("the seed (`seed`)", self.seed, 0),
+            (f"the number of videos ({parameter('videos')})", self.videos, MIN_VIDEOS),
+            (f"the number of queries ({parameter('queries')})", self.queries, MIN_QUERIES),
+            (f"the video dimension ({parameter('video_dim')})", self.video_dim, MIN_DIM),
+            (f"the text dimension ({parameter('text_dim')})", self.text_dim, MIN_DIM),
+            (f"the seed ({parameter('seed')})", self.seed, 0),
         ):
             if value < least:
                 raise MomentseekError(f"{what} is {value}; give at least {least}")

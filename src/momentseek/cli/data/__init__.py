@@ -5,24 +5,24 @@ from __future__ import annotations
 import click
 from click.core import ParameterSource
 
-from momentseek.cli.groups import Verbs
+from momentseek.cli.groups import LazyGroup
 from momentseek.core.errors import MomentseekError
 
-VERBS = {
-    "statistics": "Count and check any dataset.",
-    "consensus": "Turn several annotators' labels into one per pair.",
-    "candidates": "Choose the moments that annotators judge for each query.",
-    "label-studio": "Write annotation tasks, and read the annotators' labels back.",
-    "imprecise": "Replace characters' names by general words.",
-    "pseudo-train": "Make a training set from caption similarity.",
-    "resplit": "Split so that test moments lie where training moments do not.",
-    "features": "Write a library's vectors as features to train a model on.",
-    "related": "Find videos that answer a training query besides its own.",
-    "massive": "Make every query search many videos, with reliable negatives.",
+COMMANDS = {
+    "statistics": ("statistics:command", "Count and check any dataset."),
+    "consensus": ("consensus:command", "Turn several annotators' labels into one per pair."),
+    "candidates": ("candidates:command", "Choose the moments that annotators judge for each query."),
+    "label-studio": ("label_studio:command", "Write annotation tasks, and read the annotators' labels back."),
+    "imprecise": ("imprecise:command", "Replace characters' names by general words."),
+    "pseudo-train": ("pseudo_train:command", "Make a training set from caption similarity."),
+    "resplit": ("resplit:command", "Split so that test moments lie where training moments do not."),
+    "features": ("features:command", "Write a library's vectors as features to train a model on."),
+    "related": ("related:command", "Find videos that answer a training query besides its own."),
+    "massive": ("massive:command", "Make every query search many videos, with reliable negatives."),
 }
 
 
-@click.group(cls=Verbs, package=__name__, verbs=VERBS)
+@click.group(cls=LazyGroup, package=__name__, sections={"Commands": COMMANDS})
 def command() -> None:
     """Build datasets as the papers do, from any annotations.
 

@@ -30,7 +30,6 @@ from momentseek.benchmarks.datasets.massive_report import (
 from momentseek.benchmarks.datasets.sentences import encoder_similarity, prepare_source
 from momentseek.cli import options
 from momentseek.cli.clustering import texts_on
-from momentseek.cli.groups import to_flags
 from momentseek.cli.options import Number
 from momentseek.cli.progress import progress_bars
 from momentseek.core.errors import MomentseekError
@@ -183,7 +182,7 @@ def command(
             key: None if value != value else value  # JSON has no NaN
             for key, value in {**asdict(beside), "seeds_positives": chance[0], "seeds_negatives": chance[1]}.items()
         }
-        why = to_flags(why_differ(encoder, features))
+        why = why_differ(encoder, features)
         found["reference"]["why"] = why
         texts += ["", comparison_text(beside, chance, why, str(reference))]
     writer = FORMATS["mvmr"].write_truth

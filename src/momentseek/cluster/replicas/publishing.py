@@ -33,7 +33,7 @@ from momentseek.cluster.replicas.state import (
     segment_path,
 )
 from momentseek.cluster.storage.objects import MissingObjectError, ObjectStore, StaleObjectError, file_size
-from momentseek.core.errors import LibraryBusyError, MomentseekError
+from momentseek.core.errors import LibraryBusyError, MomentseekError, parameter
 from momentseek.core.reports import count
 from momentseek.library.catalog import Catalog
 from momentseek.library.database import CATALOG_FILE
@@ -103,7 +103,7 @@ class ShardLease:
                     f"{self._objects.address}: {sign.name} is changing this library (since "
                     f"{time.strftime('%H:%M:%S', time.localtime(sign.since))}, last heard of "
                     f"{max(0.0, time.time() - sign.at):.0f} s ago); wait for it, or say for how many seconds to wait "
-                    "(wait=600)"
+                    f"({parameter('wait', 600)})"
                 )
             time.sleep(min(POLL_SECONDS, left))
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import BoolArray, CodeArray, FloatArray, IntArray
 from momentseek.core.moments.moment import Moment
 from momentseek.core.reports import Tabular, count
@@ -71,7 +71,7 @@ def check_scores(
     if policy != "keep":
         raise MomentseekError(
             f"{where}: {describe(int(rows[0]))} has the {what} {scores[rows[0]]}; "
-            f'{what}s must be finite numbers (invalid="keep" takes them as they are)'
+            f"{what}s must be finite numbers ({parameter('invalid', 'keep')} takes them as they are)"
         )
     examples = tuple(describe(int(r)) for r in rows[:MAX_EXAMPLES_SHOWN])
     return (DataFinding(f"a {what} that is not a finite number", len(rows), "kept as is", examples),)
@@ -111,7 +111,7 @@ def check_times(
             note(rows, problem, "found")
             raise MomentseekError(
                 f"{where}: {findings[-1]}; correct the file, or choose what to do with such moments "
-                '(invalid="drop", "clip" or "keep")'
+                f"({parameter('invalid', 'drop', 'clip', 'keep')})"
             )
         if policy == "keep":
             note(rows, problem, "kept as is")

@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.moment import iou
@@ -106,7 +106,8 @@ def _in_seconds(found: list[tuple[int, FloatArray, FloatArray]], asked: int, tru
     seconds = truth.durations[truth.video[truth.offsets[place]]]
     if np.isnan(seconds).any():
         raise MomentseekError(
-            f"{truth.source}: re-annotations are shares of the video, so its videos' durations are needed (`videos`)"
+            f"{truth.source}: re-annotations are shares of the video, so its videos' durations are needed "
+            f"({parameter('videos')})"
         )
     start = np.array([entry[1] for entry in whole]) * seconds[:, None]
     end = np.array([entry[2] for entry in whole]) * seconds[:, None]

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
 from momentseek.core.registry import did_you_mean
@@ -117,7 +117,7 @@ def diagnose(
 
     def part(name: str, doing: str, compute: Callable[[], T]) -> T | None:
         if only and name not in only:
-            reasons[name] = f"{NOT_ASKED_FOR} (`only`)"
+            reasons[name] = f"{NOT_ASKED_FOR} ({parameter('only')})"
             return None
         try:
             with patience(doing):
@@ -176,7 +176,7 @@ def diagnose(
         reasons=reasons,
     )
     if not annotators:
-        reasons["annotators"] = f"{NO_REANNOTATIONS} (`annotators`)"
+        reasons["annotators"] = f"{NO_REANNOTATIONS} ({parameter('annotators')})"
         return result
     with patience("scoring by each annotator"):
         return replace(result, annotators=annotators_of())

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import BoolArray, FloatArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
@@ -251,7 +251,9 @@ def label_noise(
     only; elsewhere the IoU stays 0. K = 1 without clipping is exact, the rest simulated.
     """
     if any(not g > 0 for g in gammas):
-        raise MomentseekError("the noise level γ must be greater than 0; give `noise` a number such as 0.1")
+        raise MomentseekError(
+            f"the noise level γ must be greater than 0; give {parameter('noise')} a number such as 0.1"
+        )
     chosen = [m for m in measures if covers(m)]
     skipped = [f"{m.name}: the noise model is defined for AxIoU and R of moments" for m in measures if not covers(m)]
     found = [

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import FloatArray, offsets_of
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
@@ -246,7 +246,9 @@ def _of_side(side: Side, protocol: str, missing: Missing, seed: int) -> SideLoca
     relevant = truth.relevance > 0
     seconds = truth.durations[truth.video]
     if np.isnan(seconds[relevant]).any():
-        raise MomentseekError(f"{truth.source}: location bias needs the duration of every video (`videos`)")
+        raise MomentseekError(
+            f"{truth.source}: location bias needs the duration of every video ({parameter('videos')})"
+        )
     true = density((truth.start / seconds)[relevant], (truth.end / seconds)[relevant])
     found = []
     for name, run in side.runs:

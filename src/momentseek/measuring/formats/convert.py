@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from momentseek.core.atomic import write_bytes
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.captions import CaptionTable, captions_of
 from momentseek.core.moments.judgements import Corpus, Judgements
 from momentseek.core.moments.run import Run
@@ -192,7 +192,9 @@ def convert(
     """
     path = pathlib.Path(target)
     if path.exists() and not force:
-        raise MomentseekError(f"{path}: is there already; choose another name, or overwrite it (force=True)")
+        raise MomentseekError(
+            f"{path}: is there already; choose another name, or overwrite it ({parameter('force', True)})"
+        )
     with pause_collector():
         document = open_document(source)
         reader = choose(document, format, None)

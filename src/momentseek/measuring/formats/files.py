@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from momentseek.core.atomic import write_bytes
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.captions import CaptionTable, captions_of
 from momentseek.core.moments.judgements import Corpus, Judgements
 from momentseek.core.moments.run import Run
@@ -223,7 +223,9 @@ def writer_for(to: str | None, path: Path, kind: Kind) -> FileFormat:
         endings = CAPTION_FORMAT_OF_SUFFIX if kind == "captions" else FORMAT_OF_SUFFIX
         to = endings.get(pathlib.Path(name).suffix.lower())
         if to is None:
-            raise MomentseekError(f"{path}: say which format to write (`to`): {', '.join(able)}; or end it in .jsonl")
+            raise MomentseekError(
+                f"{path}: say which format to write ({parameter('to')}): {', '.join(able)}; or end it in .jsonl"
+            )
     for sibling in RUN_FORMAT_ENDINGS:
         if f"{to}{sibling}" in able:
             return FORMATS[f"{to}{sibling}"]

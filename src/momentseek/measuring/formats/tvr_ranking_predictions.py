@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.run import Run
 from momentseek.measuring.formats.document import Document
 from momentseek.measuring.formats.registry import FileFormat, Reading, Runs, Writing, register
@@ -132,7 +132,7 @@ def read_indexed_predictions(document: Document, reading: Reading) -> Runs:
     if reading.corpus is None or not reading.corpus.names:
         raise MomentseekError(
             f"{document.path}: its predictions name videos by index; give the file that numbers them "
-            '(videos="video_name_duration_id.json")'
+            f"({parameter('videos', 'video_name_duration_id.json')})"
         )
     return (read_indexed(document.records, reading.corpus, document, reading),)
 
@@ -143,7 +143,7 @@ def write_indexed(runs: Runs, writing: Writing) -> bytes:
     if writing.corpus is None or not writing.corpus.names:
         raise MomentseekError(
             "tvr-ranking-indexed names videos by index; give the file that numbers them "
-            '(videos="video_name_duration_id.json")'
+            f"({parameter('videos', 'video_name_duration_id.json')})"
         )
     query_ids = [write_id(q) for q in run.query_ids]
     return dump(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import FloatArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
@@ -141,7 +141,7 @@ def require_durations(truth: Judgements, format: str) -> list[float]:
     if len(unknown):
         raise MomentseekError(
             f"{format} needs every video's duration, and {truth.source} has none for {truth.videos[unknown[0]]}; "
-            "give a list of videos (`videos`)"
+            f"give a list of videos ({parameter('videos')})"
         )
     return [float(seconds) for seconds in truth.durations]
 

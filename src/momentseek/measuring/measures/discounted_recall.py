@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import FloatArray
 from momentseek.measuring.measures.alignment import Alignment, OverlapPairs, passes
 from momentseek.measuring.measures.measure import Measure, register
@@ -69,7 +69,7 @@ class DiscountedRecall(Measure):
             which = truth.videos[truth.video[pairs.judged[np.isnan(seconds)][0]]]
             raise MomentseekError(
                 f"{truth.source}: dR needs the duration of every video, and {which} has none; "
-                "give a file of durations (`videos`)"
+                f"give a file of durations ({parameter('videos')})"
             )
         product = np.ones(len(seconds))
         for predicted, true in ((view.start, truth.start), (view.end, truth.end)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.captions import CaptionTable
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
@@ -26,13 +26,13 @@ def render(
     if protocol not in PRINTERS:
         raise MomentseekError(
             f"protocol {protocol} has no official printed form; there are {', '.join(PRINTERS)}; or leave "
-            "out `official`"
+            f"out {parameter('official')}"
         )
     if PROTOCOLS[protocol].captions != isinstance(runs, CaptionTable):
         table, holds = (runs, "captions") if isinstance(runs, CaptionTable) else (runs[0], "ranked moments")
         raise MomentseekError(
             f"{table.source}: holds {holds}, which the evaluator of {protocol} does not measure; name another "
-            "(`protocol`)"
+            f"({parameter('protocol')})"
         )
     printer = importlib.import_module(f"momentseek.measuring.official.{PRINTERS[protocol]}")
     text: str = printer.render(runs, truth, missing)

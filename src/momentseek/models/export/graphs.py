@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.judgements import Judgements
 from momentseek.models.model import CorpusModel
 from momentseek.models.zoo.xml import XML
@@ -92,7 +92,8 @@ def check_window(model: CorpusModel, name: str) -> None:
     """Refuse a window for a model that reads clips as they are, as many as it was made for."""
     if isinstance(model, XML) or model.config.fit == "truncate":
         raise MomentseekError(
-            f"{name} reads videos by at most {model.config.max_clips} clips at once and stretches none, so `window` "
+            f"{name} reads videos by at most {model.config.max_clips} clips at once and stretches none, so "
+            f"{parameter('window')} "
             "changes nothing; leave it out"
         )
 

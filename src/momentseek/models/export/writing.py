@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.models.export import joint, moment_map, networks, traced
 from momentseek.models.export.graphs import ExportableKind, ModelGraphs
 from momentseek.models.model import CorpusModel
@@ -105,7 +105,9 @@ def _check_place(out: Path, force: bool) -> None:
     if not (out / MANIFEST_FILE).is_file():
         raise MomentseekError(f"{out}: holds other files; name a new folder for the exported model")
     if not force:
-        raise MomentseekError(f"{out}: is there already; choose another name, or overwrite it (force=True)")
+        raise MomentseekError(
+            f"{out}: is there already; choose another name, or overwrite it ({parameter('force', True)})"
+        )
 
 
 def draw_graphs(model: CorpusModel, name: str, settings: Mapping[str, Any]) -> ModelGraphs:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
@@ -57,7 +57,7 @@ def retrieve(
     a video is as good as its best clips, and there are many, most clips are ruled out by bounds (`best_clips`).
     """
     if not model.retrieves:
-        raise MomentseekError("this model does not rank videos; give another model's run (`videos`)")
+        raise MomentseekError(f"this model does not rank videos; give another model's run ({parameter('videos')})")
     device = device_of(model)
     if device.type == "cpu" and (found := _retrieve_by_bounds(model, queries, corpus, n, progress)) is not None:
         return found

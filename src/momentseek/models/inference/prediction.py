@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import TASKS, Run
@@ -113,7 +113,7 @@ def predict(
     pooled = pools and truth.pools is not None and task != "SVMR"
     ranks = videos is None and (not pooled or task == "VR" or first is not None)
     if task != "SVMR" and ranks and not model.retrieves:
-        raise MomentseekError("this model does not rank videos; give another model's run (`videos`)")
+        raise MomentseekError(f"this model does not rank videos; give another model's run ({parameter('videos')})")
     corpus = encoded
     if corpus is None:
         names = split.corpus

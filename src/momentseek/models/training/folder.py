@@ -15,7 +15,7 @@ from typing import Any
 
 from momentseek.core.atomic import write_bytes
 from momentseek.core.config import read_toml
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.models.training.config import TrainConfig
 from momentseek.recognition.protobuf import bytes_field, double_field, float_field, text_field, varint_field
 
@@ -62,8 +62,9 @@ def prepare_folder(folder: Path, config: TrainConfig, resume: bool, force: bool)
     if not resume and any(path.exists() for path in earlier):
         if not force:
             raise MomentseekError(
-                f"{folder}: holds a training run already; continue it (`resume`), choose another folder, or overwrite "
-                "it (force=True)"
+                f"{folder}: holds a training run already; continue it ({parameter('resume')}), choose another "
+                "folder, or overwrite "
+                f"it ({parameter('force', True)})"
             )
         for path in earlier:
             path.unlink(missing_ok=True)

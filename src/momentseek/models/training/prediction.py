@@ -16,7 +16,7 @@ import torch
 
 from momentseek import __version__
 from momentseek.core.atomic import write_bytes
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import IntArray
 from momentseek.core.moments.run import Run
 from momentseek.measuring.evaluate import evaluate
@@ -96,17 +96,19 @@ def predict_split(
         chosen = task or ("VCMR" if has_pools else training.task)
         if chosen != "VCMR" and (videos or first):
             raise MomentseekError(
-                f"{chosen} does not search the videos of another model; leave out {'`videos`' if videos else '`first`'}"
+                f"{chosen} does not search the videos of another model; leave out "
+                f"{parameter('videos' if videos else 'first')}"
             )
         if chosen == "VR" and not trained.model.retrieves:
             raise MomentseekError(
-                f'{source}: {trained.config.model} ranks no videos; ask for moments (task="VCMR" or "SVMR")'
+                f"{source}: {trained.config.model} ranks no videos; ask for moments "
+                f"({parameter('task', 'VCMR', 'SVMR')})"
             )
         stage = str(videos or trained.config.data.first_stage or "") if chosen == "VCMR" else ""
         if stage and has_pools and whole_corpus and is_checkpoint(Path(stage)):
             raise MomentseekError(
-                f'{stage}: would find videos of each query\'s pool only; let it write a run (task="VR", '
-                "whole_corpus=True) and give that (`videos`)"
+                f"{stage}: would find videos of each query's pool only; let it write a run ({parameter('task', 'VR')}, "
+                f"{parameter('whole_corpus', True)}) and give that ({parameter('videos')})"
             )
         fewer: list[int] = []
 
@@ -320,7 +322,11 @@ def read_report(out: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as e:
-        raise MomentseekError(f"{out / REPORT_FILE}: cannot be read ({e}); delete it and continue (`resume`)") from None
+        raise MomentseekError(
+            f"{out / REPORT_FILE}: cannot be read ({e}); delete it and continue ({parameter('resume')})"
+        ) from None
     if not isinstance(found, dict):
-        raise MomentseekError(f"{out / REPORT_FILE}: is no report of a training run; delete it and continue (`resume`)")
+        raise MomentseekError(
+            f"{out / REPORT_FILE}: is no report of a training run; delete it and continue ({parameter('resume')})"
+        )
     return found

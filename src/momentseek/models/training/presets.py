@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.core.config import read_toml
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.registry import did_you_mean
 from momentseek.models.captioner import CAPTIONERS
 from momentseek.models.training.config import Assignments, TrainConfig, apply_settings, network_spec
@@ -41,7 +41,10 @@ def settings_table(
 ) -> tuple[dict[str, Any], str]:
     """The sections of a preset or of a config file (else of the preset ``default``), and how messages call them."""
     if preset and config:
-        raise MomentseekError("`preset` and `config` both give the settings; give one, and change it with `settings`")
+        raise MomentseekError(
+            f"{parameter('preset')} and {parameter('config')} both give the settings; give one, and change it with "
+            f"{parameter('settings')}"
+        )
     if config:
         return read_toml(Path(config)), str(config)
     name = preset or default

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.core.atomic import write_bytes
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.measuring.resampling import SeedSpread, spread
 from momentseek.models.features.data import Data, open_data
 from momentseek.models.training.checkpoint import load_checkpoint
@@ -156,7 +156,7 @@ def refuse_other_limits(report: Mapping[str, Any], config: TrainConfig, out: Pat
             continue
         raise MomentseekError(
             f"{out}: holds finished training with {_limit(was, name)} and not {_limit(wanted, name)}; choose another "
-            "folder, or train anew (force=True)"
+            f"folder, or train anew ({parameter('force', True)})"
         )
 
 
@@ -264,7 +264,7 @@ def resume_training(
     config = saved_config(Path(folder)).with_changes(settings)
     source = data or config.data.path
     if not source:
-        raise MomentseekError(f"{folder}: does not say where its data are; give the folder (`data`)")
+        raise MomentseekError(f"{folder}: does not say where its data are; give the folder ({parameter('data')})")
     with open_data(source) as opened:
         return train(_at(config, opened), opened, Path(folder), resume=True, progress=progress)
 
@@ -279,7 +279,7 @@ def choose_config(
 ) -> TrainConfig:
     """The settings of a training run on ``data``; see ``train_model``."""
     if not (preset or config or model):
-        raise MomentseekError("no model is named; name one, such as xml, or a `preset`")
+        raise MomentseekError(f"no model is named; name one, such as xml, or a {parameter('preset')}")
     sections, where = settings_table(preset, config, default=data.preset)
     return _at(configure(sections, model, settings, where), data)
 

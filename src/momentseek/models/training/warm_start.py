@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.models.model import CorpusModel
 from momentseek.models.public.loading import load_public, read_public_weights
 from momentseek.models.public.weights import PUBLIC_MODELS
@@ -51,7 +51,9 @@ def load_initial_checkpoint(config: TrainConfig, model: CorpusModel, out: Path) 
     source = Path(config.data.begin or "")
     file = find_checkpoint(source)
     if file.resolve().parent == out.resolve():
-        raise MomentseekError(f"{out}: cannot begin from the checkpoint it replaces; train in another folder (`out`)")
+        raise MomentseekError(
+            f"{out}: cannot begin from the checkpoint it replaces; train in another folder ({parameter('out')})"
+        )
     found = load_checkpoint(file)
     kinds = type(found.model), type(model)
     if not (issubclass(*kinds) or issubclass(*reversed(kinds))):

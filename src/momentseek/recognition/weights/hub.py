@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.core.atomic import drop_temporary, flush_folder, write_bytes
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.recognition.weights.catalog import HubModel
 from momentseek.recognition.weights.files import hashes, models_folder, sha256
 
@@ -60,7 +60,9 @@ def download(
         found = sha256(part)
         if digest is not None and found != digest:
             _forget(part)
-            raise MomentseekError(f"{url}: {otherwise}, so it was thrown away; try another source (`source`)")
+            raise MomentseekError(
+                f"{url}: {otherwise}, so it was thrown away; try another source ({parameter('source')})"
+            )
         part.replace(target)
         flush_folder(target.parent)
         drop_temporary(_etag(part))
@@ -85,7 +87,7 @@ def _fetch_all(url: str, file: FileIO, part: Path, limit: int, advance: Callable
                     raise MissingFileError(f"{url}: the server says {e.code} {e.reason}") from None
                 elif e.code < 500 and e.code != 429:
                     raise MomentseekError(
-                        f"{url}: the server says {e.code} {e.reason}; try another source (`source`)"
+                        f"{url}: the server says {e.code} {e.reason}; try another source ({parameter('source')})"
                     ) from None
         except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError):
             pass
@@ -94,7 +96,7 @@ def _fetch_all(url: str, file: FileIO, part: Path, limit: int, advance: Callable
     raise MomentseekError(
         f"{url}: the connection is lost or there is none ({file.tell():,} bytes have arrived); "
         "the same command continues from there; on a machine without network, name a folder with the files "
-        '(source="FOLDER")'
+        f"({parameter('source', 'FOLDER')})"
     )
 
 
@@ -145,7 +147,8 @@ def _write(file: FileIO, piece: bytes) -> None:
 def _check_size(url: str, size: int, limit: int) -> None:
     if size > limit:
         raise MomentseekError(
-            f"{url}: is larger than {limit:,} bytes, so it cannot be the model; try another source (`source`)"
+            f"{url}: is larger than {limit:,} bytes, so it cannot be the model; try another source "
+            f"({parameter('source')})"
         )
 
 
@@ -153,7 +156,9 @@ def _check_scheme(url: str) -> None:
     place = urllib.parse.urlsplit(url)
     local = place.hostname in ("127.0.0.1", "::1", "localhost")
     if place.scheme != "https" and not (place.scheme == "http" and local):
-        raise MomentseekError(f"{url}: only https addresses are downloaded from; give another source (`source`)")
+        raise MomentseekError(
+            f"{url}: only https addresses are downloaded from; give another source ({parameter('source')})"
+        )
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):

@@ -20,7 +20,7 @@ import numpy as np
 
 from momentseek.benchmarks.datasets.annotation.labels import LEVEL_COUNT, AnnotatorLabels
 from momentseek.benchmarks.datasets.common import Decision
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.figures import COLOURS, save_figures, subplots
 from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray, stable_order
 from momentseek.core.reports import count
@@ -127,7 +127,7 @@ def find_consensus(
         raise MomentseekError(
             f"{labels.source}: pair {labels.pair_ids[first]} has {count(int(counts[first]), 'label')}"
             f"{f', and {others} a wrong number' if more else ''}; the rule needs two, or four where "
-            'two disagree (incomplete="drop" leaves such pairs out)'
+            f"two disagree ({parameter('incomplete', 'drop')} leaves such pairs out)"
         )
     if repeats == "error" and labels.repeated.any():
         row = int(np.flatnonzero(labels.repeated)[0])
@@ -135,7 +135,7 @@ def find_consensus(
         raise MomentseekError(
             f"{labels.source}: worker {labels.workers[labels.worker[row]]} judged pair "
             f"{labels.pair_ids[labels.pair[row]]} twice, and in all {many} "
-            'a repeated worker; keep one label each (repeats="count" takes them as they are)'
+            f"a repeated worker; keep one label each ({parameter('repeats', 'count')} takes them as they are)"
         )
     low = np.full(len(counts), -1)
     high = low.copy()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from momentseek.benchmarks.datasets.imprecise.names import show_of
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.measuring.formats.document import Document, open_document
 from momentseek.measuring.formats.values import check_types, column, first_record, has_keys, records, strings
 
@@ -68,7 +68,7 @@ def read_query_file(path: str | Path, type: str | None = None) -> QueryFile:
             f"{path}: its records have no query; expected TVR's (desc_id, desc), ours (query_id, query) or plain text"
         )
     if type:
-        raise MomentseekError(f"{path}: plain lines have no type; leave out `type`")
+        raise MomentseekError(f"{path}: plain lines have no type; leave out {parameter('type')}")
     lines = [" ".join(line.split()) for line in document.text.splitlines()]
     queries = tuple(NamedQuery(str(i), line) for i, line in enumerate(lines, 1))
     return QueryFile("text", queries, (), tuple((line, "") for line in lines))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from momentseek.benchmarks.datasets.imprecise.mentions import NameFinder
 from momentseek.benchmarks.datasets.imprecise.names import Gazetteer
 from momentseek.benchmarks.datasets.imprecise.words import split_tokens
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.language import load_spacy
 from momentseek.core.progress import ShowCount
 from momentseek.core.reports import count
@@ -204,7 +204,8 @@ def spacy_recogniser() -> Recogniser:
     pipeline = load_spacy("lemmatizer", "parser")
     if pipeline is None:
         raise MomentseekError(
-            "finding names with spaCy (`ner`) needs its English model; install momentseek[nlp], or leave it out"
+            f"finding names with spaCy ({parameter('ner')}) needs its English model; install momentseek[nlp], or "
+            "leave it out"
         )
 
     def recognise(texts: Sequence[str]) -> list[list[str]]:
