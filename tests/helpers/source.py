@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 
 import momentseek
-from momentseek.measuring.formats.document import pause_collector
 
 PACKAGE = Path(momentseek.__file__).parent
 DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -21,8 +20,7 @@ def nodes() -> Mapping[Path, Sequence[ast.AST]]:
     Definitions are without their bodies, whose own are in the list: a million nodes would cost each collection of
     garbage a second from then on.
     """
-    with pause_collector():
-        return {path.relative_to(PACKAGE): _nodes(path) for path in sorted(PACKAGE.rglob("*.py"))}
+    return {path.relative_to(PACKAGE): _nodes(path) for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 def _nodes(path: Path) -> list[ast.AST]:

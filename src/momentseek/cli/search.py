@@ -20,10 +20,8 @@ from momentseek.cli.terminal import draw, draw_picture, supported_images
 from momentseek.core.atomic import write_all
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.moment import Moment
-from momentseek.core.native.lean_numpy import load_lean_numpy
 from momentseek.library.encoders import load_ahead
 from momentseek.library.location import library_folder
-from momentseek.measuring.formats.document import pause_collector
 from momentseek.measuring.formats.native import write_runs
 from momentseek.measuring.formats.registry import Writing
 from momentseek.search.display import card, remarks, table
@@ -64,11 +62,6 @@ class _SearchCommand(click.Command):
                     ctx,
                 )
         return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Search without the collector: what is loaded and found stays until the process ends."""
-        with pause_collector():
-            return super().invoke(ctx)
 
 
 def _is_short_option(arg: str, short: set[str]) -> bool:
@@ -186,7 +179,6 @@ def command(
     clip_folder = check_clip_folder(cut)
 
     folder = library_folder(library)
-    load_lean_numpy()
     if on is None and like is None and image is None:
         _load_encoder(folder, " ".join(query))
 

@@ -9,9 +9,7 @@ import click
 from momentseek.cli import options
 from momentseek.cli.clustering import shards_on
 from momentseek.core.errors import optional_module
-from momentseek.core.native.lean_numpy import load_lean_numpy
 from momentseek.library.location import library_folder
-from momentseek.measuring.formats.document import pause_collector
 from momentseek.server.lean_fastapi import load_fastapi
 from momentseek.server.settings import ServerSettings, is_loopback
 
@@ -102,11 +100,9 @@ def command(
     One of several servers behind a load balancer:
       momentseek serve --host 0.0.0.0 --token "$TOKEN" --database postgresql://momentseek@db.local/films
     """
-    with pause_collector():
-        load_lean_numpy()
-        load_fastapi()
-        optional_module("uvicorn", "serve")
-        from momentseek.server.process import serve
+    load_fastapi()
+    optional_module("uvicorn", "serve")
+    from momentseek.server.process import serve
 
     generated = token is None and not is_loopback(host)
     if generated:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import gc
 import ipaddress
 import logging
 import signal
@@ -25,7 +24,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from momentseek.api.library import open_library
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.library.location import library_name
-from momentseek.measuring.formats.document import pause_collector
 from momentseek.server.app import create_app
 from momentseek.server.security.clients import client_name
 from momentseek.server.service import Service
@@ -228,12 +226,10 @@ def serve(
     listening = listen(settings.host, settings.port)
     settings = replace(settings, port=listening.getsockname()[1])
     try:
-        with pause_collector():
-            app = create_app(library, settings, fan_out)
+        app = create_app(library, settings, fan_out)
     except BaseException:
         listening.close()
         raise
-    gc.freeze()  # the collector's walks over what was loaded would make requests wait
     service: Service = app.state.service
     log = logging.getLogger("momentseek.server")
     log.addHandler(logging.StreamHandler())

@@ -18,7 +18,7 @@ from momentseek.cli.options import Number, new_folders
 from momentseek.core.errors import MomentseekError
 from momentseek.core.figures import check_folder
 from momentseek.measuring.formats import FORMATS, Writing, read_corpus, read_truth, write_all
-from momentseek.measuring.formats.document import open_document, pause_collector
+from momentseek.measuring.formats.document import open_document
 from momentseek.measuring.formats.files import choose, truth_of
 from momentseek.measuring.formats.registry import Reading
 
@@ -194,10 +194,9 @@ def _read(paths: tuple[str, ...], corpus: Corpus | None) -> tuple[list[Judgement
     if len({Path(p).resolve() for p in paths}) < len(paths):
         raise MomentseekError("the same file is given twice; give each part of the dataset once")
     truths, forms = [], set()
-    with pause_collector():
-        for path in paths:
-            document = open_document(path)
-            format = choose(document, None, "truth")
-            forms.add(format.name)
-            truths.append(truth_of(document, format, Reading("keep", corpus)))
+    for path in paths:
+        document = open_document(path)
+        format = choose(document, None, "truth")
+        forms.add(format.name)
+        truths.append(truth_of(document, format, Reading("keep", corpus)))
     return truths, "charades-cd" if forms == {"charades-cd"} else "activitynet"
