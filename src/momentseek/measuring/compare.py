@@ -50,8 +50,8 @@ def compare(
     The correction is over the pairs of runs, within each measure; ``tukey`` has its own. BLEU and METEOR are no means
     over captions: their test exchanges the two systems' captions, and takes no other form.
 
-    >>> from momentseek.measuring import evaluate
-    >>> from momentseek.core.moments import Judgements, Run
+    >>> from momentseek.measuring.evaluate import evaluate
+    >>> from momentseek import Judgements, Run
     >>> truth = Judgements.from_rows([(q, "video", 0, 10, 4) for q in range(8)])
     >>> good = Run.from_rows([(q, "video", 0, 9, 1.0) for q in range(8)])
     >>> poor = Run.from_rows([(q, "video", 0, 9 if q < 1 else 3, 1.0) for q in range(8)])
@@ -133,8 +133,8 @@ def compare(
 def largest_differences(first: Evaluation, second: Evaluation, measure: str, n: int = 10) -> list[QueryDifference]:
     """The queries on which two runs differ most, the largest difference first; equal queries are left out.
 
-    >>> from momentseek.measuring import evaluate
-    >>> from momentseek.core.moments import Judgements, Run
+    >>> from momentseek.measuring.evaluate import evaluate
+    >>> from momentseek import Judgements, Run
     >>> truth = Judgements.from_rows([("q1", "video", 0, 10, 4), ("q2", "video", 0, 10, 4)])
     >>> one, two = (Run.from_rows([("q1", "video", 0, 9, 1.0), ("q2", "video", 0, end, 1.0)]) for end in (8, 5))
     >>> largest_differences(*(evaluate(run, truth, "AxIoU@1") for run in (one, two)), "AxIoU@1")

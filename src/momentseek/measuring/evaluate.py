@@ -296,7 +296,7 @@ def evaluate(
 ) -> Evaluation:
     """Score ``run`` against ``truth``; both may be files in any known format, of ranked moments or of captions.
 
-    >>> from momentseek.core.moments import CaptionTable, Judgements, Run
+    >>> from momentseek import CaptionTable, Judgements, Run
     >>> truth = Judgements.from_rows([("q1", "a", 0, 10, 4), ("q2", "b", 0, 10, 2)])
     >>> run = Run.from_rows([("q1", "a", 0, 8, .9)])
     >>> evaluate(run, truth, "NDCG@10[IoU>={0.5,0.9}]", missing="zero").means

@@ -15,7 +15,7 @@ from momentseek.core.moments.judgements import Corpus
 from momentseek.measuring.formats import FORMATS
 from momentseek.measuring.formats.document import Document
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SHARED = Path(os.environ.get("MOMENTSEEK_SHARED", ROOT.parent / "shared"))
 CORPUS = Corpus({"lamp": 60.0, "kite": 90.5, "boat": 30.0}, {4: "lamp", 7: "kite", 9: "boat"}, "videos.json")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from momentseek.measuring.formats import FORMATS
 
-PAGE = Path(__file__).parents[2] / "docs" / "formats.md"
+PAGE = Path(__file__).parents[3] / "docs" / "formats.md"
 
 
 def test_every_format_has_its_row():

@@ -239,7 +239,7 @@ def run_checks(
 
     ``subtitles`` (video → normalised text) is needed to find queries that are copied from them.
 
-    >>> from momentseek.core.moments import Judgements
+    >>> from momentseek import Judgements
     >>> truth = Judgements.from_groups(["q"], [1], ["v"], [3], [9], durations={"v": 8.0}, queries=["he sits"])
     >>> {c.check: [f.words() for f in c.found] for c in run_checks([AnnotationSplit("s", truth)]) if c.count}
     {'end beyond the video': ['q: 3–9 s of v, which lasts 8 s'], 'fewer than 8 words': ['q: he sits']}

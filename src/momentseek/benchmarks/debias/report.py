@@ -182,7 +182,7 @@ def debias_report(
 
     >>> at = dict(durations={"v": 100.0})
     >>> iid, ood = (Judgements.from_groups(["q"], [1], ["v"], [s], [s + 40], **at) for s in (0, 50))
-    >>> from momentseek.core.moments import Run
+    >>> from momentseek import Run
     >>> same = Run.from_rows([("q", "v", 0, 40, 1.0)])
     >>> found = debias_report(Truths(iid, ood), [System("stubborn", ((same, same),))], train=iid)
     >>> found.gaps[0].gap.mean, round(found.placings[1].lean.mean, 2)

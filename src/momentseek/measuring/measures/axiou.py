@@ -22,7 +22,7 @@ class AxIoU(Measure):
     threshold it rewards every improvement of the best moment (MON-k), and redundant moments do not pay (INV-k).
 
     >>> from momentseek.measuring.measures import parse
-    >>> from momentseek.core.moments import Judgements, Run
+    >>> from momentseek import Judgements, Run
     >>> truth = Judgements.from_rows([("q", "v", 0, 10, 1)])
     >>> run = Run.from_rows([("q", "v", 5, 10, .9), ("q", "v", 0, 10, .8)])
     >>> [float(parse(f"AxIoU@{k}")(Alignment(run, truth))[0]) for k in (1, 2)]

@@ -22,7 +22,7 @@ class DCG(Measure):
     g is the IoU itself or 2^r − 1; d is log2(k + 1) or k. It rewards redundant moments (breaks INV-k).
 
     >>> from momentseek.measuring.measures import parse
-    >>> from momentseek.core.moments import Judgements, Run
+    >>> from momentseek import Judgements, Run
     >>> truth = Judgements.from_rows([("q", "v", 0, 10, 1)])
     >>> run = Run.from_rows([("q", "v", 0, 5, .9), ("q", "v", 0, 10, .8)])
     >>> [round(float(parse(m)(Alignment(run, truth))[0]), 4) for m in ("DCG@2", "DCG@2[discount=rank]")]

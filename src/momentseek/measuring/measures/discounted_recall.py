@@ -26,7 +26,7 @@ class DiscountedRecall(Measure):
     (DiDeMo), a prediction passes as it does for R, and α is that of the annotator it overlaps most.
 
     >>> from momentseek.measuring.measures import parse
-    >>> from momentseek.core.moments import Judgements, Run
+    >>> from momentseek import Judgements, Run
     >>> truth = Judgements.from_groups(["q"], [1], ["v"], [10], [20], durations={"v": 100})
     >>> run = Run.from_rows([("q", "v", 10, 30, .9), ("q", "v", 10, 20, .8)])
     >>> view = Alignment(run, truth)

@@ -21,7 +21,7 @@ class JudgedShare(Measure):
     than K is divided by its own length; an empty one by nothing (NaN).
 
     >>> from momentseek.measuring.measures import parse
-    >>> from momentseek.core.moments import Judgements, Run
+    >>> from momentseek import Judgements, Run
     >>> truth = Judgements.from_rows([("q", "v", 0, 10, 0)])
     >>> run = Run.from_rows([("q", "v", 9, 12, .9), ("q", "w", 0, 10, .8)])
     >>> float(parse("Judged@10")(Alignment(run, truth))[0])

@@ -24,7 +24,7 @@ class MeanAveragePrecision(Measure):
     steps of recall. Moments outside ``length`` are left out, predictions are not (QVHighlights' evaluator).
 
     >>> from momentseek.measuring.measures import parse
-    >>> from momentseek.core.moments import Judgements, Run
+    >>> from momentseek import Judgements, Run
     >>> truth = Judgements.from_rows([("q", "v", 0, 10, 1), ("q", "v", 20, 30, 1)])
     >>> run = Run.from_rows([("q", "v", 0, 10, .9), ("q", "v", 50, 60, .8), ("q", "v", 20, 30, .7)])
     >>> round(float(parse("mAP[IoU>=0.5]")(Alignment(run, truth))[0]), 4)

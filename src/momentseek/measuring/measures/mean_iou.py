@@ -17,7 +17,7 @@ class MeanIoU(Measure):
     """IoU of the first prediction with the relevant moment it overlaps most.
 
     >>> from momentseek.measuring.measures import parse
-    >>> from momentseek.core.moments import Judgements, Run
+    >>> from momentseek import Judgements, Run
     >>> truth = Judgements.from_rows([("q", "v", 0, 10, 1)])
     >>> float(parse("mIoU")(Alignment(Run.from_rows([("q", "v", 0, 5, .9)]), truth))[0])
     0.5

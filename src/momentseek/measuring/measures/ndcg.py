@@ -30,7 +30,7 @@ class NDCG(Measure):
     drops moments of relevance 0 first and skips queries that have no others.
 
     >>> from momentseek.measuring.measures import parse
-    >>> from momentseek.core.moments import Judgements, Run
+    >>> from momentseek import Judgements, Run
     >>> truth = Judgements.from_rows([("q", "v", 0, 10, 4), ("q", "w", 0, 10, 2), ("q", "v", 40, 50, 2)])
     >>> run = Run.from_rows([("q", "w", 0, 9, .9), ("q", "v", 1, 10, .8), ("q", "x", 0, 9, .7)])
     >>> [round(float(parse(f"NDCG@3[IoU>=0.5{gain}]")(Alignment(run, truth))[0]), 4) for gain in ("", ",gain=exp2")]

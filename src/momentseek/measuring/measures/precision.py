@@ -21,7 +21,7 @@ class AveragePrecision(Measure):
     This is not the detection-style AP of ActivityNet and QVHighlights: that one is ``mAP``.
 
     >>> from momentseek.measuring.measures import parse
-    >>> from momentseek.core.moments import Judgements, Run
+    >>> from momentseek import Judgements, Run
     >>> truth = Judgements.from_rows([("q", "v", 0, 10, 1)])
     >>> run = Run.from_rows([("q", "v", 0, 2, .9), ("q", "v", 0, 10, .8)])
     >>> float(parse("AP@2[IoU>0.5]")(Alignment(run, truth))[0])

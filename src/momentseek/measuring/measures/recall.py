@@ -27,7 +27,7 @@ class Recall(Measure):
     prediction must match that many annotators.
 
     >>> from momentseek.measuring.measures import parse
-    >>> from momentseek.core.moments import Judgements, Run
+    >>> from momentseek import Judgements, Run
     >>> truth = Judgements.from_rows([("q", "v", 0, 10, 1)])
     >>> run = Run.from_rows([("q", "w", 0, 10, .9), ("q", "v", 0, 20, .8)])
     >>> view = Alignment(run, truth)

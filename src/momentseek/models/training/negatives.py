@@ -158,7 +158,7 @@ def read_lists(
 def allowed_videos(lists: Sequence[Ints], pairs: TrainingPairs, reach: int) -> list[NDArray[np.int32]]:
     """The wrong videos of each query's list, down to ``reach`` places below the last right one that is listed.
 
-    >>> from momentseek.core.moments import Judgements
+    >>> from momentseek import Judgements
     >>> from momentseek.models.training.pairs import training_pairs
     >>> pairs = training_pairs(Judgements.from_rows([("q", "b", 0, 5, 1), ("r", "a", 0, 5, 1), ("r", "c", 0, 5, 1)]))
     >>> [wrong.tolist() for wrong in allowed_videos([np.array([1, 0, 2]), np.array([0, 1, 2])], pairs, 1)]

@@ -16,7 +16,7 @@ from momentseek.measuring.formats import read_captions
 from momentseek.measuring.measures import CaptionAlignment, parse
 from momentseek.measuring.measures.captions.meteor import what_meteor_lacks
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 SHARED = Path(os.environ.get("MOMENTSEEK_SHARED", ROOT.parent / "shared"))
 DATA = Path(os.environ.get("MOMENTSEEK_DATA", SHARED / "data"))
 EXAMPLE = {

@@ -208,7 +208,7 @@ def _caption_ids(captions: Judgements) -> list[str]:
 def drop_same_wording(queries: Judgements) -> tuple[Judgements, list[Decision]]:
     """Keep the first query of each wording (case and punctuation aside), with a decision about each of the others.
 
-    >>> from momentseek.core.moments import Judgements
+    >>> from momentseek import Judgements
     >>> rows = Judgements.from_groups(["a", "b"], [1, 1], ["v", "w"], [0, 0], [5, 5], queries=["Sit!", " sit"])
     >>> kept, decisions = drop_same_wording(rows)
     >>> kept.query_ids, decisions[0].subject, decisions[0].evidence

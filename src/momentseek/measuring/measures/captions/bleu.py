@@ -31,7 +31,7 @@ class Bleu(CaptionMeasure):
     Counted over all captions together, so it is no mean. Papineni et al., ACL 2002; as COCO's evaluator computes it.
 
     >>> from momentseek.measuring.measures import parse
-    >>> from momentseek.core.moments import CaptionTable
+    >>> from momentseek import CaptionTable
     >>> truth = CaptionTable.from_groups(["m"], [["a dog runs home", "the dog is running"]])
     >>> run = CaptionTable.from_groups(["m"], [["the dog runs"]])
     >>> measure = parse("BLEU@1")
