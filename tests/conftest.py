@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 from filelock import FileLock
 from hypothesis import settings
-from warm_processes import WarmForks
+from processes import start_momentseek
 
 # A busy machine is no failure, so there are no deadlines; `make test-all` looks at more examples of every property.
 settings.register_profile("quick", settings.default, deadline=None, max_examples=16)
@@ -99,14 +99,6 @@ def momentseek(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Out
 
 
 @pytest.fixture(scope="session")
-def warm_forks() -> Iterator[WarmForks]:
-    """``warm_forks.start("serve", …)``: a ``momentseek`` process that needs no time for imports."""
-    forks = WarmForks()
-    yield forks
-    forks.close()
-
-
-@pytest.fixture(scope="session")
 def once(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[str, Callable[[Path], object]], Path]:
     """``once("sample", make)``: the folder that ``make(folder)`` filled, once for all workers of a run.
 
@@ -129,13 +121,13 @@ def once(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[
 
 
 @pytest.fixture(scope="session")
-def sample(once: Callable[[str, Callable[[Path], object]], Path], warm_forks: WarmForks) -> Path:
+def sample(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
     """The sample collection, as ``momentseek demo --into`` leaves it: ``films/``, ``library/``, and ``demo.json``."""
     for module in ("av", "onnxruntime", "skimage", "sklearn"):
         pytest.importorskip(module)
 
     def make(folder: Path) -> None:
-        demo = warm_forks.start("demo", "--into", folder, "--no-words", "--json")
+        demo = start_momentseek("demo", "--into", folder, "--no-words", "--json")
         told, said = demo.communicate()
         assert demo.returncode == 0, said
         (folder / "demo.json").write_text(told)

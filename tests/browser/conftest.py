@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from warm_processes import WarmForks
+from processes import start_momentseek
 
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser")
 """The same browser without and with its windows, which take half of the time of a test although nobody sees them."""
@@ -82,8 +82,8 @@ class Served:
 
 
 @contextmanager
-def _serving(forks: WarmForks, library: Path, *options: str, light: bool = False) -> Iterator[Served]:
-    process = forks.start("serve", "--library", library, "--port", 0, *options, light=light)
+def _serving(library: Path, *options: str, light: bool = False) -> Iterator[Served]:
+    process = start_momentseek("serve", "--library", library, "--port", 0, *options, light=light)
     try:
         yield Served(process.stdout.readline().split()[-1], library, process.pid)
     finally:
@@ -101,16 +101,14 @@ def demo(sample: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def served(chromium: str, demo: Path, warm_forks: WarmForks) -> Iterator[Served]:
+def served(chromium: str, demo: Path) -> Iterator[Served]:
     """The sample library, which tests only look at."""
-    with _serving(warm_forks, demo / "library") as running:
+    with _serving(demo / "library") as running:
         yield running
 
 
 @pytest.fixture
-def guarded(
-    chromium: str, demo: Path, tmp_path: Path, make_video: Callable[..., Path], warm_forks: WarmForks
-) -> Iterator[Served]:
+def guarded(chromium: str, demo: Path, tmp_path: Path, make_video: Callable[..., Path]) -> Iterator[Served]:
     """A copy of the library that a test may change, a folder ``more`` to add, and a token before everything."""
     shutil.copytree(demo / "library", tmp_path / "library")
     more = tmp_path / "more"
@@ -118,19 +116,19 @@ def guarded(
     make_video(more / "harbour.mp4", [(4.0, (200, 30, 30)), (5.0, (30, 30, 200))], rate=10, size=(160, 90))
     (more / "harbour.srt").write_text("1\n00:00:01,000 --> 00:00:03,000\nThe lighthouse keeper waved.\n")
     (more / "broken.mp4").write_bytes(b"not a video at all")
-    with _serving(warm_forks, tmp_path / "library", "--folder", str(more), "--token", TOKEN) as running:
+    with _serving(tmp_path / "library", "--folder", str(more), "--token", TOKEN) as running:
         yield running
 
 
 @pytest.fixture
-def serving(chromium: str, warm_forks: WarmForks) -> Iterator[Callable[..., Served]]:
+def serving(chromium: str) -> Iterator[Callable[..., Served]]:
     """``serving(library, *options)``: a server for one test."""
     with ExitStack() as open:
-        yield lambda library, *options: open.enter_context(_serving(warm_forks, library, *options))
+        yield lambda library, *options: open.enter_context(_serving(library, *options))
 
 
 @pytest.fixture
-def light_serving(chromium: str, warm_forks: WarmForks) -> Iterator[Callable[..., Served]]:
+def light_serving(chromium: str) -> Iterator[Callable[..., Served]]:
     """``light_serving(film, library, *options)``: a server of a new library of a film, with encoders that cost nothing.
 
     ``LIGHT_SLOW`` is how many seconds each picture takes.
@@ -141,25 +139,23 @@ def light_serving(chromium: str, warm_forks: WarmForks) -> Iterator[Callable[...
 
         def start(film: Path, library: Path, *options: str) -> Served:
             words = ("add", film, "--library", library, "--encoder", "colours")
-            adding = warm_forks.start(*words, light=True, env=os.environ | {"LIGHT_SLOW": "0"})
+            adding = start_momentseek(*words, light=True, env=os.environ | {"LIGHT_SLOW": "0"})
             _, said = adding.communicate()
             assert adding.returncode == 0, said
-            return open.enter_context(_serving(warm_forks, library, *options, light=True))
+            return open.enter_context(_serving(library, *options, light=True))
 
         yield start
 
 
 @pytest.fixture(scope="session")
-def judged(
-    chromium: str, demo: Path, tmp_path_factory: pytest.TempPathFactory, warm_forks: WarmForks
-) -> Iterator[Served]:
+def judged(chromium: str, demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A copy of the library in which tests judge."""
     library = tmp_path_factory.mktemp("judged") / "library"
     shutil.copytree(demo / "library", library)
     broken = library.parent / "more"
     broken.mkdir()
     (broken / "broken.mp4").write_bytes(b"not a video at all")
-    with _serving(warm_forks, library, "--folder", str(broken)) as running:
+    with _serving(library, "--folder", str(broken)) as running:
         yield running
 
 

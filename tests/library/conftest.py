@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from warm_processes import WarmForks
+from processes import start_momentseek
 
 from momentseek.library.segments import StoredVectors
 from momentseek.library.store import LibraryStore
@@ -79,14 +79,14 @@ def films(tmp_path: Path, film: Callable[..., Path]) -> Path:
 
 
 @pytest.fixture
-def command(warm_forks: WarmForks) -> Callable[..., subprocess.CompletedProcess[str]]:
+def command() -> Callable[..., subprocess.CompletedProcess[str]]:
     """The command line with the light encoders, as a process of its own."""
 
     def run(*arguments: object, **more: Any) -> subprocess.CompletedProcess[str]:
         if more:
             words = [sys.executable, str(LIGHT), *map(str, arguments)]
             return subprocess.run(words, capture_output=True, text=True, check=False, **more)
-        process = warm_forks.start(*arguments, light=True)
+        process = start_momentseek(*arguments, light=True)
         out, err = process.communicate()
         return subprocess.CompletedProcess(arguments, process.wait(), out, err)
 

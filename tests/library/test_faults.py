@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from warm_processes import WarmForks
+from processes import start_momentseek
 
 from momentseek.core.errors import MomentseekError
 from momentseek.library.ingest import batches, run
@@ -38,30 +38,18 @@ def _kill(process: int) -> None:
         os.kill(process, signal.SIGKILL)
 
 
-class Forks:
-    """Runs the command in processes of their own, which may be killed."""
-
-    def __init__(self, forks: WarmForks, slow: float) -> None:
-        self.forks, self.slow = forks, slow
-
-    def run(self, *arguments: object, kill_after: float | None = None) -> int:
-        """The exit code; minus 9 if it was still running when its time was over."""
-        environment = {**os.environ, "LIGHT_SLOW": str(self.slow)}
-        process = self.forks.start(*arguments, light=True, env=environment)
-        timer = threading.Timer(kill_after or 0, _kill, (process.pid,))
-        if kill_after is not None:
-            timer.start()
-        try:
-            return process.wait()
-        finally:
-            timer.cancel()
-            process.stdout.close()
-            process.stderr.close()
-
-
-@pytest.fixture
-def forks(warm_forks: WarmForks) -> Forks:
-    return Forks(warm_forks, slow=0.001)
+def run_process(*arguments: object, kill_after: float | None = None) -> int:
+    """The exit code of the command in a process of its own; minus 9 if it was killed when its time was over."""
+    process = start_momentseek(*arguments, light=True, env={**os.environ, "LIGHT_SLOW": "0.001"})
+    timer = threading.Timer(kill_after or 0, _kill, (process.pid,))
+    if kill_after is not None:
+        timer.start()
+    try:
+        return process.wait()
+    finally:
+        timer.cancel()
+        process.stdout.close()
+        process.stderr.close()
 
 
 @pytest.mark.slow
@@ -74,7 +62,7 @@ def forks(warm_forks: WarmForks) -> Forks:
     ],
 )
 def test_killed_at_any_instant_it_ends_as_if_nothing_had_been(
-    times: int, sampling: str, tmp_path: Path, film: Film, light: ModuleType, forks: Forks, content: Content
+    times: int, sampling: str, tmp_path: Path, film: Film, light: ModuleType, content: Content
 ) -> None:
     films = tmp_path / "films"
     films.mkdir()
@@ -88,7 +76,7 @@ def test_killed_at_any_instant_it_ends_as_if_nothing_had_been(
     grid = ("--encoder", "colours", "--clip-seconds", "0.5", "--sampling", sampling, "--jobs", 2 if times < 50 else 3)
     whole = tmp_path / "whole"
     begun = time.monotonic()
-    assert forks.run("add", films, "--library", whole, *grid) == 0
+    assert run_process("add", films, "--library", whole, *grid) == 0
     length = time.monotonic() - begun
     with LibraryStore.open(whole) as library:
         want = content(library)
@@ -100,7 +88,9 @@ def test_killed_at_any_instant_it_ends_as_if_nothing_had_been(
     kills = resumed = 0
     while kills < times:
         folder, before, begun = tmp_path / f"killed-{kills}", kills, time.monotonic()
-        while (code := forks.run("add", films, "--library", folder, *grid, kill_after=chance.uniform(0, length))) != 0:
+        while (
+            code := run_process("add", films, "--library", folder, *grid, kill_after=chance.uniform(0, length))
+        ) != 0:
             assert code == -signal.SIGKILL
             kills += 1
             if not (folder / "catalog.sqlite").exists():
@@ -190,13 +180,13 @@ def _interrupted_after(parts: int) -> Callable[..., Iterator[Any]]:
     return decoded
 
 
-def test_ctrl_c_keeps_what_is_whole(tmp_path: Path, film: Film, warm_forks: WarmForks) -> None:
+def test_ctrl_c_keeps_what_is_whole(tmp_path: Path, film: Film) -> None:
     films = tmp_path / "films"
     films.mkdir()
     for i in range(30):
         film(films / f"{i:02d}.mp4", RED, (8 * i, 0, 0), seconds=2)
     words = ("add", films, "--library", tmp_path / "l", "--encoder", "colours")
-    process = warm_forks.start(*words, light=True, env={**os.environ, "LIGHT_SLOW": "0.1", "LIGHT_PACE": "0.2"})
+    process = start_momentseek(*words, light=True, env={**os.environ, "LIGHT_SLOW": "0.1", "LIGHT_PACE": "0.2"})
     while not _videos(tmp_path / "l"):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
@@ -454,7 +444,7 @@ def test_a_second_adder_is_refused_by_name_or_waits(library: LibraryStore, films
 
 
 def test_readers_see_only_whole_videos_while_another_process_adds(
-    tmp_path: Path, film: Film, light: ModuleType, forks: Forks
+    tmp_path: Path, film: Film, light: ModuleType
 ) -> None:
     films = tmp_path / "films"
     films.mkdir()
@@ -463,7 +453,7 @@ def test_readers_see_only_whole_videos_while_another_process_adds(
     folder = tmp_path / "library"
     LibraryStore.open(folder, create=True, encoder="colours").close()
     codes: list[int] = []
-    adding = threading.Thread(target=lambda: codes.append(forks.run("add", films, "--library", folder)))
+    adding = threading.Thread(target=lambda: codes.append(run_process("add", films, "--library", folder)))
     seen: list[set[int]] = [set(), set()]
     problems: list[str] = []
 

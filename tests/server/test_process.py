@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from warm_processes import WarmForks
+from processes import start_momentseek
 
 from momentseek.api.library import Library
 from momentseek.server.process import serve
@@ -30,9 +30,9 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and /pr
 class Running:
     """A server that runs, and its port."""
 
-    def __init__(self, forks: WarmForks, *arguments: object, slow: float = 0.0) -> None:
+    def __init__(self, *arguments: object, slow: float = 0.0) -> None:
         environment = {**os.environ, "LIGHT_SLOW": str(slow), "LIGHT_PACE": "0.2", "PYTHONUNBUFFERED": "1"}
-        self.process = forks.start("serve", "--port", 0, *arguments, light=True, env=environment)
+        self.process = start_momentseek("serve", "--port", 0, *arguments, light=True, env=environment)
         self.first = self.process.stdout.readline()
         self.port = int(self.first.rsplit(":", 1)[1].strip().rstrip("/"))
 
@@ -59,11 +59,11 @@ class Running:
 
 
 @pytest.fixture
-def start(warm_forks: WarmForks) -> Iterator[Callable[..., Running]]:
+def start() -> Iterator[Callable[..., Running]]:
     running: list[Running] = []
 
     def make(*arguments: object, **more: Any) -> Running:
-        running.append(Running(warm_forks, *arguments, **more))
+        running.append(Running(*arguments, **more))
         return running[-1]
 
     yield make
@@ -160,9 +160,9 @@ def large(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def sending(large: Path, warm_forks: WarmForks) -> Iterator[Running]:
+def sending(large: Path) -> Iterator[Running]:
     """A server that has the large video to send."""
-    server = Running(warm_forks, "--library", large.parent / "library")
+    server = Running("--library", large.parent / "library")
     yield server
     assert server.stop()[0] == 0
 

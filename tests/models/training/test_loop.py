@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
-from warm_processes import WarmForks
+from processes import start_momentseek
 from weights import same_weights
 
 from momentseek.core.errors import MomentseekError
@@ -133,13 +133,11 @@ def test_stopped_while_its_report_is_measured_a_run_goes_on_with_the_report(corp
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on_to_the_same_weights(
-    straight: Path, simulated: Path, tmp_path: Path, warm_forks: WarmForks
-) -> None:
+def test_a_killed_run_goes_on_to_the_same_weights(straight: Path, simulated: Path, tmp_path: Path) -> None:
     """kill -9 at a random moment after the first checkpoint."""
     out, file = tmp_path / "run", tmp_path / "config.toml"
     file.write_text(base().with_changes(["save_minutes=0.00001"]).text())
-    process = warm_forks.start("train", "--config", file, "--data", simulated, "--out", out, "-q")
+    process = start_momentseek("train", "--config", file, "--data", simulated, "--out", out, "-q")
     try:
         while not (out / "last.safetensors").exists() and process.poll() is None:
             time.sleep(0.005)

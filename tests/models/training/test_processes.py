@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed as dist
-from warm_processes import WarmForks
+from processes import start_momentseek
 from weights import same_weights
 
 from momentseek.models.features.data import Data
@@ -29,13 +29,13 @@ def free_port() -> int:
 
 @pytest.mark.slow
 def test_two_processes_do_what_one_would_do_for_both(
-    simulated: Path, corpus: Data, config: TrainConfig, tmp_path: Path, warm_forks: WarmForks
+    simulated: Path, corpus: Data, config: TrainConfig, tmp_path: Path
 ) -> None:
     config = config.with_changes(["steps=3"])
     (tmp_path / "config.toml").write_text(config.text())
     arguments = ["train", "--config", tmp_path / "config.toml", "--data", simulated, "--out", tmp_path / "two", "-q"]
     around = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "OMP_NUM_THREADS": "1"}
-    both = [warm_forks.start(*arguments, env=os.environ | around | {"RANK": rank}) for rank in "01"]
+    both = [start_momentseek(*arguments, env=os.environ | around | {"RANK": rank}) for rank in "01"]
     for process in both:
         _, said = process.communicate(timeout=240)
         assert process.returncode == 0, said
