@@ -191,7 +191,7 @@ class IngestLines(ProgressLines):
 def step_lines(step: IngestStep, what: str = "adding") -> tuple[str, str]:
     """A line about the whole, with rate and time left, and one about the present file.
 
-    >>> from momentseek.library import IngestStep
+    >>> from momentseek.library.ingest.report import IngestStep
     >>> step = IngestStep(3, 10, 400, 1000, "b.mp4", 30.0, 60.0, 120.0, 12.0, 10.0, 400)
     >>> print(*step_lines(step), sep=chr(10))
     adding  3 of 10 files  40 %  12.0 x real time  about 00:00:15 left
@@ -212,7 +212,7 @@ def step_lines(step: IngestStep, what: str = "adding") -> tuple[str, str]:
 def beside_lines(step: BackgroundStep) -> tuple[str, str]:
     """A line about all videos that are heard or read, with rate and time left, and the name of the present one.
 
-    >>> from momentseek.library import BackgroundStep
+    >>> from momentseek.library.ingest.report import BackgroundStep
     >>> print(*beside_lines(BackgroundStep("hearing", 1, 3, 60.0, 240.0, 60.0, 12.0, "b.mp4")), sep=chr(10))
     hearing  1 of 3 videos  25 %  5.0 x real time  about 00:00:36 left
       b.mp4

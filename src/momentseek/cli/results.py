@@ -63,7 +63,7 @@ def cut_hits(library: Library, results: Results, folder: Path, *, exact: bool, p
 def clip_name(hit: Hit, *, exact: bool = True) -> str:
     """The file name of a clip: rank, video, start and end; a fast cut keeps the kind of file it copies from.
 
-    >>> from momentseek.search import Hit
+    >>> from momentseek.search.hit import Hit
     >>> clip_name(Hit(1, 7, Path("k.mp4"), "home/My kitchen.mp4", 12.0, 78.5, 0.03, "strong", 13, 99))
     '01-My-kitchen-00m12.0s-01m18.5s.mp4'
     """

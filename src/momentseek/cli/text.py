@@ -56,7 +56,7 @@ def command(video: str, library: str | None, form: str, out: str | None) -> None
 def reading_text(read: ScreenReading, form: str) -> str:
     """What was read, in one of the formats.
 
-    >>> from momentseek.recognition.ocr import Box, ScreenLine
+    >>> from momentseek.recognition.ocr.lines import Box, ScreenLine
     >>> from momentseek.library.tracks.readings import ScreenReading
     >>> line = ScreenLine(1.0, 2.5, "Way out", 2.0, Box(0.1, 0.2, 0.3, 0.1), 0.98)
     >>> print(reading_text(ScreenReading(1, "ppocr-small", (line,)), "srt"), end="")
