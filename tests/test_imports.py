@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -12,48 +13,25 @@ from importlib import import_module
 import pytest
 from source import nodes
 
-ORDER = (
-    {
-        "errors",
-        "registry",
-        "atomic",
-        "chat",
-        "collector",
-        "config",
-        "optional",
-        "plain_file",
-        "spreadsheets",
-        "tables",
-        "tabular",
-        "figures",
-        "job_process",
-        "late",
-        "limits",
-        "progress",
-        "protobuf",
-        "read_ahead",
-        "toml",
-    },
-    {"moments", "native", "storage"},
-    {"formats", "measures", "ranking", "language"},
-    {"media", "encoders", "features", "baselines", "captioning"},
-    {"trained", "demo", "transcription", "lettering"},
-    {"library", "evaluation"},
-    {"search", "construct"},
-    {"simulation", "models"},
-    {"training"},
-    {"cluster"},
-    {"reproduction"},
-    {"api"},
-    {"server"},
-    {"cli"},
+FOLDERS = (
+    "core",
+    "measuring",
+    "media",
+    "recognition",
+    "library",
+    "search",
+    "models",
+    "cluster",
+    "benchmarks",
+    "api",
+    "server",
+    "cli",
 )
-"""The rooms, lowest first: a room imports itself and the rooms of lower rows. The first row are files, not folders."""
-LEVELS = {room: level for level, rooms in enumerate(ORDER) for room in sorted(rooms)}
+"""The folders, lowest first: a folder imports itself and lower ones."""
 FACE = {"__init__", "__main__"}
-"""The package's face, above all rooms: it exports them, and they read nothing of it but the version."""
+"""The package's face, above all folders: it exports them, and they read nothing of it but the version."""
 ONLY_IN = {
-    "torch": {"models", "training"},
+    "torch": {"models"},
     "click": {"cli"},
     "fastapi": {"server"},
     "uvicorn": {"server", "cli"},
@@ -63,7 +41,7 @@ SQL = re.compile(
     r"\s*(SELECT|PRAGMA|INSERT (OR|INTO)|REPLACE INTO|UPDATE \w+ SET|DELETE FROM|WITH \w+ AS|"
     r"(CREATE|DROP|ALTER) (TABLE|INDEX|UNIQUE|VIRTUAL|TRIGGER|VIEW))\b"
 )
-SQL_ROOMS = ("library", "server/database", "server/judging", "server/shelf")
+SQL_FOLDERS = ("library", "cluster", "server")
 
 
 @cache
@@ -76,8 +54,12 @@ def modules() -> Mapping[str, Sequence[ast.AST]]:
     return named
 
 
-def room(module: str) -> str:
+def folder(module: str) -> str:
     return module.split(".")[0]
+
+
+def room(module: str) -> str:
+    return ".".join(module.split(".")[:2])
 
 
 def imports(module: Sequence[ast.AST]) -> Iterator[str]:
@@ -113,21 +95,28 @@ def _ours(names: frozenset[str]) -> set[str]:
     return found
 
 
-def test_every_room_has_its_place() -> None:
-    assert {room(module) for module in modules()} - FACE == set(LEVELS)
+def test_every_folder_has_its_place() -> None:
+    assert {folder(module) for module in modules()} - FACE == set(FOLDERS)
 
 
-@pytest.mark.parametrize("above", LEVELS)
-def test_nothing_imports_upwards_or_sideways(above: str) -> None:
-    wrong = {
-        (module, used)
-        for module, imported in graph().items()
-        for used in imported
-        if room(module) == above and room(used) != above and LEVELS.get(room(used), len(ORDER)) >= LEVELS[above]
-    }
-    if LEVELS[above] == 0:  # files, which may use each other
-        wrong = {(module, used) for module, used in wrong if LEVELS.get(room(used)) != 0}
-    assert wrong == set()
+@pytest.mark.parametrize("above", FOLDERS)
+def test_nothing_imports_upwards(above: str) -> None:
+    lower = set(FOLDERS[: FOLDERS.index(above) + 1])
+    imported = {(module, used) for module, uses in graph().items() if folder(module) == above for used in uses}
+    assert {(module, used) for module, used in imported if folder(used) not in lower} == set()
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_rooms_of_a_folder_import_one_way(name: str) -> None:
+    """A room is a folder inside a folder, or a module beside it; no two of them import each other."""
+    rooms: dict[str, set[str]] = defaultdict(set)
+    for module, uses in graph().items():
+        if folder(module) == name:
+            rooms[room(module)] |= {room(used) for used in uses if folder(used) == name} - {room(module)}
+    try:
+        TopologicalSorter(rooms).prepare()
+    except CycleError as error:
+        pytest.fail(" → ".join(reversed(error.args[1])))
 
 
 def test_no_module_imports_itself_through_others() -> None:
@@ -138,17 +127,17 @@ def test_no_module_imports_itself_through_others() -> None:
 
 
 @pytest.mark.parametrize("package", ONLY_IN)
-def test_a_heavy_package_stays_in_its_rooms(package: str) -> None:
-    users = {module for module, names in all_imports().items() if package in map(room, names)}
+def test_a_heavy_package_stays_in_its_folders(package: str) -> None:
+    users = {module for module, names in all_imports().items() if package in map(folder, names)}
     assert users
-    assert {module for module in users if room(module) not in ONLY_IN[package]} == set()
+    assert {module for module in users if folder(module) not in ONLY_IN[package]} == set()
 
 
 def test_sql_is_only_where_the_databases_are() -> None:
     statements = {
         (module, node.value.strip().splitlines()[0])
         for module, found in modules().items()
-        if not module.replace(".", "/").startswith(SQL_ROOMS)
+        if folder(module) not in SQL_FOLDERS
         for node in found
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.match(node.value)
     }
@@ -157,7 +146,7 @@ def test_sql_is_only_where_the_databases_are() -> None:
 
 def test_every_module_can_be_imported() -> None:
     for name in modules():
-        if room(name) not in FACE:
+        if folder(name) not in FACE:
             import_module(f"momentseek.{name}")
 
 
