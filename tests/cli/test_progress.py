@@ -2,31 +2,39 @@ import io
 import sys
 
 from momentseek.cli import progress
-from momentseek.cli.progress import ProgressBar, progress_bars
+from momentseek.cli.progress import ProgressLines, progress_bar, progress_bars
 
 
-def test_progress_is_a_line_elsewhere_and_a_bar_on_a_terminal(monkeypatch, capsys):
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def on_a_terminal(monkeypatch):
+    shown = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", shown)
+    return shown
+
+
+def test_progress_is_a_line_elsewhere(monkeypatch, capsys):
     monkeypatch.setattr(progress, "QUIET_SECONDS", -1.0)
-    with ProgressBar(1000, "encoding") as bar:
-        bar.advance(400)
-        bar.advance(600)
+    with progress_bar(1000, "encoding") as advance:
+        advance(400)
+        advance(600)
     told = capsys.readouterr().err.splitlines()
     assert told[0].startswith("encoding: 1,000 to do, ")
     assert told[1].startswith("  done: 1,000 in ")
-    with ProgressBar(1000, "encoding", enabled=False) as bar:
-        bar.advance(400)
-    assert not capsys.readouterr().err
 
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
 
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    with ProgressBar(1000, "encoding") as bar:
-        bar.advance(1000)
+def test_progress_is_a_bar_with_the_rate_on_a_terminal(monkeypatch):
+    terminal = on_a_terminal(monkeypatch)
+    with progress_bar(1000, "enc[b]oding\x1b]0;title\x07") as advance:
+        advance(500)
+        advance(500)
     assert "1,000/1,000" in terminal.getvalue()
     assert "/s" in terminal.getvalue()
+    assert "enc[b]oding\\u001b]0;title\\u0007" in terminal.getvalue()
 
 
 def test_work_that_finds_out_how_much_there_is_has_a_bar_each_time(monkeypatch, capsys):
@@ -39,3 +47,16 @@ def test_work_that_finds_out_how_much_there_is_has_a_bar_each_time(monkeypatch, 
     assert [line.split(" in ")[0] for line in lines] == [
         "encoding: 30 to do", "  done: 30", "encoding: 20 to do", "  done: 20",
     ]  # fmt: skip
+
+
+def test_lines_renew_themselves_on_a_terminal_and_notes_stay(monkeypatch):
+    terminal = on_a_terminal(monkeypatch)
+    lines = ProgressLines()
+    lines.show("adding 1 of 2", "  a\x1b[2J.mp4", share=0.5)
+    lines.note("failed: b\x1b[2J.mp4")
+    lines.clear()
+    shown = terminal.getvalue()
+    assert "adding 1 of 2" in shown
+    assert "failed: b\\u001b[2J.mp4\n" in shown
+    assert "\x1b[2J" not in shown
+    assert shown.endswith("\x1b[2K")  # the lines are gone

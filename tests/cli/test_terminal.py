@@ -126,7 +126,7 @@ def test_the_commands_for_libraries_too(tmp_path: Path, make_video: Any) -> None
     ):  # fmt: skip
         shown += _shown(*words)
     assert "said" in shown
-    shown = re.sub("\x1b\\[[0-9]A\x1b\\[J", "", shown)  # the progress lines renew themselves
+    shown = re.sub("\x1b\\[(?:\\?25[lh]|[0-9;]*[AmK])|\r", "", shown)  # rich renews the progress lines
     assert not CONTROLS & set(shown.replace("\x1b[1m", "").replace("\x1b[22m", ""))
 
 

@@ -9,7 +9,7 @@ import click
 from momentseek.api.library import open_store
 from momentseek.cli import options
 from momentseek.cli.clustering import add_on, fetch_videos
-from momentseek.cli.progress import IngestLines, conclude, ingest, stoppable
+from momentseek.cli.ingesting import IngestLines, conclude, ingest, stoppable
 from momentseek.cluster.manifest import is_sharded
 from momentseek.cluster.shard_writer import WriterSettings
 from momentseek.core.errors import MomentseekError

@@ -50,7 +50,7 @@ def add_on(
 def run_on(address: str, tasks: Sequence[ClusterTask], *, quiet: bool = False) -> bool:
     """Carry out tasks on the cluster at an address, with one line of progress; False if they were stopped (Ctrl-C)."""
 
-    lines = ProgressLines(quiet=quiet, renew_seconds=0.2, silence_seconds=30.0)
+    lines = ProgressLines(quiet=quiet, silence_seconds=30.0)
     try:
         with join_cluster(address) as cluster:
             for place, _ in run_tasks(cluster, tasks, progress=lambda step: lines.show(str(step))):

@@ -19,7 +19,7 @@ from momentseek.benchmarks.demo.films import (
 )
 from momentseek.benchmarks.demo.voice import has_voice
 from momentseek.cli.options import as_json, say
-from momentseek.cli.progress import ProgressBar
+from momentseek.cli.progress import progress_bar
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.moment import iou
 from momentseek.core.moments.run import Run
@@ -69,8 +69,8 @@ def command(into: Path | None, words: bool, as_json: bool) -> None:
     speaks, reads = words and _hears(), words and _reads()
     films = (*DEMO_FILMS, *((SPOKEN_FILM,) if speaks else ()), *((SLIDE_FILM,) if reads else ()))
     queries = (*DEMO_QUERIES, *((SPOKEN_QUERY,) if speaks else ()), *((SLIDE_QUERY,) if reads else ()))
-    with ProgressBar(len(films), "making films") as bar:
-        paths = make_films(films_at, films, progress=lambda _: bar.advance(1))
+    with progress_bar(len(films), "making films") as advance:
+        paths = make_films(films_at, films, progress=lambda _: advance(1))
     with Library.open(library_at, create=True) as library:
         say(str(library.add(paths)))
         if reads:

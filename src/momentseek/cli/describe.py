@@ -8,9 +8,9 @@ import click
 
 from momentseek.api.library import open_store
 from momentseek.cli import options
+from momentseek.cli.ingesting import ingest_more
 from momentseek.cli.options import Number
 from momentseek.cli.predict import StageLine
-from momentseek.cli.progress import ingest_more
 from momentseek.core.errors import MomentseekError, optional_module
 from momentseek.core.reports import count
 from momentseek.library.ingest.captions import SceneSource, open_scene_captioner

@@ -1,313 +1,161 @@
-"""Progress on stderr: of adding, of training, and of any work that counts its steps."""
+"""Progress on stderr: drawn by rich on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
-import shutil
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import TYPE_CHECKING
 
 import click
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress_bar import ProgressBar
+from rich.text import Text
 
-from momentseek.api.library import open_store
-from momentseek.cli.options import command_line, echo_json, say
-from momentseek.cli.terminal import draw
-from momentseek.core.progress import ShowCount
-from momentseek.library.file_stamp import printable
-from momentseek.library.ingest.report import AddInterrupted, BackgroundStep, IngestNote
-from momentseek.library.location import library_folder
-from momentseek.library.paths import clock_text
+from momentseek.cli.terminal import bare_stream, escape_controls
+from momentseek.core.progress import Advance, ShowCount
 
 if TYPE_CHECKING:
-    from momentseek.library.ingest.report import AddReport, IngestStep
-    from momentseek.library.store import LibraryStore
     from momentseek.models.training.folder import TrainingProgress
-
 
 QUIET_SECONDS = 2.0
 """How long work may take before a line is written where stderr is no terminal."""
-BAR_WIDTH = 24
-"""Characters of a bar."""
+
+
+def error_console() -> Console:
+    """Rich's way to the terminal, past the filter of control characters: texts are escaped before they get here."""
+    return Console(file=bare_stream(sys.stderr), highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 class ProgressLines:
-    """Lines on stderr that say how work is going; notes stand above them and stay.
+    """Lines on stderr that say how work is going; notes are printed above them and stay.
 
-    On a terminal the lines renew themselves, at most every ``renew_seconds``. Elsewhere they are written as one line
-    every ``silence_seconds``. ``quiet`` shows neither.
+    On a terminal the lines renew themselves. Elsewhere they are written as one line every ``silence_seconds``.
+    ``quiet`` shows neither.
     """
 
-    def __init__(self, *, quiet: bool = False, renew_seconds: float = 0.0, silence_seconds: float = 15.0) -> None:
-        self.quiet, self.renew_seconds, self.silence_seconds = quiet, renew_seconds, silence_seconds
-        self.terminal = sys.stderr.isatty() and not quiet
+    def __init__(self, *, quiet: bool = False, silence_seconds: float = 15.0) -> None:
+        self.quiet, self.silence_seconds = quiet, silence_seconds
         self.last = time.monotonic()
-        """When lines were last written, by ``time.monotonic``."""
-        self._standing = 0
+        """When a line was last written, by ``time.monotonic``."""
+        self._live: Live | None = None
 
-    def show(self, *lines: str) -> None:
-        """Show these lines instead of those before, unless that was only a moment ago."""
-        waited = time.monotonic() - self.last
-        if self.quiet or waited < (self.renew_seconds if self.terminal else self.silence_seconds):
+    def show(self, *lines: str, share: float | None = None) -> None:
+        """Show these lines instead of those before; on a terminal, with a bar that is filled up to a share of it."""
+        if self.quiet:
             return
-        if self.terminal:
-            self.clear()
-            click.echo("\n".join(map(_fit_terminal, lines)), err=True)
-            self._standing = len(lines)
-        else:
+        if sys.stderr.isatty():
+            self._draw([Text(escape_controls(line), no_wrap=True, overflow="ellipsis") for line in lines], share)
+        elif time.monotonic() - self.last >= self.silence_seconds:
             click.echo("; ".join(line.strip() for line in lines), err=True)
-        self.last = time.monotonic()
+            self.last = time.monotonic()
+
+    def _draw(self, texts: list[Text], share: float | None) -> None:
+        bar = [] if share is None else [ProgressBar(total=1.0, completed=share, width=40)]
+        if self._live is None:
+            self._live = Live(console=error_console(), transient=True, redirect_stdout=False, redirect_stderr=False)
+            if context := click.get_current_context(silent=True):
+                context.call_on_close(self.clear)
+        self._live.update(Group(*texts, *bar))
+        self._live.start()
 
     def note(self, text: str) -> None:
         """Write a text that stays."""
-        self.clear()
-        click.echo(text, err=True)
+        if self._live is not None:
+            self._live.console.print(Text(escape_controls(text)))
+        else:
+            click.echo(text, err=True)
 
     def clear(self) -> None:
         """Take the lines away from the terminal."""
-        if self._standing:
-            draw(f"\x1b[{self._standing}A\x1b[J", err=True)
-            self._standing = 0
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
 
 
-class ProgressBar:
-    """A bar with the rate and the time left, on stderr; use it as a context manager and call ``advance``.
+class RateColumn(ProgressColumn):
+    """Steps per second."""
 
-    Where stderr is no terminal, one line says how long it will take, if it takes long.
-    """
-
-    def __init__(self, total: int, label: str, *, enabled: bool = True) -> None:
-        self.total = total
-        self.label = label
-        self.done = 0
-        self._lines = ProgressLines(quiet=not enabled, renew_seconds=0.1)
-        self._begun = time.monotonic()
-        self._announced = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._lines.terminal:
-            self._lines.note(str(self))
-        elif self._announced and kind is None:
-            self._lines.note(f"  done: {self.total:,} in {time.monotonic() - self._begun:.0f} s")
-
-    def __str__(self) -> str:
-        text = f"{self.label}  {bar_text(self.done / self.total if self.total else 1.0)}  {self.done:,}/{self.total:,}"
-        if self.done:
-            text += f"  {self.rate:,.0f}/s"
-        return text if self.done in (0, self.total) else f"{text}  about {self.seconds_left:,.0f} s left"
-
-    def advance(self, steps: int) -> None:
-        """Count ``steps`` more as done."""
-        self.done += steps
-        if self._lines.terminal:
-            self._lines.show(str(self))
-            return
-        waited = time.monotonic() - self._begun > QUIET_SECONDS
-        if not self._lines.quiet and not self._announced and waited and 0 < self.done < self.total:
-            self._announced = True
-            left = f"about {self.seconds_left:,.0f} s left"
-            self._lines.note(f"{self.label}: {self.total:,} to do, {self.rate:,.0f}/s, {left}")
-
-    @property
-    def rate(self) -> float:
-        """Steps per second so far."""
-        return self.done / max(time.monotonic() - self._begun, 1e-9)
-
-    @property
-    def seconds_left(self) -> float:
-        """Seconds that the rest takes at the rate so far."""
-        return (self.total - self.done) / self.rate
-
-
-def bar_text(share: float) -> str:
-    """A bar that is filled up to a share of it.
-
-    >>> bar_text(0.5)
-    '[############            ]'
-    """
-    filled = max(0, min(BAR_WIDTH, int(BAR_WIDTH * share)))
-    return f"[{'#' * filled}{' ' * (BAR_WIDTH - filled)}]"
-
-
-def _fit_terminal(line: str) -> str:
-    return line[: max(20, shutil.get_terminal_size().columns - 1)]
+    def render(self, task: Task) -> Text:
+        """The rate of a task, once there is one."""
+        rate = task.finished_speed or task.speed
+        return Text("" if rate is None else f"{rate:,.0f}/s")
 
 
 @contextmanager
 def progress_bars(label: str) -> Iterator[ShowCount]:
     """A callback ``(done, total)`` for work that finds out by itself how much there is to do.
 
-    A bar begins with the first call, and the next one with the first call after its end.
+    A bar begins with the first call, and the next one with the first call after its end. Where stderr is no terminal,
+    a line says how long it will take, if it takes long.
     """
-    bar: ProgressBar | None = None
+    if not sys.stderr.isatty():
+        yield CountLine(label)
+        return
+    counted = TextColumn("{task.completed:,.0f}/{task.total:,.0f}")
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        counted,
+        RateColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=error_console(), redirect_stdout=False, redirect_stderr=False) as bars:
 
-    def show(done: int, total: int) -> None:
-        nonlocal bar
-        if bar is None:
-            bar = ProgressBar(total, label).__enter__()
-        bar.advance(done - bar.done)
-        if done >= total:
-            bar.__exit__(None, None, None)
-            bar = None
+        def show(done: int, total: int) -> None:
+            if not bars.tasks or bars.tasks[-1].finished:
+                bars.add_task(escape_controls(label), total=total)
+            bars.update(bars.tasks[-1].id, completed=done)
 
-    try:
         yield show
-    finally:
-        if bar is not None:
-            bar.__exit__(*sys.exc_info())
 
 
-NOTE_STARTS = {"failed": "failed: ", "odd": "failed: ", "noted": "note: "}
-"""How notes begin that are written even with ``--quiet``."""
+class CountLine:
+    """Says how long counted work will take, if it takes long, and when it is done."""
 
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self._begun: float | None = None
+        self._announced = False
 
-class IngestLines(ProgressLines):
-    """Shows how adding goes, as a callback for it: one line about the whole, one about the present file, and notes."""
-
-    def __init__(self, *, quiet: bool = False, what: str = "adding") -> None:
-        super().__init__(quiet=quiet)
-        self.what = what
-
-    def __call__(self, event: IngestStep | BackgroundStep | IngestNote) -> None:
-        """Show an event."""
-
-        if isinstance(event, IngestNote):
-            if event.kind in NOTE_STARTS or not self.quiet:
-                self.note(f"{NOTE_STARTS.get(event.kind, '')}{event.text}")
-        elif isinstance(event, BackgroundStep):
-            self.show(*beside_lines(event))
-        else:
-            self.show(*step_lines(event, self.what))
-
-
-def step_lines(step: IngestStep, what: str = "adding") -> tuple[str, str]:
-    """A line about the whole, with rate and time left, and one about the present file.
-
-    >>> from momentseek.library.ingest.report import IngestStep
-    >>> step = IngestStep(3, 10, 400, 1000, "b.mp4", 30.0, 60.0, 120.0, 12.0, 10.0, 400)
-    >>> print(*step_lines(step), sep=chr(10))
-    adding  3 of 10 files  40 %  12.0 x real time  about 00:00:15 left
-      b.mp4  [############            ] 00:00:30 of 00:01:00
-    """
-
-    share = step.bytes / step.of_bytes if step.of_bytes else 1.0
-    whole = f"{what}  {step.files:,} of {step.of_files:,} files  {100 * share:.0f} %"
-    if step.encoding > 0 and step.bytes_encoded:
-        left = (step.of_bytes - step.bytes) * step.encoding / step.bytes_encoded
-        whole += f"  {step.seconds / step.encoding:,.1f} x real time  about {clock_text(left)} left"
-    one = f"  {printable(step.name)}"
-    if step.duration > 0:
-        one += f"  {bar_text(step.at / step.duration)} {clock_text(step.at)} of {clock_text(step.duration)}"
-    return whole, one
-
-
-def beside_lines(step: BackgroundStep) -> tuple[str, str]:
-    """A line about all videos that are heard or read, with rate and time left, and the name of the present one.
-
-    >>> from momentseek.library.ingest.report import BackgroundStep
-    >>> print(*beside_lines(BackgroundStep("hearing", 1, 3, 60.0, 240.0, 60.0, 12.0, "b.mp4")), sep=chr(10))
-    hearing  1 of 3 videos  25 %  5.0 x real time  about 00:00:36 left
-      b.mp4
-    """
-
-    share = step.seconds / step.of_seconds if step.of_seconds else 1.0
-    whole = f"{step.what}  {step.videos:,} of {step.of_videos:,} videos  {100 * share:.0f} %"
-    if step.fresh > 0:
-        rate = step.fresh / max(step.elapsed, 1e-9)
-        whole += f"  {rate:,.1f} x real time  about {clock_text((step.of_seconds - step.seconds) / rate)} left"
-    return whole, f"  {printable(step.name)}"
+    def __call__(self, done: int, total: int) -> None:
+        """Note that ``done`` of ``total`` steps are done."""
+        if self._begun is None:
+            self._begun = time.monotonic()
+        seconds = time.monotonic() - self._begun
+        if done >= total:
+            if self._announced:
+                click.echo(f"  done: {total:,} in {seconds:.0f} s", err=True)
+            self._begun, self._announced = None, False
+        elif done and not self._announced and seconds > QUIET_SECONDS:
+            self._announced = True
+            rate = done / max(seconds, 1e-9)
+            left = f"about {(total - done) / rate:,.0f} s left"
+            click.echo(f"{self.label}: {total:,} to do, {rate:,.0f}/s, {left}", err=True)
 
 
 @contextmanager
-def stoppable() -> Iterator[None]:
-    """Treat a polite request to end (SIGTERM, as by systemd or docker stop) like Ctrl-C."""
+def progress_bar(total: int, label: str) -> Iterator[Advance]:
+    """A callback that counts steps more as done, for work whose amount is known."""
+    with progress_bars(label) as show:
+        done = 0
 
-    def stop(*_: object) -> NoReturn:
-        raise KeyboardInterrupt
+        def advance(steps: int = 1) -> None:
+            nonlocal done
+            done += steps
+            show(done, total)
 
-    try:
-        before = signal.signal(signal.SIGTERM, stop)
-    except ValueError:  # not in the main thread
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def ingest(
-    work: Callable[[IngestLines], AddReport],
-    display: IngestLines,
-    *,
-    library: str | None,
-    as_json: bool,
-    again: Sequence[str],
-) -> AddReport:
-    """Do the work and return its report; Ctrl-C says what was kept and leaves with exit code 130."""
-
-    try:
-        with stoppable():
-            report = work(display)
-    except AddInterrupted as e:
-        display.clear()
-        conclude(e.report, library=library, as_json=as_json, quiet=display.quiet)
-        say(f"interrupted; what is done is kept. To go on, run again: {command_line(again, library)}")
-        sys.exit(130)
-    finally:
-        display.clear()
-    return report
-
-
-def ingest_more(
-    work: Callable[[LibraryStore, IngestLines], AddReport],
-    what: str,
-    *,
-    library: str | None,
-    wait: float,
-    quiet: bool,
-    as_json: bool,
-    again: Sequence[str],
-) -> AddReport:
-    """Do with the videos of a library what was not done when they were added (``what``: hearing, reading …), print the
-    report as JSON if asked for and its notes, and return it."""
-
-    display = IngestLines(quiet=quiet, what=what)
-    with open_store(library_folder(library), create=False, wait=wait) as opened:
-        report = ingest(lambda tell: work(opened, tell), display, library=library, as_json=as_json, again=again)
-    if as_json:
-        echo_json(report.as_dict())
-    for note in report.notes:
-        say(f"note: {note}")
-    return report
-
-
-def conclude(report: AddReport, *, library: str | None, as_json: bool, quiet: bool) -> None:
-    """Print the summary of an ingest."""
-    if as_json:
-        echo_json(report.as_dict())
-    if not quiet:
-        for note in report.notes:
-            say(f"note: {note}")
-        say(str(report))
-    if report.failed:
-        failed, retry = command_line(["status", "--failed"], library), command_line(["retry"], library)
-        say(f"what failed, and why: {failed}; to try again: {retry}")
+        yield advance
 
 
 class TrainingLine:
     """Shows how training goes, as a callback for ``momentseek.models.training.loop.train``."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self._lines = ProgressLines(quiet=quiet, renew_seconds=0.2, silence_seconds=30.0)
+        self._lines = ProgressLines(quiet=quiet, silence_seconds=30.0)
 
     def __call__(self, progress: TrainingProgress) -> None:
         if progress.doing != "validated":

@@ -6,7 +6,7 @@ import click
 
 from momentseek.api.library import open_store
 from momentseek.cli import options
-from momentseek.cli.progress import IngestLines, conclude, ingest
+from momentseek.cli.ingesting import IngestLines, conclude, ingest
 from momentseek.library.location import library_folder
 
 

@@ -10,7 +10,7 @@ from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
 from momentseek.benchmarks.simulation.films import GroundingSettings
 from momentseek.benchmarks.simulation.settings import SimulationSettings
 from momentseek.cli import options
-from momentseek.cli.progress import ProgressBar
+from momentseek.cli.progress import progress_bar
 from momentseek.core.errors import MomentseekError, optional_module
 from momentseek.core.reports import count
 
@@ -70,8 +70,8 @@ def command(
     check_target(Path(target), force)
     if like != "tvr":
         films = GroundingSettings(seed=seed, like=like, **chosen)  # type: ignore[arg-type]
-        with ProgressBar(films.videos, "simulating") as bar:
-            report = simulate_grounding(target, films, force=force, progress=bar.advance)
+        with progress_bar(films.videos, "simulating") as advance:
+            report = simulate_grounding(target, films, force=force, progress=advance)
         if as_json:
             figures = {"videos": films.videos, "queries": report.queries, "smallest_pools": report.pools}
             click.echo(json.dumps(figures, indent=2))
@@ -86,8 +86,8 @@ def command(
         )
         return
     settings = SimulationSettings(seed=seed, **chosen)  # type: ignore[arg-type]
-    with ProgressBar(step_count(settings), "simulating") as bar:
-        statistics = simulate(target, settings, force=force, progress=bar.advance)
+    with progress_bar(step_count(settings), "simulating") as advance:
+        statistics = simulate(target, settings, force=force, progress=advance)
     if as_json:
         click.echo(json.dumps(statistics.as_json(), indent=2))
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from momentseek.cli import options
-from momentseek.cli.progress import ingest_more
+from momentseek.cli.ingesting import ingest_more
 from momentseek.core.reports import count
 from momentseek.library.ingest.transcribing import TranscriptionPass
 from momentseek.library.paths import clock_text

@@ -7,7 +7,7 @@ import click
 from momentseek.benchmarks.datasets.sentences import collect_sentences, encoder_similarity, find_related_videos
 from momentseek.cli import options
 from momentseek.cli.options import Number
-from momentseek.cli.progress import ProgressBar, progress_bars
+from momentseek.cli.progress import progress_bar, progress_bars
 from momentseek.measuring.formats import read_truth, write_all
 from momentseek.measuring.formats.writing import dump
 from momentseek.recognition.encoders.registry import text_encoder
@@ -57,8 +57,8 @@ def command(
     model = text_encoder(encoder)
     with progress_bars(f"encoding with {model.name}") as progress:
         similarity = encoder_similarity(model, data.texts, progress=progress)
-    with ProgressBar(len(data.texts), "comparing sentences") as bar:
-        found = find_related_videos(data, similarity, threshold, bar.advance)
+    with progress_bar(len(data.texts), "comparing sentences") as advance:
+        found = find_related_videos(data, similarity, threshold, advance)
     write_all({Path(out): dump(found)})
     pairs = sum(map(len, found.values()))
     summary = {
