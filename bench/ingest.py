@@ -1,6 +1,6 @@
 """How fast videos are added, where the time goes, and how much memory it takes.
 
-    python bench/ingest.py [--quick] [--encoder labels] [--only together] [VIDEO...]
+    python bench/ingest.py [--quick] [--encoder things] [--only together] [VIDEO...]
 
 1. For each video: seconds of video per second for decoding alone, for encoding alone and for `add` as a whole; the
    share of each stage; how long the decoder waited because the queue was full, and the encoder because it was empty.

@@ -1,6 +1,6 @@
 """How well, and how quickly, an image-text encoder finds photographs by captions that we wrote.
 
-    python bench/labels.py [--encoder labels|file:FOLDER|hub:NAME]
+    python bench/labels.py [--encoder things|file:FOLDER|hub:NAME]
 
 The photographs ship in scikit-image, scikit-learn and matplotlib; each has several captions, from its plain name to a
 whole sentence. Reported: how often a caption's own photograph comes first among all, the mean reciprocal rank, and

@@ -44,7 +44,7 @@ def test_a_good_machine_is_usable_and_nothing_is_made(home):
 
 @needs_labels
 def test_full_hashes_anew():
-    assert items("--full")["labels"]["found"] == "ready, image-text, hashes checked again"
+    assert items("--full")["things"]["found"] == "ready, image-text, hashes checked again"
 
 
 def test_a_missing_package_fails_with_what_to_install(monkeypatch):
@@ -71,8 +71,8 @@ def test_no_encoder_at_all_fails(monkeypatch):
     found = items()
     assert found["an image encoder"]["state"] == "failed"
     assert "momentseek[offline]" in found["an image encoder"]["advice"]
-    assert found["labels"] == {
-        "name": "labels",
+    assert found["things"] == {
+        "name": "things",
         "state": "note",
         "found": "absent",
         "advice": "install it with: pip install x",

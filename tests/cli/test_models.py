@@ -73,8 +73,8 @@ def test_unknown_models_are_suggested():
     result = CliRunner().invoke(command, ["get", "tinny"])
     assert isinstance(result.exception, MomentseekError)
     assert "did you mean 'tiny'?" in str(result.exception)
-    result = CliRunner().invoke(command, ["verify", "lables"])
-    assert "did you mean 'labels'?" in str(result.exception)
+    result = CliRunner().invoke(command, ["verify", "thinks"])
+    assert "did you mean 'things'?" in str(result.exception)
 
 
 def test_verifying_finds_a_changed_file(home, tmp_path):
@@ -92,8 +92,8 @@ def test_verifying_finds_a_changed_file(home, tmp_path):
 
 def test_the_list_says_what_each_is_good_for():
     listed = run("list").stdout
-    assert [line.split()[0] for line in listed.splitlines()[1:12]] == [
-        *("minilm", "things", "labels", "hub:siglip2-base", "hub:siglip2-base-quick", "hub:siglip2-large"),
+    assert [line.split()[0] for line in listed.splitlines()[1:11]] == [
+        *("minilm", "things", "hub:siglip2-base", "hub:siglip2-base-quick", "hub:siglip2-large"),
         *("hub:siglip2-base-small", "hub:clip-b32", "whisper-small", "whisper-large-v3-turbo", "hub:tiny"),
     ]
     assert "recommended: free descriptions, many languages" in listed

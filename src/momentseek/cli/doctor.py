@@ -21,7 +21,7 @@ from momentseek.cli.terminal import supported_images
 from momentseek.core.errors import MomentseekError, optional_module
 from momentseek.core.native.kernels import is_wide, kernels
 from momentseek.core.reports import text_table
-from momentseek.library.encoders import OFFLINE_ENCODERS
+from momentseek.library.encoders import DEFAULT_ENCODER
 from momentseek.library.location import library_folder
 from momentseek.library.words import has_full_text_search
 from momentseek.measuring.measures.captions.meteor import meteor_jar, what_meteor_lacks
@@ -162,7 +162,7 @@ def _encoders(full: bool) -> Iterator[Item]:
     if not ready:
         advice = "pip install 'momentseek[offline]', or: momentseek models get siglip2-base"
         yield Item("an image encoder", "failed", "none is ready", advice)
-    elif all(entry.name in OFFLINE_ENCODERS for entry in ready):
+    elif all(entry.name == DEFAULT_ENCODER for entry in ready):
         size = next(entry.megabytes for entry in entries if entry.name == "hub:siglip2-base")
         advice = f"it knows 1,000 labels, no actions; far better: momentseek models get siglip2-base ({size:,.0f} MB)"
         yield Item("an image encoder", "note", "only the offline one is ready", advice)

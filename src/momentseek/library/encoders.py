@@ -28,8 +28,6 @@ from momentseek.recognition.runtime import onnx_runtime
 
 DEFAULT_ENCODER = "things"
 """The spec of the image-text encoder that a library is made with unless another is named."""
-OFFLINE_ENCODERS = ("things", "labels")
-"""Specs of the encoders that know labels alone; the second is that of libraries made at first."""
 SPEECH_ENCODER = "minilm"
 """The spec of the text encoder of cues."""
 FINGERPRINT_DIGITS = 16

@@ -18,7 +18,7 @@ from momentseek.core.atomic import drop_temporary, flush_folder
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.progress import ShowCount
 from momentseek.core.registry import did_you_mean
-from momentseek.recognition.encoders import labels, minilm, things
+from momentseek.recognition.encoders import minilm, things
 from momentseek.recognition.encoders.dual_encoder import DualEncoder, find_files, load_dual_encoder, read_json
 from momentseek.recognition.encoders.protocol import Pixels
 from momentseek.recognition.encoders.registry import HUB_PREFIX, IMAGE_TEXT_ENCODERS, TEXT_ENCODERS
@@ -253,10 +253,10 @@ class EncoderEntry:
 def inventory(*, fresh: bool = False, only: str | None = None) -> list[EncoderEntry]:
     """All encoders, or the one called ``only``; ``fresh`` computes every hash anew.
 
-    >>> inventory(only="lables")
+    >>> inventory(only="thinks")
     Traceback (most recent call last):
         ...
-    momentseek.core.errors.MomentseekError: there is no encoder 'lables'; did you mean 'labels'?
+    momentseek.core.errors.MomentseekError: there is no encoder 'thinks'; did you mean 'things'?
     """
     entries = _entries(fresh)
     if only is None:
@@ -272,11 +272,9 @@ def _entries(fresh: bool) -> dict[str, Callable[[], EncoderEntry]]:
     texts = minilm.ASSET
     about_texts = "comparing sentences, subtitles; English"
     about_things = "offline default: 1,000 kinds of things, no actions"
-    about_labels = "the same for libraries made by momentseek 0.1; less exact"
     found: dict[str, Callable[[], EncoderEntry]] = {
         "minilm": lambda: _from_packages("minilm", "text", (texts,), about_texts, fresh),
         "things": lambda: _from_packages("things", "image-text", (things.ASSET, texts), about_things, fresh, 417),
-        "labels": lambda: _from_packages("labels", "image-text", (labels.ASSET, texts), about_labels, fresh),
     }
     found |= {_spec(model): partial(_downloadable, model, fresh) for model in HUB_MODELS.values()}
     for name in (*TEXT_ENCODERS, *IMAGE_TEXT_ENCODERS):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from momentseek.core.errors import MomentseekError
-from momentseek.recognition.encoders.labels import ASSET as CLASSIFIER
 from momentseek.recognition.encoders.minilm import ASSET
+from momentseek.recognition.encoders.things import ASSET as CLASSIFIER
 from momentseek.recognition.weights.files import PackagedWeights, locate
 
 

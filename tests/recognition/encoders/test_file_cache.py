@@ -70,7 +70,11 @@ def test_an_image_text_encoder_of_ones_own(monkeypatch):
         register_image_text("test-own", object)
     with pytest.raises(MomentseekError, match="begins like a place to load from"):
         register_image_text("hub:own", object)
-    with pytest.raises(
-        MomentseekError, match="there is no image-text encoder 'xyz'; there are labels, things, test-own"
-    ):
+    with pytest.raises(MomentseekError, match="there is no image-text encoder 'xyz'; there are things, test-own"):
         image_text_encoder("xyz")
+
+
+def test_the_encoder_that_is_gone_says_what_to_do():
+    for spec in ("labels", "mean:labels"):
+        with pytest.raises(MomentseekError, match=r"the encoder labels is gone.*momentseek reencode --encoder things"):
+            image_text_encoder(spec)

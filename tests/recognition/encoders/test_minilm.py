@@ -47,6 +47,25 @@ def test_long_texts_are_cut_at_256_tokens():
 
 
 @needs_minilm
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("", []),
+        (
+            "U.S. don't e-mail 3.14 [MASK]",
+            [1057, 1012, 1055, 1012, 2123, 1005, 1056, 1041, 1011, 5653, 1017, 1012, 2403, 103],
+        ),
+        ("a" * 101 + " paragliding", [100, 11498, 25394, 4667]),
+        ('\t"\\" {tab}\r\n~new^line_', [1000, 1032, 1000, 1063, 21628, 1065, 1066, 2047, 1034, 2240, 1035]),
+        ("bell\x07 \x0b \x1f \x00 \x7f", [4330]),
+        ("Éva paragliding 猫", [9345, 11498, 25394, 4667, 100]),
+    ],
+)
+def test_words_are_cut_into_pieces_as_the_model_was_trained(text, ids):
+    assert text_encoder("minilm")._tokenizer.encode(text).ids == [101, *ids, 102]
+
+
+@needs_minilm
 def test_nothing_gives_nothing():
     assert text_encoder("minilm").encode([]).shape == (0, 384)
 

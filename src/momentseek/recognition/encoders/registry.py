@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import cache
-from pathlib import Path
+from typing import Any, TypeVar
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.registry import Registry
 from momentseek.recognition.encoders.dual_encoder import load_dual_encoder
-from momentseek.recognition.encoders.labels import load_label_encoder
 from momentseek.recognition.encoders.minilm import load_minilm
 from momentseek.recognition.encoders.protocol import ImageTextEncoder, TextEncoder, Vectors
 from momentseek.recognition.encoders.things import load_thing_encoder
@@ -20,6 +19,9 @@ from momentseek.recognition.weights.catalog import find_hub_model
 from momentseek.recognition.weights.hub import check_model
 
 FILE_PREFIX, HUB_PREFIX, MODEL_PREFIX, MEAN_PREFIX = "file:", "hub:", "model:", "mean:"
+REMOVED_ENCODER = "labels"
+"""The name of the first offline encoder, which libraries made by early versions were encoded with."""
+E = TypeVar("E")
 
 TEXT_ENCODERS: Registry[Callable[[], TextEncoder]] = Registry("text encoder")
 """What loads each text encoder, by its name."""
@@ -29,19 +31,11 @@ IMAGE_TEXT_ENCODERS: Registry[Callable[[], ImageTextEncoder]] = Registry("image-
 
 @TEXT_ENCODERS.register("minilm")
 def _load_minilm() -> TextEncoder:
-
     return load_minilm()
-
-
-@IMAGE_TEXT_ENCODERS.register("labels")
-def _load_labels() -> ImageTextEncoder:
-
-    return load_label_encoder(text_encoder("minilm"))
 
 
 @IMAGE_TEXT_ENCODERS.register("things")
 def _load_things() -> ImageTextEncoder:
-
     return load_thing_encoder(text_encoder("minilm"))
 
 
@@ -68,7 +62,7 @@ def text_encoder(name: str = "minilm") -> TextEncoder:
     """
     if name.startswith(FILE_PREFIX):
         return read_vector_file(name.removeprefix(FILE_PREFIX))
-    return _load_text_once(TEXT_ENCODERS[name])
+    return _load_once(TEXT_ENCODERS[name])
 
 
 def encode_texts(name: str, texts: list[str]) -> Vectors:
@@ -85,10 +79,10 @@ def image_text_encoder(spec: str = "things") -> ImageTextEncoder:
     by ``recognition.exported.encoder.resolve_encoder``. Nothing is downloaded here.
     ``MOMENTSEEK_THREADS`` says how many threads it uses, else all cores.
 
-    >>> image_text_encoder("lables")
+    >>> image_text_encoder("thinks")
     Traceback (most recent call last):
         ...
-    momentseek.core.errors.MomentseekError: there is no image-text encoder 'lables'; did you mean 'labels'?
+    momentseek.core.errors.MomentseekError: there is no image-text encoder 'thinks'; did you mean 'things'?
     """
     if spec.startswith(MODEL_PREFIX):
         raise MomentseekError(
@@ -97,11 +91,16 @@ def image_text_encoder(spec: str = "things") -> ImageTextEncoder:
     if spec.startswith(MEAN_PREFIX):
         return WindowMean(image_text_encoder(spec.removeprefix(MEAN_PREFIX)), name=spec)
     if spec.startswith(FILE_PREFIX):
-        return _load_folder_once(spec.removeprefix(FILE_PREFIX), None)
+        return _load_once(load_dual_encoder, spec.removeprefix(FILE_PREFIX), None)
     if spec.startswith(HUB_PREFIX):
         folder = check_model(find_hub_model(spec.removeprefix(HUB_PREFIX), "image-text"))
-        return _load_folder_once(folder, spec)
-    return _load_image_text_once(IMAGE_TEXT_ENCODERS[spec])
+        return _load_once(load_dual_encoder, folder, spec)
+    if spec == REMOVED_ENCODER and spec not in IMAGE_TEXT_ENCODERS:
+        raise MomentseekError(
+            f"the encoder {spec} is gone, and things takes its place; encode the library again with: "
+            "momentseek reencode --encoder things"
+        )
+    return _load_once(IMAGE_TEXT_ENCODERS[spec])
 
 
 # Loaded encoders are remembered by what loads them, so that another loader of the same name is another encoder. What
@@ -110,32 +109,12 @@ def image_text_encoder(spec: str = "things") -> ImageTextEncoder:
 _LOADING = threading.RLock()
 
 
-def _load_text_once(load: Callable[[], TextEncoder]) -> TextEncoder:
+def _load_once(load: Callable[..., E], *arguments: Hashable) -> E:
     with _LOADING:
-        return _load_text(load)
-
-
-def _load_image_text_once(load: Callable[[], ImageTextEncoder]) -> ImageTextEncoder:
-    with _LOADING:
-        return _load_image_text(load)
-
-
-def _load_folder_once(folder: str | Path, name: str | None) -> ImageTextEncoder:
-    with _LOADING:
-        return _load_folder(folder, name)
+        encoder: E = _load(load, *arguments)
+        return encoder
 
 
 @cache
-def _load_text(load: Callable[[], TextEncoder]) -> TextEncoder:
-    return load()
-
-
-@cache
-def _load_image_text(load: Callable[[], ImageTextEncoder]) -> ImageTextEncoder:
-    return load()
-
-
-@cache
-def _load_folder(folder: str | Path, name: str | None) -> ImageTextEncoder:
-
-    return load_dual_encoder(folder, name=name)
+def _load(load: Callable[..., Any], *arguments: Hashable) -> Any:
+    return load(*arguments)

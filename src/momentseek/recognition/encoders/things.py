@@ -1,8 +1,8 @@
 """`things`, the offline image-text encoder: images as mixtures of label sentences, with the labels themselves kept.
 
-The mixture is ConSE's, as in :mod:`momentseek.recognition.encoders.labels`, of all 1,000 labels by EfficientNet-Lite2.
-Beside it each row keeps the most probable labels (:mod:`momentseek.recognition.encoders.labels`), so that a search
-can tell "nearest" from "surely there": :meth:`ThingEncoder.evidence`.
+The mixture is of all 1,000 labels by EfficientNet-Lite2 (:mod:`momentseek.recognition.encoders.labels`). Each row also
+keeps the most probable labels, so that a search can tell "nearest" from "surely there": :meth:`ThingEncoder.evidence`.
+Texts are sentences: one space, no download, no torch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy as np
 from momentseek.recognition.encoders import minilm
 from momentseek.recognition.encoders.labels import (
     COLUMNS,
-    IMAGES_PER_BATCH,
     add_label_columns,
     label_names,
     mixture,
@@ -28,7 +27,7 @@ from momentseek.recognition.encoders.labels import (
     unit_vectors,
     words_without_label,
 )
-from momentseek.recognition.encoders.network import LITE2_STAGES, build_network, read_tensors
+from momentseek.recognition.encoders.network import build_network, read_tensors
 from momentseek.recognition.encoders.preprocessing import crop_square
 from momentseek.recognition.encoders.protocol import Pixels, TextEncoder, Vectors
 from momentseek.recognition.runtime import session
@@ -120,11 +119,10 @@ class ThingEncoder:
         """One row per image; of an image that is not square, the middle square counts."""
 
         rows = np.empty((len(images), self.dim), dtype=np.float32)
-        for at in range(0, len(images), IMAGES_PER_BATCH):
-            batch = np.stack([crop_square(image, IMAGE_SIDE_PIXELS) for image in images[at : at + IMAGES_PER_BATCH]])
-            (logits,) = self._network.run(["logits"], {"images": batch})
+        for at, image in enumerate(images):  # one by one: several at once give the same bits and take longer
+            (logits,) = self._network.run(["logits"], {"images": crop_square(image, IMAGE_SIDE_PIXELS)[None]})
             mixed = mixture(logits, self._centred_labels, len(self._labels), TEMPERATURE)
-            rows[at : at + IMAGES_PER_BATCH] = add_label_columns(mixed, probabilities(logits))
+            rows[at] = add_label_columns(mixed, probabilities(logits))[0]
         return rows
 
     def pool(self, rows: Vectors) -> Vectors:
@@ -170,7 +168,7 @@ def convert_lite2() -> bytes:
     """The image network as ONNX."""
 
     (file,) = ASSET.files
-    return build_network(read_tensors(verify(ASSET) / file), LITE2_STAGES)
+    return build_network(read_tensors(verify(ASSET) / file))
 
 
 def probabilities(logits: Vectors) -> Vectors:

@@ -77,12 +77,12 @@ class StatusOut(BaseModel):
                 "library": {
                     "name": "default", "videos": 4, "seconds": 240.0, "clips": 160, "cues": 31,
                     "heard": 2, "read": 4, "lines": 57, "described": 0, "captions": 0, "failures": 0,
-                    "encoder": {"spec": "labels", "name": "labels", "note": LABELS_NOTE}, "generation": 2719834,
+                    "encoder": {"spec": "things", "name": "things", "note": LABELS_NOTE}, "generation": 2719834,
                 },
                 "version": "0.1.0", "localisers": ["scenes", "watershed"], "localiser": "scenes",
                 "streams": ["vision", "speech", "text", "described", "name"],
                 "fusions": ["rrf", "scores"], "fusion": "rrf",
-                "encoders": ["labels"], "rerankers": [], "busy": False, "changes": True,
+                "encoders": ["things"], "rerankers": [], "busy": False, "changes": True,
                 "shards": [
                     {"name": "shard-000", "videos": 4, "replicas": 1, "answering": 1, "nodes": ["6f1c02ab93de"],
                      "lag": 0.004},
@@ -177,7 +177,7 @@ def _library(library: Library) -> LibraryOut:
         encoder=EncoderOut(
             spec=spec,
             name=public_spec(row.name) if row else spec,
-            note=LABELS_NOTE if spec in ("things", "labels") else "",
+            note=LABELS_NOTE if spec == "things" else "",
         ),
         generation=generation,
     )
