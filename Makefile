@@ -79,8 +79,11 @@ install-locked: .venv/bin/python
 	$(BIN)/python -m pip install --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --no-deps --no-build-isolation .
 
+# Everything but training: torch's builds differ by machine.
 lock: .venv/installed-dev
-	$(BIN)/python tools/lock.py
+	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-annotate --quiet \
+	  --constraints constraints.txt --group build $(addprefix --extra ,parquet plots offline speech ocr demo serve) \
+	  --custom-compile-command 'make lock' --output-file requirements.lock
 
 clean:
 	rm -rf .venv artefacts .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

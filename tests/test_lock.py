@@ -2,51 +2,40 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
+import tomllib
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-LOCKED = re.compile(r"^([a-z0-9-]+)==(\S+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.M)
+LOCKED = re.compile(r"^([a-z0-9-]+)==(\S+)(?: ;[^\n]*?)?((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.M)
+EXTRAS = ("parquet", "plots", "offline", "speech", "ocr", "demo", "serve")
 
 
-@pytest.fixture(scope="module")
-def lock() -> ModuleType:
-    pytest.importorskip("packaging")
-    spec = importlib.util.spec_from_file_location("lock", ROOT / "tools" / "lock.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def _names(requirements: list[str]) -> set[str]:
+    """Names of packages other than our own, as the lock writes them."""
+    names = {re.split(r"[\s<>=!;\[]", text, maxsplit=1)[0] for text in requirements}
+    return {name.lower().replace("_", "-") for name in names} - {"momentseek"}
 
 
 @pytest.fixture(scope="module")
 def locked() -> dict[str, str]:
     """Name → version; every line is a requirement with at least one hash, or a comment."""
     text = (ROOT / "requirements.lock").read_text()
-    assert not LOCKED.sub("", re.sub("(?m)^#.*$", "", text)).strip()
+    assert not LOCKED.sub("", re.sub("(?m)^ *#.*$", "", text)).strip()
     return {name: version for name, version, _ in LOCKED.findall(text)}
 
 
-def test_the_versions_are_those_of_the_constraints(lock: ModuleType, locked: dict[str, str]) -> None:
-    pins = lock.pins(ROOT / "constraints.txt")
-    assert {name: pins.get(name) for name in locked} == locked
+def test_the_versions_are_those_of_the_constraints(locked: dict[str, str]) -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = dict(line.lower().replace("_", "-").split("==") for line in lines if "==" in line)
+    different = {name: (version, pins[name]) for name, version in locked.items() if pins.get(name, version) != version}
+    assert different == {}, "run make lock"
     assert "torch" not in locked
 
 
-def test_nothing_that_is_needed_is_left_out(lock: ModuleType, locked: dict[str, str]) -> None:
-    assert lock.closure(lock.project_requirements(lock.EXTRAS), lock.installed()) <= set(locked)
-
-
-def test_a_requirement_of_any_platform_or_extra_counts(lock: ModuleType) -> None:
-    requires = {
-        "a": ["b; sys_platform == 'win32'", "c; extra == 'more'", "d; python_version < '3'", "E.F"],
-        "e-f": ["c[x]"],
-        "c": ["g; extra == 'x'"],
-    }
-    plain, more = (lock.closure([lock.Requirement(text)], requires) for text in ("a", "a[more]"))
-    assert plain == more == {"a", "b", "c", "e-f", "g"}
+def test_nothing_that_is_needed_is_left_out(locked: dict[str, str]) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *(text for extra in EXTRAS for text in project["optional-dependencies"][extra])]
+    assert _names(wanted) <= set(locked), "run make lock"
