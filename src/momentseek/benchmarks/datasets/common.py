@@ -10,14 +10,37 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.core.moments.arrays import IntArray
+from momentseek.core.progress import ShowCount
+
+ShowProgress = Callable[[str], AbstractContextManager[ShowCount | None]]
+"""Opens a progress display with a label; work reports to what it gives."""
+
+
+def no_progress(_: str) -> AbstractContextManager[None]:
+    """Show no progress."""
+    return nullcontext()
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuiltDataset:
+    """What a protocol made: files to write, a summary for programs and one for people, and notes about the data."""
+
+    files: Mapping[str | PathLike[str], bytes]
+    summary: Mapping[str, Any]
+    text: str
+    notes: Sequence[str] = ()
+    about: Mapping[str, str] = field(default_factory=dict)
+    """What to add where a written file is named."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import click
 from click.core import ParameterSource
 
+from momentseek.benchmarks.datasets.common import BuiltDataset
 from momentseek.cli.groups import LazyGroup
+from momentseek.cli.options import echo_json, say
+from momentseek.core.atomic import write_all
 from momentseek.core.errors import MomentseekError
 
 COMMANDS = {
@@ -43,3 +46,22 @@ def refuse_without(needed: str, **ignored: str) -> None:
 
 def _them(flags: list[str]) -> str:
     return "it" if len(flags) == 1 else "them"
+
+
+def vectors_of(encoder: str | None) -> str | None:
+    """The file of vectors that an encoder's name means, if it means one."""
+    return encoder.removeprefix("file:") if encoder and encoder.startswith("file:") else None
+
+
+def finish(built: BuiltDataset, as_json: bool) -> None:
+    """Write all files of a dataset or none, print its summary, and say on stderr what was noted and written."""
+    write_all(dict(built.files))
+    if as_json:
+        echo_json(built.summary)
+    elif built.text:
+        click.echo(built.text)
+    for note in built.notes:
+        say(f"note: {note}")
+    for path in built.files:
+        about = built.about.get(str(path))
+        say(f"wrote {path}: {about}" if about else f"wrote {path}")

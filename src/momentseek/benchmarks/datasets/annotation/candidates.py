@@ -25,13 +25,26 @@ import numpy as np
 import orjson
 from numpy.typing import ArrayLike, NDArray
 
-from momentseek.benchmarks.datasets.common import Decision, normalise
-from momentseek.core.errors import MomentseekError
+from momentseek.benchmarks.datasets.annotation.labels import read_pairs
+from momentseek.benchmarks.datasets.common import (
+    BuiltDataset,
+    Decision,
+    ShowProgress,
+    as_json_lines,
+    no_progress,
+    normalise,
+    tally,
+    top_similar,
+)
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import BoolArray, IntArray, offsets_of
 from momentseek.core.moments.judgements import Judgements
+from momentseek.core.reports import count
 from momentseek.measuring.formats import read_truth
 from momentseek.measuring.formats.document import open_document
 from momentseek.measuring.formats.values import column, first_record, has_keys, is_number, matrix, records, strings
+from momentseek.recognition.encoders.registry import text_encoder
+from momentseek.recognition.encoders.text_cache import encode_cached
 
 BATCH_CANDIDATES = 20
 DECIDING_CANDIDATES = 5
@@ -348,3 +361,72 @@ def _from_truth(truth: Judgements) -> list[AnnotationCandidate]:
 def _number(row: dict[str, Any], key: str) -> float:
     value: Any = row.get(key)
     return float(value) if is_number(value) and math.isfinite(value) else 0.0
+
+
+def build_candidates(
+    queries: str,
+    captions: str,
+    out: str,
+    *,
+    report: str | None = None,
+    labels: str | None = None,
+    batch: int = BATCH_CANDIDATES,
+    encoder: str = "minilm",
+    last: int = DECIDING_CANDIDATES,
+    still_relevant: float = STILL_RELEVANT_LEVEL,
+    identical: str = "once",
+    progress: ShowProgress = no_progress,
+) -> BuiltDataset:
+    """Choose the candidates of a file's queries among the moments of another file.
+
+    It is the first batch or, with the judged pairs of the first (``labels``), the second. ``identical`` says whether
+    queries with the same words are judged ``once`` or ``each``.
+    """
+    asked, known = (read_truth(path, invalid="keep") for path in (queries, captions))
+    for table in (asked, known):
+        if not table.queries or not any(table.queries):
+            raise MomentseekError(f"{table.source}: its queries have no words, so there is nothing to compare")
+    levels = read_pairs(labels) if labels else None
+    asked, decisions = drop_same_wording(asked) if identical == "once" else (asked, [])
+    model = text_encoder(encoder)
+    with progress(f"encoding with {model.name}") as show:
+        asked_vectors, known_vectors = (
+            encode_cached(model, list(table.queries or ()), progress=show) for table in (asked, known)
+        )
+    vectors = known_vectors[known.row_query]
+    lists = rank_candidates(
+        asked, known, lambda k: top_similar(asked_vectors, vectors, k), 2 * batch if labels else batch
+    )
+    notes = []
+    if levels is None:
+        chosen = first_batch(lists, batch)
+        decisions += [Decision(c[0].query_id, "asked", "first batch", {"candidates": len(c)}) for c in lists if c]
+    else:
+        chosen, more = second_batch(lists, levels, size=batch, last=last, threshold=still_relevant)
+        decisions += more
+        judged = max(c.rank for pairs in lists for c in pairs if c.pair_id in levels)
+        if judged < min(batch, max(map(len, lists))):
+            notes.append(
+                f"no pair beyond rank {judged} has a level; if the first batch was smaller than {batch}, give "
+                f"its size ({parameter('batch')})"
+            )
+    require_unique_pairs(chosen, out)
+    counts = tally(decisions)
+    return BuiltDataset(
+        files={out: write_candidates(chosen), **({report: as_json_lines(decisions)} if report else {})},
+        summary={
+            "queries": len({c.query_id for c in chosen}),
+            "pairs": len(chosen),
+            "captions": len(known.video),
+            "batch": batch,
+            "encoder": model.name,
+            "decisions": counts,
+        },
+        text="\n".join(
+            f"{count(n, 'query', 'queries')} {outcome}: {reason}"
+            for outcome, reasons in counts.items()
+            for reason, n in reasons.items()
+        ),
+        notes=notes,
+        about={out: f"{count(len(chosen), 'pair')}, compared by {model.name}"},
+    )
