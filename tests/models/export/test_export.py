@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import torch
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Clips, Words
-from momentseek.models.export import networks, writing
+from momentseek.models.export import vectors, writing
 from momentseek.models.export.writing import export
 from momentseek.models.features.data import Dims
 from momentseek.models.model import CorpusModel
@@ -119,8 +120,12 @@ def test_the_same_weights_are_the_same_export(tmp_path: Path) -> None:
 
 
 def test_graphs_that_differ_are_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = networks.words_network(model_of("xml", {"query_linear": False}))
-    monkeypatch.setattr(networks, "words_network", lambda _: other)
+    other, trace = vectors.QueryVectors(model_of("xml", {"query_linear": False})), vectors.trace
+
+    def trace_another(module: torch.nn.Module, *given: Any) -> bytes:
+        return trace(other if isinstance(module, vectors.QueryVectors) else module, *given)
+
+    monkeypatch.setattr(vectors, "trace", trace_another)
     with pytest.raises(MomentseekError, match="differ from the model"):
         export(model_of("xml", {}), "xml", tmp_path / "out", encoders=SOURCES)
     assert not (tmp_path / "out").exists()

@@ -1,4 +1,4 @@
-"""The graphs of models that are followed through their layers, against torch and as re-ranking runs them."""
+"""The graphs of models that re-rank, against torch and as re-ranking runs them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Clips, Words
-from momentseek.models.export import traced
+from momentseek.models.export import rerankers
 from momentseek.models.export.writing import EXPORTABLE, export
 from momentseek.models.features.data import Dims
 from momentseek.models.model import CorpusModel
@@ -44,8 +44,7 @@ def model_of(name: str, **more: Any) -> CorpusModel:
 
 
 def test_every_such_model_is_tried_here() -> None:
-    assert set(VARIANTS) == {name for kind in traced.TRACED_KINDS for name in kind.names}
-    assert set(VARIANTS) <= set(EXPORTABLE)
+    assert {*VARIANTS, "tan2d", "mdd", "cet"} == set(rerankers.RERANKER_KIND.names) <= set(EXPORTABLE)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -75,7 +74,7 @@ def test_re_ranking_finds_what_the_model_finds(name: str, tmp_path: Path) -> Non
     with torch.no_grad():
         for weight in model.parameters():
             weight.mul_(1.2)
-    assert traced.difference_from_torch(model, (tmp_path / "out" / "joint.onnx").read_bytes()) > 1e-4
+    assert rerankers.difference(model, (tmp_path / "out" / "joint.onnx").read_bytes()) > 1e-4
 
 
 @torch.no_grad()

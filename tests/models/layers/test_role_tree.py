@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from momentseek.models.zoo.mdd import NOUN_ROLE as NOUN
-from momentseek.models.zoo.mdd import VERB_ROLE as VERB
+from momentseek.core.language import NOUN, VERB
 from momentseek.models.zoo.mdd import RoleTree
 
 ROLES = torch.tensor([[0, 2, 1, 0, 2, 0], [1, 2, 1, 2, 2, 0], [2, 0, 0, 0, 0, 0]])

@@ -9,18 +9,40 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.captioner import Captioner
-from momentseek.models.export.graphs import relative_difference
-from momentseek.models.export.nodes import Nodes
+from momentseek.models.export.graphs import Inputs, difference_from_torch, trace
 from momentseek.models.export.writing import ExportReport, write_export
-from momentseek.models.layers.attention import DecoderLayer, TransformerLayer
-from momentseek.models.zoo.mmt import MMT, NormProjection
-from momentseek.recognition.captions.inputs import MomentParts, Vocabulary, stack_moments
+from momentseek.models.zoo.mmt import MMT
+from momentseek.recognition.captions.inputs import MomentParts, stack_moments
 from momentseek.recognition.exported.captioner import CAPTION_KIND, MOMENTS_GRAPH, NEXT_WORD_GRAPH
 from momentseek.recognition.exported.manifest import MANIFEST_FORMAT, EncoderRef
-from momentseek.recognition.runtime import session
+
+
+class MomentMemory(nn.Module):
+    """Moments as the decoder reads them."""
+
+    def __init__(self, model: MMT) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, clips: Tensor, tokens: Tensor, mask: Tensor) -> Tensor:
+        """(moments, clips, columns), (moments, rows) twice -> (moments, rows, hidden)."""
+        return self.model.encode(clips, tokens, mask)
+
+
+class NextWord(nn.Module):
+    """Scores of the word that comes next."""
+
+    def __init__(self, model: MMT) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, memory: Tensor, mask: Tensor, begun: Tensor) -> Tensor:
+        """(captions, rows, hidden), (captions, rows), (captions, words) -> (captions, vocabulary)."""
+        return self.model.logits(memory, mask, begun)[:, -1]
 
 
 def export_captioner(
@@ -33,14 +55,12 @@ def export_captioner(
     trained: Mapping[str, Any] | None = None,
     force: bool = False,
 ) -> ExportReport:
-    """Write a captioner as a folder that ``trained.captioner`` runs without torch, whole or not at all."""
+    """Write a captioner as a folder that ``recognition.exported`` runs without torch, whole or not at all."""
     if not isinstance(model, MMT):
         raise MomentseekError(f"{name} cannot be exported yet; train mmt")
     was = model.training
-    model.eval()
     try:
-        graphs = {MOMENTS_GRAPH: moments_network(model), NEXT_WORD_GRAPH: next_word_network(model)}
-        difference = difference_from_torch(model, graphs)
+        graphs, difference = draw(model)
     finally:
         model.train(was)
     values = {
@@ -56,97 +76,37 @@ def export_captioner(
     return write_export(out, graphs, values, difference, force=force)
 
 
-def moments_network(model: MMT) -> bytes:
-    """``clips`` (moments, clips, columns), ``tokens`` and ``mask`` (moments, rows) to ``memory``."""
-    nodes = Nodes("moments")
-    graph, hidden = nodes.graph, model.config.hidden
-    clips = graph.input("clips", "float32", ["moments", "clips", model.dims.video])
-    tokens = graph.input("tokens", "int64", ["moments", "rows"])
-    mask = graph.input("mask", "bool", ["moments", "rows"])
-    seen = nodes.add("Gather", nodes.add("Shape", clips), nodes.integers(1), axis=0)
-    rows = nodes.add("Gather", nodes.add("Shape", tokens), nodes.integers(1), axis=0)
-    read = nodes.add("Sub", rows, seen)
-    x = _embed(nodes, model, tokens)
-    if model.video is not None:
-        nothing = model.video(torch.zeros(1, 1, model.dims.video)).detach()
-        size = nodes.add("Concat", nodes.add("Gather", nodes.add("Shape", tokens), nodes.integers(0), axis=0), read,
-                         nodes.integers(hidden), axis=0)  # fmt: skip
-        words = nodes.add("Expand", nodes.constant(nothing), size)
-        x = nodes.add("Add", x, nodes.add("Concat", _project(nodes, model.video, clips), words, axis=1))
-    first = model.config.max_clips + 2
-    since, kinds = nodes.integers(first), model.kind.weight
-    parts = [
-        nodes.add("Add", _places(nodes, model, nodes.integers(0), seen), nodes.constant(kinds[0])),
-        nodes.add("Add", _places(nodes, model, since, nodes.add("Add", since, read)), nodes.constant(kinds[1])),
-    ]
-    x = nodes.norm(model.norm, nodes.add("Add", x, nodes.add("Concat", *parts, axis=0)))
-    for layer in model.encoder:
-        assert isinstance(layer, TransformerLayer)
-        x = nodes.block(layer.attend, x, x, mask)
-        wide = nodes.gelu(nodes.linear(layer.wide, x))
-        x = nodes.norm(layer.norm, nodes.add("Add", x, nodes.linear(layer.narrow, wide)))
-    graph.output(nodes.graph.add("Identity", x, output="memory"), "float32", ["moments", "rows", hidden])
-    return graph.model()
+def draw(model: MMT) -> tuple[dict[str, bytes], float]:
+    """Both graphs, and their largest difference from torch."""
+    rows = ("moments", "rows")
+    moments = [_random_moments(model, clips, words) for clips, words in ((2, 3), (1, 1), (3, 2), (0, 1))]
+    axes = {"clips": ("moments", "clips"), **dict.fromkeys(("tokens", "mask", "memory"), rows)}
+    memory = trace(MomentMemory(model), moments[0], ("memory",), axes)
+    begun = []
+    for length, given in enumerate(moments, start=1):
+        with torch.no_grad():
+            encoded = model.encode(*given.values())
+        words = torch.randint(len(model.vocabulary), (len(encoded), min(length, model.config.max_caption)))
+        begun.append({"memory": encoded, "mask": given["mask"], "begun": words})
+    axes = {"memory": rows, "mask": rows, "begun": ("moments", "words"), "logits": ("moments",)}
+    following = trace(NextWord(model), begun[1], ("logits",), axes)
+    difference = max(
+        difference_from_torch(MomentMemory(model), memory, moments),
+        difference_from_torch(NextWord(model), following, begun),
+    )
+    return {MOMENTS_GRAPH: memory, NEXT_WORD_GRAPH: following}, difference
 
 
-def next_word_network(model: MMT) -> bytes:
-    """``memory`` (n, rows, hidden), ``mask`` (n, rows), ``begun`` (n, words) to ``logits`` (n, vocabulary)."""
-    nodes = Nodes("next_word")
-    graph, hidden = nodes.graph, model.config.hidden
-    memory = graph.input("memory", "float32", ["captions", "rows", hidden])
-    mask = graph.input("mask", "bool", ["captions", "rows"])
-    begun = graph.input("begun", "int64", ["captions", "words"])
-    length = nodes.add("Gather", nodes.add("Shape", begun), nodes.integers(1), axis=0)
-    count = nodes.add("Squeeze", length)
-    at = nodes.add("Range", nodes.constant(0, "int64"), count, nodes.constant(1, "int64"))
-    earlier = nodes.add("GreaterOrEqual", nodes.add("Unsqueeze", at, nodes.integers(1)),
-                        nodes.add("Unsqueeze", at, nodes.integers(0)))  # fmt: skip
-    earlier = nodes.add("Unsqueeze", earlier, nodes.integers(0))
-    x = nodes.add("Add", _embed(nodes, model, begun), _places(nodes, model, nodes.integers(0), length))
-    for layer in model.decoder:
-        assert isinstance(layer, DecoderLayer)
-        x = nodes.block(layer.before, x, x, earlier, each=True)
-        x = nodes.block(layer.across, x, memory, mask)
-        wide = x if layer.wide is None else nodes.gelu(nodes.linear(layer.wide, x))
-        x = nodes.norm(layer.norm, nodes.add("Add", x, nodes.linear(layer.narrow, wide)))
-    last = nodes.add("Gather", x, nodes.constant(-1, "int64"), axis=1)
-    mixed = nodes.norm(model.out_norm, nodes.gelu(nodes.linear(model.out, last)))
-    logits = nodes.linear(model.choose, mixed)
-    graph.output(graph.add("Identity", logits, output="logits"), "float32", ["captions", len(model.vocabulary)])
-    return graph.model()
-
-
-@torch.no_grad()
-def difference_from_torch(model: MMT, graphs: Mapping[str, bytes]) -> float:
-    """The largest difference between the graphs and torch in what decides the next word, as a share of the largest."""
-    rng = np.random.default_rng(0)
-    known: Vocabulary = model.vocabulary
-    sees, reads = model.config.preparation.sees, model.config.preparation.reads
+def _random_moments(model: MMT, clips: int, words: int) -> Inputs:
+    """Three moments of at most so many random clips and words, as far as the model sees and reads."""
+    rng, known, prepared = np.random.default_rng(clips), model.vocabulary, model.config.preparation
     parts = [
         MomentParts(
-            rng.standard_normal((count if sees else 0, model.dims.video), np.float32),
-            tuple(known.words[i] for i in rng.integers(len(known), size=count)) if reads else (),
+            rng.standard_normal((max(0, clips - less) if prepared.sees else 0, model.dims.video), np.float32),
+            tuple(rng.choice(known.words, max(0, words - less)).tolist()) if prepared.reads else (),
         )
-        for count in (1, 3, min(6, model.config.max_clips, model.config.max_words))
+        for less in range(3)
     ]
-    inputs = stack_moments(parts, known, model.dims.video)
-    arrays = {"clips": inputs.clips, "tokens": inputs.tokens, "mask": inputs.mask}
-    begun = rng.integers(len(known), size=(len(parts), min(4, model.config.max_caption)))
-    (memory,) = session(graphs[MOMENTS_GRAPH]).run(["memory"], arrays)
-    given = {"memory": memory, "mask": inputs.mask, "begun": begun}
-    (logits,) = session(graphs[NEXT_WORD_GRAPH]).run(["logits"], given)
-    clips, tokens, mask = (torch.from_numpy(array) for array in arrays.values())
-    torchs = model.logits(model.encode(clips, tokens, mask), mask, torch.from_numpy(begun))[:, -1]
-    return relative_difference(logits, torchs.numpy())
-
-
-def _embed(nodes: Nodes, model: MMT, tokens: str) -> str:
-    return _project(nodes, model.words, nodes.add("Gather", nodes.constant(model.embedding.weight), tokens, axis=0))
-
-
-def _project(nodes: Nodes, layer: NormProjection, x: str) -> str:
-    return nodes.norm(layer.norm, nodes.projection(layer.project, x))
-
-
-def _places(nodes: Nodes, model: MMT, first: str, last: str) -> str:
-    return nodes.add("Slice", nodes.constant(model.places), first, last, nodes.integers(0))
+    found = stack_moments(parts, known, model.dims.video)
+    given = {"clips": found.clips, "tokens": found.tokens, "mask": found.mask}
+    return {name: torch.from_numpy(values) for name, values in given.items()}

@@ -12,18 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.core.errors import MomentseekError, parameter
-from momentseek.models.export import joint, moment_map, networks, traced
 from momentseek.models.export.graphs import ExportableKind, ModelGraphs
+from momentseek.models.export.rerankers import RERANKER_KIND
+from momentseek.models.export.vectors import VECTOR_KINDS
 from momentseek.models.model import CorpusModel
 from momentseek.recognition.exported.manifest import MANIFEST_FILE, MANIFEST_FORMAT, EncoderRef, fingerprint_of
 from momentseek.recognition.weights.files import sha256
 
-EXPORTABLE_KINDS: tuple[ExportableKind, ...] = (
-    networks.CLIPS_KIND,
-    moment_map.MOMENT_MAP_KIND,
-    *joint.JOINT_KINDS,
-    *traced.TRACED_KINDS,
-)
+EXPORTABLE_KINDS: tuple[ExportableKind, ...] = (*VECTOR_KINDS, RERANKER_KIND)
 EXPORTABLE = tuple(name for kind in EXPORTABLE_KINDS for name in kind.names)
 
 MAX_DIFFERENCE = 1e-4

@@ -186,6 +186,30 @@ class MapConvolution(nn.Module):
                 maps = maps * self.inside
         return maps * self.inside
 
+    def over(self, cells: Cells, values: Tensor) -> Tensor:
+        """(batch, cells, dim) → (batch, cells, hidden): the convolutions over the map of these cells."""
+        if self.spreads or not torch.onnx.is_in_onnx_export():
+            return cells.of_map(self(cells.as_map(values)))
+        return self._over_cells_only(cells, values)
+
+    def _over_cells_only(self, cells: Cells, x: Tensor) -> Tensor:
+        """The same without the cells that hold no candidate, half to three quarters of a map.
+
+        Exported graphs take half the time so. A row of the kernel at a time: all at once would fill the memory.
+        """
+        for i, (layer, norm) in enumerate(zip(self.convolutions, self.norms, strict=True)):
+            assert isinstance(layer, nn.Conv2d)
+            kernel, reach = layer.kernel_size[0], layer.kernel_size[0] // 2
+            number = torch.full((cells.clips + 2 * reach, cells.clips + 2 * reach), len(cells))
+            number[cells.start + reach, cells.end + reach] = torch.arange(len(cells))
+            more, weight, found = F.pad(x, (0, 0, 0, 1)), layer.weight.permute(2, 3, 1, 0).flatten(1, 2), layer.bias
+            for a in range(kernel):
+                seen = torch.stack([number[cells.start + a, cells.end + b] for b in range(kernel)], 1)
+                found = found + more[:, seen.flatten()].reshape(-1, len(cells), weight.shape[1]) @ weight[a]
+            found = norm(found.transpose(1, 2)[..., None])[..., 0].transpose(1, 2)
+            x = F.relu(found) * getattr(self, f"weight{i}")[0, 0, cells.start, cells.end][:, None]
+        return x
+
 
 def overlap(cells: Cells, times: Tensor) -> Tensor:
     """(pairs, cells): intersection over union of each cell and the true span, both as shares of the video.

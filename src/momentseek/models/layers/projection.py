@@ -111,7 +111,7 @@ class MapClips(JointClips):
     def forward(self, clips: Clips) -> Tensor:
         """(videos, rows, columns) → (videos, rows / stride, hidden)."""
         rows = torch.relu(super().forward(clips))
-        return rows if self.stride == 1 else rows.reshape(len(rows), -1, self.stride, rows.shape[2]).mean(2)
+        return rows if self.stride == 1 else rows.reshape(rows.shape[0], -1, self.stride, rows.shape[2]).mean(2)
 
     def mask(self, clips: Clips) -> Tensor:
         """(videos, rows / stride), True where there is a clip of the map."""

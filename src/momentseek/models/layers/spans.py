@@ -22,7 +22,8 @@ def span_grid(start: Tensor, end: Tensor, shortest: int, longest: int) -> Tensor
     """
     lengths = longest - shortest + 1
     ends = pad(end[:, shortest - 1 :], (0, longest - 1 - max(0, shortest - 1 - end.shape[1])), value=-torch.inf)
-    return start[..., None] + ends.unfold(1, lengths, 1)
+    place = torch.arange(start.shape[1], device=start.device)[:, None]
+    return start[..., None] + ends[:, place + torch.arange(lengths, device=start.device)]
 
 
 def inside(start: Tensor, end: Tensor, clips: int) -> Tensor:

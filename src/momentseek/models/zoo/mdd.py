@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from momentseek.core.errors import MomentseekError
-from momentseek.core.language import VERB, Roles, load_parser, verb_bases
+from momentseek.core.language import NOUN, VERB, Roles, load_parser, verb_bases
 from momentseek.models.batch import BatchPairs, Encodings, Words
 from momentseek.models.features.data import Dims
 from momentseek.models.layers.moment_map import grid_2d, positions_2d
@@ -66,10 +66,6 @@ def _parse_queries(queries: Iterable[QueryRows], parse: str) -> Iterator[tuple[R
         yield from zip(parsing([text for text, _ in part]), (rows for _, rows in part), strict=True)
 
 
-VERB_ROLE, NOUN_ROLE = 1, 2
-"""Values of ``Words.roles`` for verbs and nouns."""
-
-
 class RoleTree(nn.Module):
     """The three-layer tree's attention; its three matrices serve both levels, as in the paper."""
 
@@ -87,25 +83,20 @@ class RoleTree(nn.Module):
 
     def forward(self, sentence: Tensor, states: Tensor, roles: Tensor, phrase: Tensor) -> Tensor:
         """(queries, hidden), from the sentence (queries, hidden) and its words' states (queries, words, hidden)."""
-        verb, noun = roles == VERB_ROLE, roles == NOUN_ROLE
-        any_verb = verb.any(1)
+        verb, noun = roles == VERB, roles == NOUN
         of_verbs = self.attention(sentence, states)
-        alpha = _softmax(of_verbs, verb)
-        verbs = torch.einsum("qn,qnd->qd", alpha, states)  # eq. 4
-        of_nouns = self.attention(verbs, states)
-        count = int(phrase.max().item()) + 1 if phrase.numel() else 0
-        gate = torch.zeros_like(sentence)
-        scores = torch.where(verb, of_verbs, of_nouns)
-        for k in range(count):  # a handful: verbs of one query
-            beta = _softmax(scores, (verb | noun) & (phrase == k))
-            gate = gate + torch.einsum("qn,qnd->qd", beta, states)  # eq. 6; a phrase that is not there adds nothing
-        phrases = torch.where(any_verb, (verb.sum(1)).clamp(min=1), torch.ones_like(roles[:, 0]))
-        return sentence + sentence * gate / phrases[:, None]  # eq. 7
+        verbs = torch.einsum("qn,qnd->qd", _softmax(of_verbs, verb), states)  # eq. 4
+        scores = torch.where(verb, of_verbs, self.attention(verbs, states))
+        number = torch.arange(phrase.shape[1], device=phrase.device)[:, None]  # there are no more phrases than words
+        own = (verb | noun)[:, None] & (phrase[:, None] == number)
+        beta = _softmax(scores[:, None], own)
+        gate = torch.einsum("qkn,qnd->qd", beta, states)  # eq. 6; a phrase that is not there adds nothing
+        return sentence + sentence * gate / verb.sum(1, keepdim=True).clamp(min=1)  # eq. 7
 
 
 def _softmax(scores: Tensor, where: Tensor) -> Tensor:
     """Softmax over the words ``where`` says; zero for a query with none."""
-    return torch.softmax(scores.masked_fill(~where, -1e9), dim=1) * where
+    return torch.softmax(scores.masked_fill(~where, -1e9), dim=-1) * where
 
 
 CONFOUNDERS = {"L": "locations", "A": "actions", "U": "unobserved"}

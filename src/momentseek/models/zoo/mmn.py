@@ -174,7 +174,7 @@ class Mmn(CorpusModel):
     def spaces(self, clips: Clips) -> tuple[Tensor, Tensor, Tensor]:
         """Every candidate moment in both spaces, (videos, cells, space), of any length; and the mask of the clips."""
         moments = max_over(self.clips(clips), self.cells)
-        near = self.cells.of_map(self.neighbours(self.cells.as_map(moments)))
+        near = self.neighbours.over(self.cells, moments)
         return self.moment_match(near), self.moment_overlap(near), self.clips.mask(clips)
 
     def encode_clips(self, clips: Clips) -> Encodings:

@@ -143,7 +143,7 @@ class MMT(Captioner):
         seen, read = clips.shape[1], tokens.shape[1] - clips.shape[1]
         x: Tensor = self.words(self.embedding(tokens))
         if self.video is not None:
-            nothing = self.video(clips.new_zeros(1, 1, clips.shape[2])).expand(len(clips), read, -1)
+            nothing = self.video(clips.new_zeros(1, 1, clips.shape[2])).expand(clips.shape[0], read, -1)
             x = x + torch.cat([self.video(clips), nothing], 1)
         text = self.config.max_clips + 2  # words have the same places however many clips there are
         places = torch.cat([self.places[:seen], self.places[text : text + read]])

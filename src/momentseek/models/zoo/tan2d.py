@@ -96,7 +96,7 @@ class SentenceEncoder(nn.Module):
         """(queries, hidden) of the last words, and (queries, words, hidden) of all."""
         states = self.lstm(words.features)[0]
         last = words.mask.sum(1) - 1  # one-way: padding comes later and cannot have changed it
-        return states[torch.arange(len(states), device=last.device), last], states
+        return states.gather(1, last[:, None, None].expand(-1, 1, states.shape[2])).squeeze(1), states
 
 
 def overlap_loss(logits: Tensor, iou: Tensor, weight: Tensor, config: Tan2dConfig) -> Tensor:
@@ -141,7 +141,7 @@ class Tan2d(CorpusModel):
     def logits(self, query: Tensor, candidates: Tensor) -> Tensor:
         """(n, cells): before the sigmoid, for query i and the candidates of video i."""
         fused = F.normalize(query[:, None] * self.map_in(candidates), dim=2)
-        near = self.cells.of_map(self.neighbours(self.cells.as_map(fused)))
+        near = self.neighbours.over(self.cells, fused)
         scores: Tensor = self.score(near)[..., 0]
         return scores
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from momentseek.core.errors import MomentseekError
-from momentseek.models.export import joint
+from momentseek.models.export import rerankers
 from momentseek.models.export.writing import export
 from momentseek.models.features.data import Dims
 from momentseek.models.model import CorpusModel
@@ -54,15 +54,15 @@ def model_of(variant: str) -> CorpusModel:
 def test_the_graph_says_what_torch_says(variant: str) -> None:
     """Both tell spans apart by far more than they differ, or the comparison would say nothing."""
     model = model_of(variant).eval()
-    assert joint.difference_from_torch(model, joint.network(model)) < 1e-5  # type: ignore[arg-type]
+    assert rerankers.difference(model, rerankers.network(model)) < 1e-5
     with torch.no_grad():
         other = model_of(variant).eval()
         other.get_parameter("sentence.lstm.weight_ih_l0" if "cet" not in variant else "words.weight").mul_(1.5)
-    assert joint.difference_from_torch(model, joint.network(other)) > 1e-3  # type: ignore[arg-type]
+    assert rerankers.difference(model, rerankers.network(other)) > 1e-3
 
 
 @pytest.mark.parametrize("part", ["top", "down", "score"])
-def test_the_tree_of_verbs_and_nouns_is_drawn(part: str) -> None:
+def test_the_tree_of_verbs_and_nouns_is_in_the_graph(part: str) -> None:
     model, other = model_of("mdd").eval(), model_of("mdd").eval()
     with torch.no_grad():
         for one in (model, other):
@@ -70,8 +70,8 @@ def test_the_tree_of_verbs_and_nouns_is_drawn(part: str) -> None:
                 if name.startswith(("sentence", "tree")):  # so loud that the gate is heard in the scores
                     weight.mul_(4)
         other.get_parameter(f"tree.{part}.weight").mul_(-1)
-    assert joint.difference_from_torch(model, joint.network(model)) < 3e-6  # type: ignore[arg-type]
-    assert joint.difference_from_torch(model, joint.network(other)) > 3e-5  # type: ignore[arg-type]
+    assert rerankers.difference(model, rerankers.network(model)) < 3e-6
+    assert rerankers.difference(model, rerankers.network(other)) > 3e-5
 
 
 def test_an_export_is_read_back(tmp_path: Path) -> None:

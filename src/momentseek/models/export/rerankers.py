@@ -1,0 +1,119 @@
+"""Models that read query and video together, as one graph: words and clips in, scores of spans or times out.
+
+Nothing can be kept of a video before the query is known, so these models re-rank: another search says which videos are
+worth a look (``search --rerank``). A graph takes one video at a time, filled up to the number of rows that the model
+reads at most; only the number of words is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from momentseek.models.batch import Clips, Words
+from momentseek.models.export.graphs import (
+    ExportableKind,
+    Inputs,
+    ModelGraphs,
+    difference_from_torch,
+    random_rows,
+    trace,
+)
+from momentseek.models.inputs import needs_roles, role_parser
+from momentseek.models.layers.projection import clip_width
+from momentseek.models.model import CorpusModel
+from momentseek.models.zoo.ablr import Ablr
+from momentseek.models.zoo.acrn import Acrn
+from momentseek.models.zoo.cet import Cet
+from momentseek.models.zoo.ctrl import Ctrl
+from momentseek.models.zoo.drn import Drn
+from momentseek.models.zoo.scdm import Scdm
+from momentseek.models.zoo.tan2d import Tan2d
+from momentseek.models.zoo.tcn_dcm import TcnDcm
+from momentseek.models.zoo.tsp_prl import TspPrl
+from momentseek.recognition.exported.manifest import JOINT_GRAPH, JOINT_KIND, SPANS_OUTPUT, TIMES_OUTPUTS
+
+
+class AnswerOfPair(nn.Module):
+    """A model as one function of the words of a query and the clips of a video."""
+
+    def __init__(self, model: CorpusModel) -> None:
+        super().__init__()
+        self.model = model
+        roles = ("roles", "phrase") if needs_roles(model.config) else ()
+        self.names = ("words", *roles, "mask", *model.config.modality_names)
+        self.most = model.config.max_words if isinstance(model, Cet) else None
+        """Words that queries are filled up to where torch's attention would fix the number that it has seen."""
+
+    def forward(self, *given: Tensor) -> tuple[Tensor, ...]:
+        """(1, words, columns), (1, clips) and the modalities' (1, clips, columns) -> times, or scores of spans."""
+        named = dict(zip(self.names, given, strict=True))
+        words = named["words"]
+        there = torch.ones(words.shape[:2], dtype=torch.bool)
+        if self.most is not None:
+            there = (torch.arange(self.most) < words.shape[1])[None]
+            words = pad(words, (0, 0, 0, self.most - words.shape[1]))
+        videos = self.model.encode_clips(Clips(named.get("video"), named.get("subtitle"), named["mask"]))
+        queries = self.model.encode_words(Words(words, there, named.get("roles"), named.get("phrase")))
+        return self.model.moments(queries, videos) if self.model.continuous else (self.model.spans(queries, videos),)
+
+
+def draw(model: CorpusModel, settings: Mapping[str, Any]) -> ModelGraphs:
+    """The graph, and what re-ranking must know beside it."""
+    config, graph = model.config, network(model)
+    head = {
+        "kind": JOINT_KIND,
+        "roles": needs_roles(config),
+        "parse": role_parser(config),
+        "end_time": settings["end_time"],
+        "nms": settings.get("nms"),
+        "window": settings.get("window"),
+        "rows": config.preparation.rows,
+        "times": model.continuous,
+    }
+    return ModelGraphs({JOINT_GRAPH: graph}, config.modality_names, head, difference(model, graph))
+
+
+def network(model: CorpusModel) -> bytes:
+    """``words`` (1, words, columns), ``mask`` (1, clips) and the modalities to ``start``, ``end`` and ``score`` (1, k).
+
+    A model of spans has ``spans`` (1, clips, lengths) instead, and MDD takes the words' ``roles`` and ``phrase``.
+    Inputs that change nothing are left out of the graph.
+    """
+    outputs = TIMES_OUTPUTS if model.continuous else (SPANS_OUTPUT,)
+    given = random_pair(model, min(2, model.config.max_words), model.config.preparation.rows)
+    free = {name: ("", "words") for name in ("words", "roles", "phrase") if name in given}
+    return trace(AnswerOfPair(model), given, outputs, free)
+
+
+def difference(model: CorpusModel, graph: bytes) -> float:
+    """The largest difference from torch for several numbers of words and clips."""
+    config, rows = model.config, model.config.preparation.rows
+    sizes = [rows] if config.fit in ("stretch", "rounded") else [rows, max(1, rows // 2), max(1, rows // 5)]
+    lengths = sorted({1, max(1, config.max_words // 2), config.max_words})
+    samples = [random_pair(model, words, clips, seed) for seed, clips in enumerate(sizes) for words in lengths]
+    return difference_from_torch(AnswerOfPair(model), graph, samples)
+
+
+def random_pair(model: CorpusModel, words: int, clips: int, seed: int = 0) -> Inputs:
+    """The inputs of a graph: a query of random words, and a video of ``clips`` random clips, filled up with zeros."""
+    rng, rows = torch.Generator().manual_seed(seed), model.config.preparation.rows
+    given = {
+        "words": torch.randn(1, words, model.dims.query, generator=rng),
+        "roles": torch.randint(0, 3, (1, words), generator=rng),
+        "phrase": torch.arange(words)[None] // 3,
+    }
+    for part in model.config.modality_names:
+        given[part], given["mask"] = random_rows(rows, clip_width(model.dims, model.config, part), [clips], rng)
+    return {name: given[name] for name in AnswerOfPair(model).names}
+
+
+RERANKER_KIND = ExportableKind(
+    (Tan2d, Cet, Ctrl, Acrn, Ablr, Scdm, Drn, TspPrl, TcnDcm),
+    ("tan2d", "mdd", "cet", "ctrl", "acrn", "ablr", "scdm", "drn", "tsp_prl", "tcn_dcm"),
+    draw,
+)

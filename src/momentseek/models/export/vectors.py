@@ -1,0 +1,175 @@
+"""Models that make a library's vectors: one graph for videos, one for queries.
+
+XML and ReLoCLNet keep vectors of clips, MMN, CroCs and G2L vectors of candidate moments.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from momentseek.models.batch import Clips, Words
+from momentseek.models.export.graphs import ExportableKind, ModelGraphs, difference_from_torch, random_rows, trace
+from momentseek.models.layers.projection import clip_width
+from momentseek.models.model import CorpusModel
+from momentseek.models.zoo.mmn import OVERLAP_SHARPNESS, Mmn
+from momentseek.models.zoo.xml import XML
+from momentseek.recognition.exported.manifest import CLIPS_GRAPH, WORDS_GRAPH
+
+
+class ClipVectors(nn.Module):
+    """XML's clips: unit vectors to match, side by side and divided by the root of their number, and the last layers."""
+
+    def __init__(self, model: XML) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, mask: Tensor, *parts: Tensor) -> tuple[Tensor, Tensor]:
+        """(videos, clips) and each modality's (videos, clips, columns); what stands in padding means nothing."""
+        names = self.model.modalities
+        stacks = self.model.clip_stack(_clips(names, parts, mask))
+        match = [normalize(stacks[name][self.model.match_layer], dim=-1) for name in names]
+        return torch.cat(match, -1) / math.sqrt(len(names)), torch.cat([stacks[name][-1] for name in names], -1)
+
+
+class QueryVectors(nn.Module):
+    """XML's queries.
+
+    The dot product of a query's and a clip's ``match`` is the mean of the modalities' cosines, that of their ``spans``
+    the model's curve.
+    """
+
+    def __init__(self, model: XML) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, words: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """(queries, words, columns), (queries, words) -> ``match`` and ``spans``."""
+        names, found = self.model.modalities, self.model.encode_words(Words(words, mask))
+        match, spans = (torch.cat([found[name + end] for name in names], -1) for end in ("", "_span"))
+        return match / math.sqrt(len(names)), spans / len(names)
+
+
+class MomentVectors(nn.Module):
+    """MMN's candidate moments in both spaces, side by side, of length 1 together.
+
+    The product with a query's vector is the mean of both cosines.
+    """
+
+    def __init__(self, model: Mmn) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, *parts: Tensor) -> Tensor:
+        """Each modality's (videos, clips, columns) -> (videos, cells, columns)."""
+        mask = torch.ones(parts[0].shape[:2], dtype=torch.bool)
+        found = self.model.encode_clips(_clips(self.model.clips.modalities, parts, mask))
+        return torch.cat([found["match"], found["overlap"]], -1) * math.sqrt(0.5)
+
+
+class MomentQueryVectors(nn.Module):
+    """MMN's queries in both spaces, as ``MomentVectors`` has the moments."""
+
+    def __init__(self, model: Mmn) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, words: Tensor, mask: Tensor) -> Tensor:
+        """(queries, words, columns), (queries, words) -> (queries, columns)."""
+        found = self.model.encode_words(Words(words, mask))
+        return torch.cat([found["match"], found["overlap"]], -1) * math.sqrt(0.5)
+
+
+def draw_clips(model: XML, settings: Mapping[str, Any]) -> ModelGraphs:
+    """Both graphs of XML, and the filters for the manifest. Padding reaches no exported score, whatever the model
+    allows.
+    """
+    if not model.config.masked:
+        model = _masked_twin(model)
+    rng, most = torch.Generator().manual_seed(0), model.config.max_clips
+    samples = []
+    for counts in ((min(7, most), min(3, most)), (most, max(1, most // 3), 1), (1,)):
+        tables = {name: random_rows(max(counts), width, counts, rng) for name, width in _widths(model).items()}
+        mask = next(iter(tables.values()))[1]
+        samples.append({"mask": mask, **{name: rows for name, (rows, _) in tables.items()}})
+    outputs = ("match", "spans")
+    axes = dict.fromkeys((*samples[0], *outputs), ("videos", "clips"))
+    clips = trace(ClipVectors(model), samples[0], outputs, axes)
+    words, worst = _trace_queries(QueryVectors(model), model, outputs)
+    worst = max(worst, difference_from_torch(ClipVectors(model), clips, samples))
+    filters = model.boundaries_head.filters.weight.detach().cpu().numpy()[:, 0]
+    width = model.config.hidden * len(model.modalities)
+    head = {
+        "modalities": len(model.modalities), "match": width, "spans": width,
+        "start": filters[0].tolist(), "end": filters[1].tolist(), "end_time": settings["end_time"],
+    }  # fmt: skip
+    return ModelGraphs({CLIPS_GRAPH: clips, WORDS_GRAPH: words}, tuple(model.modalities), head, worst)
+
+
+def draw_moments(model: Mmn, settings: Mapping[str, Any]) -> ModelGraphs:
+    """Both graphs of MMN, and what turns two cosines into a score.
+
+    In clips of the data, ``whole`` is how many are stretched to the model's at most; longer videos are cut into
+    windows of ``window``.
+    """
+    config, seconds, rng = model.config, settings["clip_seconds"], torch.Generator().manual_seed(0)
+    rows = config.preparation.rows
+    samples = [
+        {name: torch.randn(count, rows, width, generator=rng) for name, width in _widths(model).items()}
+        for count in (2, 3, 1)
+    ]
+    axes = dict.fromkeys((*samples[0], "moments"), ("videos",))
+    clips = trace(MomentVectors(model), samples[0], ("moments",), axes)
+    words, worst = _trace_queries(MomentQueryVectors(model), model, ("spans",))
+    worst = max(worst, difference_from_torch(MomentVectors(model), clips, samples))
+    asked = settings["window"], settings.get("cut")
+    whole, window = (None if s is None else max(1, math.ceil(s / seconds - 1e-9)) for s in asked)
+    whole = whole or config.max_clips
+    head = {
+        "kind": "map", "match": config.space, "spans": 2 * config.space, "window": min(window or whole, whole),
+        "whole": whole, "power": config.power, "sharpness": OVERLAP_SHARPNESS, "end_time": settings["end_time"],
+        "cells": [model.cells.start.tolist(), model.cells.length.tolist()],
+    }  # fmt: skip
+    return ModelGraphs({CLIPS_GRAPH: clips, WORDS_GRAPH: words}, tuple(model.clips.modalities), head, worst)
+
+
+def _trace_queries(module: nn.Module, model: CorpusModel, outputs: tuple[str, ...]) -> tuple[bytes, float]:
+    """The graph of queries of any number and length, and its difference from torch."""
+    rng, most = torch.Generator().manual_seed(1), model.config.max_words
+    samples = []
+    for counts in ((min(4, most), 1), (most, max(1, most // 2), 1), (1,)):
+        words, mask = random_rows(max(counts), model.dims.query, counts, rng)
+        samples.append({"words": words, "mask": mask})
+    axes = dict.fromkeys(("words", "mask"), ("queries", "words")) | dict.fromkeys(outputs, ("queries",))
+    graph = trace(module, samples[0], outputs, axes)
+    return graph, difference_from_torch(module, graph, samples)
+
+
+def _widths(model: XML | Mmn) -> dict[str, int]:
+    """Columns of each modality as a graph takes them, endpoints included."""
+    names = model.modalities if isinstance(model, XML) else model.clips.modalities
+    return {name: clip_width(model.dims, model.config, name) for name in names}
+
+
+def _clips(names: tuple[str, ...], parts: tuple[Tensor, ...], mask: Tensor) -> Clips:
+    given = dict(zip(names, parts, strict=True))
+    return Clips(given.get("video"), given.get("subtitle"), mask)
+
+
+def _masked_twin(model: XML) -> XML:
+    """The same weights in a model that keeps padding out."""
+    twin = type(model)(dataclasses.replace(model.config, masked=True), model.dims).eval()
+    twin.load_state_dict(model.state_dict())
+    return twin
+
+
+VECTOR_KINDS = (
+    ExportableKind((XML,), ("xml", "reloclnet"), draw_clips),
+    ExportableKind((Mmn,), ("mmn", "crocs", "g2l"), draw_moments),
+)
