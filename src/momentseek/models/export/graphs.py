@@ -64,6 +64,7 @@ def trace(module: nn.Module, given: Inputs, outputs: Sequence[str], axes: Axes) 
     optional_module("onnx", "train")
     free = {name: {i: axis for i, axis in enumerate(names) if axis} for name, names in axes.items()}
     file, fast = io.BytesIO(), torch.backends.mha.get_fastpath_enabled()
+    torch.onnx.register_custom_op_symbolic("aten::log_sigmoid", _log_sigmoid, OPSET)
     torch.backends.mha.set_fastpath_enabled(False)  # it is one operator, which the exporter does not know
     try:
         with warnings.catch_warnings(), torch.no_grad():
@@ -74,7 +75,13 @@ def trace(module: nn.Module, given: Inputs, outputs: Sequence[str], axes: Axes) 
             )  # fmt: skip
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
+        torch.onnx.unregister_custom_op_symbolic("aten::log_sigmoid", OPSET)
     return file.getvalue()
+
+
+def _log_sigmoid(graph: Any, x: Any) -> Any:
+    """``-log(1 + exp(-x))``: the exporter's own ``log(sigmoid(x))`` is off by 5e-3 where x is far below 0."""
+    return graph.op("Neg", graph.op("Softplus", graph.op("Neg", x)))
 
 
 @torch.no_grad()
