@@ -86,7 +86,7 @@ def test_numbers_are_the_nearest(number: float, digits: int, form: str) -> None:
         assert found is None
         return
     if found is None:  # whole and too long
-        assert isinstance(wanted, int)
+        assert text.removeprefix("-").isdigit()
         assert abs(wanted) > 2**53
         return
     column = column_objects(found.columns["x"])  # type: ignore[arg-type]
