@@ -58,11 +58,6 @@ def test_a_function_is_called_as_before(name: str) -> None:
     assert signature_of(getattr(momentseek, name)) == FUNCTIONS[name]
 
 
-@pytest.mark.parametrize("name", ["read_truth", "read_runs", "parse", "parse_all"])
-def test_former_names_are_still_found(name: str) -> None:
-    assert callable(getattr(momentseek, name))
-
-
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'find'"):
         momentseek.find  # noqa: B018

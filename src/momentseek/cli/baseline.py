@@ -11,7 +11,7 @@ from momentseek.cli import options
 from momentseek.cli.options import Number
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count, text_table
-from momentseek.measuring.formats import Writing, read_corpus, read_truth, write_bytes
+from momentseek.measuring.formats import read_corpus, read_truth, write_bytes
 from momentseek.measuring.formats.files import writer_for
 
 
@@ -89,8 +89,7 @@ def command(
     if name == "bias-based" and bandwidth is None and known is not None:
         bandwidth = default_bandwidth(known)
     run = baseline.predict(known, queries, BaselineSettings(seed, samples, bandwidth, top))
-    assert writer.write_runs is not None
-    write_bytes(path, writer.write_runs((run,), Writing(corpus)))
+    write_bytes(path, writer.to_bytes((run,), corpus))
     told: dict[str, dict[str, float | None]] = {
         "chance": {"seed": seed},
         "bias-based": {"bandwidth": bandwidth, "samples": samples, "seed": seed},

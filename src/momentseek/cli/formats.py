@@ -41,7 +41,7 @@ def _list(as_json: bool) -> None:
                 "name": f.name,
                 "kind": f.kind,
                 "title": f.title,
-                "writes": f.writes,
+                "writes": f.write is not None,
                 "suffix": f.suffix,
                 "notes": f.notes.replace("`videos`", "--videos"),
             }
@@ -51,7 +51,7 @@ def _list(as_json: bool) -> None:
         return
 
     ordered = sorted(FORMATS.values(), key=lambda f: (list(KINDS).index(f.kind), f.name))
-    rows = [[f.name, f.kind, "read, write" if f.writes else "read", f.title] for f in ordered]
+    rows = [[f.name, f.kind, "read, write" if f.write else "read", f.title] for f in ordered]
     click.echo(text_table(["format", "kind", "can", "what it is"], rows, align="l"))
 
 

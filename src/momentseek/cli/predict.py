@@ -11,7 +11,7 @@ from momentseek.cli.options import Number
 from momentseek.cli.terminal import draw
 from momentseek.core.errors import optional_module
 from momentseek.core.reports import count
-from momentseek.measuring.formats import Writing, write_bytes
+from momentseek.measuring.formats import write_bytes
 from momentseek.measuring.formats.files import writer_for
 
 
@@ -108,8 +108,7 @@ def command(
         progress=None if quiet else StageLine(),
     )
     run, fewer, in_pools = prediction.run, prediction.queries_with_fewer_videos, prediction.in_pools
-    assert writer.write_runs is not None
-    write_bytes(Path(target), writer.write_runs((run,), Writing()))
+    write_bytes(Path(target), writer.to_bytes((run,)))
     queries = count(len(run), "query", "queries")
     if fewer and not quiet:
         places = [*(["the pool"] if in_pools else []), *([prediction.first_stage] if prediction.first_stage else [])]

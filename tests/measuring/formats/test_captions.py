@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from momentseek.core.errors import MomentseekError
-from momentseek.measuring.formats import FORMATS, Writing, read_captions
+from momentseek.measuring.formats import FORMATS, read_captions
 from momentseek.measuring.formats.convert import convert
 
 
@@ -14,7 +14,7 @@ def test_tvc_predictions_may_have_ids_and_captions_alone(write):
     table = read_captions(write("predictions.jsonl", lines))
     assert table.groups() == [("a dog", "a cat"), ()]
     assert table.moments("7") == []
-    assert FORMATS["tvc"].write_captions(table, Writing()) == lines
+    assert FORMATS["tvc"].to_bytes(table) == lines
 
 
 def test_truths_are_references(samples, write):

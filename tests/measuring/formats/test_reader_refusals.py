@@ -7,7 +7,7 @@ import json
 import pytest
 
 from momentseek.core.errors import MomentseekError
-from momentseek.measuring.formats import FORMATS, Writing, read_corpus, read_run, read_runs, read_truth
+from momentseek.measuring.formats import FORMATS, read_corpus, read_run, read_runs, read_truth
 
 
 @pytest.fixture
@@ -173,5 +173,5 @@ def test_texts_of_queries_are_labels(write, way):
     )
     fields = {"type": ("v", "t", ""), "split": ("easy", "hard", ""), "length": ("short", "", "")}
     assert truth.fields == fields
-    again = write("again", FORMATS[way].write_truth(truth, Writing()))
+    again = write("again", FORMATS[way].to_bytes(truth))
     assert read_truth(again).fields == fields

@@ -19,20 +19,14 @@ def test_each_sample_is_claimed_by_its_own_format_alone(sample_name, sample):
 
 def test_every_format_says_what_it_is_and_reads_its_kind(sample_name):
     format = FORMATS[sample_name]
-    readers = {
-        "truth": format.read_truth,
-        "run": format.read_runs,
-        "captions": format.read_captions,
-        "corpus": format.read_corpus,
-    }
-    assert readers[format.kind] is not None
+    assert format.read is not None
     assert format.title
     assert format.notes.endswith(".")
 
 
 def test_names_are_unique():
     with pytest.raises(MomentseekError, match="a format called 'tvr' is there already"):
-        register(FileFormat("tvr", "truth", "another", lambda _: False))
+        register(FileFormat("tvr", "truth", "another", lambda _: False, lambda *_: None))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import settings
 from momentseek.core.errors import MomentseekError
 from momentseek.measuring.formats import FORMATS, Reading
 from momentseek.measuring.formats.document import Document
-from momentseek.measuring.formats.files import caption_table_of, runs_of, truth_of
+from momentseek.measuring.formats.files import read_document
 
 JUNK = [
     None,
@@ -36,13 +36,7 @@ JUNK = [
 
 
 def read(document, format, corpus):
-    if format.kind == "truth":
-        return truth_of(document, format, Reading("error", corpus))
-    if format.kind == "run":
-        return runs_of(document, format, Reading("error", corpus))
-    if format.kind == "captions":
-        return caption_table_of(document, format, Reading("error", corpus))
-    return format.read_corpus(document)
+    return read_document(document, format, Reading("error", corpus))
 
 
 def places(value, path=()):

@@ -13,10 +13,10 @@ from momentseek.core.moments.arrays import offsets_of
 from momentseek.core.moments.captions import CaptionTable
 from momentseek.core.moments.judgements import Corpus, Judgements, Saliency
 from momentseek.core.moments.run import Run
-from momentseek.measuring.formats import FORMATS, Reading, Writing
-from momentseek.measuring.formats.convert import lost_in_captions, lost_in_runs, lost_in_truth
+from momentseek.measuring.formats import FORMATS, Reading
+from momentseek.measuring.formats.convert import lost_in
 from momentseek.measuring.formats.document import Document
-from momentseek.measuring.formats.files import caption_table_of, runs_of, truth_of
+from momentseek.measuring.formats.files import read_document
 
 QUICK = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 names = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8)
@@ -80,10 +80,10 @@ def runs(draw, *, task="VCMR", saliency=False, **options):
 
 def truth_again(truth, name):
     format = FORMATS[name]
-    data = format.write_truth(truth, Writing())
+    data = format.to_bytes(truth)
     document = Document(Path("again"), data)
     assert [f.name for f in FORMATS.values() if f.claims(document)] == [name]
-    after = truth_of(document, format, Reading())
+    after = read_document(document, format, Reading())
     same(truth, after)
     assert after.relevance.tolist() == truth.relevance.tolist()
     assert dict(after.fields) == dict(truth.fields)
@@ -94,8 +94,8 @@ def truth_again(truth, name):
 
 def run_again(run, name):
     format = FORMATS[name]
-    document = Document(Path("again"), format.write_runs((run,), Writing()))
-    (after,) = runs_of(document, format, Reading())
+    document = Document(Path("again"), format.to_bytes((run,)))
+    (after,) = read_document(document, format, Reading())
     same(run, after)
     if name != "spr":
         assert after.score.tolist() == run.score.tolist()
@@ -140,7 +140,7 @@ def test_native_and_parquet_runs(run):
 @given(truths(ids=st.integers(0, 10**9), per_query=st.just(1), types=["v", "t", "vt"]))
 def test_tvr(truth):
     assert truth_again(truth, "tvr").queries == truth.queries
-    assert not FORMATS["tvr"].write_truth(truth, Writing()).endswith(b"\n")
+    assert not FORMATS["tvr"].to_bytes(truth).endswith(b"\n")
 
 
 @QUICK
@@ -194,9 +194,9 @@ def caption_tables(draw, *, ids=names, captions=few):
 @QUICK
 @given(caption_tables(ids=st.integers(0, 10**9) | names))
 def test_tvc(table):
-    document = Document(Path("again"), FORMATS["tvc"].write_captions(table, Writing()))
+    document = Document(Path("again"), FORMATS["tvc"].to_bytes(table))
     assert [f.name for f in FORMATS.values() if f.claims(document)] == ["tvc"]
-    after = caption_table_of(document, FORMATS["tvc"], Reading())
+    after = read_document(document, FORMATS["tvc"], Reading())
     same(table, after)
     assert after.groups() == table.groups()
 
@@ -205,46 +205,34 @@ def test_tvc(table):
 @given(caption_tables(captions=st.just(1)))
 def test_coco(table):
     for name in ("coco-captions", "coco-results"):
-        document = Document(Path("again"), FORMATS[name].write_captions(table, Writing()))
+        document = Document(Path("again"), FORMATS[name].to_bytes(table))
         assert [f.name for f in FORMATS.values() if f.claims(document)] == [name]
-        after = caption_table_of(document, FORMATS[name], Reading())
+        after = read_document(document, FORMATS[name], Reading())
         assert (after.query_ids, after.groups()) == (table.query_ids, table.groups())
-        assert lost_in_captions(table, after) == ("videos and times",)
+        assert lost_in(table, after) == ("videos and times",)
 
 
 def test_every_writer_writes_its_own_sample_again(sample_name, sample, corpus):
     format = FORMATS[sample_name]
-    if not format.writes:
+    if not format.write:
         pytest.skip("only read")
     indexed = Reading("error", corpus if sample_name == "tvr-ranking-indexed" else None)
-    if format.kind == "truth":
-        before = truth_of(sample, format, indexed)
-        data = format.write_truth(before, Writing())
-        again = truth_of(Document(sample.path, data), format, indexed)
-        assert lost_in_truth(before, again) == ()
-        assert format.write_truth(again, Writing()) == data
-    elif format.kind == "run":
-        before = runs_of(sample, format, indexed)
-        data = format.write_runs(before, Writing(indexed.corpus))
-        again = runs_of(Document(sample.path, data), format, indexed)
-        assert lost_in_runs(before, again) == ()
-        assert format.write_runs(again, Writing(indexed.corpus)) == data
-    elif format.kind == "captions":
-        before = caption_table_of(sample, format, indexed)
-        data = format.write_captions(before, Writing())
-        again = caption_table_of(Document(sample.path, data), format, indexed)
-        assert lost_in_captions(before, again) == ()
-        assert (again.query_ids, again.groups()) == (before.query_ids, before.groups())
-        assert format.write_captions(again, Writing()) == data
+    before = read_document(sample, format, indexed)
+    data = format.to_bytes(before, indexed.corpus)
+    again = read_document(Document(sample.path, data), format, indexed)
+    assert format.to_bytes(again, indexed.corpus) == data
+    if format.kind == "corpus":
+        assert again.durations == before.durations
     else:
-        before = format.read_corpus(sample)
-        assert format.read_corpus(Document(sample.path, format.write_corpus(before))).durations == before.durations
+        assert lost_in(before, again) == ()
+    if format.kind == "captions":
+        assert (again.query_ids, again.groups()) == (before.query_ids, before.groups())
 
 
 def test_a_corpus_with_indices_keeps_them():
-    data = FORMATS["video-corpus"].write_corpus(Corpus({"a": 5.0}, {3: "a"}))
+    data = FORMATS["video-corpus"].to_bytes(Corpus({"a": 5.0}, {3: "a"}))
     assert data == b'{"a": [5.0, 3]}'
-    assert FORMATS["video-corpus"].read_corpus(Document(Path("x"), data)).names == {3: "a"}
+    assert FORMATS["video-corpus"].read(Document(Path("x"), data), Reading()).names == {3: "a"}
 
 
 @pytest.mark.parametrize("name", ["didemo", "mvmr", "qvhighlights"])
@@ -252,12 +240,12 @@ def test_a_corpus_with_indices_keeps_them():
 def test_our_own_format_carries_agreement_pools_and_saliency(samples, name, way):
     pytest.importorskip("pyarrow")
     format = FORMATS[name]
-    before = truth_of(Document(Path("x"), samples[name][1]), format, Reading())
-    ours = FORMATS[way].write_truth(before, Writing())
-    after = truth_of(Document(Path("y"), ours), FORMATS[way], Reading())
-    assert set(lost_in_truth(before, after)) <= {"the column 'sentence'"}
+    before = read_document(Document(Path("x"), samples[name][1]), format, Reading())
+    ours = FORMATS[way].to_bytes(before)
+    after = read_document(Document(Path("y"), ours), FORMATS[way], Reading())
+    assert set(lost_in(before, after)) <= {"the column 'sentence'"}
     if name != "mvmr":
-        assert format.write_truth(after, Writing()) == format.write_truth(before, Writing())
+        assert format.to_bytes(after) == format.to_bytes(before)
     else:
         assert before.pools is not None
         assert after.pools is not None
@@ -265,16 +253,16 @@ def test_our_own_format_carries_agreement_pools_and_saliency(samples, name, way)
 
 
 def test_several_tasks_in_one_native_file(samples):
-    before = runs_of(Document(Path("x"), samples["tvr-submission"][1]), FORMATS["tvr-submission"], Reading())
-    data = FORMATS["native-run"].write_runs(before, Writing())
-    after = runs_of(Document(Path("y"), data), FORMATS["native-run"], Reading())
+    before = read_document(Document(Path("x"), samples["tvr-submission"][1]), FORMATS["tvr-submission"], Reading())
+    data = FORMATS["native-run"].to_bytes(before)
+    after = read_document(Document(Path("y"), data), FORMATS["native-run"], Reading())
     assert [run.task for run in after] == ["VCMR", "VR"]
-    assert lost_in_runs(before, after) == ()
+    assert lost_in(before, after) == ()
 
 
 def test_losses_are_named():
     full = Run.from_groups(["1"], [1], ["a"], [0.0], [2.0], [0.5], queries=["x"], task="SVMR")
     bare = Run.from_groups(["1"], [1], ["a"], [0.0], [2.5], [0.25])
-    assert lost_in_runs((full,), (bare,)) == ("the queries' words", "exact times", "scores", "that the task is SVMR")
+    assert lost_in((full,), (bare,)) == ("the queries' words", "exact times", "scores", "that the task is SVMR")
     fewer = Run.from_groups(["1"], [0], [], [], [])
-    assert lost_in_runs((full,), (fewer,))[0] == "moments (1 became 0)"
+    assert lost_in((full,), (fewer,))[0] == "moments (1 became 0)"

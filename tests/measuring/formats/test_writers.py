@@ -13,7 +13,7 @@ import pytest
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Corpus, Judgements, Saliency
 from momentseek.core.moments.run import Run
-from momentseek.measuring.formats import FORMATS, Writing, read_truth, write_bytes, write_run, write_runs, write_truth
+from momentseek.measuring.formats import FORMATS, read_truth, write_bytes, write_run, write_runs, write_truth
 
 GRADED = Judgements.from_rows([("1", "a", 0, 5, 4)])
 SEVERAL = Judgements.from_groups(["1"], [2], ["a", "a"], [0, 5], [5, 10], durations={"a": 20.0})
@@ -55,7 +55,7 @@ OFF_GRID = Judgements.from_groups(["1"], [1], ["a"], [0.5], [5.0], durations={"a
 )
 def test_refusals(name, truth, sentence):
     with pytest.raises(MomentseekError, match=sentence):
-        FORMATS[name].write_truth(truth, Writing())
+        FORMATS[name].to_bytes(truth)
 
 
 RUN = Run.from_rows([("1", "a", 0, 5, 0.5), ("1", "b", 0, 5, 0.25)])
@@ -86,7 +86,7 @@ RUN = Run.from_rows([("1", "a", 0, 5, 0.5), ("1", "b", 0, 5, 0.25)])
 )
 def test_refusals_of_runs(name, runs, sentence):
     with pytest.raises(MomentseekError, match=sentence):
-        FORMATS[name].write_runs(runs, Writing())
+        FORMATS[name].to_bytes(runs)
 
 
 def test_submission_uses_the_collections_indices(tmp_path):
@@ -169,4 +169,4 @@ def test_saliency_that_json_cannot_hold(name):
     clips = Saliency(np.array([0, 1]), np.array([[np.nan]]))
     run = Run.from_groups(["1"], [0], [], [], [], saliency=clips, task="SVMR", invalid="keep")
     with pytest.raises(MomentseekError, match=f"{name} cannot hold the saliency scores in .* not finite"):
-        FORMATS[name].write_runs((run,), Writing())
+        FORMATS[name].to_bytes((run,))

@@ -21,7 +21,7 @@ from momentseek.cluster.training import in_data
 from momentseek.core.atomic import write_all
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.run import Run
-from momentseek.measuring.formats import FORMATS, Writing, read_run
+from momentseek.measuring.formats import FORMATS, read_run
 from momentseek.models.features.data import Data
 from momentseek.models.registry import MODELS
 from momentseek.models.training.checkpoint import load_checkpoint
@@ -150,11 +150,9 @@ def predict_or_read(checkpoint: Path, data: Data, split: str, folder: Path) -> R
     if stamps.get(split) == stamp and target.is_file():
         return read_run(target)
     run = predict_split(checkpoint, data, split, task="SVMR", top=PREDICTIONS_PER_QUERY).run
-    writer = FORMATS["native-run"].write_runs
-    assert writer is not None
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps({**stamps, split: stamp}, indent=2) + "\n"
-    write_all({target: writer((run,), Writing()), folder / STAMPS_FILE: text.encode()})
+    write_all({target: FORMATS["native-run"].to_bytes((run,)), folder / STAMPS_FILE: text.encode()})
     return run
 
 

@@ -23,7 +23,6 @@ from momentseek.benchmarks.simulation.vectors import (
 from momentseek.benchmarks.simulation.world import World, tag, the_world
 from momentseek.core.moments.judgements import Judgements
 from momentseek.measuring.formats import FORMATS
-from momentseek.measuring.formats.registry import Writing
 from momentseek.models.features.store import write_features
 
 MAX_FURTHER_POSITIVES = 4
@@ -201,9 +200,7 @@ def _clip_features(
 
 
 def _write_truth(path: Path, truth: Judgements, format: str) -> None:
-    write = FORMATS[format].write_truth
-    assert write is not None
-    path.write_bytes(write(truth, Writing()))
+    path.write_bytes(FORMATS[format].to_bytes(truth))
 
 
 def _write_json(path: Path, value: object) -> None:

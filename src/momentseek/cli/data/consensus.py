@@ -25,7 +25,7 @@ from momentseek.cli.data import refuse_without
 from momentseek.core.errors import MomentseekError
 from momentseek.core.figures import check_folder
 from momentseek.core.reports import count
-from momentseek.measuring.formats import FORMATS, Writing, write_all
+from momentseek.measuring.formats import FORMATS, write_all
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -139,9 +139,8 @@ def command(
         files[report] = as_json_lines(found.decisions())
     if truth:
         pairs = [c for path in candidates for c in read_candidates(path)]
-        writer = FORMATS["tvr-ranking" if truth.removesuffix(".gz").endswith(".json") else "native"].write_truth
-        assert writer is not None
-        files[truth] = writer(build_truth(pairs, {pair: level for pair, level, *_ in judged}), Writing())
+        writer = FORMATS["tvr-ranking" if truth.removesuffix(".gz").endswith(".json") else "native"]
+        files[truth] = writer.to_bytes(build_truth(pairs, {pair: level for pair, level, *_ in judged}))
     parts = found, measure_agreement(given), measure_drift(found), label_distributions(found)
     text = json.dumps(to_json(*parts), indent=2, ensure_ascii=False) if as_json else as_text(*parts)
     drawn: list[Path] = []

@@ -33,7 +33,7 @@ from momentseek.cli.clustering import texts_on
 from momentseek.cli.options import Number
 from momentseek.cli.progress import progress_bars
 from momentseek.core.errors import MomentseekError
-from momentseek.measuring.formats import FORMATS, Writing, read_corpus, read_truth, write_all
+from momentseek.measuring.formats import FORMATS, read_corpus, read_truth, write_all
 from momentseek.measuring.formats.writing import dump
 from momentseek.recognition.encoders.registry import text_encoder
 
@@ -185,9 +185,7 @@ def command(
         why = why_differ(encoder, features)
         found["reference"]["why"] = why
         texts += ["", comparison_text(beside, chance, why, str(reference))]
-    writer = FORMATS["mvmr"].write_truth
-    assert writer is not None
-    files: dict[str | PathLike[str], bytes] = {Path(out): writer(as_truth(result), Writing())}
+    files: dict[str | PathLike[str], bytes] = {Path(out): FORMATS["mvmr"].to_bytes(as_truth(result))}
     if report:
         files[Path(report)] = as_json_lines(result.decisions)
     if label_studio and page:

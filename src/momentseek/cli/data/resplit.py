@@ -17,9 +17,9 @@ from momentseek.cli import options
 from momentseek.cli.options import Number, new_folders
 from momentseek.core.errors import MomentseekError
 from momentseek.core.figures import check_folder
-from momentseek.measuring.formats import FORMATS, Writing, read_corpus, read_truth, write_all
+from momentseek.measuring.formats import FORMATS, read_corpus, read_truth, write_all
 from momentseek.measuring.formats.document import open_document
-from momentseek.measuring.formats.files import choose, truth_of
+from momentseek.measuring.formats.files import choose, read_document
 from momentseek.measuring.formats.registry import Reading
 
 if TYPE_CHECKING:
@@ -133,10 +133,9 @@ def command(
         pairs = merge_truths(truths, corpus.durations if corpus else None)
         done = resplit(pairs, recipe)
         published = [compare_membership(s, done.splits[s], read_truth(path, invalid="keep")) for s, path in wanted]
-        writer = FORMATS["charades-cd" if preset == "charades-cd" else form].write_truth
-        assert writer is not None
+        writer = FORMATS["charades-cd" if preset == "charades-cd" else form]
         files: dict[str | PathLike[str], bytes] = {Path(report): as_json_lines(done.decisions)} if report else {}
-        files |= {targets[name]: writer(split, Writing()) for name, split in done.splits.items()}
+        files |= {targets[name]: writer.to_bytes(split) for name, split in done.splits.items()}
         if plots:
             drawn = draw_resplit({Path(t.source).name: t for t in truths}, done.splits)
             files |= {Path(plots) / name: data for name, data in drawn.items()}
@@ -198,5 +197,5 @@ def _read(paths: tuple[str, ...], corpus: Corpus | None) -> tuple[list[Judgement
         document = open_document(path)
         format = choose(document, None, "truth")
         forms.add(format.name)
-        truths.append(truth_of(document, format, Reading("keep", corpus)))
+        truths.append(read_document(document, format, Reading("keep", corpus)))
     return truths, "charades-cd" if forms == {"charades-cd"} else "activitynet"

@@ -105,8 +105,8 @@ register(
         "truth",
         "ActivityNet Captions truth",
         claims_activitynet,
-        read_truth=read_activitynet,
-        write_truth=write_activitynet,
+        read=read_activitynet,
+        write=write_activitynet,
         notes="Train has 4 moments with start >= end. Queries have no ids: VIDEO:i is the video's sentence i, from 0.",
     )
 )
@@ -116,8 +116,8 @@ register(
         "truth",
         "Charades-CD or ActivityNet-CD truth",
         claims_cd,
-        read_truth=read_cd,
-        write_truth=write_cd,
+        read=read_cd,
+        write=write_cd,
         notes="Durations are decoded ones (video_duration); many ends lie beyond them. Ids as in activitynet.",
     )
 )

@@ -82,8 +82,8 @@ register(
         "run",
         "an ActivityNet results file",
         claims_results,
-        read_runs=read_results,
-        write_runs=write_results,
+        read=read_results,
+        write=write_results,
         notes="One prediction per sentence; entry i of a video answers its sentence i.",
     )
 )

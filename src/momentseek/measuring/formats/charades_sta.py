@@ -87,8 +87,8 @@ register(
         "truth",
         "Charades-STA truth",
         claims_truth,
-        read_truth=read_truth,
-        write_truth=write_truth,
+        read=read_truth,
+        write=write_truth,
         suffix=".txt",
         notes="No durations (give `videos`); train has 4 moments with start >= end, and of all 16,128 ends 2,286 lie "
         "beyond the decoded video. Ids are VIDEO:i.",

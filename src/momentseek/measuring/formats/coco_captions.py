@@ -91,8 +91,8 @@ register(
         "captions",
         "COCO caption annotations",
         claims_annotations,
-        read_captions=read_annotations,
-        write_captions=write_annotations,
+        read=read_annotations,
+        write=write_annotations,
         notes="Ids are images; it says nothing of videos and times.",
     )
 )
@@ -102,8 +102,8 @@ register(
         "captions",
         "COCO caption results",
         claims_results,
-        read_captions=read_results,
-        write_captions=write_results,
+        read=read_results,
+        write=write_results,
         notes="One caption per image; it says nothing of videos and times.",
     )
 )

@@ -113,8 +113,8 @@ register(
         "truth",
         "DiDeMo truth",
         claims_truth,
-        read_truth=read_truth,
-        write_truth=write_truth,
+        read=read_truth,
+        write=write_truth,
         notes="Times are 5 s segments, both ends included; a hit needs two annotators.",
     )
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any
 
 from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError, parameter
@@ -13,9 +13,14 @@ from momentseek.core.moments.captions import CaptionTable, captions_of
 from momentseek.core.moments.judgements import Corpus, Judgements
 from momentseek.core.moments.run import Run
 from momentseek.core.moments.table import Policy
-from momentseek.measuring.formats.document import Document, open_document, pause_collector
-from momentseek.measuring.formats.registry import FORMATS, KINDS, FileFormat, Kind, Reading, Runs, Writing, recognise
+from momentseek.measuring.formats.document import Document, open_document
+from momentseek.measuring.formats.registry import FORMATS, KINDS, FileFormat, Kind, Reading, Runs, recognise
 
+Path = str | os.PathLike[str]
+FORMAT_OF_SUFFIX = {".jsonl": "native", ".parquet": "parquet", ".txt": "charades-sta"}
+CAPTION_FORMAT_OF_SUFFIX = {".jsonl": "tvc"}
+RUN_FORMAT_ENDINGS = ("", "-run", "-submission", "-predictions", "-results")
+"""``to="tvr"`` means tvr-submission when the file holds predictions."""
 VARIANTS: dict[tuple[str, int, int | None], str] = {
     ("charades-sta", 12_408, None): "Charades-STA, train",
     ("charades-sta", 12_404, None): "Charades-STA (2D-TAN version, 4 impossible moments removed), train",
@@ -57,38 +62,22 @@ VARIANTS: dict[tuple[str, int, int | None], str] = {
 """(format, queries, moments where the number of queries alone says too little) → dataset."""
 
 
-Table = TypeVar("Table", Judgements, CaptionTable)
-
-
-def with_variant(truth: Table, format: str) -> Table:
-    """The truth (or captions) with its dataset's name, where its size is that of a published file."""
-    if truth.variant is not None:
-        return truth
-    name = VARIANTS.get((format, len(truth), None)) or VARIANTS.get((format, len(truth), len(truth.start)))
-    return replace(truth, variant=name) if name else truth
-
-
-Path = str | os.PathLike[str]
-FORMAT_OF_SUFFIX = {".jsonl": "native", ".parquet": "parquet", ".txt": "charades-sta"}
-CAPTION_FORMAT_OF_SUFFIX = {".jsonl": "tvc"}
-RUN_FORMAT_ENDINGS = ("", "-run", "-submission", "-predictions", "-results")
-"""``to="tvr"`` means tvr-submission when the file holds predictions."""
-
-
 def read_truth(
     path: Path, *, format: str | None = None, corpus: Corpus | None = None, invalid: Policy = "error"
 ) -> Judgements:
     """Read ground truth in any known format."""
-    with pause_collector():
-        return _read_truth(open_document(path), format, Reading(invalid, corpus))
+    document = open_document(path)
+    truth: Judgements = read_document(document, choose(document, format, "truth"), Reading(invalid, corpus))
+    return truth
 
 
 def read_runs(
     path: Path, *, format: str | None = None, corpus: Corpus | None = None, invalid: Policy = "error"
 ) -> Runs:
     """Predictions in any known format; a TVR submission has one run per task, most files have one."""
-    with pause_collector():
-        return _read_runs(open_document(path), format, Reading(invalid, corpus))
+    document = open_document(path)
+    runs: Runs = read_document(document, choose(document, format, "run"), Reading(invalid, corpus))
+    return runs
 
 
 def read_run(path: Path, *, format: str | None = None, corpus: Corpus | None = None, invalid: Policy = "error") -> Run:
@@ -100,14 +89,23 @@ def read_captions(
     path: Path, *, format: str | None = None, corpus: Corpus | None = None, invalid: Policy = "error"
 ) -> CaptionTable:
     """Captions of moments: a file of them, or ground truth whose queries describe moments (ActivityNet, TVR, …)."""
-    with pause_collector():
-        return _read_captions(open_document(path), format, Reading(invalid, corpus))
+    document = open_document(path)
+    if format is not None:
+        chosen = format_named(format, None)
+    else:
+        chosen = _claimant(document, "truth") or recognise(document, "captions")
+    if chosen.kind not in ("captions", "truth"):
+        raise MomentseekError(f"{document.path}: {chosen.title} ({chosen.name}) holds no captions")
+    found = read_document(document, chosen, Reading(invalid, corpus))
+    return captions_of(found) if isinstance(found, Judgements) else found
 
 
 def read_answers(path: Path, *, corpus: Corpus | None = None, invalid: Policy = "error") -> Runs | CaptionTable:
     """What a system answered, whichever it is: ranked moments (one run per task), or captions."""
-    with pause_collector():
-        return _read_answers(open_document(path), Reading(invalid, corpus))
+    document = open_document(path)
+    format = _claimant(document, "captions") or recognise(document, "run")
+    found: Runs | CaptionTable = read_document(document, format, Reading(invalid, corpus))
+    return found
 
 
 def read_standard(
@@ -121,79 +119,41 @@ def read_standard(
 def read_corpus(path: Path) -> Corpus:
     """A list of videos with durations (and indices where the file has them), or any truth that has durations."""
     document = open_document(path)
-    truth = next((f for f in FORMATS.values() if f.kind == "truth" and f.claims(document)), None)
-    if truth is None or truth.read_truth is None:
-        chosen = choose(document, None, "corpus")
-        assert chosen.read_corpus is not None
-        return chosen.read_corpus(document)
-    judged = truth.read_truth(document, Reading("keep"))
+    truth = _claimant(document, "truth")
+    if truth is None:
+        corpus: Corpus = read_document(document, recognise(document, "corpus"), Reading())
+        return corpus
+    judged = truth.read(document, Reading("keep"))
     durations = dict(zip(judged.videos, judged.durations.tolist(), strict=True))
     if any(seconds != seconds for seconds in durations.values()):
         raise MomentseekError(f"{document.path}: {truth.title} does not say how long its videos are")
     return Corpus(durations, {}, str(document.path))
 
 
-# The document belongs to these four alone: it is freed on return, before the collector would walk all of it.
-def _read_truth(document: Document, format: str | None, reading: Reading) -> Judgements:
-    return truth_of(document, choose(document, format, "truth"), reading)
+def read_document(document: Document, format: FileFormat, reading: Reading) -> Any:
+    """What an opened document holds: Judgements, a tuple of Runs, a CaptionTable or a Corpus, by the format's kind.
 
-
-def _read_runs(document: Document, format: str | None, reading: Reading) -> Runs:
-    return runs_of(document, choose(document, format, "run"), reading)
-
-
-def _read_answers(document: Document, reading: Reading) -> Runs | CaptionTable:
-    if any(f.kind == "captions" and f.claims(document) for f in FORMATS.values()):
-        return caption_table_of(document, choose(document, None, "captions"), reading)
-    return runs_of(document, choose(document, None, "run"), reading)
-
-
-def _read_captions(document: Document, format: str | None, reading: Reading) -> CaptionTable:
-    chosen = _captions_or_truth(document) if format is None else format_named(format, None)
-    if chosen.kind == "truth":
-        return captions_of(truth_of(document, chosen, reading))
-    if chosen.kind != "captions":
-        raise MomentseekError(f"{document.path}: {chosen.title} ({chosen.name}) holds no captions")
-    return caption_table_of(document, chosen, reading)
-
-
-def _captions_or_truth(document: Document) -> FileFormat:
-    truth = next((f for f in FORMATS.values() if f.kind == "truth" and f.claims(document)), None)
-    return truth or recognise(document, "captions")
-
-
-def truth_of(document: Document, format: FileFormat, reading: Reading) -> Judgements:
-    """An opened document as judgements, checked against the collection and named."""
-    assert format.read_truth is not None
-    truth = format.read_truth(document, reading)
-    if not len(truth):
-        raise MomentseekError(f"{document.path}: there are no queries in it")
+    It is checked against the collection; a truth or captions of a published file's size get the dataset's name.
+    """
+    found = format.read(document, reading)
+    if format.kind == "corpus":
+        return found
+    tables = found if format.kind == "run" else (found,)
+    if not any(map(len, tables)):
+        what = "moments" if format.kind == "captions" else "queries"
+        raise MomentseekError(f"{document.path}: there are no {what} in it")
     if reading.corpus:
-        reading.corpus.require(truth.videos, str(document.path))
-    return with_variant(truth, format.name)
+        for table in tables:
+            reading.corpus.require(table.videos, str(document.path))
+    if format.kind == "run" or found.variant is not None:
+        return found
+    size = len(found)
+    name = VARIANTS.get((format.name, size, None)) or VARIANTS.get((format.name, size, len(found.start)))
+    return replace(found, variant=name) if name else found
 
 
-def runs_of(document: Document, format: FileFormat, reading: Reading) -> Runs:
-    """An opened document as runs, checked against the collection."""
-    assert format.read_runs is not None
-    runs = format.read_runs(document, reading)
-    if not any(map(len, runs)):
-        raise MomentseekError(f"{document.path}: there are no queries in it")
-    if reading.corpus:
-        for run in runs:
-            reading.corpus.require(run.videos, str(document.path))
-    return runs
-
-
-def caption_table_of(document: Document, format: FileFormat, reading: Reading) -> CaptionTable:
-    """An opened document as captions, checked against the collection and named."""
-    assert format.read_captions is not None
-    table = format.read_captions(document, reading)
-    if not len(table):
-        raise MomentseekError(f"{document.path}: there are no moments in it")
-    if reading.corpus:
-        reading.corpus.require(table.videos, str(document.path))
-    return with_variant(table, format.name)
+def _claimant(document: Document, kind: Kind) -> FileFormat | None:
+    return next((f for f in FORMATS.values() if f.kind == kind and f.claims(document)), None)
 
 
 def choose(document: Document, name: str | None, kind: Kind | None) -> FileFormat:
@@ -217,7 +177,7 @@ def writer_for(to: str | None, path: Path, kind: Kind) -> FileFormat:
     >>> writer_for(None, "test.jsonl", "run").name, writer_for("tvr", "test.json", "run").name
     ('native-run', 'tvr-submission')
     """
-    able = sorted(name for name, f in FORMATS.items() if f.kind == kind and f.writes)
+    able = sorted(name for name, f in FORMATS.items() if f.kind == kind and f.write)
     if to is None:
         name = pathlib.Path(path).name.removesuffix(".gz")
         endings = CAPTION_FORMAT_OF_SUFFIX if kind == "captions" else FORMAT_OF_SUFFIX
@@ -234,18 +194,12 @@ def writer_for(to: str | None, path: Path, kind: Kind) -> FileFormat:
 
 def write_truth(truth: Judgements, path: Path, *, format: str = "native", corpus: Corpus | None = None) -> None:
     """Write judgements in a format that can carry them, or say what it cannot."""
-    writer = format_named(format, "truth")
-    if writer.write_truth is None:
-        raise MomentseekError(f"{writer.title} ({format}) can be read but not written")
-    write_bytes(path, writer.write_truth(truth, Writing(corpus)))
+    write_bytes(path, format_named(format, "truth").to_bytes(truth, corpus))
 
 
 def write_runs(runs: Runs, path: Path, *, format: str = "native-run", corpus: Corpus | None = None) -> None:
     """Write predictions, in the order they have."""
-    writer = format_named(format, "run")
-    if writer.write_runs is None:
-        raise MomentseekError(f"{writer.title} ({format}) can be read but not written")
-    write_bytes(path, writer.write_runs(runs, Writing(corpus)))
+    write_bytes(path, format_named(format, "run").to_bytes(runs, corpus))
 
 
 def write_run(run: Run, path: Path, *, format: str = "native-run", corpus: Corpus | None = None) -> None:
@@ -255,7 +209,4 @@ def write_run(run: Run, path: Path, *, format: str = "native-run", corpus: Corpu
 
 def write_captions(table: CaptionTable, path: Path, *, format: str = "tvc", corpus: Corpus | None = None) -> None:
     """Write captions in a format that can carry them, or say what it cannot."""
-    writer = format_named(format, "captions")
-    if writer.write_captions is None:
-        raise MomentseekError(f"{writer.title} ({format}) can be read but not written")
-    write_bytes(path, writer.write_captions(table, Writing(corpus)))
+    write_bytes(path, format_named(format, "captions").to_bytes(table, corpus))

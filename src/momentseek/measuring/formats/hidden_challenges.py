@@ -62,7 +62,7 @@ register(
         "truth",
         "five annotators' re-annotation",
         claims_truth,
-        read_truth=read_truth,
+        read=read_truth,
         suffix=".csv",
         notes="Times are percent of the video: give `videos` to have seconds. The query's id is its HIT.",
     )

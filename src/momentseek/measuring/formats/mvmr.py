@@ -123,8 +123,8 @@ register(
         "truth",
         "MVMR truth",
         claims_truth,
-        read_truth=read_truth,
-        write_truth=write_truth,
+        read=read_truth,
+        write=write_truth,
         notes="Positives lie in several videos of the query's pool. TACoS' file is in frames, positives included; the "
         "official evaluation leaves out queries whose pool is not full.",
     )

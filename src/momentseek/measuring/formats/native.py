@@ -360,8 +360,8 @@ register(
         "truth",
         "momentseek's own truth",
         claims_truth,
-        read_truth=read_truth,
-        write_truth=write_truth,
+        read=read_truth,
+        write=write_truth,
         suffix=".jsonl",
         notes="Carries everything measures use; any query id.",
     )
@@ -372,8 +372,8 @@ register(
         "run",
         "momentseek's own predictions",
         claims_run,
-        read_runs=read_runs,
-        write_runs=write_runs,
+        read=read_runs,
+        write=write_runs,
         suffix=".jsonl",
         notes="Rank is the rows' order within the query.",
     )

@@ -150,8 +150,8 @@ register(
         "truth",
         "momentseek's own truth as Parquet",
         claims_truth,
-        read_truth=read_truth,
-        write_truth=write_truth,
+        read=read_truth,
+        write=write_truth,
         suffix=".parquet",
         notes="native's columns; needs the extra momentseek[parquet].",
     )
@@ -162,8 +162,8 @@ register(
         "run",
         "momentseek's own predictions as Parquet",
         claims_run,
-        read_runs=read_runs,
-        write_runs=write_runs,
+        read=read_runs,
+        write=write_runs,
         suffix=".parquet",
         notes="native-run's columns; needs the extra momentseek[parquet].",
     )

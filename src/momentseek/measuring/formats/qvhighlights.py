@@ -134,8 +134,8 @@ register(
         "truth",
         "QVHighlights truth",
         claims_truth,
-        read_truth=read_truth,
-        write_truth=write_truth,
+        read=read_truth,
+        write=write_truth,
         suffix=".jsonl",
         notes="Several windows of one video per query; saliency of 2 s clips by three annotators.",
     )

@@ -92,8 +92,8 @@ register(
         "run",
         "a QVHighlights submission",
         claims_submission,
-        read_runs=read_submission,
-        write_runs=write_submission,
+        read=read_submission,
+        write=write_submission,
         suffix=".jsonl",
         notes="The first window is the prediction for R1; mAP sorts by score. Saliency travels with it.",
     )

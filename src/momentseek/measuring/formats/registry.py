@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from momentseek.core.errors import MomentseekError
-from momentseek.core.moments.captions import CaptionTable
-from momentseek.core.moments.judgements import Corpus, Judgements
+from momentseek.core.moments.judgements import Corpus
 from momentseek.core.moments.run import Run
 from momentseek.core.moments.table import Policy
 from momentseek.core.registry import Registry
@@ -47,31 +46,26 @@ Runs = tuple[Run, ...]
 class FileFormat:
     """A file format: how to recognise, read and (where we can) write it.
 
-    ``claims`` looks only at the document's shape. ``read_…`` returns Judgements for a truth, a tuple of Runs
-    (one per task) for a run, a CaptionTable for captions, a Corpus for a list of videos. ``write_…`` returns the
-    file's bytes, or raises MomentseekError naming what the format cannot carry.
+    ``claims`` looks only at the document's shape. ``read`` returns Judgements for a truth, a tuple of Runs (one per
+    task) for a run, a CaptionTable for captions, a Corpus for a list of videos. ``write`` takes the same and returns
+    the file's bytes, or raises MomentseekError naming what the format cannot carry.
     """
 
     name: str
     kind: Kind
     title: str
     claims: Callable[[Document], bool]
-    read_truth: Callable[[Document, Reading], Judgements] | None = None
-    read_runs: Callable[[Document, Reading], Runs] | None = None
-    read_captions: Callable[[Document, Reading], CaptionTable] | None = None
-    read_corpus: Callable[[Document], Corpus] | None = None
-    write_truth: Callable[[Judgements, Writing], bytes] | None = None
-    write_runs: Callable[[Runs, Writing], bytes] | None = None
-    write_captions: Callable[[CaptionTable, Writing], bytes] | None = None
-    write_corpus: Callable[[Corpus], bytes] | None = None
+    read: Callable[[Document, Reading], Any]
+    write: Callable[[Any, Writing], bytes] | None = None
     suffix: str = ".json"
     notes: str = ""
     """The format's traps, in a sentence."""
 
-    @property
-    def writes(self) -> bool:
-        """Whether files of this format can be written."""
-        return bool(self.write_truth or self.write_runs or self.write_captions or self.write_corpus)
+    def to_bytes(self, table: Any, corpus: Corpus | None = None) -> bytes:
+        """What ``read`` returns as a file of this format; ``corpus`` numbers the videos where the format needs it."""
+        if self.write is None:
+            raise MomentseekError(f"{self.title} ({self.name}) can be read but not written")
+        return self.write(table, Writing(corpus))
 
 
 FORMATS: Registry[FileFormat] = Registry("format", package="momentseek.measuring.formats")

@@ -171,8 +171,8 @@ register(
         "truth",
         "TACoS truth (2D-TAN's version)",
         claims_2d_tan,
-        read_truth=read_tacos,
-        write_truth=write_2d_tan,
+        read=read_tacos,
+        write=write_2d_tan,
         notes="Times are frames and become seconds by fps (29.4). Not the same annotations as tacos-tall.",
     )
 )
@@ -182,8 +182,8 @@ register(
         "truth",
         "TACoS truth (TALL's version)",
         claims_tall,
-        read_truth=read_tacos,
-        write_truth=write_tall,
+        read=read_tacos,
+        write=write_tall,
         notes="Times and durations are frames; fps is not in the file: 29.4, as all TACoS videos have.",
     )
 )

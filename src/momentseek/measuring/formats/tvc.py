@@ -94,8 +94,8 @@ register(
         "captions",
         "TVC captions",
         claims_captions,
-        read_captions=read_captions,
-        write_captions=write_captions,
+        read=read_captions,
+        write=write_captions,
         suffix=".jsonl",
         notes="Annotations and predictions have the same shape; of predictions the first caption counts. The public "
         "test split has moments without captions.",

@@ -103,7 +103,7 @@ def claims_durations(document: Document) -> bool:
     return isinstance(split, dict) and bool(split) and all(map(_is_pair, split.values()))
 
 
-def read_durations(document: Document) -> Corpus:
+def read_durations(document: Document, _: Reading) -> Corpus:
     """All splits together; their indices do not collide."""
     document.reject_repeated_names()
     entries: list[tuple[str, Any, int]] = []
@@ -132,8 +132,8 @@ register(
         "truth",
         "TVR truth",
         claims_truth,
-        read_truth=read_truth,
-        write_truth=write_truth,
+        read=read_truth,
+        write=write_truth,
         suffix=".jsonl",
         notes="One moment per query; with 4 or more times (DiDeMo in TVR's form) a hit needs 2 of them. "
         "Written without a newline at the end, as the originals are.",
@@ -145,7 +145,7 @@ register(
         "corpus",
         "TVR's durations and indices",
         claims_durations,
-        read_corpus=read_durations,
+        read=read_durations,
         notes="Submissions name videos by these indices.",
     )
 )

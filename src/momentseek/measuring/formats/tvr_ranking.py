@@ -176,8 +176,8 @@ register(
         "truth",
         "TVR-Ranking judgements",
         claims_truth,
-        read_truth=read_truth,
-        write_truth=write_truth,
+        read=read_truth,
+        write=write_truth,
         notes="Relevance 0–4; training lists have none, and every moment of theirs counts as 1.",
     )
 )
@@ -187,8 +187,8 @@ register(
         "truth",
         "TVR-Ranking's older pair list",
         claims_flat,
-        read_truth=read_flat,
-        write_truth=write_flat,
+        read=read_flat,
+        write=write_flat,
         suffix=".jsonl",
         notes="One query–moment pair per line, grouped on reading.",
     )

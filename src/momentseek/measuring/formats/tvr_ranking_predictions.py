@@ -157,8 +157,8 @@ register(
         "run",
         "TVR-Ranking predictions",
         claims_predictions,
-        read_runs=read_predictions,
-        write_runs=write_predictions,
+        read=read_predictions,
+        write=write_predictions,
         notes="Rank is the list's order; model_scores never reorder it.",
     )
 )
@@ -168,8 +168,8 @@ register(
         "run",
         "SPR predictions",
         claims_spr,
-        read_runs=read_predictions,
-        write_runs=write_spr,
+        read=read_predictions,
+        write=write_spr,
         notes="Rank is moment_rank, whatever the list's order; written from 1. Scores are not carried.",
     )
 )
@@ -179,8 +179,8 @@ register(
         "run",
         "predictions by video index",
         claims_indexed,
-        read_runs=read_indexed_predictions,
-        write_runs=write_indexed,
+        read=read_indexed_predictions,
+        write=write_indexed,
         notes="Needs `videos`: the indices are those of video_name_duration_id.json.",
     )
 )

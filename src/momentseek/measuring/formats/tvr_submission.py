@@ -130,8 +130,8 @@ register(
         "run",
         "a TVR submission",
         claims_submission,
-        read_runs=read_submission,
-        write_runs=write_submission,
+        read=read_submission,
+        write=write_submission,
         notes="Videos are indices of its own video2idx; up to three lists (VCMR, SVMR, VR); query ids are numbers.",
     )
 )

@@ -7,7 +7,7 @@ from typing import Any
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Corpus
 from momentseek.measuring.formats.document import Document, header_of, rows_of
-from momentseek.measuring.formats.registry import FileFormat, register
+from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, register
 from momentseek.measuring.formats.values import collection, is_number, mapping, wrong
 from momentseek.measuring.formats.writing import dump
 
@@ -18,7 +18,7 @@ def claims_corpus(document: Document) -> bool:
     return isinstance(value, dict) and bool(value) and all(map(_is_entry, value.values()))
 
 
-def read_corpus(document: Document) -> Corpus:
+def read_corpus(document: Document, _: Reading) -> Corpus:
     """Read a list of videos in either published form, with or without indices."""
     document.reject_repeated_names()
     for video, entry in mapping(document).items():
@@ -29,7 +29,7 @@ def read_corpus(document: Document) -> Corpus:
     )
 
 
-def write_corpus(corpus: Corpus) -> bytes:
+def write_corpus(corpus: Corpus, _: Writing) -> bytes:
     """Write a corpus as ``video_corpus.json``, with the videos' indices if all of them have one."""
     unknown = [video for video, seconds in corpus.durations.items() if seconds != seconds]
     if unknown:
@@ -52,7 +52,7 @@ def claims_charades(document: Document) -> bool:
     return "id" in header and "length" in header
 
 
-def read_charades(document: Document) -> Corpus:
+def read_charades(document: Document, _: Reading) -> Corpus:
     """Charades' own durations, which are on average 0.16 s shorter than the decoded videos."""
     entries = []
     for line, row in rows_of(document, "id", "length"):
@@ -69,8 +69,8 @@ register(
         "corpus",
         "a video corpus",
         claims_corpus,
-        read_corpus=read_corpus,
-        write_corpus=write_corpus,
+        read=read_corpus,
+        write=write_corpus,
         notes="{video: seconds}, or {video: [seconds, index]} where predictions go by index.",
     )
 )
@@ -80,7 +80,7 @@ register(
         "corpus",
         "Charades' list of videos",
         claims_charades,
-        read_corpus=read_charades,
+        read=read_charades,
         suffix=".csv",
         notes="Its lengths are on average 0.16 s shorter than the decoded videos.",
     )

@@ -15,7 +15,7 @@ from momentseek.benchmarks.datasets.annotation.label_studio import RELEVANCE_CON
 from momentseek.benchmarks.datasets.annotation.labels import write_labels, write_pairs
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
-from momentseek.measuring.formats import FORMATS, Writing
+from momentseek.measuring.formats import FORMATS
 from momentseek.server.errors import ConflictError
 from momentseek.server.judging.evaluation import read_truth
 from momentseek.server.judging.store import JudgementRow, JudgementStore, judged_pairs
@@ -51,23 +51,17 @@ def tvr_ranking_files(store: JudgementStore) -> dict[str, bytes]:
 
 def truth_json(truth: Judgements) -> bytes:
     """The ground truth in TVR-Ranking's format."""
-    writer = FORMATS["tvr-ranking"].write_truth
-    assert writer is not None
-    return writer(truth, Writing())
+    return FORMATS["tvr-ranking"].to_bytes(truth)
 
 
 def truth_lines(truth: Judgements) -> bytes:
     """The ground truth in the native format, JSON Lines."""
-    writer = FORMATS["native"].write_truth
-    assert writer is not None
-    return writer(truth, Writing())
+    return FORMATS["native"].to_bytes(truth)
 
 
 def run_json(run: Run) -> bytes:
     """A run as TVR-Ranking's evaluator takes it; a query without moments has an empty list."""
-    writer = FORMATS["tvr-ranking-predictions"].write_runs
-    assert writer is not None
-    return writer((run,), Writing())
+    return FORMATS["tvr-ranking-predictions"].to_bytes((run,))
 
 
 def history_lines(store: JudgementStore) -> bytes:
