@@ -101,7 +101,6 @@ def test_the_list_says_what_each_is_good_for():
 
 
 def test_without_network_a_folder_can_be_named(home, monkeypatch):
-    monkeypatch.setattr("momentseek.recognition.weights.hub.MAX_TRIES", 1)
     result = CliRunner().invoke(command, ["get", "tiny", "--yes", "--from", "http://127.0.0.1:9/tiny"])
     assert "name a folder with the files (--from FOLDER)" in str(result.exception)
 

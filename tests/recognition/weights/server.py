@@ -25,9 +25,13 @@ def served(files):
     state = Files(files)
 
     class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self):
+            self.do_GET()
+
         def do_GET(self):
             name = self.path.lstrip("/")
-            state.asked.append((name, self.headers.get("Range")))
+            if self.command == "GET":
+                state.asked.append((name, self.headers.get("Range")))
             if state.fail_with:
                 return self.send_error(state.fail_with.pop(0))
             if name in state.redirect:
@@ -54,6 +58,8 @@ def served(files):
             if state.etag:
                 self.send_header("ETag", state.etag)
             self.end_headers()
+            if self.command == "HEAD":
+                return None
             if state.drop_after:
                 self.wfile.write(data[begin : begin + state.drop_after.pop(0)])
                 return self.connection.close()

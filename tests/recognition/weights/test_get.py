@@ -12,7 +12,6 @@ from momentseek.core.errors import MomentseekError
 from momentseek.recognition.downloads import fetch_model, missing_files
 from momentseek.recognition.encoders.registry import image_text_encoder
 from momentseek.recognition.weights import catalog as catalogue
-from momentseek.recognition.weights import hub as downloading
 from momentseek.recognition.weights import hub as lock
 from momentseek.recognition.weights.catalog import HUB_MODELS, HubFile, HubModel, find_hub_model
 
@@ -33,7 +32,8 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("MOMENTSEEK_MODELS", str(tmp_path / "models"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setitem(catalogue.HUB_MODELS, "tiny", MODEL)
-    monkeypatch.setattr(downloading.time, "sleep", lambda _: None)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 10)
     return tmp_path / "models"
 
 
@@ -47,6 +47,13 @@ def test_a_model_is_downloaded_once_and_its_hashes_written_down(home):
         assert missing_files(MODEL) == []
         fetch_model(MODEL, server.url)
         assert len(server.asked) == asked
+
+
+def test_the_hub_may_be_another_host(home, monkeypatch):
+    files = {f"somebody/tiny/resolve/abc/{name}": data for name, data in FILES.items()}
+    with served(files) as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        assert fetch_model(MODEL) == lock.check_model(MODEL)
 
 
 def test_a_second_download_must_be_the_first(home):

@@ -8,6 +8,7 @@ must be the same ever after.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -53,7 +54,8 @@ class HubModel:
     @property
     def address(self) -> str:
         """Where the files are; a file's path is put behind it."""
-        return f"{HUB_ADDRESS}/{self.repository}/resolve/{self.revision}"
+        hub = os.environ.get("HF_ENDPOINT", "").rstrip("/") or HUB_ADDRESS
+        return f"{hub}/{self.repository}/resolve/{self.revision}"
 
     @property
     def hashes(self) -> dict[str, str]:

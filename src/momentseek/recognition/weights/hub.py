@@ -1,35 +1,33 @@
 """Files from a model hub: download one over HTTPS, resumed where it stopped, and check it against its lock ever after.
 
-What has arrived waits in ``FILE.part``, with the server's name for that version (its ETag) in ``FILE.part.etag``; the
-rest is asked for with ``Range`` and ``If-Range``, so that halves of two versions are never put together. A file whose
-hash the catalog knows must be that one from the first; of the others the first download is trusted. The lock lies next
-to the model's folder, not in it, so that it outlives a deleted model: a second download must give the same bytes.
+``huggingface_hub`` does the talking: time limits, retries, proxies, ``HF_ENDPOINT``, ``HF_HUB_OFFLINE``. What has
+arrived waits in ``FILE.VERSION.part``, where the version is the server's (its ETag); the hub's own download would throw
+it away when it is interrupted, takes no files from mirrors that are laid out otherwise, and does not bound their size.
+
+A file whose hash the catalog knows must be that one from the first; of the others the first download is trusted. The
+lock lies next to the model's folder, not in it, so that it outlives a deleted model: a second download must give the
+same bytes.
 """
 
 from __future__ import annotations
 
-import http.client
+import hashlib
 import json
 import os
-import time
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
 from momentseek.core.atomic import drop_temporary, flush_folder, write_bytes
-from momentseek.core.errors import MomentseekError, parameter
+from momentseek.core.errors import MomentseekError, optional_module, parameter
 from momentseek.recognition.weights.catalog import HubModel
 from momentseek.recognition.weights.files import hashes, models_folder, sha256
 
 TIMEOUT_SECONDS = 30.0
-"""Seconds without a byte after which a connection counts as lost."""
-MAX_TRIES = 4
-CHUNK_BYTES = 1 << 18
+"""Seconds that a server may take to say what it has."""
 
 
 class MissingFileError(MomentseekError):
@@ -51,96 +49,116 @@ def download(
     ``advance`` is told of bytes as they arrive (those of an earlier attempt at once). Interrupted, the part stays.
     """
     _check_scheme(url)
-    part = target.with_name(f"{target.name}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(part) as file:
-            _fetch_all(url, file, part, limit, advance)
-            os.fsync(file.fileno())
-        found = sha256(part)
-        if digest is not None and found != digest:
-            _forget(part)
-            raise MomentseekError(
-                f"{url}: {otherwise}, so it was thrown away; try another source ({parameter('source')})"
-            )
-        part.replace(target)
-        flush_folder(target.parent)
-        drop_temporary(_etag(part))
+        with _only_process(target):
+            part = _fetch(url, target, limit, advance)
+            found = sha256(part)
+            if digest is not None and found != digest:
+                drop_temporary(part)
+                raise MomentseekError(
+                    f"{url}: {otherwise}, so it was thrown away; try another source ({parameter('source')})"
+                )
+            part.replace(target)
+            flush_folder(target.parent)
     except OSError as e:
         raise MomentseekError(f"{target}: cannot be written ({e.strerror or e}); check the folder") from None
     return found
 
 
-def _fetch_all(url: str, file: FileIO, part: Path, limit: int, advance: Callable[[int], None]) -> None:
-    advance(file.seek(0, os.SEEK_END))
-    for attempt in range(MAX_TRIES):
+def _fetch(url: str, target: Path, limit: int, advance: Callable[[int], None]) -> Path:
+    """Fetch what is missing of a file, and give the part that is whole now."""
+    hub = optional_module("huggingface_hub", "search")
+    http_get = optional_module("huggingface_hub.file_download", "search").http_get
+    hub.utils.disable_progress_bars("huggingface_hub.http_get")
+    session = hub.get_session()
+    if _check_request not in session.event_hooks["request"]:
+        session.event_hooks = {"request": [*session.event_hooks["request"], _check_request]}
+    with _connection(hub, url):
+        size, version = _size_and_version(hub, url)
+    if size is not None:
+        _check_size(url, size, limit)
+    part = part_file(target, version)
+    if size is not None and part.exists() and part.stat().st_size > size:
+        drop_temporary(part)
+    with _PartFile(part, "ab+" if version else "wb+", url, limit, advance) as file:
+        headers = {"User-Agent": "momentseek", "Accept-Encoding": "identity"}
+        headers |= {"If-Range": f'"{version}"'} if version else {}
+        with _connection(hub, url, file):
+            http_get(url, file, resume_size=file.tell(), headers=headers, expected_size=size)
+        os.fsync(file.fileno())
+    return part
+
+
+def _size_and_version(hub: Any, url: str) -> tuple[int | None, str | None]:
+    """A file's size and ETag; a server in trouble is asked again, one that only gives whole files says neither."""
+    for again in (False, True):
         try:
-            if _fetch(url, file, part, limit, advance):
-                return
-        except urllib.error.HTTPError as e:
-            with e:
-                if e.code == 416:  # there is nothing beyond what we have, or that is too much
-                    if e.headers.get("Content-Range") == f"bytes */{file.tell()}":
-                        return
-                    _begin_again(file, part, advance)
-                elif e.code in (404, 410):
-                    raise MissingFileError(f"{url}: the server says {e.code} {e.reason}") from None
-                elif e.code < 500 and e.code != 429:
-                    raise MomentseekError(
-                        f"{url}: the server says {e.code} {e.reason}; try another source ({parameter('source')})"
-                    ) from None
-        except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError):
-            pass
-        if attempt < MAX_TRIES - 1:
-            time.sleep(0.2 * 4**attempt)
-    raise MomentseekError(
-        f"{url}: the connection is lost or there is none ({file.tell():,} bytes have arrived); "
-        "the same command continues from there; on a machine without network, name a folder with the files "
-        f"({parameter('source', 'FOLDER')})"
-    )
+            about = hub.get_hf_file_metadata(url, token=False, timeout=TIMEOUT_SECONDS, retry_on_errors=again)
+        except hub.errors.HfHubHTTPError as e:
+            if e.response.status_code in (405, 501):
+                return None, None
+            if again or e.response.status_code not in (429, 500, 502, 503, 504):
+                raise
+        else:
+            return about.size, about.etag
+    raise AssertionError
 
 
-def _fetch(url: str, file: FileIO, part: Path, limit: int, advance: Callable[[int], None]) -> bool:
-    """One connection; whether the file is complete after it."""
-    have = file.seek(0, os.SEEK_END)
-    request = urllib.request.Request(url, headers={"User-Agent": "momentseek", "Accept-Encoding": "identity"})
-    version = _read_etag(part)
-    if have and version:
-        request.add_header("Range", f"bytes={have}-")
-        request.add_header("If-Range", version)
-    with _open(request) as answer:
-        goes_on = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
-        if not goes_on:
-            _begin_again(file, part, advance)
-            have = 0
-            _etag(part).write_text(answer.headers.get("ETag") or "", "utf-8")
-        length = answer.headers.get("Content-Length")
-        total = have + int(length) if length and length.isdigit() else None
-        _check_size(url, total or have, limit)
-        while piece := answer.read(CHUNK_BYTES):
-            _write(file, piece)
-            have += len(piece)
-            _check_size(url, have, limit)
-            advance(len(piece))
-    return total is None or have == total
+def part_file(target: Path, version: str | None) -> Path:
+    """Where what has arrived of a version of a file waits."""
+    digits = hashlib.sha256((version or "").encode()).hexdigest()[:12]
+    return target.with_name(f"{target.name}.{digits}.part")
 
 
-def _begin_again(file: FileIO, part: Path, advance: Callable[[int], None]) -> None:
-    if have := file.tell():
-        advance(-have)
-        file.truncate(0)
-        file.seek(0)
-    drop_temporary(_etag(part))
+class _PartFile(FileIO):
+    """The part of a file that has arrived, for the hub's client to write to; it never gets larger than ``limit``."""
+
+    def __init__(self, path: Path, mode: str, url: str, limit: int, advance: Callable[[int], None]) -> None:
+        super().__init__(path, mode)
+        self.url, self.limit, self.advance = url, limit, advance
+        self.reported = 0
+        self.report()
+
+    def report(self) -> None:
+        """Say how many bytes have arrived since the last time; fewer than none where the server began again."""
+        arrived = self.tell()
+        self.advance(arrived - self.reported)
+        self.reported = arrived
+
+    def write(self, data: Any) -> int:
+        """Write all of the data."""
+        _check_size(self.url, self.tell() + len(data), self.limit)
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[super().write(rest) :]
+        except OSError as e:  # not to be taken for a lost connection
+            raise MomentseekError(
+                f"{self.name!s}: cannot be written ({e.strerror}); make room, and the same command continues from there"
+            ) from None
+        self.report()
+        return len(data)
 
 
-def _write(file: FileIO, piece: bytes) -> None:
-    rest = memoryview(piece)
+@contextmanager
+def _connection(hub: Any, url: str, part: _PartFile | None = None) -> Iterator[None]:
+    """Say in plain words why a server did not give a file."""
     try:
-        while rest:
-            rest = rest[file.write(rest) :]
-    except OSError as e:  # not to be taken for a lost connection
+        yield
+    except MomentseekError:
+        raise
+    except hub.errors.HfHubHTTPError as e:
+        said = f"{url}: the server says {e.response.status_code} {e.response.reason_phrase}"
+        if e.response.status_code in (404, 410):
+            raise MissingFileError(said) from None
+        raise MomentseekError(f"{said}; try another source ({parameter('source')})") from None
+    except Exception:  # each version of the client has classes of its own for a lost connection
+        arrived = 0 if part is None else part.tell()
         raise MomentseekError(
-            f"{file.name!s}: cannot be written ({e.strerror}); make room, and the same command continues from there"
+            f"{url}: the connection is lost or there is none ({arrived:,} bytes have arrived); "
+            "the same command continues from there; on a machine without network, name a folder with the files "
+            f"({parameter('source', 'FOLDER')})"
         ) from None
 
 
@@ -161,50 +179,24 @@ def _check_scheme(url: str) -> None:
         )
 
 
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-        """As usual, but never from https to something less."""
-        _check_scheme(newurl)
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
+def _check_request(request: Any) -> None:
+    """Refuse what leads from https to something less, redirects included."""
+    _check_scheme(str(request.url))
 
 
 @contextmanager
-def _open(request: urllib.request.Request) -> Iterator[Any]:
-    with urllib.request.build_opener(_Redirects).open(request, timeout=TIMEOUT_SECONDS) as answer:
-        yield answer
-
-
-@contextmanager
-def _alone(part: Path) -> Iterator[FileIO]:
-    """The part, opened for adding to it, while no other process does."""
-    with part.open("ab+", buffering=0) as file:
-        try:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:  # Windows: two downloads of one file at once are not noticed
-            pass
-        except BlockingIOError:
-            raise MomentseekError(f"{part}: another process is downloading this; wait for it") from None
-        yield file
-
-
-def _etag(part: Path) -> Path:
-    return part.with_name(f"{part.name}.etag")
-
-
-def _read_etag(part: Path) -> str:
-    """The version that the part is of; weak ones (``W/…``) do not promise the same bytes."""
-    with suppress(OSError, UnicodeDecodeError):
-        version = _etag(part).read_text("utf-8")
-        if version.startswith('"') and version.isprintable():
-            return version
-    return ""
-
-
-def _forget(part: Path) -> None:
-    drop_temporary(part)
-    drop_temporary(_etag(part))
+def _only_process(target: Path) -> Iterator[None]:
+    """Refuse to download a file while another process does."""
+    filelock = optional_module("filelock", "search")
+    path = target.with_name(f"{target.name}.lock")
+    try:
+        with filelock.FileLock(path, timeout=0):
+            try:
+                yield
+            finally:
+                drop_temporary(path)
+    except filelock.Timeout:
+        raise MomentseekError(f"{target}: another process is downloading this; wait for it") from None
 
 
 def model_folder(name: str) -> Path:
@@ -229,7 +221,7 @@ def read_lock(name: str) -> dict[str, str]:
         raise MomentseekError(f"{path}: cannot be read ({e.strerror}); check the file's rights") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise MomentseekError(
-            f"{path}: is damaged; delete it and the folder {name} beside it, then get the model again"
+            f"{path}: is damaged; delete it and the folder {name} next to it, then get the model again"
         ) from None
 
 
