@@ -71,7 +71,7 @@ def command(
     With several processes that share the work:
       torchrun --nproc-per-node 2 -m momentseek train reloclnet --data simulation --out runs/two
 
-    The folder gets config.toml, log.csv and an event file for TensorBoard, best.safetensors (by the measure
+    The folder gets config.toml, log.csv (and an event file where TensorBoard is installed), best.safetensors (by the measure
     `training.measure` on the validation split), last.safetensors and, at the end, report.json.
     """
     import json

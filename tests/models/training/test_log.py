@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import csv
+import sys
 import warnings
 from pathlib import Path
 
 import pytest
 
-from momentseek.models.training.folder import EventFile, TrainingLog
+from momentseek.models.training.folder import TrainingLog
 
 
 def rows(folder: Path) -> list[dict[str, str]]:
@@ -42,11 +43,11 @@ def test_going_on_forgets_later_rows(tmp_path: Path) -> None:
 
 def test_tensorboard_reads_our_events(tmp_path: Path) -> None:
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    first = EventFile(tmp_path)
+    first = TrainingLog(tmp_path)
     for step in (1, 2, 300_000):
         first.add(step, {"loss/span": step / 2, "lr": 1e-4})
     first.close()
-    second = EventFile(tmp_path, 2)
+    second = TrainingLog(tmp_path, 2)
     second.add(3, {"loss/span": -7.25})
     second.close()
     with warnings.catch_warnings():
@@ -57,3 +58,11 @@ def test_tensorboard_reads_our_events(tmp_path: Path) -> None:
     # what was logged from step 2 on is forgotten, as training went on from there
     assert [(e.step, e.value) for e in found.Scalars("loss/span")] == [(1, 0.5), (3, -7.25)]
     assert found.Scalars("lr")[0].value == pytest.approx(1e-4)
+
+
+def test_without_tensorboard_there_is_a_table_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    log = TrainingLog(tmp_path)
+    log.add(1, {"loss": 2.5})
+    log.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]

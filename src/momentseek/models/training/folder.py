@@ -6,8 +6,6 @@ import csv
 import io
 import math
 import shutil
-import struct
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +15,6 @@ from momentseek.core.atomic import write_bytes
 from momentseek.core.config import read_toml
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.models.training.config import TrainConfig
-from momentseek.recognition.protobuf import bytes_field, double_field, float_field, text_field, varint_field
 
 CONFIG_FILE = "config.toml"
 LAST_CHECKPOINT = "last.safetensors"
@@ -79,64 +76,11 @@ def prepare_folder(folder: Path, config: TrainConfig, resume: bool, force: bool)
     write_bytes(folder / CONFIG_FILE, config.text().encode())
 
 
-_POLYNOMIAL = 0x82F63B78
-_TABLE = []
-for _byte in range(256):
-    _value = _byte
-    for _ in range(8):
-        _value = _value >> 1 ^ (_POLYNOMIAL if _value & 1 else 0)
-    _TABLE.append(_value)
-
-
-def crc32c(data: bytes) -> int:
-    """The CRC-32C (Castagnoli) checksum of some bytes.
-
-    >>> hex(crc32c(b"123456789"))
-    '0xe3069283'
-    """
-    value = 0xFFFFFFFF
-    for byte in data:
-        value = _TABLE[(value ^ byte) & 0xFF] ^ value >> 8
-    return value ^ 0xFFFFFFFF
-
-
-class EventFile:
-    """A new event file of TensorBoard in ``folder``; every record is on disk when ``add`` returns.
-
-    Started at a ``step`` above 0 (training continues), it makes readers drop what older files say about later steps.
-    """
-
-    def __init__(self, folder: Path, step: int = 0) -> None:
-        count = len(list(folder.glob("events.out.tfevents.*")))
-        self.path = folder / f"events.out.tfevents.{int(time.time())}.momentseek.{count}"
-        self._file = self.path.open("ab")
-        self._write(bytes_field(3, b"brain.Event:2"), 0)
-        if step:
-            self._write(bytes_field(7, varint_field(1, 1)), step)  # session log: START, which purges steps from here on
-
-    def add(self, step: int, scalars: Mapping[str, float]) -> None:
-        """Add the values of a step, by tag."""
-        values = b"".join(bytes_field(1, text_field(1, tag) + float_field(2, value)) for tag, value in scalars.items())
-        self._write(bytes_field(5, values), step)
-
-    def close(self) -> None:
-        """Close the event file."""
-        self._file.close()
-
-    def _write(self, message: bytes, step: int) -> None:
-        event = double_field(1, time.time()) + varint_field(2, step) + message
-        length = struct.pack("<Q", len(event))
-        self._file.write(length + _masked_checksum(length) + event + _masked_checksum(event))
-        self._file.flush()
-
-
-def _masked_checksum(data: bytes) -> bytes:
-    crc = crc32c(data)
-    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
-
-
 class TrainingLog:
-    """Writes a row of figures per step; when training continues from a step, the rows after it are dropped."""
+    """Writes a row of figures per step to log.csv, and to an event file where TensorBoard is installed.
+
+    When training continues from a step, the rows after it are dropped.
+    """
 
     def __init__(self, folder: Path, step: int = 0) -> None:
         self.path = folder / LOG_FILE
@@ -146,17 +90,20 @@ class TrainingLog:
                 self._rows = [
                     r for r in csv.DictReader(f) if (r.get("step") or "").isdigit() and int(r["step"]) <= step
                 ]
-        self._events = EventFile(folder, step)
+        self._events = _event_writer(folder, step)
         self._columns = list(self._rows[0]) if self._rows else ["step"]
         if self._rows:
             self._rewrite()
 
     def add(self, step: int, values: Mapping[str, float]) -> None:
         """Add the row of a step; columns for which it has no value stay empty."""
+        if self._events is not None:
+            for name, value in values.items():
+                self._events.add_scalar(name, value, step)
+            self._events.flush()
         self._rows.append({"step": str(step)} | {name: f"{value:.6g}" for name, value in values.items()})
         known = len(self._columns)
         self._columns += [name for name in values if name not in self._columns]
-        self._events.add(step, values)
         if len(self._columns) > known or len(self._rows) == 1 or not self.path.is_file():
             self._rewrite()
             return
@@ -172,7 +119,17 @@ class TrainingLog:
 
     def close(self) -> None:
         """Close the event file."""
-        self._events.close()
+        if self._events is not None:
+            self._events.close()
+
+
+def _event_writer(folder: Path, step: int) -> Any:
+    """TensorBoard's own writer, where it is installed; from a later step on, what older files say of it is dropped."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        return None
+    return SummaryWriter(str(folder), purge_step=step or None)  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)
