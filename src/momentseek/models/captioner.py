@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -189,8 +189,6 @@ class CaptionerSpec:
     summary: str
     format: int = 1
     """Counts up whenever the network computes something else with the same weights and settings."""
-    former: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
-    """Earlier formats that can still be used: the settings that they lack."""
 
 
 CAPTIONERS: Registry[CaptionerSpec] = Registry("captioner", package="momentseek.models.zoo")

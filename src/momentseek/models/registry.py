@@ -8,7 +8,7 @@ import math
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from torch import Tensor
@@ -32,8 +32,6 @@ class ModelSpec:
     summary: str
     format: int = 1
     """Counts up whenever the network computes something else with the same weights and settings."""
-    former: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
-    """Earlier formats that can still be used: the settings that they lack, with the values that they imply."""
 
 
 SETTING_ALIASES = {"as": "follow"}
@@ -52,10 +50,9 @@ def register(
     summary: str,
     *,
     format: int = 1,
-    former: Mapping[int, Mapping[str, Any]] | None = None,
 ) -> None:
     """Make a model known by a name; its file calls this once, at its end."""
-    MODELS.add(name, ModelSpec(name, config, model, summary, format, former or {}))
+    MODELS.add(name, ModelSpec(name, config, model, summary, format))
 
 
 def build(name: str, settings: Mapping[str, Any], dims: Dims) -> CorpusModel:

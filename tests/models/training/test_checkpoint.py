@@ -132,18 +132,6 @@ def rewrite(path: Path, drop: tuple[str, ...] = ()) -> None:
     save_file(tensors, path, metadata | {"config": json.dumps(table)})
 
 
-def test_a_run_of_one_modality_from_before_is_what_it_was(tmp_path: Path) -> None:
-    """XML had no third encoder then, and its checkpoints did not say which format they are of."""
-    settings = {"hidden": 8, "heads": 2, "modalities": "video"}
-    config = TrainConfig.of({"model": {"name": "xml", **settings, "third_encoder": False}})
-    model = build("xml", config.settings, Dims(6, 7, None))
-    path = tmp_path / "old.safetensors"
-    save_checkpoint(path, model, config, "", 0, None)
-    rewrite(path, drop=("third_encoder",))
-    again = load_checkpoint(path).model
-    assert [t.shape for t in again.state_dict().values()] == [t.shape for t in model.state_dict().values()]
-
-
 @pytest.mark.parametrize("name", ["conquer", "mcn", "cal", "tef-only"])
 def test_a_network_that_is_no_more_is_refused_in_a_sentence(tmp_path: Path, name: str) -> None:
     config = TrainConfig.of({"model": {"name": name, "hidden": 12}})

@@ -1,4 +1,4 @@
-"""Checkpoints of former networks: used as they were meant, or refused in one sentence."""
+"""Checkpoints of networks that compute something else today are refused in one sentence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from momentseek.models.features.data import Dims
 from momentseek.models.registry import build
 from momentseek.models.training.checkpoint import load_checkpoint, save_checkpoint
 from momentseek.models.training.presets import configure
-from momentseek.models.training.setup import _refuse_former_network
 
 SMALL = ["hidden=8", "max_clips=8", "longest=8", "map_layers=1", "kernel=3", "stride=1"]
 
@@ -36,21 +35,6 @@ def former_checkpoint(path: Path, model: str, without: tuple[str, ...]) -> Path:
         del settings["model"][name]
     save_file(tensors, path, metadata | {"config": json.dumps(settings)})
     return path
-
-
-def test_a_former_network_that_settings_can_tell_is_used(tmp_path: Path) -> None:
-    file = former_checkpoint(tmp_path / "old.safetensors", "tan2d", ("stride", "fit_first", "normalise_words"))
-    config = load_checkpoint(file).model.config
-    assert (vars(config)["stride"], config.fit_first, config.normalise_words) == (1, True, None)
-
-
-def test_a_former_network_is_not_continued_as_another(tmp_path: Path) -> None:
-    file = former_checkpoint(tmp_path / "old.safetensors", "tan2d", ("stride", "fit_first", "normalise_words"))
-    today = configure({}, "tan2d", [*SMALL, "stride=4"])
-    with pytest.raises(MomentseekError, match=r"run: was begun by momentseek .*, whose tan2d had \w+="):
-        _refuse_former_network(load_checkpoint(file), today, Path("run"))
-    same = configure({}, "tan2d", [*SMALL, "stride=1", "fit_first=true", "normalise_words="])
-    _refuse_former_network(load_checkpoint(file), same, Path("run"))
 
 
 def test_a_former_network_that_is_gone_is_refused(tmp_path: Path) -> None:

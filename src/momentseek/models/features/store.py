@@ -10,7 +10,6 @@ import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -38,16 +37,6 @@ FINGERPRINT_SAMPLES = 48
 """Entries of a file whose values are in its fingerprint, spread evenly over the names."""
 
 
-@dataclass
-class _Table:
-    """What an entry was found to be; the files are open for reading only, so it stays that."""
-
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    may_be_read: bool = False
-    """Whether the sizes that it declares were checked."""
-
-
 class Features:
     """One or more feature files, open for reading; safe to use from several threads.
 
@@ -62,7 +51,8 @@ class Features:
         self.what = what
         self._lock = threading.Lock()
         self._files: list[Any] = []
-        self._tables: dict[tuple[int, str], _Table] = {}
+        self._shapes: dict[tuple[int, str], tuple[int, int]] = {}
+        self._checked: set[tuple[int, str]] = set()
         self._closed = False
         try:
             for path in self.paths:
@@ -169,13 +159,11 @@ class Features:
     def _where(self, path: Path, name: str) -> str:
         return f"{path}: {self.what} {name}"
 
-    def _table(self, i: int, name: str) -> _Table:
-        """What the entry is, once it is found to be a table; the lock must be held."""
+    def _table(self, i: int, name: str) -> Any:
+        """The entry's dataset, once it is found to be a table; the lock must be held."""
         path = self.paths[i]
         if self._closed:
             raise MomentseekError(f"{path}: was closed; open the data again")
-        if (table := self._tables.get((i, name))) is not None:
-            return table
         found = _entry(self._files[i], name, self._where(path, name))
         if found is None:
             remedy = (
@@ -187,23 +175,24 @@ class Features:
         shape = getattr(found, "shape", "a group")
         if not isinstance(shape, tuple) or len(shape) != 2 or found.dtype.kind not in "fiu":
             raise MomentseekError(f"{path}: {self.what} {name} must be a table of numbers (rows, columns), not {shape}")
-        table = self._tables[i, name] = _Table((int(shape[0]), int(shape[1])), found.dtype)
-        return table
+        return found
 
     def _shape(self, i: int, name: str) -> tuple[int, int]:
+        """Rows and columns of an entry; the files are open for reading only, so they stay what they are."""
         with self._lock:
-            return self._table(i, name).shape
+            if (i, name) not in self._shapes or self._closed:
+                self._shapes[i, name] = self._table(i, name).shape
+            return self._shapes[i, name]
 
     def _shape_text(self, i: int, name: str) -> str:
         """The shape of an entry as text; an entry that nobody uses need not be a table."""
         with self._lock:
-            if (i, name) in self._tables:
-                return str(self._tables[i, name].shape)
+            if (i, name) in self._shapes:
+                return str(self._shapes[i, name])
             return str(getattr(_entry(self._files[i], name, self._where(self.paths[i], name)), "shape", "a group"))
 
     def _values(self, i: int, name: str) -> bytes:
         """The bytes of an entry as the file has them, numbers or not; none if they vary in length."""
-        h5py = optional_module("h5py", "train")
         path, where = self.paths[i], self._where(self.paths[i], name)
         with self._lock:
             found = _entry(self._files[i], name, where)
@@ -211,23 +200,19 @@ class Features:
                 return b""
             with _damage_said(where):
                 _check_sizes(found, where, path)
-                return np.asarray(h5py.Dataset(found)[()]).tobytes()
+                return np.asarray(found[()]).tobytes()
 
     def _read(self, i: int, name: str) -> Array:
-        h5py = optional_module("h5py", "train")
         path, where = self.paths[i], self._where(self.paths[i], name)
         with self._lock:
             table = self._table(i, name)
             with _damage_said(where):
-                stored = h5py.h5d.open(self._files[i].id, name.encode())
-                if not table.may_be_read:
-                    _check_sizes(stored, where, path)
-                    table.may_be_read = True
-                values = np.empty(table.shape, table.dtype)
-                if values.size:
-                    stored.read(h5py.h5s.ALL, h5py.h5s.ALL, values)
+                if (i, name) not in self._checked:
+                    _check_sizes(table, where, path)
+                    self._checked.add((i, name))
+                values = table[()]
         with np.errstate(over="ignore"):  # what is too large becomes infinite, which ``read`` refuses
-            return values.astype(np.float32, copy=False)
+            return np.asarray(values).astype(np.float32, copy=False)
 
 
 def _open_hdf5(path: Path) -> Any:
@@ -261,53 +246,44 @@ def _names(file: Any, path: Path) -> list[str]:
 
 
 def _entry(file: Any, name: str, where: str) -> Any:
-    """h5py's id of the dataset or group called ``name``, None if there is none; what leads out of the file is refused.
-
-    Ids are a fifth of the work of h5py's own objects.
-    """
+    """The dataset or group called ``name``, None if there is none; what leads out of the file is refused."""
     h5py = optional_module("h5py", "train")
     if not file:
         return None
-    h5l, groups = h5py.h5l, h5py.h5g.GroupID
-    found, rest, links = file.id, name.split("/")[::-1], 0
+    found, rest, links = file, name.split("/")[::-1], 0
     with _damage_said(where):
         while rest:
-            part = rest.pop().encode()
-            if part in (b"", b"."):
+            part = rest.pop()
+            if part in ("", "."):
                 continue
-            if not isinstance(found, groups) or not found.links.exists(part):
+            link = found.get(part, getlink=True) if isinstance(found, h5py.Group) else None
+            if link is None:
                 return None
-            kind = found.links.get_info(part).type
-            if kind == h5l.TYPE_HARD:
-                found = h5py.h5o.open(found, part)
+            if isinstance(link, h5py.HardLink):
+                found = found[part]
                 continue
             links += 1
-            if kind != h5l.TYPE_SOFT or links > MAX_SOFT_LINKS:
+            if not isinstance(link, h5py.SoftLink) or links > MAX_SOFT_LINKS:
                 raise MomentseekError(f"{where} {LEADS_OUT}")
-            path = found.links.get_val(part).decode()
-            found = file.id if path.startswith("/") else found
-            rest += path.split("/")[::-1]
-        if isinstance(found, h5py.h5d.DatasetID):
-            made = found.get_create_plist()
-            if made.get_layout() == h5py.h5d.VIRTUAL or made.get_external_count() > 0:
-                raise MomentseekError(f"{where} {LEADS_OUT}")
+            found = file if link.path.startswith("/") else found
+            rest += link.path.split("/")[::-1]
+        if isinstance(found, h5py.Dataset) and (found.is_virtual or found.external):
+            raise MomentseekError(f"{where} {LEADS_OUT}")
     return found
 
 
 def _check_sizes(dataset: Any, where: str, path: Path) -> None:
-    """Refuse to read a dataset, given by its id, that declares sizes beyond ``limits``."""
-    h5py = optional_module("h5py", "train")
+    """Refuse to read a dataset that declares sizes beyond ``limits``."""
     itemsize = dataset.dtype.itemsize
-    stored = min(dataset.get_storage_size(), path.stat().st_size)
+    stored = min(dataset.id.get_storage_size(), path.stat().st_size)
     check_size(where, math.prod(dataset.shape) * max(itemsize, 4), stored)
-    made = dataset.get_create_plist()
-    if made.get_layout() == h5py.h5d.CHUNKED:
-        chunk = math.prod(made.get_chunk()) * itemsize
+    if dataset.chunks is not None:
+        chunk = math.prod(dataset.chunks) * itemsize
         check_size(f"{where}, in a chunk,", chunk, stored)
-        stored_chunks: list[int] = []
-        dataset.chunk_iter(lambda info: stored_chunks.append(info.size))
-        if max(stored_chunks, default=0) > 2 * chunk + MAX_CHUNK_OVERHEAD_BYTES:
-            raise MomentseekError(f"{where} has a chunk that is larger than it declares; extract it anew")
+        sizes: list[int] = []
+        dataset.id.chunk_iter(lambda info: sizes.append(info.size))
+        if max(sizes, default=0) > 2 * chunk + MAX_CHUNK_OVERHEAD_BYTES:
+            raise MomentseekError(f"{where} has a chunk that is larger than it declares; extract it again")
 
 
 def _first_line(error: Exception) -> str:
@@ -367,9 +343,8 @@ def write_features(
     temporary = Path(name)
     try:
         with h5py.File(temporary, "w", libver="latest") as file:
-            put = _writer(file)
             for key, values in pairs:
-                put(key, np.ascontiguousarray(values, dtype=np.float32))
+                file.create_dataset(key, data=np.ascontiguousarray(values, dtype=np.float32), track_times=False)
                 count += 1
         mask = os.umask(0o022)
         os.umask(mask)
@@ -378,21 +353,3 @@ def write_features(
     finally:
         drop_temporary(temporary)
     return count
-
-
-def _writer(file: Any) -> Callable[[str, NDArray[np.float32]], None]:
-    """What writes an array as ``file.create_dataset`` does, with its settings and its type made once for all."""
-    h5py = optional_module("h5py", "train")
-    h5d, everything = h5py.h5d, h5py.h5s.ALL
-    settings = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-    settings.set_obj_track_times(False)
-    settings.set_attr_creation_order(0)
-    stored = h5py.h5t.py_create(np.dtype(np.float32), logical=True)
-
-    def put(key: str, values: NDArray[np.float32]) -> None:
-        folder, _, name = key.rpartition("/")
-        group = file.require_group(folder) if folder else file
-        made = h5d.create(group.id, name.encode(), stored, h5py.h5s.create_simple(values.shape), dcpl=settings)
-        made.write(everything, everything, values)
-
-    return put

@@ -221,28 +221,25 @@ def _read(file: Path, *, weights: bool = True) -> tuple[dict[str, str], dict[str
 
 
 def _settings(metadata: Mapping[str, str], file: Path) -> TrainConfig:
-    settings = _present_form(_mapping(metadata, "config", file), metadata, file)
+    settings = _mapping(metadata, "config", file)
+    _refuse_other_format(settings, metadata, file)
     try:
         return TrainConfig.of(settings, "its settings")
     except MomentseekError as e:
         raise MomentseekError(f"{file}: {e}") from None
 
 
-def _present_form(settings: dict[str, Any], metadata: Mapping[str, str], file: Path) -> dict[str, Any]:
-    """The settings as this version means them; a checkpoint of a former network that is no longer here is refused."""
+def _refuse_other_format(settings: dict[str, Any], metadata: Mapping[str, str], file: Path) -> None:
+    """Refuse a checkpoint of a network that this version computes otherwise."""
     section = settings.get("model")
     name = section.get("name") if isinstance(section, dict) else None
     spec = network_spec(name) if isinstance(name, str) and name in {*MODELS, *CAPTIONERS} else None
     written = _whole(metadata, "format", file) if "format" in metadata else 1
-    if spec is None or written == spec.format:
-        return settings
-    if written not in spec.former:
-        version = _text(metadata, "version", file)
+    if spec is not None and written != spec.format:
         raise MomentseekError(
-            f"{file}: holds format {written} of {spec.name}, written by momentseek {version}, and this version has "
-            f"format {spec.format}, another network (docs/models.md); train again"
+            f"{file}: holds format {written} of {spec.name}, written by momentseek {_text(metadata, 'version', file)}, "
+            f"and this version has format {spec.format}, another network (docs/models.md); train again"
         )
-    return {**settings, "model": {**spec.former[written], **settings["model"]}}
 
 
 def _text(metadata: Mapping[str, str], key: str, file: Path) -> str:

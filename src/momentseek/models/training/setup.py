@@ -227,19 +227,7 @@ def _refuse_other_training(last: SavedTraining | None, config: TrainConfig, data
     """Refuse to continue from a checkpoint of another network or of other data."""
     if last is None:
         return
-    _refuse_former_network(last, config, out)
     if not last.was_trained_on(data):
         raise MomentseekError(
             f"{out / LAST_CHECKPOINT}: was trained on other data than {data.path}; give the same data"
         )
-
-
-def _refuse_former_network(last: SavedTraining, config: TrainConfig, out: Path) -> None:
-    """Refuse to continue where an earlier version meant other settings than its config.toml means today."""
-    now, then = (part.table()["model"] for part in (config, last.config))
-    for key, value in then.items():
-        if key not in CHANGEABLE_SETTINGS.get("model", ()) and now.get(key) != value:
-            raise MomentseekError(
-                f"{out}: was begun by momentseek {last.version}, whose {config.model} had {key}={value}; begin another "
-                f"from its checkpoint (begin={out}, {key}={value})"
-            )

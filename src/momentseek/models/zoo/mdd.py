@@ -25,7 +25,7 @@ from momentseek.models.batch import BatchPairs, Encodings, Words
 from momentseek.models.features.data import Dims
 from momentseek.models.layers.moment_map import grid_2d, positions_2d
 from momentseek.models.registry import at_least, one_of, register
-from momentseek.models.zoo.tan2d import BEFORE_STRIDE, Tan2d, Tan2dConfig
+from momentseek.models.zoo.tan2d import Tan2d, Tan2dConfig
 
 Floats = NDArray[np.float32]
 QueryRows = tuple[str, Floats]
@@ -274,11 +274,4 @@ class Mdd(Tan2d):
         return terms
 
 
-register(
-    "mdd",
-    MddConfig,
-    Mdd,
-    "MDD: 2D-TAN with a gated query, position reconstruction and a deconfounder",
-    format=2,
-    former={1: BEFORE_STRIDE},
-)
+register("mdd", MddConfig, Mdd, "MDD: 2D-TAN with a gated query, position reconstruction and a deconfounder", format=2)

@@ -166,14 +166,6 @@ class Tan2d(CorpusModel):
         return {"overlap": overlap_loss(logits, overlap(self.cells, pairs.times), pairs.weight, self.config)}
 
 
-BEFORE_STRIDE: Mapping[str, Any] = {"stride": 1, "fit_first": True, "normalise_words": None}
-"""What 2D-TAN's format 1 did not set: rows were averaged to the map's clips at once, and words were normalised too."""
-
 register(
-    "tan2d",
-    Tan2dConfig,
-    Tan2d,
-    "2D-TAN: convolutions over a map of all candidate moments, query fused early",
-    format=2,
-    former={1: BEFORE_STRIDE},
+    "tan2d", Tan2dConfig, Tan2d, "2D-TAN: convolutions over a map of all candidate moments, query fused early", format=2
 )

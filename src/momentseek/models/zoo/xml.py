@@ -262,11 +262,4 @@ def _clip_products(queries: Tensor, clips: Tensor) -> Tensor:
     return (clips @ queries[..., None]).squeeze(-1)
 
 
-register(
-    "xml",
-    XMLConfig,
-    XML,
-    "XML: cross-modal moment localisation with start and end filters (TVR, 2020)",
-    format=2,
-    former={1: {"third_encoder": False}},
-)
+register("xml", XMLConfig, XML, "XML: cross-modal moment localisation with start and end filters (TVR, 2020)", format=2)
