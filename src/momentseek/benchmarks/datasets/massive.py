@@ -23,8 +23,8 @@ from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.reports import count
+from momentseek.measuring.formats.checked import ids, numbers, optional, records, strings
 from momentseek.measuring.formats.document import open_document
-from momentseek.measuring.formats.values import ids, numbers, optional, records, strings
 from momentseek.recognition.encoders.vector_file import read_npz
 
 Lots = NDArray[np.uint64]

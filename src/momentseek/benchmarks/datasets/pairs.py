@@ -12,7 +12,7 @@ import numpy as np
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import BoolArray, FloatArray, encode_names
 from momentseek.core.moments.judgements import Judgements
-from momentseek.measuring.formats.values import number_by_video
+from momentseek.measuring.formats.checked import number_by_video
 
 
 def merge_truths(truths: Sequence[Judgements], durations: Mapping[str, float] | None = None) -> Judgements:

@@ -23,10 +23,10 @@ from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import IntArray, offsets_of
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.progress import ShowCount
+from momentseek.measuring.formats.checked import first_record, has_keys, ids, records, strings
 from momentseek.measuring.formats.document import open_document
 from momentseek.measuring.formats.files import read_truth
-from momentseek.measuring.formats.values import first_record, has_keys, ids, records, strings
-from momentseek.measuring.formats.writing import require_durations, row_videos, spans, write_id
+from momentseek.measuring.formats.writers import require_durations, row_videos, spans, write_id
 from momentseek.recognition.encoders.protocol import TextEncoder
 from momentseek.recognition.encoders.text_cache import encode_cached
 

@@ -19,7 +19,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.progress import ShowCount
-from momentseek.measuring.formats.writing import query_videos, require_durations
+from momentseek.measuring.formats.writers import query_videos, require_durations
 from momentseek.recognition.encoders.protocol import TextEncoder
 from momentseek.recognition.encoders.text_cache import SpreadTexts, encode_cached
 

@@ -24,8 +24,8 @@ from momentseek.core.language import verbs
 from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.reports import NO_VALUE, count, text_table
+from momentseek.measuring.formats.checked import has_keys, lists, records, strings
 from momentseek.measuring.formats.document import open_document
-from momentseek.measuring.formats.values import has_keys, lists, records, strings
 
 
 @dataclass(frozen=True, slots=True)

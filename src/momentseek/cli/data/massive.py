@@ -34,7 +34,7 @@ from momentseek.cli.options import Number
 from momentseek.cli.progress import progress_bars
 from momentseek.core.errors import MomentseekError
 from momentseek.measuring.formats import FORMATS, read_corpus, read_truth, write_all
-from momentseek.measuring.formats.writing import dump
+from momentseek.measuring.formats.writers import dump
 from momentseek.recognition.encoders.registry import text_encoder
 
 if TYPE_CHECKING:

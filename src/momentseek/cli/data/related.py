@@ -9,7 +9,7 @@ from momentseek.cli import options
 from momentseek.cli.options import Number
 from momentseek.cli.progress import progress_bar, progress_bars
 from momentseek.measuring.formats import read_truth, write_all
-from momentseek.measuring.formats.writing import dump
+from momentseek.measuring.formats.writers import dump
 from momentseek.recognition.encoders.registry import text_encoder
 
 

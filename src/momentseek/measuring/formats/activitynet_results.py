@@ -6,51 +6,38 @@ from typing import Any
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.run import Run
+from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
 from momentseek.measuring.formats.registry import FileFormat, Reading, Runs, Writing, register
-from momentseek.measuring.formats.values import (
-    check_types,
-    column,
-    first_record,
-    flatten,
-    has_keys,
-    mapping,
-    matrix,
-    numbers,
-    texts,
-    wrong,
-)
-from momentseek.measuring.formats.writing import dump, groups, query_videos, single, spans
-from momentseek.measuring.formats.writing import texts as words
 
 
 def claims_results(document: Document) -> bool:
     """An object whose ``results`` are lists of predictions by video."""
-    first = first_record(document)
-    if not has_keys(first, "results") or not isinstance(first["results"], dict):
+    first = checked.first_record(document)
+    if not checked.has_keys(first, "results") or not isinstance(first["results"], dict):
         return False
     some = next(iter(first["results"].values()), None)
-    return isinstance(some, list) and (not some or has_keys(some[0], "timestamp"))
+    return isinstance(some, list) and (not some or checked.has_keys(some[0], "timestamp"))
 
 
 def read_results(document: Document, reading: Reading) -> Runs:
     """One prediction per sentence: a video's entry i answers its sentence i, so the id is ``VIDEO:i``."""
-    results = mapping(document).get("results")
+    results = checked.mapping(document).get("results")
     if not isinstance(results, dict):
-        wrong(document, "results", results, "{video: [predictions]}")
-    per_video: list[list[Any]] = check_types(list(results.values()), {list}, document, "results", "a list")
-    entries = check_types(flatten(per_video), {dict}, document, "results", "objects with a timestamp")
-    times = matrix(column(entries, "timestamp", document), 2, document, "timestamp")
+        checked.wrong(document, "results", results, "{video: [predictions]}")
+    per_video: list[list[Any]] = checked.check_types(list(results.values()), {list}, document, "results", "a list")
+    entries = checked.check_types(checked.flatten(per_video), {dict}, document, "results", "objects with a timestamp")
+    times = checked.matrix(checked.column(entries, "timestamp", document), 2, document, "timestamp")
     document.reject_repeats("timestamp", len(entries))
-    scored = has_keys(next(iter(entries), None), "score")
+    scored = checked.has_keys(next(iter(entries), None), "score")
     run = Run.from_groups(
-        flatten([f"{video}:{i}" for i in range(len(some))] for video, some in results.items()),
+        checked.flatten([f"{video}:{i}" for i in range(len(some))] for video, some in results.items()),
         [1] * len(entries),
-        flatten([video] * len(some) for video, some in results.items()),
+        checked.flatten([video] * len(some) for video, some in results.items()),
         times[:, 0],
         times[:, 1],
-        numbers(column(entries, "score", document), document, "score") if scored else None,
-        queries=texts(entries, document, "sentence"),
+        checked.numbers(checked.column(entries, "score", document), document, "score") if scored else None,
+        queries=checked.texts(entries, document, "sentence"),
         task="SVMR",
         invalid=reading.invalid,
         source=str(document.path),
@@ -60,11 +47,16 @@ def read_results(document: Document, reading: Reading) -> Runs:
 
 def write_results(runs: Runs, _: Writing) -> bytes:
     """Each query's only prediction, in its video's list; the query's place in that list stands for its id."""
-    run = single(runs, "activitynet-results")
+    run = writers.single(runs, "activitynet-results")
     results: dict[str, list[dict[str, Any]]] = {}
-    scores, texts_ = groups(run, run.score.tolist()), words(run)
+    scores, texts_ = writers.groups(run, run.score.tolist()), writers.texts(run)
     for i, (query, video, some) in enumerate(
-        zip(run.query_ids, query_videos(run, "activitynet-results"), groups(run, spans(run)), strict=True)
+        zip(
+            run.query_ids,
+            writers.query_videos(run, "activitynet-results"),
+            writers.groups(run, writers.spans(run)),
+            strict=True,
+        )
     ):
         if video is None or len(some) != 1:
             raise MomentseekError(
@@ -73,7 +65,7 @@ def write_results(runs: Runs, _: Writing) -> bytes:
             )
         entry = {"sentence": texts_[i], "timestamp": some[0], "score": scores[i][0]}
         results.setdefault(video, []).append(entry)
-    return dump({"version": "VERSION 1.0", "results": results, "external_data": {"used": False, "details": ""}})
+    return writers.dump({"version": "VERSION 1.0", "results": results, "external_data": {"used": False, "details": ""}})
 
 
 register(

@@ -6,17 +6,9 @@ import re
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Judgements
+from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
 from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, register
-from momentseek.measuring.formats.values import number_by_video, with_corpus
-from momentseek.measuring.formats.writing import (
-    query_videos,
-    require_one_annotator,
-    require_one_moment,
-    require_ungraded,
-    spans,
-    texts,
-)
 
 LINE = re.compile(rb"\s*\S+[ \t]+\S+[ \t]+\S+[ \t]*##")
 LONGEST_LINE = 4096
@@ -51,12 +43,12 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
         videos.append(video)
         sentences.append(sentence)
     return Judgements.from_groups(
-        number_by_video(videos),
+        checked.number_by_video(videos),
         [1] * len(videos),
         videos,
         starts,
         ends,
-        durations=with_corpus({}, reading),
+        durations=checked.with_corpus({}, reading),
         queries=sentences,
         invalid=reading.invalid,
         source=str(document.path),
@@ -65,12 +57,12 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
 
 def write_truth(truth: Judgements, _: Writing) -> bytes:
     """Lines in the order of the queries."""
-    require_ungraded(truth, "charades-sta")
-    require_one_annotator(truth, "charades-sta")
-    require_one_moment(truth, "charades-sta")
+    writers.require_ungraded(truth, "charades-sta")
+    writers.require_one_annotator(truth, "charades-sta")
+    writers.require_one_moment(truth, "charades-sta")
     lines = []
     for video, (start, end), sentence in zip(
-        query_videos(truth, "charades-sta"), spans(truth), texts(truth), strict=True
+        writers.query_videos(truth, "charades-sta"), writers.spans(truth), writers.texts(truth), strict=True
     ):
         if "\n" in sentence or "\r" in sentence or any(c.isspace() or c == "#" for c in str(video)):
             raise MomentseekError(

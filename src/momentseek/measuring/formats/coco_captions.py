@@ -6,32 +6,31 @@ from typing import Any
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.captions import CaptionTable
+from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
 from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, register
-from momentseek.measuring.formats.values import first_record, has_keys, ids, mapping, records, strings, wrong
-from momentseek.measuring.formats.writing import dump, write_id
 
 
 def claims_annotations(document: Document) -> bool:
     """One object with a list of annotations that caption images."""
-    if not document.is_json or not has_keys(document.outline, "annotations"):
+    if not document.is_json or not checked.has_keys(document.outline, "annotations"):
         return False
     annotations, images = document.outline["annotations"], document.outline.get("images", [])
     if not (isinstance(images, list) and isinstance(annotations, list) and annotations):
         return False
-    return has_keys(annotations[0], "image_id", "caption") and (not images or has_keys(images[0], "id"))
+    return checked.has_keys(annotations[0], "image_id", "caption") and (not images or checked.has_keys(images[0], "id"))
 
 
 def read_annotations(document: Document, reading: Reading) -> CaptionTable:
     """The captions of each image, in the order of ``images``; an image without any stays, without captions."""
-    content = mapping(document)
+    content = checked.mapping(document)
     annotations = _objects(content, "annotations", document)
-    listed = ids(_objects(content, "images", document), "id", document) if "images" in content else []
+    listed = checked.ids(_objects(content, "images", document), "id", document) if "images" in content else []
     found: dict[str, list[str]] = {str(image): [] for image in listed}
     if len(found) < len(listed):
         raise MomentseekError(f"{document.path}: an image stands more than once among its images; keep one of them")
-    texts = strings(annotations, "caption", document)
-    for image, text in zip(ids(annotations, "image_id", document), texts, strict=True):
+    texts = checked.strings(annotations, "caption", document)
+    for image, text in zip(checked.ids(annotations, "image_id", document), texts, strict=True):
         if listed and str(image) not in found:
             raise MomentseekError(f"{document.path}: image {image} has a caption, but is not among its images")
         found.setdefault(str(image), []).append(text)
@@ -41,13 +40,13 @@ def read_annotations(document: Document, reading: Reading) -> CaptionTable:
 def _objects(content: dict[str, Any], key: str, document: Document) -> list[dict[str, Any]]:
     value = content.get(key)
     if not isinstance(value, list) or set(map(type, value)) - {dict}:
-        wrong(document, key, value, "a list of objects")
+        checked.wrong(document, key, value, "a list of objects")
     return value
 
 
 def write_annotations(table: CaptionTable, _: Writing) -> bytes:
     """With the parts that COCO's own tools look for."""
-    images = [write_id(name) for name in table.query_ids]
+    images = [writers.write_id(name) for name in table.query_ids]
     owners = [image for image, some in zip(images, table.groups(), strict=True) for _ in some]
     annotations = [
         {"image_id": image, "id": number, "caption": text}
@@ -56,20 +55,20 @@ def write_annotations(table: CaptionTable, _: Writing) -> bytes:
     if not annotations:
         raise MomentseekError(f"{table.source}: there are no captions in it to write")
     content = {"info": {}, "licenses": [], "type": "captions", "images": [{"id": i} for i in images]}
-    return dump({**content, "annotations": annotations})
+    return writers.dump({**content, "annotations": annotations})
 
 
 def claims_results(document: Document) -> bool:
     """A list of objects with an image id and its caption."""
-    return has_keys(first_record(document), "image_id", "caption")
+    return checked.has_keys(checked.first_record(document), "image_id", "caption")
 
 
 def read_results(document: Document, reading: Reading) -> CaptionTable:
     """One caption per image."""
-    entries = records(document)
-    texts = strings(entries, "caption", document)
+    entries = checked.records(document)
+    texts = checked.strings(entries, "caption", document)
     return CaptionTable.from_groups(
-        ids(entries, "image_id", document), [[text] for text in texts], source=str(document.path)
+        checked.ids(entries, "image_id", document), [[text] for text in texts], source=str(document.path)
     )
 
 
@@ -82,7 +81,7 @@ def write_results(table: CaptionTable, _: Writing) -> bytes:
                 f"{name}; write coco-captions instead"
             )
     pairs = zip(table.query_ids, table.captions, strict=True)
-    return dump([{"image_id": write_id(name), "caption": text} for name, text in pairs])
+    return writers.dump([{"image_id": writers.write_id(name), "caption": text} for name, text in pairs])
 
 
 register(

@@ -8,34 +8,9 @@ import numpy as np
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Judgements
+from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
 from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, register
-from momentseek.measuring.formats.values import (
-    column,
-    durations_of,
-    first_record,
-    flatten,
-    has_keys,
-    ids,
-    lists,
-    matrix,
-    numbers,
-    records,
-    strings,
-    texts,
-    with_corpus,
-    wrong,
-)
-from momentseek.measuring.formats.writing import (
-    dump,
-    groups,
-    numeric_ids,
-    query_videos,
-    require_durations,
-    require_ungraded,
-    spans,
-)
-from momentseek.measuring.formats.writing import texts as words
 
 SEGMENT_SECONDS = 5.0
 MIN_AGREEING_ANNOTATORS = 2
@@ -44,30 +19,30 @@ MIN_AGREEING_ANNOTATORS = 2
 
 def claims_truth(document: Document) -> bool:
     """A list of descriptions with their ``times``."""
-    return has_keys(first_record(document), "annotation_id", "times", "video", "num_segments")
+    return checked.has_keys(checked.first_record(document), "annotation_id", "times", "video", "num_segments")
 
 
 def read_truth(document: Document, reading: Reading) -> Judgements:
     """Segments ``[a, b]`` include both ends: 5a to 5(b + 1) seconds. Every annotator is one row."""
-    entries = records(document)
-    videos = strings(entries, "video", document)
-    times = lists(entries, "times", document)
+    entries = checked.records(document)
+    videos = checked.strings(entries, "video", document)
+    times = checked.lists(entries, "times", document)
     counts = list(map(len, times))
-    segments = matrix(flatten(times), 2, document, "segment pair")
+    segments = checked.matrix(checked.flatten(times), 2, document, "segment pair")
     if (np.floor(segments) != segments).any():
-        wrong(
+        checked.wrong(
             document, "a segment pair", segments[(np.floor(segments) != segments).any(axis=1)][0].tolist(), "segments"
         )
-    lengths = numbers(column(entries, "num_segments", document), document, "num_segments")
-    own = durations_of(zip(videos, (SEGMENT_SECONDS * lengths).tolist(), strict=True), document)
+    lengths = checked.numbers(checked.column(entries, "num_segments", document), document, "num_segments")
+    own = checked.durations_of(zip(videos, (SEGMENT_SECONDS * lengths).tolist(), strict=True), document)
     return Judgements.from_groups(
-        ids(entries, "annotation_id", document),
+        checked.ids(entries, "annotation_id", document),
         counts,
-        flatten([v] * n for v, n in zip(videos, counts, strict=True)),
+        checked.flatten([v] * n for v, n in zip(videos, counts, strict=True)),
         SEGMENT_SECONDS * segments[:, 0],
         SEGMENT_SECONDS * (segments[:, 1] + 1),
-        durations=with_corpus(own, reading),
-        queries=texts(entries, document, "description"),
+        durations=checked.with_corpus(own, reading),
+        queries=checked.texts(entries, document, "description"),
         agreement=[min(MIN_AGREEING_ANNOTATORS, max(n, 1)) for n in counts],
         invalid=reading.invalid,
         source=str(document.path),
@@ -76,8 +51,8 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
 
 def write_truth(truth: Judgements, _: Writing) -> bytes:
     """Write judgements as DiDeMo; times must lie on its grid of 5 s."""
-    require_ungraded(truth, "didemo")
-    seconds = dict(zip(truth.videos, require_durations(truth, "didemo"), strict=True))
+    writers.require_ungraded(truth, "didemo")
+    seconds = dict(zip(truth.videos, writers.require_durations(truth, "didemo"), strict=True))
     off = np.flatnonzero((truth.start % SEGMENT_SECONDS != 0) | (truth.end % SEGMENT_SECONDS != 0))
     if len(off):
         raise MomentseekError(
@@ -87,9 +62,9 @@ def write_truth(truth: Judgements, _: Writing) -> bytes:
     entries: list[dict[str, Any]] = []
     for i, (number, video, times) in enumerate(
         zip(
-            numeric_ids(truth, "didemo", "annotation_id"),
-            query_videos(truth, "didemo"),
-            groups(truth, spans(truth)),
+            writers.numeric_ids(truth, "didemo", "annotation_id"),
+            writers.query_videos(truth, "didemo"),
+            writers.groups(truth, writers.spans(truth)),
             strict=True,
         )
     ):
@@ -101,10 +76,10 @@ def write_truth(truth: Judgements, _: Writing) -> bytes:
                 f"a hit in didemo needs {MIN_AGREEING_ANNOTATORS} annotators, but one of query {truth.query_ids[i]} in "
                 f"{truth.source} needs {needed}"
             )
-        entry = {"num_segments": int(seconds[video] // SEGMENT_SECONDS), "description": words(truth)[i]}
+        entry = {"num_segments": int(seconds[video] // SEGMENT_SECONDS), "description": writers.texts(truth)[i]}
         entry["times"] = [[int(s // SEGMENT_SECONDS), int(e // SEGMENT_SECONDS) - 1] for s, e in times]
         entries.append({**entry, "video": video, "annotation_id": number})
-    return dump(entries)
+    return writers.dump(entries)
 
 
 register(

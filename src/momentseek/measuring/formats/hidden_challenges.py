@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from momentseek.core.moments.judgements import Corpus, Judgements
+from momentseek.measuring.formats import checked
 from momentseek.measuring.formats.document import Document, header_of, rows_of
 from momentseek.measuring.formats.registry import FileFormat, Reading, register
-from momentseek.measuring.formats.values import flatten, with_corpus, wrong
 
 COLUMNS = ("HITId", "video_id", "description", "start", "end")
 PERCENT_NOTE = "times in percent: every video counts as 100 s long"
@@ -26,15 +26,15 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
         try:
             rows.append((row["HITId"], row["video_id"], row["description"], float(row["start"]), float(row["end"])))
         except ValueError:
-            wrong(document, f"line {line:,}", [row["start"], row["end"]], "a start and an end in percent")
+            checked.wrong(document, f"line {line:,}", [row["start"], row["end"]], "a start and an end in percent")
     hits: dict[str, list[tuple[str, str, str, float, float]]] = {}
     for entry in rows:
         hits.setdefault(entry[0], []).append(entry)
-    ordered = flatten(hits.values())
+    ordered = checked.flatten(hits.values())
     videos = [_name(entry[1], reading.corpus) for entry in ordered]
     if reading.corpus:
         reading.corpus.require(videos, str(document.path))
-    seconds = with_corpus({}, reading) if reading.corpus else dict.fromkeys(videos, 100.0)
+    seconds = checked.with_corpus({}, reading) if reading.corpus else dict.fromkeys(videos, 100.0)
     return Judgements.from_groups(
         list(hits),
         map(len, hits.values()),
@@ -43,7 +43,7 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
         [e[4] / 100 * seconds[v] for v, e in zip(videos, ordered, strict=True)],
         durations=seconds,
         queries=[annotators[0][2] for annotators in hits.values()],
-        columns={"annotator": flatten(range(len(annotators)) for annotators in hits.values())},
+        columns={"annotator": checked.flatten(range(len(annotators)) for annotators in hits.values())},
         variant=None if reading.corpus else PERCENT_NOTE,
         invalid=reading.invalid,
         source=str(document.path),

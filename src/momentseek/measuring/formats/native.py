@@ -18,23 +18,10 @@ from momentseek.core.moments.arrays import EncodedNames, FloatArray, IntArray, e
 from momentseek.core.moments.judgements import Judgements, Saliency
 from momentseek.core.moments.run import Run
 from momentseek.core.moments.table import MomentTable
+from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
 from momentseek.measuring.formats.record_lists import NumberColumn, RecordLists, agreed_durations
 from momentseek.measuring.formats.registry import FileFormat, Reading, Runs, Writing, register
-from momentseek.measuring.formats.values import (
-    check_types,
-    column,
-    durations_of,
-    first_record,
-    flatten,
-    has_keys,
-    levels,
-    matrix,
-    numbers,
-    records,
-    with_corpus,
-)
-from momentseek.measuring.formats.writing import finite_scores
 
 Columns = dict[str, list[Any]]
 REQUIRED = ("query_id", "video", "start", "end")
@@ -69,7 +56,7 @@ def run_columns(runs: Runs, format: str) -> Columns:
         raise MomentseekError(f"{format} holds one run per task, but {runs[0].source} has {', '.join(tasks)}")
     parts: list[Columns] = []
     for run in runs:
-        finite_scores(run, format)
+        writers.finite_scores(run, format)
         rows = _Rows(run)
         part = rows.common()
         part["score"] = rows.of(run.score.tolist())
@@ -78,7 +65,7 @@ def run_columns(runs: Runs, format: str) -> Columns:
             part["saliency"] = rows.once(run.saliency.offsets.tolist(), run.saliency.scores[:, 0].tolist())
         parts.append(part)
     names = dict.fromkeys(name for part in parts for name in part)
-    return {name: flatten(p.get(name, [None] * len(p["query_id"])) for p in parts) for name in names}
+    return {name: checked.flatten(p.get(name, [None] * len(p["query_id"])) for p in parts) for name in names}
 
 
 class _Rows:
@@ -117,22 +104,22 @@ def truth_from(columns: Columns, document: Document, reading: Reading) -> Judgem
     moments = _Moments(columns, document)
     relevance = columns.get("relevance")
     pools = moments.per_query("pool", [], {list}, "a list") if "pool" in columns else None
-    own = durations_of(zip(moments.video, moments.of("duration"), strict=True), document)
+    own = checked.durations_of(zip(moments.video, moments.of("duration"), strict=True), document)
     return Judgements.from_groups(
         moments.query_ids,
         moments.counts,
         moments.video,
         moments.start,
         moments.end,
-        levels(moments.of("relevance"), document, moments.places) if relevance is not None else None,
-        durations=with_corpus(own, reading),
+        checked.levels(moments.of("relevance"), document, moments.places) if relevance is not None else None,
+        durations=checked.with_corpus(own, reading),
         queries=moments.texts("query"),
         fields=moments.labels(),
         agreement=moments.per_query("agreement", 1, {int}, "a whole number") if "agreement" in columns else None,
         saliency=moments.saliency(),
         pools=None
         if pools is None
-        else (map(len, pools), check_types(flatten(pools), {str}, document, "pool", "names")),
+        else (map(len, pools), checked.check_types(checked.flatten(pools), {str}, document, "pool", "names")),
         invalid=reading.invalid,
         source=str(document.path),
     )
@@ -141,7 +128,7 @@ def truth_from(columns: Columns, document: Document, reading: Reading) -> Judgem
 def runs_from(columns: Columns, document: Document, reading: Reading) -> Runs:
     """Rows as one run per task; rank is the rows' order."""
     tasks = [t or "VCMR" for t in columns.get("task", [None] * len(columns["query_id"]))]
-    check_types(tasks, {str}, document, "task", "text")
+    checked.check_types(tasks, {str}, document, "task", "text")
     result = []
     for task in dict.fromkeys(tasks):
         part, chosen = columns, None
@@ -156,7 +143,7 @@ def runs_from(columns: Columns, document: Document, reading: Reading) -> Runs:
                 moments.video,
                 moments.start,
                 moments.end,
-                numbers(moments.of("score"), document, "score", moments.places) if "score" in part else None,
+                checked.numbers(moments.of("score"), document, "score", moments.places) if "score" in part else None,
                 queries=moments.texts("query"),
                 saliency=moments.saliency(),
                 task=task,
@@ -174,16 +161,18 @@ class _Moments:
         self.columns, self.document = columns, document
         self.records = records or range(len(columns["query_id"]))
         """The record of the file, from 0, that each row is."""
-        ids = check_types(columns["query_id"], {int, str}, document, "query_id", "a whole number or text", self.records)
+        ids = checked.check_types(
+            columns["query_id"], {int, str}, document, "query_id", "a whole number or text", self.records
+        )
         self.query_ids, self.code = encode_names(list(map(str, ids)))
         self.order = np.argsort(self.code, kind="stable")
         video = columns["video"]
         self.rows = [r for r in self.order.tolist() if video[r] is not None]
         self.places = [self.records[r] for r in self.rows]
         self.counts = np.bincount(self.code[self.rows], minlength=len(self.query_ids)).tolist()
-        self.video: list[str] = check_types(self.of("video"), {str}, document, "video", "text", self.places)
-        self.start = numbers(self.of("start"), document, "start", self.places)
-        self.end = numbers(self.of("end"), document, "end", self.places)
+        self.video: list[str] = checked.check_types(self.of("video"), {str}, document, "video", "text", self.places)
+        self.start = checked.numbers(self.of("start"), document, "start", self.places)
+        self.end = checked.numbers(self.of("end"), document, "end", self.places)
 
     def of(self, name: str) -> list[Any]:
         values = self.columns.get(name)
@@ -192,7 +181,7 @@ class _Moments:
     def per_query(self, name: str, default: Any, types: set[type], wanted: str) -> list[Any]:
         """The first value each query has, or ``default``."""
         values = self.columns[name]
-        check_types(values, {*types, type(None)}, self.document, name, wanted, self.records)
+        checked.check_types(values, {*types, type(None)}, self.document, name, wanted, self.records)
         found: list[Any] = [default] * len(self.query_ids)
         for query, value in zip(reversed(self.code.tolist()), reversed(values), strict=True):
             if value is not None:
@@ -217,9 +206,9 @@ class _Moments:
         if "saliency" not in self.columns:
             return None
         lists = self.per_query("saliency", [], {list}, "a list")
-        rows = [row if isinstance(row, list) else [row] for row in flatten(lists)]
+        rows = [row if isinstance(row, list) else [row] for row in checked.flatten(lists)]
         return Saliency(
-            offsets_of(map(len, lists)), matrix(rows, len(rows[0]) if rows else 1, self.document, "saliency")
+            offsets_of(map(len, lists)), checked.matrix(rows, len(rows[0]) if rows else 1, self.document, "saliency")
         )
 
 
@@ -285,13 +274,13 @@ NULL_SAYS_SOMETHING = {*REQUIRED, "relevance", "score"}
 
 def claims_truth(document: Document) -> bool:
     """Whether a file has rows of our own form with ``relevance``."""
-    return has_keys(first_record(document), *REQUIRED, "relevance")
+    return checked.has_keys(checked.first_record(document), *REQUIRED, "relevance")
 
 
 def claims_run(document: Document) -> bool:
     """Whether a file has rows of our own form without ``relevance``."""
-    first = first_record(document)
-    return has_keys(first, *REQUIRED) and "relevance" not in first
+    first = checked.first_record(document)
+    return checked.has_keys(first, *REQUIRED) and "relevance" not in first
 
 
 def read_truth(document: Document, reading: Reading) -> Judgements:
@@ -305,7 +294,7 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
             return Judgements.from_groups(
                 *quick.groups(),
                 quick.others["relevance"],
-                durations=with_corpus(durations, reading),
+                durations=checked.with_corpus(durations, reading),
                 queries=quick.queries,
                 invalid=reading.invalid,
                 source=str(document.path),
@@ -323,8 +312,8 @@ def read_runs(document: Document, reading: Reading) -> Runs:
 
 
 def _columns(document: Document, *, labels: bool = False) -> Columns:
-    rows = records(document)
-    columns = {name: column(rows, name, document) for name in REQUIRED}
+    rows = checked.records(document)
+    columns = {name: checked.column(rows, name, document) for name in REQUIRED}
     present = set().union(*map(dict.keys, rows)) if rows else set()
     wanted = [name for name in OPTIONAL if name in present]
     wanted += sorted(present.difference(REQUIRED, OPTIONAL)) if labels else []

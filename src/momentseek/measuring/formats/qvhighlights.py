@@ -9,34 +9,9 @@ import numpy as np
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import offsets_of
 from momentseek.core.moments.judgements import Judgements, Saliency
+from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
 from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, register
-from momentseek.measuring.formats.values import (
-    durations_of,
-    first_record,
-    flatten,
-    has_keys,
-    ids,
-    lists,
-    matrix,
-    records,
-    strings,
-    texts,
-    with_corpus,
-    wrong,
-)
-from momentseek.measuring.formats.writing import (
-    dump_lines,
-    groups,
-    numeric_ids,
-    query_videos,
-    require_durations,
-    require_one_annotator,
-    require_ungraded,
-    spans,
-    whole,
-)
-from momentseek.measuring.formats.writing import texts as words
 
 CLIP_SECONDS = 2
 ANNOTATORS_PER_CLIP = 3
@@ -44,25 +19,25 @@ ANNOTATORS_PER_CLIP = 3
 
 def claims_truth(document: Document) -> bool:
     """One object per line with a query's windows."""
-    return has_keys(first_record(document), "qid", "relevant_windows")
+    return checked.has_keys(checked.first_record(document), "qid", "relevant_windows")
 
 
 def read_truth(document: Document, reading: Reading) -> Judgements:
     """Several moments of one video per query, relevance 1, and three annotators' saliency per 2 s clip."""
-    entries = records(document)
-    videos = strings(entries, "vid", document)
-    windows = lists(entries, "relevant_windows", document)
-    times = matrix(flatten(windows), 2, document, "relevant window")
-    rated = bool(entries) and has_keys(entries[0], "relevant_clip_ids", "saliency_scores", "duration")
-    own = durations_of(((v, e.get("duration")) for v, e in zip(videos, entries, strict=True)), document)
+    entries = checked.records(document)
+    videos = checked.strings(entries, "vid", document)
+    windows = checked.lists(entries, "relevant_windows", document)
+    times = checked.matrix(checked.flatten(windows), 2, document, "relevant window")
+    rated = bool(entries) and checked.has_keys(entries[0], "relevant_clip_ids", "saliency_scores", "duration")
+    own = checked.durations_of(((v, e.get("duration")) for v, e in zip(videos, entries, strict=True)), document)
     return Judgements.from_groups(
-        ids(entries, "qid", document),
+        checked.ids(entries, "qid", document),
         map(len, windows),
-        flatten([v] * len(w) for v, w in zip(videos, windows, strict=True)),
+        checked.flatten([v] * len(w) for v, w in zip(videos, windows, strict=True)),
         times[:, 0],
         times[:, 1],
-        durations=with_corpus(own, reading),
-        queries=texts(entries, document, "query"),
+        durations=checked.with_corpus(own, reading),
+        queries=checked.texts(entries, document, "query"),
         saliency=_saliency(entries, own, document) if rated else None,
         invalid=reading.invalid,
         source=str(document.path),
@@ -70,11 +45,13 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
 
 
 def _saliency(entries: list[dict[str, Any]], seconds: dict[str, float], document: Document) -> Saliency:
-    rows = lists(entries, "relevant_clip_ids", document)
-    ratings = lists(entries, "saliency_scores", document)
-    if set(map(type, flatten(rows))) - {int}:
-        wrong(document, "relevant_clip_ids", next(r for r in rows if set(map(type, r)) - {int}), "whole numbers")
-    flat = matrix(flatten(ratings), ANNOTATORS_PER_CLIP, document, "saliency score")
+    rows = checked.lists(entries, "relevant_clip_ids", document)
+    ratings = checked.lists(entries, "saliency_scores", document)
+    if set(map(type, checked.flatten(rows))) - {int}:
+        checked.wrong(
+            document, "relevant_clip_ids", next(r for r in rows if set(map(type, r)) - {int}), "whole numbers"
+        )
+    flat = checked.matrix(checked.flatten(ratings), ANNOTATORS_PER_CLIP, document, "saliency score")
     clips = [_clips(e, seconds, document) for e in entries]
     for entry, clip_ids, rated, n in zip(entries, rows, ratings, clips, strict=True):
         if len(clip_ids) != len(rated):
@@ -87,34 +64,39 @@ def _saliency(entries: list[dict[str, Any]], seconds: dict[str, float], document
     offsets = offsets_of(clips)
     scores = np.zeros((int(offsets[-1]), ANNOTATORS_PER_CLIP))
     first = np.repeat(offsets[:-1], [len(r) for r in rows])
-    scores[first + np.array(flatten(rows), dtype=np.int64)] = flat
+    scores[first + np.array(checked.flatten(rows), dtype=np.int64)] = flat
     return Saliency(offsets, scores)
 
 
 def _clips(entry: dict[str, Any], seconds: dict[str, float], document: Document) -> int:
     duration = seconds.get(entry["vid"], float("nan"))
     if not 0 < duration < 1e7:
-        wrong(document, f"the duration of query {entry['qid']}", entry.get("duration"), "seconds")
+        checked.wrong(document, f"the duration of query {entry['qid']}", entry.get("duration"), "seconds")
     return int(duration / CLIP_SECONDS)
 
 
 def write_truth(truth: Judgements, _: Writing) -> bytes:
     """The release's form. Rated clips are those of the windows (so it is in the release) and any other not all 0."""
-    require_ungraded(truth, "qvhighlights")
-    require_one_annotator(truth, "qvhighlights")
-    seconds = dict(zip(truth.videos, require_durations(truth, "qvhighlights"), strict=True))
-    numbers = numeric_ids(truth, "qvhighlights", "qid")
+    writers.require_ungraded(truth, "qvhighlights")
+    writers.require_one_annotator(truth, "qvhighlights")
+    seconds = dict(zip(truth.videos, writers.require_durations(truth, "qvhighlights"), strict=True))
+    numbers = writers.numeric_ids(truth, "qvhighlights", "qid")
     entries: list[dict[str, Any]] = []
     for i, (video, windows) in enumerate(
-        zip(query_videos(truth, "qvhighlights"), groups(truth, spans(truth)), strict=True)
+        zip(writers.query_videos(truth, "qvhighlights"), writers.groups(truth, writers.spans(truth)), strict=True)
     ):
         if video is None:
             raise MomentseekError(f"qvhighlights has windows for every query; {truth.query_ids[i]} has none")
-        entry = {"qid": numbers[i], "query": words(truth)[i], "duration": whole(seconds[video]), "vid": video}
+        entry = {
+            "qid": numbers[i],
+            "query": writers.texts(truth)[i],
+            "duration": writers.whole(seconds[video]),
+            "vid": video,
+        }
         if truth.saliency is not None:
             entry |= _ratings(truth.saliency, i, windows)
-        entries.append({**entry, "relevant_windows": [[whole(s), whole(e)] for s, e in windows]})
-    return dump_lines(entries)
+        entries.append({**entry, "relevant_windows": [[writers.whole(s), writers.whole(e)] for s, e in windows]})
+    return writers.dump_lines(entries)
 
 
 def _ratings(saliency: Saliency, query: int, windows: Any) -> dict[str, Any]:
@@ -124,7 +106,7 @@ def _ratings(saliency: Saliency, query: int, windows: Any) -> dict[str, Any]:
         rated[int(start // CLIP_SECONDS) : int(end // CLIP_SECONDS)] = True
     return {
         "relevant_clip_ids": np.flatnonzero(rated).tolist(),
-        "saliency_scores": [[whole(x) for x in row] for row in scores[rated].tolist()],
+        "saliency_scores": [[writers.whole(x) for x in row] for row in scores[rated].tolist()],
     }
 
 

@@ -13,19 +13,9 @@ import numpy as np
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Judgements
+from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
 from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, explain, register
-from momentseek.measuring.formats.values import (
-    durations_of,
-    first_value,
-    flatten,
-    has_keys,
-    is_number,
-    mapping,
-    with_corpus,
-    wrong,
-)
-from momentseek.measuring.formats.writing import by_video, dump, looks_like_captions, read_captions, require_durations
 
 FPS = 29.4
 """Frames per second of every TACoS video, which TALL's files do not give."""
@@ -42,33 +32,37 @@ def are_tacos_names(videos: Iterable[str]) -> bool:
 def is_tacos(document: Document) -> bool:
     """Either version, by its keys or by its videos' names and a duration in frames."""
     return claims_2d_tan(document) or (
-        _has_talls_shape(document) and any(map(_is_frames, _durations(mapping(document))))
+        _has_talls_shape(document) and any(map(_is_frames, _durations(checked.mapping(document))))
     )
 
 
 def claims_2d_tan(document: Document) -> bool:
     """``{video: {timestamps, sentences, fps, num_frames}}``."""
-    first = first_value(document)
-    return looks_like_captions(document) and has_keys(first, "fps", "num_frames") and "pos_moments" not in first
+    first = checked.first_value(document)
+    return (
+        writers.looks_like_captions(document)
+        and checked.has_keys(first, "fps", "num_frames")
+        and "pos_moments" not in first
+    )
 
 
 def claims_tall(document: Document) -> bool:
     """ActivityNet Captions' shape, but of TACoS' videos and in frames: whole numbers, too large for seconds."""
     return (
         _has_talls_shape(document)
-        and all(map(_is_frames, _durations(mapping(document))))
-        and all(map(_is_whole, _times(mapping(document))))
+        and all(map(_is_frames, _durations(checked.mapping(document))))
+        and all(map(_is_whole, _times(checked.mapping(document))))
     )
 
 
 def _has_talls_shape(document: Document) -> bool:
-    first = first_value(document)
+    first = checked.first_value(document)
     return (
-        looks_like_captions(document)
+        writers.looks_like_captions(document)
         and "duration" in first
         and "fps" not in first
         and "pos_moments" not in first
-        and are_tacos_names(mapping(document))
+        and are_tacos_names(checked.mapping(document))
     )
 
 
@@ -78,12 +72,12 @@ def _durations(entries: Mapping[str, Any]) -> list[Any]:
 
 def _times(entries: Mapping[str, Any]) -> list[Any]:
     listed = [entry.get("timestamps") if isinstance(entry, dict) else None for entry in entries.values()]
-    pairs = flatten(some for some in listed if isinstance(some, list))
-    return flatten(pair for pair in pairs if isinstance(pair, list))
+    pairs = checked.flatten(some for some in listed if isinstance(some, list))
+    return checked.flatten(pair for pair in pairs if isinstance(pair, list))
 
 
 def _is_whole(value: Any) -> bool:
-    return is_number(value) and (isinstance(value, int) or value.is_integer())
+    return checked.is_number(value) and (isinstance(value, int) or value.is_integer())
 
 
 def _is_frames(value: Any) -> bool:
@@ -96,16 +90,16 @@ def _mixes_frames_and_seconds(document: Document) -> bool:
 
 def read_tacos(document: Document, reading: Reading) -> Judgements:
     """Read TACoS, whose times are frames: seconds are frames / fps."""
-    captions = read_captions(document)
+    captions = writers.read_captions(document)
     fps = frame_rates(captions.entries, document)
-    rate = np.array(flatten([fps[v]] * n for v, n in zip(captions.entries, captions.counts, strict=True)))
+    rate = np.array(checked.flatten([fps[v]] * n for v, n in zip(captions.entries, captions.counts, strict=True)))
     return Judgements.from_groups(
         captions.ids,
         [1] * len(captions.videos),
         captions.videos,
         captions.times[:, 0] / rate,
         captions.times[:, 1] / rate,
-        durations=with_corpus(frame_durations(captions.entries, fps, document), reading),
+        durations=checked.with_corpus(frame_durations(captions.entries, fps, document), reading),
         queries=captions.sentences,
         invalid=reading.invalid,
         source=str(document.path),
@@ -116,14 +110,14 @@ def frame_rates(entries: Mapping[str, Any], document: Document) -> dict[str, flo
     """Frames per second of each video."""
     rates = {video: entry.get("fps", FPS) for video, entry in entries.items()}
     for video, rate in rates.items():
-        if not is_number(rate) or not rate > 0:
-            wrong(document, f"the fps of video {video}", rate, "a positive number")
+        if not checked.is_number(rate) or not rate > 0:
+            checked.wrong(document, f"the fps of video {video}", rate, "a positive number")
     return rates
 
 
 def frame_durations(entries: Mapping[str, Any], fps: Mapping[str, float], document: Document) -> dict[str, float]:
     """Seconds of each video, from ``num_frames`` or TALL's ``duration``, which is in frames too."""
-    frames = durations_of(((v, e.get("num_frames", e.get("duration"))) for v, e in entries.items()), document)
+    frames = checked.durations_of(((v, e.get("num_frames", e.get("duration"))) for v, e in entries.items()), document)
     return {video: n / fps[video] for video, n in frames.items()}
 
 
@@ -141,7 +135,7 @@ def to_frames(seconds: float, format: str) -> int:
 
 def write_2d_tan(truth: Judgements, _: Writing) -> bytes:
     """Write judgements in 2D-TAN's form of TACoS."""
-    return dump(_frames(truth, "tacos", lambda frames: {"fps": FPS, "num_frames": frames}))
+    return writers.dump(_frames(truth, "tacos", lambda frames: {"fps": FPS, "num_frames": frames}))
 
 
 def write_tall(truth: Judgements, _: Writing) -> bytes:
@@ -150,13 +144,13 @@ def write_tall(truth: Judgements, _: Writing) -> bytes:
         raise MomentseekError(
             f"tacos-tall is recognised by names such as s30-d52.avi, and {truth.source} has others; write tacos instead"
         )
-    return dump(_frames(truth, "tacos-tall", lambda frames: {"duration": float(frames)}))
+    return writers.dump(_frames(truth, "tacos-tall", lambda frames: {"duration": float(frames)}))
 
 
 def _frames(truth: Judgements, format: str, length: Any) -> dict[str, Any]:
-    seconds = dict(zip(truth.videos, require_durations(truth, format), strict=True))
+    seconds = dict(zip(truth.videos, writers.require_durations(truth, format), strict=True))
     result = {}
-    for v in by_video(truth, format):
+    for v in writers.by_video(truth, format):
         times = [[to_frames(s, format), to_frames(e, format)] for s, e in v.times]
         keys = length(round(seconds[v.video] * FPS))
         result[v.video] = {"timestamps": times, "sentences": v.sentences, **keys}

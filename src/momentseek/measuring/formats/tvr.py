@@ -6,36 +6,9 @@ from typing import Any
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Corpus, Judgements
+from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
 from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, explain, register
-from momentseek.measuring.formats.values import (
-    collection,
-    durations_of,
-    first_record,
-    first_value,
-    flatten,
-    has_keys,
-    ids,
-    is_number,
-    lists,
-    mapping,
-    matrix,
-    records,
-    strings,
-    texts,
-    with_corpus,
-    wrong,
-)
-from momentseek.measuring.formats.writing import (
-    dump_lines,
-    groups,
-    numeric_ids,
-    query_videos,
-    require_durations,
-    require_ungraded,
-    spans,
-)
-from momentseek.measuring.formats.writing import texts as words
 
 MIN_DIDEMO_ANNOTATORS = 4
 """Number of time spans per query from which TVR's evaluator asks a prediction to match two (DiDeMo in TVR's form)."""
@@ -43,27 +16,28 @@ MIN_DIDEMO_ANNOTATORS = 4
 
 def claims_truth(document: Document) -> bool:
     """Whether a file has one object per line with a description, its video and its times."""
-    return has_keys(first_record(document), "desc_id", "vid_name", "ts")
+    return checked.has_keys(checked.first_record(document), "desc_id", "vid_name", "ts")
 
 
 def read_truth(document: Document, reading: Reading) -> Judgements:
     """One moment per query with relevance 1; DiDeMo-style entries have one per annotator."""
-    entries = records(document)
-    videos = strings(entries, "vid_name", document)
-    times = [ts if ts and isinstance(ts[0], list) else [ts] for ts in lists(entries, "ts", document)]
+    entries = checked.records(document)
+    videos = checked.strings(entries, "vid_name", document)
+    times = [ts if ts and isinstance(ts[0], list) else [ts] for ts in checked.lists(entries, "ts", document)]
     counts = [len(t) for t in times]
-    rows = matrix(flatten(times), 2, document, "time span")
+    rows = checked.matrix(checked.flatten(times), 2, document, "time span")
     return Judgements.from_groups(
-        ids(entries, "desc_id", document),
+        checked.ids(entries, "desc_id", document),
         counts,
-        flatten([v] * n for v, n in zip(videos, counts, strict=True)),
+        checked.flatten([v] * n for v, n in zip(videos, counts, strict=True)),
         rows[:, 0],
         rows[:, 1],
-        durations=with_corpus(
-            durations_of(((v, e.get("duration")) for v, e in zip(videos, entries, strict=True)), document), reading
+        durations=checked.with_corpus(
+            checked.durations_of(((v, e.get("duration")) for v, e in zip(videos, entries, strict=True)), document),
+            reading,
         ),
-        queries=texts(entries, document, "desc"),
-        fields={"type": strings(entries, "type", document)} if all("type" in e for e in entries) else {},
+        queries=checked.texts(entries, document, "desc"),
+        fields={"type": checked.strings(entries, "type", document)} if all("type" in e for e in entries) else {},
         agreement=[2 if n >= MIN_DIDEMO_ANNOTATORS else 1 for n in counts] if max(counts, default=1) > 1 else None,
         invalid=reading.invalid,
         source=str(document.path),
@@ -72,13 +46,13 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
 
 def write_truth(truth: Judgements, _: Writing) -> bytes:
     """Exactly as TVR's files are: no newline at the end; several annotators' times only if they must agree."""
-    require_ungraded(truth, "tvr")
-    seconds = dict(zip(truth.videos, require_durations(truth, "tvr"), strict=True))
-    videos = query_videos(truth, "tvr")
-    numbers = numeric_ids(truth, "tvr", "desc_id")
+    writers.require_ungraded(truth, "tvr")
+    seconds = dict(zip(truth.videos, writers.require_durations(truth, "tvr"), strict=True))
+    videos = writers.query_videos(truth, "tvr")
+    numbers = writers.numeric_ids(truth, "tvr", "desc_id")
     types = truth.fields.get("type")
     entries: list[dict[str, Any]] = []
-    for i, (video, times) in enumerate(zip(videos, groups(truth, spans(truth)), strict=True)):
+    for i, (video, times) in enumerate(zip(videos, writers.groups(truth, writers.spans(truth)), strict=True)):
         needed = 1 if truth.agreement is None else int(truth.agreement[i])
         if (
             video is None
@@ -90,16 +64,16 @@ def write_truth(truth: Judgements, _: Writing) -> bytes:
                 f"{truth.source} has {len(times)} for query {truth.query_ids[i]}; write tvr-ranking or native instead"
             )
         entry = {"vid_name": video, "duration": seconds[video], "ts": times[0] if len(times) == 1 else list(times)}
-        entry["desc"] = words(truth)[i]
+        entry["desc"] = writers.texts(truth)[i]
         if types:
             entry["type"] = types[i]
         entries.append({**entry, "desc_id": numbers[i]})
-    return dump_lines(entries)
+    return writers.dump_lines(entries)
 
 
 def claims_durations(document: Document) -> bool:
     """``{split: {video: [duration, index]}}``."""
-    split = first_value(document)
+    split = checked.first_value(document)
     return isinstance(split, dict) and bool(split) and all(map(_is_pair, split.values()))
 
 
@@ -107,23 +81,23 @@ def read_durations(document: Document, _: Reading) -> Corpus:
     """All splits together; their indices do not collide."""
     document.reject_repeated_names()
     entries: list[tuple[str, Any, int]] = []
-    for name, split in mapping(document).items():
+    for name, split in checked.mapping(document).items():
         if not isinstance(split, dict):
-            wrong(document, f"split {name}", split, "{video: [duration, index]}")
+            checked.wrong(document, f"split {name}", split, "{video: [duration, index]}")
         for video, pair in split.items():
             if not _is_pair(pair) or not isinstance(pair[1], int):
-                wrong(document, f"video {video}", pair, "[duration, index]")
+                checked.wrong(document, f"video {video}", pair, "[duration, index]")
             entries.append((video, *pair))
-    return collection(entries, document)
+    return checked.collection(entries, document)
 
 
 def _is_pair(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(map(is_number, value))
+    return isinstance(value, list) and len(value) == 2 and all(map(checked.is_number, value))
 
 
 def _has_no_times(document: Document) -> bool:
-    first = first_record(document)
-    return has_keys(first, "desc_id", "desc") and "ts" not in first and "predictions" not in first
+    first = checked.first_record(document)
+    return checked.has_keys(first, "desc_id", "desc") and "ts" not in first and "predictions" not in first
 
 
 register(

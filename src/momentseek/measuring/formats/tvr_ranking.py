@@ -5,51 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from momentseek.core.moments.judgements import Judgements
+from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
 from momentseek.measuring.formats.record_lists import agreed_durations, column_objects
 from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, explain, register
-from momentseek.measuring.formats.values import (
-    column,
-    durations_of,
-    first_record,
-    flatten,
-    has_keys,
-    ids,
-    levels,
-    lists,
-    matrix,
-    optional,
-    records,
-    strings,
-    texts,
-    with_corpus,
-)
-from momentseek.measuring.formats.writing import (
-    dump,
-    dump_lines,
-    groups,
-    require_one_annotator,
-    row_videos,
-    spans,
-    write_id,
-)
-from momentseek.measuring.formats.writing import texts as words
 
 CARRIED_KEYS = ("pair_id", "caption", "similarity")
 
 
 def claims_truth(document: Document) -> bool:
     """A list of queries, each with its ``relevant_moment`` list."""
-    return has_keys(first_record(document), "query_id", "relevant_moment")
+    return checked.has_keys(checked.first_record(document), "query_id", "relevant_moment")
 
 
 def read_truth(document: Document, reading: Reading) -> Judgements:
     """The current form. Training lists have no relevance: every moment counts as 1."""
     if (truth := _from_columns(document, reading)) is not None:
         return truth
-    entries = records(document)
-    moments = lists(entries, "relevant_moment", document)
-    return _truth(ids(entries, "query_id", document), texts(entries, document, "query"), moments, document, reading)
+    entries = checked.records(document)
+    moments = checked.lists(entries, "relevant_moment", document)
+    return _truth(
+        checked.ids(entries, "query_id", document),
+        checked.texts(entries, document, "query"),
+        moments,
+        document,
+        reading,
+    )
 
 
 def _from_columns(document: Document, reading: Reading) -> Judgements | None:
@@ -68,14 +49,14 @@ def _from_columns(document: Document, reading: Reading) -> Judgements | None:
     if unclear or None in carried.values():
         return None
     return Judgements.from_groups(
-        ids(found.rest, "query_id", document),
+        checked.ids(found.rest, "query_id", document),
         counts,
         videos,
         times[:, 0],
         times[:, 1],
         grades,
-        durations=with_corpus(durations or {}, reading),
-        queries=texts(found.rest, document, "query"),
+        durations=checked.with_corpus(durations or {}, reading),
+        queries=checked.texts(found.rest, document, "query"),
         columns={name: values for name, values in carried.items() if values is not None},
         invalid=reading.invalid,
         source=str(document.path),
@@ -84,16 +65,18 @@ def _from_columns(document: Document, reading: Reading) -> Judgements | None:
 
 def claims_flat(document: Document) -> bool:
     """The 2024-04 form: one query–moment pair per line."""
-    return has_keys(first_record(document), "query_id", "video_name", "timestamp", "pair_id")
+    return checked.has_keys(checked.first_record(document), "query_id", "video_name", "timestamp", "pair_id")
 
 
 def read_flat(document: Document, reading: Reading) -> Judgements:
     """Pairs are grouped by query, in order of first appearance."""
-    pairs = records(document)
+    pairs = checked.records(document)
     _check_in_order(pairs, document)
     by_query: dict[int | str, list[Any]] = {}
     words: dict[int | str, str] = {}
-    for query, text, pair in zip(ids(pairs, "query_id", document), texts(pairs, document, "query"), pairs, strict=True):
+    for query, text, pair in zip(
+        checked.ids(pairs, "query_id", document), checked.texts(pairs, document, "query"), pairs, strict=True
+    ):
         by_query.setdefault(query, []).append(pair)
         words.setdefault(query, text)
     return _truth(list(by_query), list(words.values()), list(by_query.values()), document, reading)
@@ -101,30 +84,30 @@ def read_flat(document: Document, reading: Reading) -> Judgements:
 
 def _check_in_order(pairs: list[dict[str, Any]], document: Document) -> None:
     """Complain before the pairs are grouped, while a pair's place is its record's."""
-    matrix(column(pairs, "timestamp", document), 2, document, "the timestamp of record")
-    strings(pairs, "video_name", document)
-    if has_keys(next(iter(pairs), None), "relevance"):
-        levels(column(pairs, "relevance", document), document, range(len(pairs)))
+    checked.matrix(checked.column(pairs, "timestamp", document), 2, document, "the timestamp of record")
+    checked.strings(pairs, "video_name", document)
+    if checked.has_keys(next(iter(pairs), None), "relevance"):
+        checked.levels(checked.column(pairs, "relevance", document), document, range(len(pairs)))
 
 
 def _truth(
     query_ids: list[Any], queries: list[str], per_query: list[list[Any]], document: Document, reading: Reading
 ) -> Judgements:
-    moments = flatten(per_query)
-    times = matrix(column(moments, "timestamp", document), 2, document, "timestamp")
-    videos = strings(moments, "video_name", document)
-    graded = has_keys(next(iter(moments), None), "relevance")
-    own = durations_of(zip(videos, optional(moments, "duration"), strict=True), document)
+    moments = checked.flatten(per_query)
+    times = checked.matrix(checked.column(moments, "timestamp", document), 2, document, "timestamp")
+    videos = checked.strings(moments, "video_name", document)
+    graded = checked.has_keys(next(iter(moments), None), "relevance")
+    own = checked.durations_of(zip(videos, checked.optional(moments, "duration"), strict=True), document)
     return Judgements.from_groups(
         query_ids,
         map(len, per_query),
         videos,
         times[:, 0],
         times[:, 1],
-        levels(column(moments, "relevance", document), document) if graded else None,
-        durations=with_corpus(own, reading),
+        checked.levels(checked.column(moments, "relevance", document), document) if graded else None,
+        durations=checked.with_corpus(own, reading),
         queries=queries,
-        columns={name: optional(moments, name) for name in CARRIED_KEYS if moments and name in moments[0]},
+        columns={name: checked.optional(moments, name) for name in CARRIED_KEYS if moments and name in moments[0]},
         invalid=reading.invalid,
         source=str(document.path),
     )
@@ -132,11 +115,14 @@ def _truth(
 
 def write_truth(truth: Judgements, _: Writing) -> bytes:
     """Write judgements in TVR-Ranking's current form, one JSON list."""
-    return dump(
+    return writers.dump(
         [
-            {"query_id": write_id(query), "query": text, "relevant_moment": list(moments)}
+            {"query_id": writers.write_id(query), "query": text, "relevant_moment": list(moments)}
             for query, text, moments in zip(
-                truth.query_ids, words(truth), groups(truth, _moments(truth, "tvr-ranking")), strict=True
+                truth.query_ids,
+                writers.texts(truth),
+                writers.groups(truth, _moments(truth, "tvr-ranking")),
+                strict=True,
             )
         ]
     )
@@ -145,19 +131,21 @@ def write_truth(truth: Judgements, _: Writing) -> bytes:
 def write_flat(truth: Judgements, _: Writing) -> bytes:
     """The older form; pairs without an id are numbered in the order of the file."""
     moments = _moments(truth, "tvr-ranking-flat")
-    queries = words(truth)
-    return dump_lines(
-        {"pair_id": pair, "query_id": write_id(truth.query_ids[q]), "query": queries[q], **moment}
+    queries = writers.texts(truth)
+    return writers.dump_lines(
+        {"pair_id": pair, "query_id": writers.write_id(truth.query_ids[q]), "query": queries[q], **moment}
         for pair, (q, moment) in enumerate(zip(truth.row_query.tolist(), moments, strict=True))
     )
 
 
 def _moments(truth: Judgements, format: str) -> list[dict[str, Any]]:
-    require_one_annotator(truth, format)
+    writers.require_one_annotator(truth, format)
     seconds = truth.durations.tolist()
     moments: list[dict[str, Any]] = []
     for row, (video, span, code, level) in enumerate(
-        zip(row_videos(truth), spans(truth), truth.video.tolist(), truth.relevance.tolist(), strict=True)
+        zip(
+            writers.row_videos(truth), writers.spans(truth), truth.video.tolist(), truth.relevance.tolist(), strict=True
+        )
     ):
         known = {name: truth.columns[name][row] for name in CARRIED_KEYS if name in truth.columns}
         first = {"pair_id": known.pop("pair_id")} if "pair_id" in known else {}

@@ -8,32 +8,21 @@ import numpy as np
 
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.run import Run
+from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
 from momentseek.measuring.formats.registry import FileFormat, Reading, Runs, Writing, register
 from momentseek.measuring.formats.tvr_submission import indexed_entries, read_indexed, video_index
-from momentseek.measuring.formats.values import (
-    check_types,
-    column,
-    first_record,
-    flatten,
-    has_keys,
-    mapping,
-    matrix,
-    numbers,
-    strings,
-)
-from momentseek.measuring.formats.writing import dump, groups, row_videos, single, spans, write_id
 
 
 def claims_predictions(document: Document) -> bool:
     """Whether a file is ``{query_id: [{video_name, timestamp, model_scores}]}``, as TVR-Ranking's evaluator wants."""
     first = _first_moment(document)
-    return first == {} or (has_keys(first, "video_name", "timestamp") and "moment_rank" not in first)
+    return first == {} or (checked.has_keys(first, "video_name", "timestamp") and "moment_rank" not in first)
 
 
 def claims_spr(document: Document) -> bool:
     """Whether a file is TVR-Ranking predictions with ``moment_rank`` in the place of a score."""
-    return has_keys(_first_moment(document), "video_name", "timestamp", "moment_rank")
+    return checked.has_keys(_first_moment(document), "video_name", "timestamp", "moment_rank")
 
 
 def _first_moment(document: Document) -> Any:
@@ -48,23 +37,23 @@ def read_predictions(document: Document, reading: Reading) -> Runs:
     """Rank is the list's order, or SPR's ``moment_rank``, which as a score becomes minus itself."""
     if (run := _from_columns(document, reading)) is not None:
         return (run,)
-    by_query = mapping(document)
-    per_query = check_types(list(by_query.values()), {list}, document, "predictions", "a list")
-    moments = flatten(per_query)
-    times = matrix(column(moments, "timestamp", document), 2, document, "timestamp")
+    by_query = checked.mapping(document)
+    per_query = checked.check_types(list(by_query.values()), {list}, document, "predictions", "a list")
+    moments = checked.flatten(per_query)
+    times = checked.matrix(checked.column(moments, "timestamp", document), 2, document, "timestamp")
     document.reject_repeats("timestamp", len(moments))
     score = None
-    if has_keys(next(iter(moments), None), "model_scores"):
-        score = numbers(column(moments, "model_scores", document), document, "model_scores")
-    elif has_keys(next(iter(moments), None), "moment_rank"):
-        rank = numbers(column(moments, "moment_rank", document), document, "moment_rank")
+    if checked.has_keys(next(iter(moments), None), "model_scores"):
+        score = checked.numbers(checked.column(moments, "model_scores", document), document, "model_scores")
+    elif checked.has_keys(next(iter(moments), None), "moment_rank"):
+        rank = checked.numbers(checked.column(moments, "moment_rank", document), document, "moment_rank")
         query = np.repeat(np.arange(len(per_query)), [len(some) for some in per_query])
         order = np.lexsort((rank, query))  # stable: of equal ranks, the first of the list is first
         moments, times, score = [moments[i] for i in order.tolist()], times[order], -rank[order]
     run = Run.from_groups(
         list(by_query),
         map(len, per_query),
-        strings(moments, "video_name", document),
+        checked.strings(moments, "video_name", document),
         times[:, 0],
         times[:, 1],
         score,
@@ -99,19 +88,19 @@ def _from_columns(document: Document, reading: Reading) -> Run | None:
 
 def write_predictions(runs: Runs, _: Writing) -> bytes:
     """Write a run as TVR-Ranking's evaluator reads it."""
-    run = single(runs, "tvr-ranking-predictions")
+    run = writers.single(runs, "tvr-ranking-predictions")
     rows = [
         {"video_name": video, "timestamp": span, "model_scores": score}
-        for video, span, score in zip(row_videos(run), spans(run), run.score.tolist(), strict=True)
+        for video, span, score in zip(writers.row_videos(run), writers.spans(run), run.score.tolist(), strict=True)
     ]
-    return dump(dict(zip(run.query_ids, map(list, groups(run, rows)), strict=True)))
+    return writers.dump(dict(zip(run.query_ids, map(list, writers.groups(run, rows)), strict=True)))
 
 
 def write_spr(runs: Runs, _: Writing) -> bytes:
     """Write a run as SPR does, with ranks from 1."""
-    run = single(runs, "spr")
-    videos, times = groups(run, row_videos(run)), groups(run, spans(run))
-    return dump(
+    run = writers.single(runs, "spr")
+    videos, times = writers.groups(run, writers.row_videos(run)), writers.groups(run, writers.spans(run))
+    return writers.dump(
         {
             query: [
                 {"timestamp": span, "video_name": video, "moment_rank": rank}
@@ -124,7 +113,7 @@ def write_spr(runs: Runs, _: Writing) -> bytes:
 
 def claims_indexed(document: Document) -> bool:
     """The authors' prediction files: ``[{query_id, query, predictions: [[video index, start, end, score]]}]``."""
-    return has_keys(first_record(document), "query_id", "predictions")
+    return checked.has_keys(checked.first_record(document), "query_id", "predictions")
 
 
 def read_indexed_predictions(document: Document, reading: Reading) -> Runs:
@@ -139,14 +128,14 @@ def read_indexed_predictions(document: Document, reading: Reading) -> Runs:
 
 def write_indexed(runs: Runs, writing: Writing) -> bytes:
     """The authors' form; without the file that numbers the videos, nobody could read it."""
-    run = single(runs, "tvr-ranking-indexed")
+    run = writers.single(runs, "tvr-ranking-indexed")
     if writing.corpus is None or not writing.corpus.names:
         raise MomentseekError(
             "tvr-ranking-indexed names videos by index; give the file that numbers them "
             f"({parameter('videos', 'video_name_duration_id.json')})"
         )
-    query_ids = [write_id(q) for q in run.query_ids]
-    return dump(
+    query_ids = [writers.write_id(q) for q in run.query_ids]
+    return writers.dump(
         indexed_entries(run, video_index(runs, writing), query_ids, ("query_id", "query"), "tvr-ranking-indexed")
     )
 

@@ -9,23 +9,9 @@ import numpy as np
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Corpus
 from momentseek.core.moments.run import TASKS, Run
+from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
 from momentseek.measuring.formats.registry import FileFormat, Reading, Runs, Writing, register
-from momentseek.measuring.formats.values import (
-    by_index,
-    check_types,
-    first_record,
-    flatten,
-    has_keys,
-    ids,
-    lists,
-    mapping,
-    matrix,
-    texts,
-    wrong,
-)
-from momentseek.measuring.formats.writing import dump, finite_scores, groups, numeric_ids, row_videos
-from momentseek.measuring.formats.writing import texts as words
 
 INDEX_KEYS = ("video2idx", "vid2idx")
 """TVR's name for it, and SQuiDNet's."""
@@ -33,42 +19,46 @@ INDEX_KEYS = ("video2idx", "vid2idx")
 
 def claims_submission(document: Document) -> bool:
     """One object with ``video2idx`` (or SQuiDNet's ``vid2idx``) and at least one task's list."""
-    first = first_record(document)
+    first = checked.first_record(document)
     return isinstance(first, dict) and any(k in first for k in INDEX_KEYS) and any(t in first for t in TASKS)
 
 
 def read_submission(document: Document, reading: Reading) -> Runs:
     """One Run per task list, in the official order. TVR-Ranking's oldest files say query_id for desc_id."""
-    submission = mapping(document)
+    submission = checked.mapping(document)
     index = next((submission[k] for k in INDEX_KEYS if k in submission), None)
     if not isinstance(index, dict) or set(map(type, index.values())) - {int}:
-        wrong(document, "video2idx", index, "{video: index}")
-    corpus = Corpus(dict.fromkeys(index, float("nan")), by_index(index.items(), document), str(document.path))
+        checked.wrong(document, "video2idx", index, "{video: index}")
+    corpus = Corpus(dict.fromkeys(index, float("nan")), checked.by_index(index.items(), document), str(document.path))
     return tuple(read_indexed(submission[t], corpus, document, reading, task=t) for t in TASKS if t in submission)
 
 
 def read_indexed(entries: Any, corpus: Corpus, document: Document, reading: Reading, *, task: str = "VCMR") -> Run:
     """Lists of ``[video index, start, end, score?]`` per query, as TVR's and TVR-Ranking's models write them."""
     if not isinstance(entries, list) or set(map(type, entries)) - {dict}:
-        wrong(document, f"the {task} list", entries, "a list of queries with their predictions")
-    per_query = lists(entries, "predictions", document)
-    rows = check_types(flatten(per_query), {list}, document, "predictions", "lists of [video index, start, end, score]")
+        checked.wrong(document, f"the {task} list", entries, "a list of queries with their predictions")
+    per_query = checked.lists(entries, "predictions", document)
+    rows = checked.check_types(
+        checked.flatten(per_query), {list}, document, "predictions", "lists of [video index, start, end, score]"
+    )
     widths = set(map(len, rows)) or {4}
     if min(widths) < 3:
         short = next(r for r in rows if len(r) < 3)
-        wrong(document, f"a {task} prediction", short, "[video index, start, end, score]")
+        checked.wrong(document, f"a {task} prediction", short, "[video index, start, end, score]")
     if len(widths) > 1:
         widths, rows = {3}, [r[:3] for r in rows]
     width = widths.pop()
-    table = matrix(rows, width, document, f"{task} prediction")
+    table = checked.matrix(rows, width, document, f"{task} prediction")
     return Run.from_groups(
-        ids(entries, "desc_id" if has_keys(next(iter(entries), None), "desc_id") else "query_id", document),
+        checked.ids(
+            entries, "desc_id" if checked.has_keys(next(iter(entries), None), "desc_id") else "query_id", document
+        ),
         map(len, per_query),
         _names(table[:, 0], corpus, document),
         table[:, 1],
         table[:, 2],
         table[:, 3] if width > 3 else None,
-        queries=texts(entries, document, "desc", "query"),
+        queries=checked.texts(entries, document, "desc", "query"),
         task=task,
         invalid=reading.invalid,
         source=str(document.path),
@@ -79,7 +69,7 @@ def _names(numbers: np.ndarray[Any, np.dtype[np.float64]], corpus: Corpus, docum
     distinct, codes = np.unique(numbers, return_inverse=True)
     fraction = distinct[~np.isfinite(distinct) | (np.floor(distinct) != distinct)]
     if len(fraction):
-        wrong(document, "a video index", float(fraction[0]), "a whole number")
+        checked.wrong(document, "a video index", float(fraction[0]), "a whole number")
     names = [corpus.name_of(int(n)) for n in distinct]
     return list(map(names.__getitem__, codes.tolist()))
 
@@ -94,24 +84,24 @@ def write_submission(runs: Runs, writing: Writing) -> bytes:
             raise MomentseekError(f"tvr-submission has one {task} list, but {len(chosen)} runs are of that task")
         for run in chosen:
             submission[task] = indexed_entries(
-                run, index, numeric_ids(run, "tvr-submission", "desc_id"), ("desc_id", "desc"), "tvr-submission"
+                run, index, writers.numeric_ids(run, "tvr-submission", "desc_id"), ("desc_id", "desc"), "tvr-submission"
             )
-    return dump(submission)
+    return writers.dump(submission)
 
 
 def indexed_entries(
     run: Run, index: dict[str, int], query_ids: list[Any], keys: tuple[str, str], format: str
 ) -> list[dict[str, Any]]:
     """The predictions of a run with videos as indices, as ``read_indexed`` reads them."""
-    finite_scores(run, format)
-    numbers = map(index.__getitem__, row_videos(run))
+    writers.finite_scores(run, format)
+    numbers = map(index.__getitem__, writers.row_videos(run))
     rows = [
         [n, s, e, x]
         for n, s, e, x in zip(numbers, run.start.tolist(), run.end.tolist(), run.score.tolist(), strict=True)
     ]
     return [
         {keys[0]: query, keys[1]: text, "predictions": predictions}
-        for query, text, predictions in zip(query_ids, words(run), groups(run, rows), strict=True)
+        for query, text, predictions in zip(query_ids, writers.texts(run), writers.groups(run, rows), strict=True)
     ]
 
 

@@ -6,10 +6,9 @@ from typing import Any
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Corpus
+from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document, header_of, rows_of
 from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, register
-from momentseek.measuring.formats.values import collection, is_number, mapping, wrong
-from momentseek.measuring.formats.writing import dump
 
 
 def claims_corpus(document: Document) -> bool:
@@ -21,11 +20,11 @@ def claims_corpus(document: Document) -> bool:
 def read_corpus(document: Document, _: Reading) -> Corpus:
     """Read a list of videos in either published form, with or without indices."""
     document.reject_repeated_names()
-    for video, entry in mapping(document).items():
+    for video, entry in checked.mapping(document).items():
         if not _is_entry(entry):
-            wrong(document, f"video {video}", entry, "seconds or [seconds, index]")
-    return collection(
-        ((v, *e) if isinstance(e, list) else (v, e, None) for v, e in mapping(document).items()), document
+            checked.wrong(document, f"video {video}", entry, "seconds or [seconds, index]")
+    return checked.collection(
+        ((v, *e) if isinstance(e, list) else (v, e, None) for v, e in checked.mapping(document).items()), document
     )
 
 
@@ -36,14 +35,14 @@ def write_corpus(corpus: Corpus, _: Writing) -> bytes:
         raise MomentseekError(f"video-corpus needs every duration, and {corpus.source} has none for {unknown[0]}")
     numbers = {video: number for number, video in corpus.names.items()}
     if len(numbers) == len(corpus.durations):
-        return dump({video: [seconds, numbers[video]] for video, seconds in corpus.durations.items()})
-    return dump(dict(corpus.durations))
+        return writers.dump({video: [seconds, numbers[video]] for video, seconds in corpus.durations.items()})
+    return writers.dump(dict(corpus.durations))
 
 
 def _is_entry(value: Any) -> bool:
     if isinstance(value, list):
-        return len(value) == 2 and is_number(value[0]) and type(value[1]) is int
-    return is_number(value)
+        return len(value) == 2 and checked.is_number(value[0]) and type(value[1]) is int
+    return checked.is_number(value)
 
 
 def claims_charades(document: Document) -> bool:
@@ -59,8 +58,8 @@ def read_charades(document: Document, _: Reading) -> Corpus:
         try:
             entries.append((row["id"], float(row["length"]), None))
         except ValueError:
-            wrong(document, f"the length of video {row['id']} (line {line:,})", row["length"], "seconds")
-    return collection(entries, document)
+            checked.wrong(document, f"the length of video {row['id']} (line {line:,})", row["length"], "seconds")
+    return checked.collection(entries, document)
 
 
 register(

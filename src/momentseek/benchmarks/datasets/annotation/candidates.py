@@ -41,8 +41,8 @@ from momentseek.core.moments.arrays import BoolArray, IntArray, offsets_of
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.reports import count
 from momentseek.measuring.formats import read_truth
+from momentseek.measuring.formats.checked import column, first_record, has_keys, is_number, matrix, records, strings
 from momentseek.measuring.formats.document import open_document
-from momentseek.measuring.formats.values import column, first_record, has_keys, is_number, matrix, records, strings
 from momentseek.recognition.encoders.registry import text_encoder
 from momentseek.recognition.encoders.text_cache import encode_cached
 

@@ -17,8 +17,8 @@ from typing import Any, Literal
 
 from momentseek.benchmarks.datasets.imprecise.names import show_of
 from momentseek.core.errors import MomentseekError, parameter
+from momentseek.measuring.formats.checked import check_types, column, first_record, has_keys, records, strings
 from momentseek.measuring.formats.document import Document, open_document
-from momentseek.measuring.formats.values import check_types, column, first_record, has_keys, records, strings
 
 QueryFileKind = Literal["tvr", "native", "text"]
 

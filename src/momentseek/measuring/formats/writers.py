@@ -15,17 +15,8 @@ from momentseek.core.moments.arrays import FloatArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
 from momentseek.core.moments.table import MomentTable
+from momentseek.measuring.formats import checked
 from momentseek.measuring.formats.document import Document
-from momentseek.measuring.formats.values import (
-    check_types,
-    first_value,
-    flatten,
-    has_keys,
-    lists,
-    mapping,
-    matrix,
-    wrong,
-)
 
 LONGEST_NUMBER = 18
 """Digits that every reader of JSON takes for a whole number."""
@@ -169,7 +160,7 @@ def finite_scores(run: Run, format: str) -> None:
 
 def looks_like_captions(document: Document) -> bool:
     """Whether the first video has sentences and timestamps."""
-    return has_keys(first_value(document), "timestamps", "sentences")
+    return checked.has_keys(checked.first_value(document), "timestamps", "sentences")
 
 
 @dataclass(frozen=True)
@@ -187,33 +178,33 @@ class Captions:
     @property
     def ids(self) -> list[str]:
         """``VIDEO:i``, counting each video's sentences from 0."""
-        return flatten([f"{v}:{i}" for i in range(n)] for v, n in zip(self.entries, self.counts, strict=True))
+        return checked.flatten([f"{v}:{i}" for i in range(n)] for v, n in zip(self.entries, self.counts, strict=True))
 
     def per_sentence(self, key: str, document: Document) -> list[Any]:
         """A further list that each video has, one entry per sentence."""
-        values = lists(list(self.entries.values()), key, document)
+        values = checked.lists(list(self.entries.values()), key, document)
         _same_length(self.entries, values, self.counts, key, document)
-        return flatten(values)
+        return checked.flatten(values)
 
 
 def read_captions(document: Document) -> Captions:
     """The common part of all such files."""
-    entries = mapping(document)
+    entries = checked.mapping(document)
     for video, entry in entries.items():
-        if not has_keys(entry, "timestamps", "sentences"):
-            wrong(document, f"video {video}", entry, "an object with timestamps and sentences")
+        if not checked.has_keys(entry, "timestamps", "sentences"):
+            checked.wrong(document, f"video {video}", entry, "an object with timestamps and sentences")
     document.reject_repeats("sentences", len(entries))
     found = list(entries.values())
-    sentences = lists(found, "sentences", document)
-    times = lists(found, "timestamps", document)
+    sentences = checked.lists(found, "sentences", document)
+    times = checked.lists(found, "timestamps", document)
     counts = list(map(len, sentences))
     _same_length(entries, times, counts, "timestamps", document)
     return Captions(
         entries,
         counts,
-        flatten([v] * n for v, n in zip(entries, counts, strict=True)),
-        check_types(flatten(sentences), {str}, document, "sentences", "text"),
-        matrix(flatten(times), 2, document, "timestamp"),
+        checked.flatten([v] * n for v, n in zip(entries, counts, strict=True)),
+        checked.check_types(checked.flatten(sentences), {str}, document, "sentences", "text"),
+        checked.matrix(checked.flatten(times), 2, document, "timestamp"),
     )
 
 
