@@ -3,7 +3,7 @@ import subprocess
 import sys
 
 import momentseek as package
-from momentseek.cli import SECTIONS
+from momentseek.cli import ALIASES, SECTIONS
 
 
 def test_help_lists_every_command_by_topic_and_every_command_helps(momentseek):
@@ -19,6 +19,13 @@ def test_help_lists_every_command_by_topic_and_every_command_helps(momentseek):
             assert page.stdout.startswith(f"Usage: momentseek {name}")
 
 
+def test_former_names_of_commands_still_work(momentseek):
+    assert momentseek("read", "--help").stdout == momentseek("ocr", "run", "--help").stdout
+    assert momentseek("text", "--help").stdout == momentseek("ocr", "show", "--help").stdout
+    for name in ALIASES:
+        assert f"  {name} " not in momentseek("--help").stdout
+
+
 def test_version(momentseek):
     assert momentseek("--version").stdout == f"momentseek {package.__version__}\n"
 
@@ -32,7 +39,7 @@ def test_a_mistyped_verb_gets_a_suggestion(momentseek):
 def test_help_and_version_import_no_numpy():
     for flag in ("--help", "--version"):
         loaded = modules_after(f"from momentseek.cli import cli; cli.main([{flag!r}], standalone_mode=False)")
-        assert loaded & {"numpy", "orjson", "rich"} == set()
+        assert loaded & {"numpy", "orjson"} == set()
 
 
 def test_the_command_of_a_search_imports_no_heavy_package():

@@ -1,4 +1,4 @@
-"""``read`` and ``text``, as a person uses them; what reads is a stand-in, since real reading is tested elsewhere."""
+"""``ocr run`` and ``ocr show``, as a person uses them; what reads is a stand-in, since real reading is tested elsewhere."""
 
 from __future__ import annotations
 
@@ -51,16 +51,18 @@ def library(tmp_path: Path, make_video: Callable[..., Path], monkeypatch: pytest
 
 def test_videos_are_read_found_and_written_out(momentseek: Callable[..., Any], library: Path, tmp_path: Path) -> None:
     place = ("--library", library)
-    unread = momentseek("text", "zoo.mp4", *place)
+    unread = momentseek("ocr", "show", "zoo.mp4", *place)
     assert (unread.returncode, "nobody has read what is written in it" in unread.stderr) == (2, True)
-    done = momentseek("read", *place)
+    done = momentseek("ocr", "run", *place)
     assert (done.returncode, done.stderr.splitlines()[-1].split(" in ")[0]) == (0, "2 videos read (00:00:06")
     assert "read      2 videos (00:00:06), 2 lines" in momentseek("status", *place).stdout
-    assert momentseek("text", "zoo.mp4", *place).stdout == "1\n00:00:01,000 --> 00:00:03,000\nzoo opens at nine\n"
-    assert momentseek("text", "zoo.mp4", "--format", "vtt", *place).stdout.startswith("WEBVTT")
-    assert momentseek("text", "zoo.mp4", "--format", "text", *place).stdout == "zoo opens at nine\n"
+    assert (
+        momentseek("ocr", "show", "zoo.mp4", *place).stdout == "1\n00:00:01,000 --> 00:00:03,000\nzoo opens at nine\n"
+    )
+    assert momentseek("ocr", "show", "zoo.mp4", "--format", "vtt", *place).stdout.startswith("WEBVTT")
+    assert momentseek("ocr", "show", "zoo.mp4", "--format", "text", *place).stdout == "zoo opens at nine\n"
     out = tmp_path / "zoo.json"
-    assert momentseek("text", "zoo.mp4", "--format", "json", "--out", out, *place).returncode == 0
+    assert momentseek("ocr", "show", "zoo.mp4", "--format", "json", "--out", out, *place).returncode == 0
     line = {"start": 1.0, "end": 3.0, "text": "zoo opens at nine", "at": 2.0, "box": list(BOX), "score": 0.97}
     assert json.loads(out.read_text()) == {"read_by": "ppocr-small", "lines": [line]}
     hits = json.loads(momentseek("search", "text:musevm", "--json", *place).stdout)["hits"]
@@ -68,7 +70,7 @@ def test_videos_are_read_found_and_written_out(momentseek: Callable[..., Any], l
 
 
 def test_a_reader_that_is_not_there_is_one_sentence(momentseek: Callable[..., Any], library: Path) -> None:
-    done = momentseek("read", "--reader", "ppocr:nowhere", "--library", library)
+    done = momentseek("ocr", "run", "--ocr-model", "ppocr:nowhere", "--library", library)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (
         2,
         "momentseek: the reader ppocr:nowhere cannot be started",
@@ -76,3 +78,9 @@ def test_a_reader_that_is_not_there_is_one_sentence(momentseek: Callable[..., An
     done = momentseek("add", library.parent / "films", "--ocr", "--reader", "glasses", "--library", library)
     assert done.returncode == 2
     assert "there is no reader 'glasses'" in done.stderr
+
+
+def test_the_former_names_do_the_same(momentseek: Callable[..., Any], library: Path) -> None:
+    place = ("--library", library)
+    assert momentseek("read", "--reader", "ppocr-small", *place).returncode == 0
+    assert momentseek("text", "zoo.mp4", *place).stdout == momentseek("ocr", "show", "zoo.mp4", *place).stdout

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.cli import main
+from momentseek.cli.options import echo_table
 from momentseek.cli.terminal import GuardedStream, bare_stream, draw, escape_controls, guard_streams
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\rspoof\x08\x7f\u202egpj.mp4"
@@ -128,6 +129,17 @@ def test_the_commands_for_libraries_too(tmp_path: Path, make_video: Any) -> None
     assert "said" in shown
     shown = re.sub("\x1b\\[(?:\\?25[lh]|[0-9;]*[AmK])|\r", "", shown)  # rich renews the progress lines
     assert not CONTROLS & set(shown.replace("\x1b[1m", "").replace("\x1b[22m", ""))
+
+
+def test_a_table_fits_the_terminal_and_escapes_its_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    with _screen() as screen:
+        guard_streams()
+        echo_table(["name", "size"], [[HOSTILE, "1"], ["a long name " * 10, "12"]], align="lr")
+    shown = screen.getvalue()
+    assert not CONTROLS & set(shown)
+    assert "\\u001b]0;owned" in shown
+    assert max(map(len, shown.splitlines())) <= 60
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")

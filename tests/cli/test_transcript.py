@@ -58,9 +58,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_video: Callable[..
 
 def test_a_file_corrects_what_was_heard(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "talk.srt"
-    run("talk.mp4", "--out", file)
+    run("show", "talk.mp4", "--out", file)
     file.write_text(file.read_text().replace("a tail", "A tale").partition("\n2\n")[0])
-    assert "2 cues corrected" in run("talk.mp4", "--import", file)
+    assert "2 cues corrected" in run("import", "talk.mp4", file)
     assert run("talk.mp4", "--format", "text") == "A tale of two cities.\n"
     (cue,) = json.loads(run("talk.mp4", "--format", "json"))["cues"]
     assert (cue["edited"], cue["start"], cue["end"]) == (True, 0.0, 1.5)
@@ -71,7 +71,7 @@ def test_a_file_corrects_what_was_heard(run: Run, tmp_path: Path) -> None:
 
 def test_an_editor_corrects_what_was_heard(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(click, "edit", lambda text, extension: text.replace("noise", "the age"))
-    assert "1 cue corrected" in run("talk.mp4", "--edit")
+    assert "1 cue corrected" in run("edit", "talk.mp4")
     assert run("talk.mp4", "--format", "text").splitlines()[-1] == "It was the age."
     monkeypatch.setattr(click, "edit", lambda text, extension: None)  # closed without saving
     assert "0 cues corrected" in run("talk.mp4", "--edit")

@@ -20,28 +20,27 @@ SECTIONS = {
         "demo": ("demo:command", "Make a sample library and search it."),
     },
     "Library": {
-        "add": ("add:command", "Add videos to the library."),
-        "status": ("status:command", "Show what the library holds, and what failed."),
-        "list": ("list:command", "List the library's videos."),
-        "remove": ("remove:command", "Remove videos from the library."),
-        "retry": ("retry:command", "Try again to add the files that failed."),
-        "transcribe": ("transcribe:command", "Transcribe videos that have no subtitles."),
-        "transcript": ("transcript:command", "Show, edit or import what is said in a video."),
-        "read": ("read:command", "Read text in the pictures of videos: titles, slides, signs."),
-        "text": ("text:command", "Show the text read in a video, as subtitles."),
+        "add": ("add:add", "Add videos to the library."),
+        "status": ("library:status", "Show what the library holds, and what failed."),
+        "list": ("library:list_videos", "List the library's videos."),
+        "remove": ("library:remove", "Remove videos from the library."),
+        "retry": ("add:retry", "Try again to add the files that failed."),
+        "transcribe": ("timed_text:transcribe", "Transcribe videos that have no subtitles."),
+        "transcript": ("timed_text:transcript", "Show, edit or import what is said in a video."),
+        "ocr": ("timed_text:ocr", "Read text in the pictures of videos (titles, slides, signs), and show it."),
         "describe": ("describe:command", "Describe moments in words: of data, or of a library."),
-        "verify": ("verify:command", "Check every file and row of the library."),
-        "compact": ("compact:command", "Free the space of removed videos."),
-        "reencode": ("reencode:command", "Encode all videos again with another encoder."),
+        "verify": ("library:verify", "Check every file and row of the library."),
+        "compact": ("library:compact", "Free the space of removed videos."),
+        "reencode": ("add:reencode", "Encode all videos again with another encoder."),
         "shard": ("shard:command", "Split a library over shards, for many machines."),
     },
     "Measure": {
         "evaluate": ("evaluate:command", "Score a run against judgements."),
         "compare": ("compare:command", "Compare runs, with significance."),
         "diagnose": ("diagnose:command", "Check measures and datasets for bias, ties and label noise."),
-        "convert": ("convert:command", "Convert a file to another format."),
-        "formats": ("formats:command", "List the file formats that can be read and written."),
-        "measures": ("measures:command", "List the measures, their options and the protocols."),
+        "convert": ("formats:convert", "Convert a file to another format."),
+        "formats": ("formats:formats", "List the file formats that can be read and written."),
+        "measures": ("formats:measures", "List the measures, their options and the protocols."),
     },
     "Benchmarks": {
         "data": ("data:command", "Build benchmark datasets (re-splits, candidate pools, consensus labels)."),
@@ -69,12 +68,15 @@ SECTIONS = {
     },
 }
 """The commands by topic, in the order of ``momentseek --help``."""
+ALIASES = {"read": ("ocr", "run"), "text": ("ocr", "show")}
+"""Former names of commands, which still work."""
 
 
 @click.group(
     cls=LazyGroup,
     package=__name__,
     sections=SECTIONS,
+    aliases=ALIASES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="momentseek", message="%(prog)s %(version)s")

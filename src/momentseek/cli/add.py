@@ -1,14 +1,16 @@
-"""``momentseek add``: put videos into the library."""
+"""``momentseek add``, ``retry`` and ``reencode``: put videos into the library."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 import click
 
 from momentseek.api.library import open_store
 from momentseek.cli import options
 from momentseek.cli.clustering import add_on, fetch_videos
+from momentseek.cli.groups import RenamedOption
 from momentseek.cli.ingesting import IngestLines, conclude, ingest, stoppable
 from momentseek.cluster.manifest import is_sharded
 from momentseek.cluster.shard_writer import WriterSettings
@@ -16,47 +18,52 @@ from momentseek.core.errors import MomentseekError
 from momentseek.library.database import CATALOG_FILE
 from momentseek.library.files import check_paths
 from momentseek.library.ingest.captions import open_scene_captioner
-from momentseek.library.ingest.report import AddInterrupted
+from momentseek.library.ingest.report import AddInterrupted, AddReport
 from momentseek.library.location import is_remote, library_folder, place_text
 from momentseek.library.store import LibraryStore, subtitles_folder, watch
 from momentseek.media.container import find_device
-from momentseek.media.decode import SAMPLINGS, Sampling
+from momentseek.media.decode import SAMPLINGS
 from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL, default_ocr_model, ocr_fingerprint
 from momentseek.recognition.speech.models import DEFAULT_TRANSCRIBER, default_transcriber, transcriber_fingerprint
-
-if TYPE_CHECKING:
-    from momentseek.library.ingest.report import AddReport
 
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
 @options.library
 @click.option("--recursive/--no-recursive", default=True, help="Look into folders in folders. Default: yes.")
-@click.option("--exclude", multiple=True, metavar="GLOB", help="Files or folders to pass over; repeatable.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Skip files or folders that match GLOB; repeatable.")
 @click.option(
-    "--subtitles", type=click.Path(), metavar="DIR", help="Look for subtitles here too; remembered for these videos."
+    "--subtitles", type=click.Path(), metavar="DIR", help="Look for subtitles in DIR too; remembered for these videos."
 )
 @click.option("--encoder", metavar="SPEC", help="For a new library: things (default), file:FOLDER or hub:NAME.")
 @click.option(
     "--model", type=click.Path(), metavar="FOLDER", help="For a new library: a trained model (`momentseek export`)."
 )
 @click.option(
-    "--clip-seconds", type=click.FloatRange(0.1, 600), default=1.5, show_default=True, help="For a new library."
+    "--clip-seconds",
+    type=click.FloatRange(0.1, 600),
+    default=1.5,
+    show_default=True,
+    help="For a new library: length of a clip.",
 )
 @click.option(
     "--transcribe/--no-transcribe",
     default=None,
-    help="Hear what is said where there are no subtitles. Default: yes, if momentseek[speech] is installed.",
+    help="Transcribe speech in videos without subtitles. Default: yes, if momentseek[speech] is installed.",
 )
-@click.option("--transcriber", metavar="SPEC", help="What hears: whisper-base (default), another by name, or a FOLDER.")
+@click.option("--transcriber", metavar="SPEC", help="Speech recognition model, or a FOLDER (default: whisper-base).")
+@click.option("--ocr/--no-ocr", default=None, help="Read text in the pictures. Default: no, or as MOMENTSEEK_OCR says.")
 @click.option(
-    "--ocr/--no-ocr", default=None, help="Read what is written in the pictures. Default: no, or as MOMENTSEEK_OCR says."
+    "--ocr-model",
+    cls=RenamedOption,
+    former=["--reader"],
+    metavar="SPEC",
+    help="OCR model: ppocr-small (default), or ppocr:FOLDER.",
 )
-@click.option("--reader", metavar="SPEC", help="What reads: ppocr-small (default), or ppocr:FOLDER.")
 @click.option(
     "--describe",
     metavar="FOLDER|URL#NAME",
-    help="Have a captioner describe each scene: docs/captions.md. Default: none.",
+    help="Describe each scene with a captioner: docs/captions.md. Default: none.",
 )
 @click.option(
     "--sampling",
@@ -67,7 +74,7 @@ if TYPE_CHECKING:
     "--jobs",
     type=click.IntRange(1, 64),
     metavar="N",
-    help="Read so many files at once. Default: one for each core, at most 4.",
+    help="Number of files to decode in parallel. Default: one for each core, at most 4.",
 )
 @click.option("--hardware", is_flag=True, help="Let a graphics card decode, if PyAV can use the one here. Default: no.")
 @click.option(
@@ -82,30 +89,7 @@ if TYPE_CHECKING:
 @options.wait
 @options.quiet
 @options.as_json
-def command(
-    paths: tuple[str, ...],
-    library: str | None,
-    recursive: bool,
-    exclude: tuple[str, ...],
-    subtitles: str | None,
-    encoder: str | None,
-    model: str | None,
-    clip_seconds: float,
-    transcribe: bool | None,
-    transcriber: str | None,
-    ocr: bool | None,
-    reader: str | None,
-    describe: str | None,
-    sampling: Sampling | None,
-    jobs: int | None,
-    hardware: bool,
-    on: str | None,
-    gpus: float,
-    watching: bool,
-    wait: float,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+def add(paths: tuple[str, ...], library: str | None, on: str | None, quiet: bool, as_json: bool, **given: Any) -> None:
     """Add videos: files, folders and patterns, or addresses such as s3://bucket/films.
 
     Files that are in the library and have not changed are not read again; a file that was moved
@@ -122,7 +106,7 @@ def command(
       momentseek add ~/Archive --sampling quick
     Not the drafts, and keep watching:
       momentseek add ~/Videos --exclude 'draft*' --watch
-    From a bucket; the copies are kept beside the library (docs/library.md):
+    From a bucket; the copies are kept next to the library (docs/library.md):
       momentseek add s3://bucket/films --library films
     On all machines of a cluster (docs/cluster.md):
       momentseek add /mnt/films --library /mnt/library --on ray://head:10001
@@ -131,63 +115,79 @@ def command(
 
     Exit code: 0 if any file is in the library now, 2 if none is, 130 after Ctrl-C.
     """
-
     check_paths(path for path in paths if not is_remote(path))
-    device = find_device() if hardware else None
+    device = find_device() if given["hardware"] else None
     folder = library_folder(library)
-    elsewhere = place_text(folder) != str(folder)
-    if elsewhere or is_sharded(folder) or (folder / CATALOG_FILE).is_file():  # settings are for new libraries
-        encoder, model = options.unless_setting("encoder", encoder), options.unless_setting("model", model)
-    encoder = options.encoder_or_model(encoder, model)
+    encoder = _encoder(folder, given["encoder"], given["model"])
     display = IngestLines(quiet=quiet)
-    meant = paths
-    if on is None or not elsewhere:  # the nodes share no folder otherwise, and fetch for themselves
+    shown = {"library": library, "as_json": as_json}
+    again = _again(paths, on, **given)
+    if on is None or place_text(folder) == str(folder):  # nodes that share no folder fetch for themselves
         paths = tuple(fetch_videos(paths, folder, display))
+    found = {"recursive": given["recursive"], "exclude": given["exclude"], "subtitles": given["subtitles"]}
     if on is not None:
-        if watching or describe is not None:
-            raise MomentseekError("on a cluster (--on), videos are neither watched nor described; leave that out")
-        if jobs is not None or hardware:
-            raise MomentseekError("on a cluster (--on), --jobs and --hardware mean nothing; leave them out")
-        told = WriterSettings(
-            subtitles_folder(subtitles),
-            _transcriber(transcribe, transcriber, default_transcriber()),
-            _reader(ocr, reader, default_ocr_model()),
-            sampling,
-        )
-        report = ingest(
-            lambda tell: add_on(on, folder, paths, told, recursive=recursive, exclude=exclude, gpus=gpus, tell=tell),
-            display,
-            library=library,
-            as_json=as_json,
-            again=[*_again(meant, recursive, exclude, subtitles, sampling), "--on", on],
-        )
+        report = ingest(_cluster_work(on, folder, paths, **given), display, again=again, **shown)
         _end(report, library, as_json=as_json, quiet=quiet)
         return
-    with open_store(folder, create=True, encoder=encoder, clip_seconds=clip_seconds, wait=wait) as opened:
-        opened.transcriber = _transcriber(transcribe, transcriber, opened.transcriber)
-        opened.reader = _reader(ocr, reader, opened.reader)
-        if describe is not None:
-            open_scene_captioner(describe, opened)  # refuses one that is not there before anything is added
-            opened.describer = describe
-        if sampling is not None:
-            opened.sampling = sampling
-        opened.jobs, opened.hardware = jobs, device
-        if watching:
-            _watch(opened, paths, recursive, exclude, subtitles, display, library, as_json)
+    new = {"encoder": encoder, "clip_seconds": given["clip_seconds"]}
+    with open_store(folder, create=True, wait=given["wait"], **new) as opened:
+        _choose(opened, device, **given)
+        if given["watching"]:
+            _watch(opened, paths, display, library, as_json, **found)
             return
-        report = ingest(
-            lambda tell: opened.add(paths, recursive=recursive, exclude=exclude, subtitles=subtitles, progress=tell),
-            display,
-            library=library,
-            as_json=as_json,
-            again=_again(meant, recursive, exclude, subtitles, sampling),
-        )
+        report = ingest(lambda tell: opened.add(paths, progress=tell, **found), display, again=again, **shown)
     _end(report, library, as_json=as_json, quiet=quiet)
+
+
+def _encoder(folder: Path, encoder: str | None, model: str | None) -> str | None:
+    """The encoder's spec that is asked for; what the settings file says is for new libraries only."""
+    if place_text(folder) != str(folder) or is_sharded(folder) or (folder / CATALOG_FILE).is_file():
+        encoder, model = options.unless_setting("encoder", encoder), options.unless_setting("model", model)
+    return options.encoder_or_model(encoder, model)
+
+
+def _choose(
+    opened: LibraryStore,
+    device: str | None,
+    *,
+    transcribe: bool | None,
+    transcriber: str | None,
+    ocr: bool | None,
+    ocr_model: str | None,
+    describe: str | None,
+    sampling: Any,
+    jobs: int | None,
+    **_: Any,
+) -> None:
+    """Tell the library how videos are to be added."""
+    opened.transcriber = _transcriber(transcribe, transcriber, opened.transcriber)
+    opened.reader = _ocr_model(ocr, ocr_model, opened.reader)
+    if describe is not None:
+        open_scene_captioner(describe, opened)  # refuses one that is not there before anything is added
+        opened.describer = describe
+    if sampling is not None:
+        opened.sampling = sampling
+    opened.jobs, opened.hardware = jobs, device
+
+
+def _cluster_work(on: str, folder: Path, paths: tuple[str, ...], **given: Any) -> Any:
+    """The work of adding on a cluster, for ``ingest``; options that mean nothing there are refused."""
+    if given["watching"] or given["describe"] is not None:
+        raise MomentseekError("on a cluster (--on), videos are neither watched nor described; leave that out")
+    if given["jobs"] is not None or given["hardware"]:
+        raise MomentseekError("on a cluster (--on), --jobs and --hardware mean nothing; leave them out")
+    settings = WriterSettings(
+        subtitles_folder(given["subtitles"]),
+        _transcriber(given["transcribe"], given["transcriber"], default_transcriber()),
+        _ocr_model(given["ocr"], given["ocr_model"], default_ocr_model()),
+        given["sampling"],
+    )
+    found = {"recursive": given["recursive"], "exclude": given["exclude"], "gpus": given["gpus"]}
+    return lambda tell: add_on(on, folder, paths, settings, tell=tell, **found)
 
 
 def _end(report: AddReport, library: str | None, *, as_json: bool, quiet: bool) -> None:
     """Say what was done; an error if no file is in the library."""
-
     if not (report.in_library or report.failed or report.failed_before):
         raise MomentseekError("no videos there; name a file to add it whatever it is called")
     conclude(report, library=library, as_json=as_json, quiet=quiet)
@@ -197,12 +197,11 @@ def _end(report: AddReport, library: str | None, *, as_json: bool, quiet: bool) 
 
 
 def _transcriber(transcribe: bool | None, named: str | None, usual: str | None) -> str | None:
-    """What hears the videos that are added; None if they are not to be heard.
+    """The recogniser that transcribes the videos that are added; None for none.
 
     >>> _transcriber(None, None, None), _transcriber(False, None, "whisper-base"), _transcriber(True, None, None)
     (None, None, 'whisper-base')
     """
-
     if transcribe is False:
         return None
     chosen = named or (usual or DEFAULT_TRANSCRIBER if transcribe else usual)
@@ -211,13 +210,12 @@ def _transcriber(transcribe: bool | None, named: str | None, usual: str | None) 
     return chosen
 
 
-def _reader(ocr: bool | None, named: str | None, usual: str | None) -> str | None:
-    """What reads the videos that are added; None if they are not to be read.
+def _ocr_model(ocr: bool | None, named: str | None, usual: str | None) -> str | None:
+    """The OCR model that reads the videos that are added; None for none.
 
-    >>> _reader(None, None, None), _reader(False, None, "ppocr-small"), _reader(True, None, None)
+    >>> _ocr_model(None, None, None), _ocr_model(False, None, "ppocr-small"), _ocr_model(True, None, None)
     (None, None, 'ppocr-small')
     """
-
     if ocr is False:
         return None
     chosen = named or (usual or DEFAULT_OCR_MODEL if ocr else usual)
@@ -227,32 +225,39 @@ def _reader(ocr: bool | None, named: str | None, usual: str | None) -> str | Non
 
 
 def _again(
-    paths: tuple[str, ...], recursive: bool, exclude: tuple[str, ...], subtitles: str | None, sampling: str | None
+    paths: tuple[str, ...],
+    on: str | None = None,
+    *,
+    recursive: bool,
+    exclude: tuple[str, ...],
+    subtitles: str | None,
+    sampling: str | None,
+    **_: Any,
 ) -> list[str]:
     """The words that go on with it; the encoder and the length of clips are the library's by now.
 
-    >>> _again(("a", "b"), False, ("old*",), None, "quick")
+    >>> _again(("a", "b"), recursive=False, exclude=("old*",), subtitles=None, sampling="quick")
     ['add', 'a', 'b', '--no-recursive', '--exclude', 'old*', '--sampling', 'quick']
     """
     words = ["add", *paths, *([] if recursive else ["--no-recursive"])]
     words += [word for glob in exclude for word in ("--exclude", glob)]
-    words += [] if subtitles is None else ["--subtitles", subtitles]
-    return words if sampling is None else [*words, "--sampling", sampling]
+    for flag, value in (("--subtitles", subtitles), ("--sampling", sampling), ("--on", on)):
+        words += [] if value is None else [flag, value]
+    return words
 
 
 def _watch(
-    opened: object,
+    opened: LibraryStore,
     paths: tuple[str, ...],
-    recursive: bool,
-    exclude: tuple[str, ...],
-    subtitles: str | None,
     display: IngestLines,
     library: str | None,
     as_json: bool,
+    *,
+    recursive: bool,
+    exclude: tuple[str, ...],
+    subtitles: str | None,
 ) -> None:
     """Add what appears, until Ctrl-C, which is how this ends well."""
-
-    assert isinstance(opened, LibraryStore)
     reports = watch(
         opened, paths, recursive=recursive, exclude=exclude, subtitles=subtitles_folder(subtitles), progress=display
     )
@@ -271,3 +276,65 @@ def _watch(
         pass
     if not display.quiet:
         options.say("stopped watching; what is done is kept")
+
+
+@click.command()
+@options.library
+@click.option("--subtitles", type=click.Path(), metavar="DIR", help="Look for subtitles in DIR too.")
+@options.wait
+@options.quiet
+@options.as_json
+def retry(library: str | None, subtitles: str | None, wait: float, quiet: bool, as_json: bool) -> None:
+    """Try again to add the files that `momentseek status --failed` lists.
+
+    `add` leaves a file that failed alone until it changes; `retry` does not. Files that no longer
+    exist are taken off the list.
+
+    \b
+    After installing what was missing, or repairing a disk:
+      momentseek retry
+    """
+    with open_store(library_folder(library), create=False, wait=wait) as opened:
+        report = ingest(
+            lambda tell: opened.retry(progress=tell, subtitles=subtitles),
+            IngestLines(quiet=quiet, what="retrying"),
+            library=library,
+            as_json=as_json,
+            again=["retry"] if subtitles is None else ["retry", "--subtitles", subtitles],
+        )
+    conclude(report, library=library, as_json=as_json, quiet=quiet)
+
+
+@click.command()
+@options.library
+@click.option("--encoder", metavar="SPEC", help="The new encoder: things, file:FOLDER or hub:NAME.")
+@click.option("--model", type=click.Path(), metavar="FOLDER", help="A trained model (`momentseek export`).")
+@options.wait
+@options.quiet
+@options.as_json
+def reencode(
+    library: str | None, encoder: str | None, model: str | None, wait: float, quiet: bool, as_json: bool
+) -> None:
+    """Encode all videos again with another encoder or a trained model.
+
+    Searches use the old vectors until all new ones are there, and then the new ones. It can be
+    stopped at any time; the same command continues. If a video's file is missing or cannot be
+    read, the library keeps its old vectors and nothing is lost.
+
+    \b
+    From the offline encoder to a downloaded one:
+      momentseek models get siglip2-base
+      momentseek reencode --encoder hub:siglip2-base
+    """
+    spec = options.encoder_or_model(encoder, model)
+    if spec is None:
+        raise click.UsageError("no encoder is named; give --encoder SPEC or --model FOLDER")
+    with open_store(library_folder(library), create=False, wait=wait) as opened:
+        report = ingest(
+            lambda tell: opened.reencode(spec, progress=tell),
+            IngestLines(quiet=quiet, what="encoding again"),
+            library=library,
+            as_json=as_json,
+            again=["reencode", "--encoder", spec],
+        )
+    conclude(report, library=library, as_json=as_json, quiet=quiet)

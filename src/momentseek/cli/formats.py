@@ -1,24 +1,27 @@
-"""``momentseek formats``: what can be read and written, and what a given file is."""
+"""``momentseek formats``, ``convert`` and ``measures``: which files can be read, and what can be measured."""
 
 from __future__ import annotations
 
-from typing import cast
+import json
+from dataclasses import asdict
+from typing import Any
 
 import click
 
+from momentseek.api.files import convert as convert_file
 from momentseek.cli import options
 from momentseek.core.errors import MomentseekError
-from momentseek.core.reports import text_table
 from momentseek.measuring.formats import FORMATS, read_corpus
-from momentseek.measuring.formats.convert import count_words, describe
+from momentseek.measuring.formats.convert import Conversion, Description, count_words, describe
 from momentseek.measuring.formats.registry import KINDS
+from momentseek.measuring.measures.catalog import describe_measures, describe_protocols
 
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 @options.videos
 @options.as_json
-def command(files: tuple[str, ...], videos: str | None, as_json: bool) -> None:
+def formats(files: tuple[str, ...], videos: str | None, as_json: bool) -> None:
     """List the file formats, or say what each FILE is and holds.
 
     \b
@@ -26,16 +29,8 @@ def command(files: tuple[str, ...], videos: str | None, as_json: bool) -> None:
       momentseek formats predictions.json val.json
     """
     if files:
-        _describe(files, videos, as_json)
-    else:
-        _list(as_json)
-
-
-def _list(as_json: bool) -> None:
-
-    if as_json:
-        import json
-
+        _describe_files(files, videos, as_json)
+    elif as_json:
         entries = [
             {
                 "name": f.name,
@@ -47,41 +42,100 @@ def _list(as_json: bool) -> None:
             }
             for f in FORMATS.values()
         ]
-        click.echo(json.dumps({"formats": entries}, indent=2, ensure_ascii=False))
-        return
+        options.echo_json({"formats": entries})
+    else:
+        ordered = sorted(FORMATS.values(), key=lambda f: (list(KINDS).index(f.kind), f.name))
+        rows = [[f.name, f.kind, "read, write" if f.write else "read", f.title] for f in ordered]
+        options.echo_table(["format", "kind", "can", "what it is"], rows, align="l")
 
-    ordered = sorted(FORMATS.values(), key=lambda f: (list(KINDS).index(f.kind), f.name))
-    rows = [[f.name, f.kind, "read, write" if f.write else "read", f.title] for f in ordered]
-    click.echo(text_table(["format", "kind", "can", "what it is"], rows, align="l"))
 
-
-def _describe(files: tuple[str, ...], videos: str | None, as_json: bool) -> None:
-    from dataclasses import asdict
-
+def _describe_files(files: tuple[str, ...], videos: str | None, as_json: bool) -> None:
     corpus = read_corpus(videos) if videos else None
-    found: list[dict[str, object]] = []
+    found: list[Description | dict[str, str]] = []
     for path in files:
         try:
-            found.append(asdict(describe(path, corpus)))
+            found.append(describe(path, corpus))
         except MomentseekError as e:
             found.append({"path": path, "error": str(e)})
     if as_json:
-        import json
-
-        click.echo(json.dumps({"files": found}, indent=2, ensure_ascii=False))
+        options.echo_json({"files": [entry if isinstance(entry, dict) else asdict(entry) for entry in found]})
     else:
         for entry in found:
-            click.echo("\n".join(_words(entry)))
-    if any("error" in entry for entry in found):
+            click.echo(entry["error"] if isinstance(entry, dict) else _description_text(entry))
+    if any(isinstance(entry, dict) for entry in found):
         raise SystemExit(2)
 
 
-def _words(entry: dict[str, object]) -> list[str]:
-    if "error" in entry:
-        return [str(entry["error"])]
+def _description_text(found: Description) -> str:
+    variant = f" ({found.variant})" if found.variant else ""
+    sizes = [(getattr(found, what), what) for what in ("queries", "moments", "videos", "captions")]
+    size = ", ".join(count_words(number, what) for number, what in sizes if number)
+    return "\n".join([f"{found.path}: {found.format}{variant}; {size}", *(f"  {text}" for text in found.findings)])
 
-    variant = f" ({entry['variant']})" if entry["variant"] else ""
-    parts = [count_words(cast(int, entry[k]), k) for k in ("queries", "moments", "videos", "captions") if entry[k]]
-    findings = entry["findings"]
-    assert isinstance(findings, tuple)
-    return [f"{entry['path']}: {entry['format']}{variant}; {', '.join(parts)}", *(f"  {text}" for text in findings)]
+
+@click.command()
+@click.argument("source", metavar="IN")
+@click.argument("target", metavar="OUT")
+@click.option("--to", metavar="FORMAT", help="Write FORMAT. Default: by OUT's ending, .jsonl, .parquet or .txt.")
+@click.option("--from", "format", metavar="FORMAT", help="Read IN as FORMAT, if it is not recognised as you want.")
+@options.videos
+@options.invalid
+@click.option("--task", type=click.Choice(["VCMR", "SVMR", "VR"]), help="Which list of a TVR submission. Default: all.")
+@click.option("--force", is_flag=True, help="Overwrite OUT if it exists.")
+@options.as_json
+def convert(source: str, target: str, invalid: str | None, as_json: bool, **given: Any) -> None:
+    """Rewrite the truth, run, captions or list of videos IN as OUT.
+
+    What OUT's format cannot carry is refused (graded relevance as TVR, …) or, where the moments
+    themselves stay intact, reported as left out. OUT appears only when it is complete.
+
+    \b
+    Charades-STA for tools that read ActivityNet's form (the durations come from the second file):
+      momentseek convert charades_sta_test.txt test.json --to activitynet --videos durations.json
+    Predictions as compressed JSON Lines:
+      momentseek convert predictions.json predictions.jsonl.gz
+
+    `momentseek formats` lists the formats.
+    """
+    done = convert_file(source, target, invalid=invalid or "error", **given)  # type: ignore[arg-type]
+    if as_json:
+        options.echo_json(asdict(done))
+    else:
+        _show_conversion(done)
+
+
+def _show_conversion(done: Conversion) -> None:
+    sizes = {"queries": done.queries, "moments": done.moments, "captions": done.captions}
+    if FORMATS[done.read_as].kind == "corpus":
+        sizes = {"videos": done.moments}
+    size = ", ".join(count_words(n, what) for what, n in sizes.items() if n)
+    options.say(f"read {done.source}: {done.read_as}{f', {done.variant}' if done.variant else ''}; {size}")
+    for finding in done.findings:
+        options.say(f"  {finding}")
+    options.say(f"wrote {done.target}: {done.written_as}")
+    if done.lost:
+        options.say(f"  not carried by {done.written_as}: {'; '.join(done.lost)}")
+
+
+@click.command()
+@options.as_json
+def measures(as_json: bool) -> None:
+    """List the measures with their options, and the protocols.
+
+    \b
+    A name is NAME@K[IoU>=m,option=value]; braces make lists:
+      NDCG@{10,20,40}[IoU>={0.3,0.5,0.7}]   R@1[IoU>=0.5,task=SVMR]   AxIoU@10   mAP   dR@1[IoU>=0.7]
+    """
+    if as_json:
+        click.echo(json.dumps({"measures": describe_measures(), "protocols": describe_protocols()}, indent=2))
+        return
+    click.echo("Measures (the first value of an option is its default)\n")
+    for measure in describe_measures():
+        click.echo(f"  {measure['usage']}\n      {measure['about']}")
+        for name, values in measure["options"].items():
+            click.echo(f"      {name} = {' | '.join(values)}")
+    click.echo("\nProtocols\n")
+    for protocol in describe_protocols():
+        click.echo(f"  {protocol['name']}\n      {protocol['about']}")
+        if protocol["measures"]:
+            click.echo(f"      {'  '.join(protocol['measures'])}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from momentseek.cli import terminal
 from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.captions import CaptionTable
+from momentseek.core.reports import text_table
 from momentseek.library.file_stamp import path_text, printable
 from momentseek.measuring.formats import read_answers, read_corpus, read_standard
 from momentseek.measuring.measures import PROTOCOLS
@@ -138,6 +141,14 @@ def echo_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=path_text))
 
 
+def echo_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: str = "lr") -> None:
+    """Print a table on stdout: one that fits the terminal, or aligned plain text elsewhere."""
+    if sys.stdout.isatty():
+        terminal.print_table(header, rows, align)
+    else:
+        click.echo(text_table(header, rows, align=align))
+
+
 def size_text(size: float) -> str:
     """A number of bytes, for people.
 
@@ -225,8 +236,6 @@ def write_text(text: str, out: str | None) -> None:
     if out is None:
         click.echo(text, nl=False)
         return
-    from pathlib import Path
-
     write_bytes(Path(out), text.encode())
     say(f"wrote {out}")
 

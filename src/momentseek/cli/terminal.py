@@ -12,8 +12,13 @@ import io
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TextIO
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from momentseek.core.errors import optional_module
 
@@ -70,6 +75,17 @@ def guard_streams() -> None:
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, GuardedStream):
             setattr(sys, name, GuardedStream(stream))
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> None:
+    """Print a table that fits the terminal; ``align`` is as for ``text_table``."""
+    sides = align.ljust(len(header), align[-1])
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="")
+    for name, side in zip(header, sides, strict=False):
+        table.add_column(Text(name), justify={"l": "left", "r": "right", "c": "center"}[side], overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(escape_controls(cell)) for cell in row))
+    Console(file=bare_stream(sys.stdout), highlight=False).print(table)
 
 
 def bare_stream(stream: Any) -> Any:

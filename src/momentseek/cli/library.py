@@ -1,0 +1,274 @@
+"""``momentseek status``, ``list``, ``remove``, ``verify`` and ``compact``: look after a library."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import asdict
+from fractions import Fraction
+from typing import Any
+
+import click
+
+from momentseek.api.library import open_store
+from momentseek.cli import options
+from momentseek.core.errors import MomentseekError
+from momentseek.core.reports import count
+from momentseek.library.file_stamp import path_text, printable
+from momentseek.library.location import library_folder, place_text
+from momentseek.library.paths import clock_text
+from momentseek.library.scan.recall import RecallReport, recall_report
+from momentseek.library.scan.scan import Scan
+from momentseek.library.status import Status
+from momentseek.library.store import LibraryStore
+from momentseek.library.verify import VerifyReport
+from momentseek.library.video import Failure, Video
+
+CHANGED_NOTE = "the file has changed since it was added, and cannot be read now"
+
+
+@click.command()
+@options.library
+@click.option("--failed", is_flag=True, help="List the files that could not be added, and why.")
+@options.as_json
+def status(library: str | None, failed: bool, as_json: bool) -> None:
+    """Show what the library holds, and what failed.
+
+    \b
+    Which files could not be added, and why:
+      momentseek status --failed
+    """
+    with open_store(library_folder(library), create=False) as opened:
+        if failed:
+            _show_failures(opened.failures(), library, as_json)
+            return
+        found = opened.status()
+    if as_json:
+        options.echo_json({**asdict(found), "path": place_text(found.path)})
+    else:
+        click.echo(status_text(found, library))
+
+
+def status_text(found: Status, library: str | None = None) -> str:
+    """The status as text, with the commands to run next on the library that was named."""
+
+    def run(*words: str) -> str:
+        return options.command_line(words, library)
+
+    lines = [
+        f"library   {printable(place_text(found.path))}",
+        f"videos    {found.videos:,} ({clock_text(found.seconds)})",
+        f"clips     {found.clips:,} of {found.clip_seconds:g} s",
+        f"cues      {found.cues:,}",
+        *(f"{encoder.stream:<9} {encoder.name} ({encoder.dim} columns)" for encoder in found.encoders),
+        *_text_lines(found, run("transcribe"), run("ocr", "run")),
+        f"size      {options.size_text(found.size)}, {count(found.segments, 'segment')}",
+    ]
+    if found.failures:
+        lines.append(f"failed    {count(found.failures, 'file')} ({run('status', '--failed')})")
+    if found.changed:
+        lines.append(
+            f"changed   {count(found.changed, 'video')} since added, and cannot be read now; "
+            "searches find the old moments"
+        )
+    if found.missing:
+        lines.append(f"missing   {count(found.missing, 'video')} whose file is gone ({run('remove', '--missing')})")
+    if found.noted:
+        lines.append(f"partly    {count(found.noted, 'video')} used only in part; why: {run('list', '--long')}")
+    if found.gone:
+        lines.append(f"removed   {count(found.gone, 'video')} whose vectors take space ({run('compact')})")
+    if found.unfinished:
+        lines.append(f"adding    now, or interrupted ({run('add')} continues)")
+    if found.reencoding:
+        lines.append(f"encoding  again by {found.reencoding} now, or interrupted ({run('reencode')} continues)")
+    return "\n".join(lines)
+
+
+def _text_lines(found: Status, transcribe: str, ocr: str) -> list[str]:
+    """What was transcribed, read and described; the arguments are the commands that do the rest."""
+    lines = []
+    if found.heard or found.unhearable:
+        failed = f", {found.unhearable:,} could not be heard" if found.unhearable else ""
+        length = clock_text(found.heard_seconds)
+        lines.append(f"heard     {count(found.heard, 'video')} without subtitles ({length}){failed}")
+    if found.unheard:
+        lines.append(f"unheard   {count(found.unheard, 'video')} with sound and without subtitles ({transcribe})")
+    if found.read or found.unreadable:
+        failed = f", {found.unreadable:,} could not be read" if found.unreadable else ""
+        rest = f", {found.unread:,} not yet ({ocr})" if found.unread else ""
+        read = f"{count(found.read, 'video')} ({clock_text(found.read_seconds)}), {count(found.lines, 'line')}"
+        lines.append(f"read      {read}{rest}{failed}")
+    if found.described or found.captions or found.undescribable:
+        failed = f", {found.undescribable:,} could not be described" if found.undescribable else ""
+        rest = f", {found.undescribed:,} not yet (momentseek describe --model …)" if found.undescribed else ""
+        length, scenes = clock_text(found.described_seconds), count(found.captions, "scene")
+        lines.append(f"described {count(found.described, 'video')} ({length}), {scenes}, by a model{rest}{failed}")
+    return lines
+
+
+def _show_failures(failures: list[Failure], library: str | None, as_json: bool) -> None:
+    if as_json:
+        options.echo_json([asdict(failure) for failure in failures])
+        return
+    for failure in failures:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(failure.at))
+        tries = f", {failure.tries} times" if failure.tries > 1 else ""
+        click.echo(f"{printable(failure.path)}: {failure.reason} ({when}{tries})")
+    retry = options.command_line(["retry"], library)
+    options.say(f"{count(len(failures), 'file')} failed" + (f"; try again: {retry}" if failures else ""))
+
+
+@click.command("list")
+@click.argument("pattern", metavar="[GLOB]", required=False)
+@options.library
+@click.option("--long", "-L", "long", is_flag=True, help="Also show paths, and what was odd about a file.")
+@options.as_json
+def list_videos(pattern: str | None, library: str | None, long: bool, as_json: bool) -> None:
+    """List the library's videos, or those whose name matches GLOB (upper and lower case are the same).
+
+    \b
+    Holiday films:
+      momentseek list '*holiday*'
+    """
+    with open_store(library_folder(library), create=False) as opened:
+        videos = opened.catalog.videos(opened.catalog.ids(names=[pattern]) if pattern else None)
+    if as_json:
+        options.echo_json([_video_values(video) for video in videos])
+    elif videos:
+        _show_videos(videos, long)
+    else:
+        add = options.command_line(["add", "FOLDER"], library)
+        options.say("no video" + (f" matches {pattern!r}" if pattern else f"; add some: {add}"))
+
+
+def _video_values(video: Video) -> dict[str, Any]:
+    values = asdict(video)
+    return {k: path_text(v) if k == "path" else str(v) if isinstance(v, Fraction) else v for k, v in values.items()}
+
+
+def _show_videos(videos: list[Video], long: bool) -> None:
+    header = ["name", "length", "size", "clips", "cues", "shots", *(["path", "notes"] if long else [])]
+    rows = []
+    for video in videos:
+        counts = video.clips, video.cues, len(video.shots) + 1
+        row = [printable(video.name), clock_text(video.duration), f"{video.width}x{video.height}"]
+        row += [f"{number:,}" for number in counts]
+        if long:
+            notes = [CHANGED_NOTE, *video.notes] if video.changed else video.notes
+            row += [printable(video.path), printable("; ".join(notes))]
+        rows.append(row)
+    options.echo_table(header, rows, align="lrrrrrl" if long else "lr")
+
+
+@click.command()
+@click.argument("patterns", metavar="[PATH|GLOB]...", nargs=-1)
+@options.library
+@click.option("--missing", is_flag=True, help="Remove the videos whose file is missing.")
+@click.option("--dry-run", is_flag=True, help="Only show which videos would be removed.")
+@click.option("--yes", "-y", is_flag=True, help="Remove without asking.")
+@options.wait
+@options.as_json
+def remove(
+    patterns: tuple[str, ...], library: str | None, missing: bool, dry_run: bool, yes: bool, wait: float, as_json: bool
+) -> None:
+    """Remove videos from the library; the files stay where they are.
+
+    A video is named by its path, by a folder it lies in, or by its name, which may be a pattern.
+
+    \b
+    Remove all drafts, after a look at which videos they are:
+      momentseek remove 'draft*' --dry-run
+      momentseek remove 'draft*' --yes
+    """
+    if not patterns and not missing:
+        raise MomentseekError("no videos are named; give a path, a folder, a pattern for names, or --missing")
+    with open_store(library_folder(library), create=False, wait=wait) as opened:
+        videos = opened.matching(patterns, missing=missing)
+        if not as_json:
+            for video in videos:
+                click.echo(f"{printable(video.name)}  {printable(video.path)}")
+        if videos and not dry_run:
+            if not yes:
+                if not sys.stdin.isatty():
+                    raise MomentseekError("there is no terminal to ask on; use --yes to remove them, or --dry-run")
+                click.confirm(f"take {count(len(videos), 'video')} out of the library?", abort=True, err=True)
+            videos = opened.remove([video.path for video in videos])
+    if as_json:
+        options.echo_json({"removed": [] if dry_run else [path_text(v.path) for v in videos], "matched": len(videos)})
+    compact = options.command_line(["compact"], library)
+    done = "would be removed" if dry_run else f"removed; `{compact}` frees their space"
+    options.say(f"{count(len(videos), 'video')} {done}" if videos else "no video to remove")
+
+
+@click.command()
+@options.library
+@click.option(
+    "--repair",
+    is_flag=True,
+    help="Repair what can be repaired; videos whose vectors are lost are removed, and `retry` adds them again.",
+)
+@click.option("--recall", is_flag=True, help="Also measure how much of the exact answer the quick search finds.")
+@options.wait
+@options.as_json
+def verify(library: str | None, repair: bool, recall: bool, wait: float, as_json: bool) -> None:
+    """Check every file and row of the library.
+
+    Checks the database and its indices, the hash, header, counts and vectors of every segment, and
+    that each video has one row per clip and one per cue. The exit code is 1 if anything is wrong.
+
+    \b
+    Repair a library after a disk fault:
+      momentseek verify --repair && momentseek retry
+    """
+    with open_store(library_folder(library), create=False, wait=wait) as opened:
+        report = opened.verify(repair=repair)
+        measured = _recall(opened) if recall and report.clean else None
+    if as_json:
+        kept = ("videos", "segments", "rows", "cues", "problems", "notes", "repaired")
+        values = {key: value for key, value in asdict(report).items() if key in kept}
+        found = None if measured is None else asdict(measured)
+        options.echo_json({**values, "clean": report.clean, "recall": found})
+    else:
+        _show_report(report, measured)
+    if not report.clean:
+        sys.exit(1)
+
+
+def _recall(opened: LibraryStore) -> RecallReport:
+    state = opened.snapshot()
+    return recall_report(Scan.open(state.vision, opened.paths.plan), gone=state.gone.tolist())
+
+
+def _show_report(report: VerifyReport, measured: RecallReport | None) -> None:
+    for kind, texts in (("problem", report.problems), ("note", report.notes), ("repaired", report.repaired)):
+        for text in texts:
+            click.echo(f"{kind}: {text}")
+    if measured is not None:
+        click.echo(str(measured))
+    counts = (report.videos, "video"), (report.segments, "segment"), (report.rows, "row"), (report.cues, "cue")
+    checked = ", ".join(count(number, what) for number, what in counts)
+    verdict = "nothing wrong" if report.clean else f"{count(len(report.problems), 'problem')}; see --repair"
+    options.say(f"checked {checked}: {verdict}")
+
+
+@click.command()
+@options.library
+@options.wait
+@options.as_json
+def compact(library: str | None, wait: float, as_json: bool) -> None:
+    """Rewrite the library without what was removed or replaced.
+
+    Searches work meanwhile. It can be stopped at any time; nothing is lost.
+
+    \b
+    After `momentseek remove`:
+      momentseek compact
+    """
+    with open_store(library_folder(library), create=False, wait=wait) as opened:
+        done = opened.compact()
+    if as_json:
+        options.echo_json(asdict(done))
+    options.say(
+        f"{count(done.videos, 'removed video')} dropped, {count(done.segments, 'segment')} rewritten; "
+        f"{options.size_text(done.before)} before, {options.size_text(done.after)} now"
+    )

@@ -1,0 +1,318 @@
+"""``momentseek transcribe``, ``transcript`` and ``ocr``: what is said and what is written in videos."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import orjson
+
+from momentseek.api.library import open_store
+from momentseek.cli import options
+from momentseek.cli.groups import RenamedOption
+from momentseek.cli.ingesting import ingest_more
+from momentseek.core.errors import MomentseekError
+from momentseek.core.reports import count
+from momentseek.library.ingest.transcribing import TranscriptionPass, check_transcript, edits_between
+from momentseek.library.location import library_folder
+from momentseek.library.paths import clock_text
+from momentseek.library.store import LibraryStore
+from momentseek.library.tracks.readings import ScreenReading, reading
+from momentseek.library.tracks.transcripts import transcript as find_transcript
+from momentseek.library.video import Video
+from momentseek.media.subtitles.cues import Cue
+from momentseek.media.subtitles.read import parse_subtitles, read_subtitles
+from momentseek.media.subtitles.srt import srt_text
+from momentseek.media.subtitles.vtt import vtt_text
+
+text_format = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["srt", "vtt", "text", "json"]),
+    default="srt",
+    show_default=True,
+    help="Format to write.",
+)
+text_file = click.option("--out", type=click.Path(), metavar="FILE", help="Write FILE instead of standard output.")
+
+
+@click.command()
+@click.argument("videos", nargs=-1, metavar="[VIDEO]...")
+@options.library
+@click.option("--transcriber", metavar="SPEC", help="Speech recognition model, or a FOLDER (default: whisper-base).")
+@click.option("--again", is_flag=True, help="Also transcribe what failed before, or was transcribed by another model.")
+@options.wait
+@options.quiet
+@options.as_json
+def transcribe(videos: tuple[str, ...], transcriber: str | None, again: bool, quiet: bool, **given: Any) -> None:
+    """Transcribe videos that have sound and no subtitles.
+
+    `add` does the same for what it adds; this is for videos that were added without it. Videos
+    with subtitles are left alone. Stop it at any time: the next call continues from there.
+
+    \b
+    All of them:
+      momentseek transcribe
+    Some, with a larger model (momentseek models get whisper-small; or the FOLDER of one of your own):
+      momentseek transcribe 'talks/*' --transcriber whisper-small
+    Transcribe again with it what the packaged model transcribed; corrections stay:
+      momentseek transcribe --again --transcriber whisper-small
+    Correct a transcript:
+      momentseek transcript edit talks/one.mp4
+    """
+    report = ingest_more(
+        lambda opened, tell: opened.transcribe(videos, transcriber=transcriber, again=again, progress=tell),
+        "hearing",
+        again=["transcribe", *videos, *([] if transcriber is None else ["--transcriber", transcriber])],
+        quiet=quiet,
+        **given,
+    )
+    if not quiet:
+        seconds = f" ({clock_text(report.heard_seconds)} in {report.elapsed:,.0f} s)" if report.heard else ""
+        failed = sum(TranscriptionPass.UNDONE_IN_VIDEO in noted.text for noted in report.noted)
+        unheard = f", {failed:,} could not be heard" if failed else ""
+        options.say(f"{count(report.heard, 'video')} heard{seconds}{unheard}")
+
+
+class TranscriptGroup(click.Group):
+    """A group that takes its former spelling, ``transcript VIDEO``, as ``transcript show VIDEO``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, with ``show`` before a video's name."""
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=TranscriptGroup)
+def transcript() -> None:
+    """Show, edit or import what is said in a video: its subtitles, or what a recogniser heard.
+
+    \b
+      momentseek transcript show talk.mp4
+      momentseek transcript edit talk.mp4
+    """
+
+
+@transcript.command("show")
+@click.argument("video")
+@options.library
+@text_format
+@text_file
+@click.option("--edit", is_flag=True, hidden=True)
+@click.option("--import", "given", type=click.Path(), hidden=True)
+@options.wait
+def show_transcript(
+    video: str, library: str | None, form: str, out: str | None, edit: bool, given: str | None, wait: float
+) -> None:
+    """Show what is said in a video: its subtitles, or what a recogniser heard.
+
+    JSON also has the time of each word that was heard, and says who made the cues.
+
+    \b
+      momentseek transcript show talk.mp4 --format vtt --out talk.vtt
+    """
+    if (edit or given is not None) and (out is not None or (edit and given is not None)):
+        raise MomentseekError("choose one of --edit, --import and --out")
+    if edit or given is not None:
+        _correct(video, library, given, wait)
+        return
+    with open_store(library_folder(library), create=False, wait=wait) as opened:
+        found = _one_video(opened, video)
+        cues = opened.catalog.cues(found.id)
+        text = _transcript_json(opened, found.id, cues) if form == "json" else cues_text(cues, form)
+    options.write_text(text, out)
+
+
+@transcript.command("edit")
+@click.argument("video")
+@options.library
+@options.wait
+def edit_transcript(video: str, library: str | None, wait: float) -> None:
+    """Correct what was heard in a video in your editor ($VISUAL or $EDITOR).
+
+    A correction keeps the times of its cue, is marked as one, and stays when the video is
+    transcribed again. A cue that is deleted says that nothing is said there.
+
+    \b
+      momentseek transcript edit talk.mp4
+    """
+    _correct(video, library, None, wait)
+
+
+@transcript.command("import")
+@click.argument("video")
+@click.argument("file", type=click.Path())
+@options.library
+@options.wait
+def import_transcript(video: str, file: str, library: str | None, wait: float) -> None:
+    """Correct what was heard in a video by FILE, an SRT or VTT file; the rest is as for `edit`.
+
+    \b
+      momentseek transcript show talk.mp4 --out talk.srt
+      momentseek transcript import talk.mp4 talk.srt
+    """
+    _correct(video, library, file, wait)
+
+
+def _correct(name: str, library: str | None, file: str | None, wait: float) -> None:
+    """Correct a transcript by a file, or by what comes back from the editor."""
+    with open_store(library_folder(library), create=False, wait=wait) as opened:
+        video = _one_video(opened, name)
+        check_transcript(opened.catalog.of(video.id), video)
+        cues = opened.catalog.cues(video.id)
+        if file is not None:
+            wanted = read_subtitles(file)
+        else:
+            text = click.edit(srt_text(cues), extension=".srt")
+            wanted = cues if text is None else parse_subtitles(text.encode(), "edited.srt", "the edited text")
+        edits = edits_between(cues, wanted)
+        if edits:
+            opened.edit_cues(video.id, edits)
+    options.say(f"{count(len(edits), 'cue')} corrected")
+
+
+def _one_video(library: LibraryStore, name: str) -> Video:
+    """The one video of the library that has a name."""
+    found = library.matching([name])
+    if len(found) != 1:
+        raise MomentseekError(f"{name!r} is {len(found):,} videos of the library; name one (momentseek list)")
+    return found[0]
+
+
+def cues_text(cues: Sequence[Cue], form: str) -> str:
+    """Cues as SRT, VTT or plain text.
+
+    >>> cues_text([Cue(1.0, 2.5, "Way out")], "text")
+    'Way out\\n'
+    """
+    if form == "text":
+        return "".join(f"{cue.text}\n" for cue in cues)
+    return srt_text(cues) if form == "srt" else vtt_text(cues)
+
+
+def _transcript_json(library: LibraryStore, video: int, cues: Sequence[Cue]) -> str:
+    heard = find_transcript(library.catalog.of(video), video)
+    spoken = heard.cues if heard is not None else ()
+    rows: list[dict[str, Any]] = [
+        {"start": cue.start, "end": cue.end, "text": cue.text, "language": cue.language} for cue in cues
+    ]
+    if len(spoken) == len(rows):
+        for at, (row, cue) in enumerate(zip(rows, spoken, strict=True)):
+            row["edited"] = heard is not None and at in heard.edited
+            row["words"] = [{"start": word.start, "end": word.end, "text": word.text.strip()} for word in cue.words]
+    whole = {"heard_by": heard.transcriber if heard is not None else None, "cues": rows}
+    return orjson.dumps(whole, option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+@click.group()
+def ocr() -> None:
+    """Read text in the pictures of videos (titles, slides, signs), and show it.
+
+    \b
+      momentseek ocr run
+      momentseek search 'text:"seven telescopes"'
+      momentseek ocr show talks/one.mp4
+    """
+
+
+@ocr.command("run")
+@click.argument("videos", nargs=-1, metavar="[VIDEO]...")
+@options.library
+@click.option(
+    "--ocr-model",
+    cls=RenamedOption,
+    former=["--reader"],
+    metavar="SPEC",
+    help="OCR model: ppocr-small (default), or ppocr:FOLDER.",
+)
+@click.option(
+    "--every",
+    type=click.FloatRange(0.2, 60),
+    default=4.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Read one frame every SECONDS of a shot.",
+)
+@click.option("--again", is_flag=True, help="Also read videos that failed before, and those that are named again.")
+@options.wait
+@options.quiet
+@options.as_json
+def run_ocr(
+    videos: tuple[str, ...], ocr_model: str | None, every: float, again: bool, quiet: bool, **given: Any
+) -> None:
+    """Read what is written in the pictures of videos: titles, slides, signs.
+
+    `add --ocr` does the same for what it adds; this is for videos that were added without it. Stop
+    it at any time: the next call continues from there.
+
+    \b
+    All of them:
+      momentseek ocr run
+    Subtitles in the picture change more often; read a film again, a frame a second:
+      momentseek ocr run film.mp4 --again --every 1
+    Some, with a model for another script that lies in a folder:
+      momentseek ocr run 'talks/*' --ocr-model ppocr:~/models/korean
+    Then find it, and see what was read:
+      momentseek search 'text:"seven telescopes"'
+      momentseek ocr show talks/one.mp4
+    """
+    report = ingest_more(
+        lambda opened, tell: opened.read(videos, reader=ocr_model, every=every, again=again, progress=tell),
+        "reading",
+        again=["ocr", "run", *videos, *([] if ocr_model is None else ["--ocr-model", ocr_model])],
+        quiet=quiet,
+        **given,
+    )
+    if not quiet:
+        seconds = f" ({clock_text(report.read_seconds)} in {report.elapsed:,.0f} s)" if report.read else ""
+        unread = f", {len(report.noted):,} could not be read" if report.noted else ""
+        options.say(f"{count(report.read, 'video')} read{seconds}{unread}")
+
+
+@ocr.command("show")
+@click.argument("video")
+@options.library
+@text_format
+@text_file
+def show_ocr(video: str, library: str | None, form: str, out: str | None) -> None:
+    """Show what a machine read in the pictures of a video, with times.
+
+    JSON also has where each line stands, as shares of the picture, at which time it was read best,
+    how sure the model is, and which model it was.
+
+    \b
+    As subtitles, and with boxes:
+      momentseek ocr show talk.mp4
+      momentseek ocr show talk.mp4 --format json --out talk-text.json
+    """
+    with open_store(library_folder(library), create=False) as opened:
+        found = _one_video(opened, video)
+        read = reading(opened.catalog.of(found.id), found.id)
+    if read is None or not read.whole:
+        again = options.command_line(["ocr", "run", video], library)
+        raise MomentseekError(f"{video}: nobody has read what is written in it; run: {again}")
+    if read.problem:
+        again = options.command_line(["ocr", "run", video, "--again"], library)
+        raise MomentseekError(f"{video}: could not be read ({read.problem}); try again: {again}")
+    options.write_text(reading_text(read, form), out)
+
+
+def reading_text(read: ScreenReading, form: str) -> str:
+    """What was read, in one of the formats.
+
+    >>> from momentseek.recognition.ocr.lines import Box, ScreenLine
+    >>> line = ScreenLine(1.0, 2.5, "Way out", 2.0, Box(0.1, 0.2, 0.3, 0.1), 0.98)
+    >>> print(reading_text(ScreenReading(1, "ppocr-small", (line,)), "srt"), end="")
+    1
+    00:00:01,000 --> 00:00:02,500
+    Way out
+    """
+    if form != "json":
+        return cues_text([Cue(line.start, line.end, line.text) for line in read.lines], form)
+    lines = [
+        {"start": o.start, "end": o.end, "text": o.text, "at": o.at, "box": list(o.box), "score": o.score}
+        for o in read.lines
+    ]
+    return orjson.dumps({"read_by": read.reader, "lines": lines}, option=orjson.OPT_INDENT_2).decode() + "\n"
