@@ -4,8 +4,8 @@
 
 1. Lines drawn on photographs (seeded: other sizes, places, colours, a blur and compression), and photographs without
    any: how many lines are read, how many of their letters are wrong, and how many frames give lines that are not there.
-2. With `--video`: frames and lines of real videos as `momentseek ocr run` chooses and merges them, processor seconds, and
-   what an hour of such video costs.
+2. With `--video`: frames and lines of real videos as `momentseek ocr run` chooses and merges them, processor seconds,
+   and what an hour of such video costs.
 
 The photographs are those of scikit-image. Processor time of one thread; peak memory is that of this process.
 """

@@ -5,8 +5,8 @@ import pytest
 from click.testing import CliRunner
 from tests.recognition.encoders.fakes import needs_labels
 
-from momentseek.cli import doctor as checks
-from momentseek.cli.doctor import command
+from momentseek.api import checkup as checks
+from momentseek.cli.doctor import doctor as command
 from momentseek.core import errors as optional
 
 
@@ -106,7 +106,7 @@ def test_meteor_is_a_note_that_says_what_to_install(home, monkeypatch):
 
 
 def test_kernels_that_are_not_built_are_a_note(monkeypatch):
-    monkeypatch.setattr("momentseek.core.native.kernels.kernels", lambda: None)
+    monkeypatch.setattr("momentseek.api.checkup.kernels", lambda: None)
     note = items()["compiled kernels"]
     assert (note["state"], note["found"]) == ("note", "not built")
     assert "python -m momentseek.core.native.build" in note["advice"]

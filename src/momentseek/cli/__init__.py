@@ -63,7 +63,7 @@ SECTIONS = {
     "Setup": {
         "models": ("models:command", "List, download and verify encoders."),
         "config": ("config:command", "Choose defaults of commands once."),
-        "doctor": ("doctor:command", "Check what is installed, and say what is missing."),
+        "doctor": ("doctor:doctor", "Check what is installed, and say what is missing."),
         "completion": ("completion:command", "Print the shell completion script."),
     },
 }
