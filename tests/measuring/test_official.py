@@ -8,8 +8,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Judgements, Saliency
 from momentseek.core.moments.run import Run
 from momentseek.measuring.formats import read_runs, read_truth
-from momentseek.measuring.official import render
-from momentseek.measuring.official.tvr import percentage
+from momentseek.measuring.official import percentage, render
 
 
 def test_tvr_byte_for_byte(golden):

@@ -14,7 +14,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.measuring.formats import FORMATS, read_corpus
 from momentseek.measuring.formats.convert import Conversion, Description, count_words, describe
 from momentseek.measuring.formats.registry import KINDS
-from momentseek.measuring.measures.catalog import describe_measures, describe_protocols
+from momentseek.measuring.measures.grammar import describe_measures, describe_protocols
 
 
 @click.command()

@@ -2,7 +2,7 @@ import pytest
 
 from momentseek.core.errors import MomentseekError
 from momentseek.measuring.measures import MEASURES, PROTOCOLS, expand, parse, parse_all
-from momentseek.measuring.measures.catalog import describe_measures, describe_protocols
+from momentseek.measuring.measures.grammar import describe_measures, describe_protocols
 from momentseek.measuring.measures.measure import register
 from momentseek.measuring.measures.ndcg import NDCG
 from momentseek.measuring.measures.recall import Recall

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from momentseek.core.errors import MomentseekError
-from momentseek.core.moments.arrays import FloatArray
+from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray
 from momentseek.measuring.measures.alignment import Alignment
 from momentseek.measuring.measures.measure import Measure, register
-from momentseek.measuring.measures.saliency import Level, predicted_scores, true_highlights
+
+Level = Literal["fair", "good", "verygood"]
+MIN_RATINGS: dict[str, int] = {"fair": 2, "good": 3, "verygood": 4}
+"""The lowest annotator's score (0–4) at which a clip counts as a highlight."""
 
 
 @register
@@ -41,3 +46,42 @@ class HitRate(Measure):
         values = np.zeros(view.queries)
         values[inside] = truth[np.flatnonzero(inside), top[inside]].any(axis=1)
         return values
+
+
+def true_highlights(view: Alignment, level: Level) -> tuple[NDArray[np.bool_], IntArray]:
+    """(queries, clips, annotators): is the clip a highlight? And each query's number of clips."""
+    saliency = view.truth.saliency
+    if saliency is None:
+        raise MomentseekError(f"{view.truth.source}: has no saliency scores, which HIT and SaliencyAP need")
+    clips = np.diff(saliency.offsets)
+    row, column = places(saliency.offsets)
+    dense = np.zeros((view.queries, int(clips.max(initial=0)), saliency.scores.shape[1]), dtype=bool)
+    dense[row, column] = saliency.scores >= MIN_RATINGS[level]
+    return dense, clips
+
+
+def predicted_scores(view: Alignment, fill: float) -> tuple[FloatArray, IntArray]:
+    """(queries, clips): the run's scores, ``fill`` beyond a query's list; and how many clips each list has."""
+    saliency = view.run.saliency
+    if saliency is None:
+        raise MomentseekError(f"{view.run.source}: has no pred_saliency_scores, which HIT and SaliencyAP need")
+    place = np.array([view.truth.position.get(q, -1) for q in view.run.query_ids], dtype=np.int64)
+    lengths = np.zeros(view.queries, dtype=np.int64)
+    known = place >= 0
+    lengths[place[known]] = np.diff(saliency.offsets)[known]
+    row, column = places(saliency.offsets)
+    query = place[row]
+    kept: BoolArray = query >= 0
+    dense = np.full((view.queries, int(lengths.max(initial=0))), fill)
+    dense[query[kept], column[kept]] = saliency.scores[kept, 0]
+    return dense, lengths
+
+
+def places(offsets: IntArray) -> tuple[IntArray, IntArray]:
+    """Group and position within the group of every CSR entry.
+
+    >>> places(np.array([0, 2, 3]))
+    (array([0, 0, 1]), array([0, 1, 0]))
+    """
+    group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return group, np.arange(len(group)) - offsets[group]

@@ -8,8 +8,8 @@ import numpy as np
 
 from momentseek.core.moments.arrays import BoolArray, FloatArray
 from momentseek.measuring.measures.alignment import Alignment
+from momentseek.measuring.measures.hit import Level, predicted_scores, true_highlights
 from momentseek.measuring.measures.measure import Measure, register
-from momentseek.measuring.measures.saliency import Level, predicted_scores, true_highlights
 
 
 @register
