@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -50,40 +49,3 @@ def test_two_applications_of_a_process_serve_each_its_own_library(
     counts = [client.get("/api/v1/status").json()["library"]["videos"] for client in (first, second, first)]
     assert counts == [2, 3, 2]
     assert first.get("/api/v1/openapi.json").json() == second.get("/api/v1/openapi.json").json()
-
-
-def test_the_state_is_answered_before_other_routes_are_loaded(
-    shared: Path, light: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("momentseek.server.app.WARM_UP_SECONDS", 60)
-    app = create_app(shared / "library")
-    with TestClient(app, base_url="http://localhost") as client:
-        assert client.get("/api/v1/status").status_code == 200
-        assert client.get("/").status_code == 200
-        assert app.state.others in app.router.routes
-        assert client.post("/api/v1/status", json={}).status_code == 405
-        assert app.state.others not in app.router.routes
-        assert client.get("/api/v1/videos").status_code == 200
-        assert client.get("/nowhere").status_code == 404
-
-
-def test_first_requests_that_come_together_wait_for_one_loading(
-    shared: Path, light: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("momentseek.server.app.WARM_UP_SECONDS", 60)
-    app = create_app(shared / "library")
-    with TestClient(app, base_url="http://localhost") as client, ThreadPoolExecutor(4) as pool:
-        addresses = ["/api/v1/videos", "/api/v1/openapi.json", "/api/v1/search?q=red", "/nowhere"]
-        codes = [answer.status_code for answer in pool.map(client.get, addresses)]
-        assert codes == [200, 200, 200, 404]
-        paths = client.get("/api/v1/openapi.json").json()["paths"]
-    assert len(paths) > 20
-    assert next(iter(paths)) == "/api/v1/status"
-
-
-def test_all_routes_are_loaded_soon_even_if_nobody_asks(serve: Callable[..., TestClient]) -> None:
-    app = serve().app
-    deadline = time.monotonic() + 20
-    while app.state.others in app.router.routes:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

@@ -5,7 +5,6 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from momentseek.api.library import Library
 from momentseek.library.ingest.report import AddReport, IngestNote, IngestStep
 from momentseek.library.lock import hold_lock
 from momentseek.server import jobs as module
-from momentseek.server.jobs import AddJob, Jobs
+from momentseek.server.jobs import JobOut, Jobs
 from momentseek.server.routes.adding import stream_events
 
 
@@ -153,9 +152,9 @@ def test_one_stream_tells_of_all_jobs(tmp_path: Path) -> None:
     class ListedJobs(Jobs):
         """Jobs that do nothing but be listed."""
 
-        listed = (AddJob("2", "add", "two", state="running"), AddJob("1", "add", "one"))
+        listed = (JobOut.new("2", "add", "two", state="running"), JobOut.new("1", "add", "one"))
 
-        def all(self) -> list[AddJob]:
+        def all(self) -> list[JobOut]:
             return list(self.listed)
 
     jobs = ListedJobs(tmp_path / "none", waiting=5)
@@ -170,7 +169,7 @@ def test_one_stream_tells_of_all_jobs(tmp_path: Path) -> None:
             job = json.loads(data)
             told.append((name, job["id"], job["state"]))
             if len(told) == 2:  # a new one, and one that changes
-                jobs.listed = (AddJob("3", "retry", None, state="failed"), replace(running, state="done"), waiting)
+                jobs.listed = (JobOut.new("3", "retry", None, state="failed"), running.having(state="done"), waiting)
             if len(told) == 4:
                 jobs.stopping.set()
         return told

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ def files(tmp_path: Path) -> TestClient:
     (tmp_path / "outside.css").write_text("outside")
     os.symlink(tmp_path / "outside.css", folder / "link.css")
     app = FastAPI()
-    app.include_router(page.router(folder))
+    app.include_router(page.page_router(folder))
     return TestClient(app)
 
 
@@ -46,3 +47,10 @@ def test_a_copy_that_is_still_good_is_not_sent_again(files: TestClient) -> None:
 )
 def test_nothing_else_is_there(files: TestClient, path: str) -> None:
     assert files.get(path).status_code == 404
+
+
+def test_every_module_of_the_page_is_preloaded() -> None:
+    index = (page.STATIC_FOLDER / "index.html").read_text(encoding="utf-8")
+    preloaded = re.findall(r'<link rel="modulepreload" href="(js/[\w-]+\.js)">', index)
+    scripts = sorted((page.STATIC_FOLDER / "js").glob("*.js"))
+    assert preloaded == [f"js/{path.name}" for path in scripts]

@@ -111,7 +111,7 @@ def test_for_others_a_token_is_made_and_asked_for(start: Callable[..., Running],
 def test_a_library_beside_is_served_and_an_open_stream_does_not_hold_up_the_end(
     start: Callable[..., Running], shared: Path, other: Path
 ) -> None:
-    server = start("--library", shared / "library", "--beside", other)
+    server = start("--library", shared / "library", "--compare-with", other)
     assert server.request("GET", "/api/v1/status")[1]["encoders"] == ["colours", "colours-2"]
     assert server.request("GET", "/api/v1/compare?q=red&a=&b=encoder%3Dcolours-2")[0] == 200
     stream = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)

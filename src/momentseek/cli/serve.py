@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 
 import click
 
 from momentseek.cli import options
 from momentseek.cli.clustering import shards_on
+from momentseek.cli.groups import RenamedOption
 from momentseek.core.errors import optional_module
 from momentseek.library.location import library_folder
-from momentseek.server.lean_fastapi import load_fastapi
-from momentseek.server.settings import ServerSettings, is_loopback
 
 
 @click.command()
@@ -40,10 +40,12 @@ from momentseek.server.settings import ServerSettings, is_loopback
     help="A folder from which the page can add videos; may be repeated. Default: those of the library's videos.",
 )
 @click.option(
-    "--beside",
+    "--compare-with",
+    cls=RenamedOption,
+    former=["--beside"],
     multiple=True,
     metavar="LIBRARY",
-    help="A companion library: the same videos with another encoder, to compare with; may be repeated.",
+    help="A library of the same videos with another encoder, to compare with; may be repeated.",
 )
 @click.option(
     "--rerank",
@@ -64,8 +66,8 @@ from momentseek.server.settings import ServerSettings, is_loopback
     "--database",
     envvar="MOMENTSEEK_DATABASE",
     metavar="ADDRESS",
-    help="A PostgreSQL database for sessions, judgements and what people keep, e.g. postgresql://USER@HOST/NAME; "
-    "servers that share it are one. Default: files beside the library.",
+    help="A PostgreSQL database for sessions, judgements and bookmarks, e.g. postgresql://USER@HOST/NAME; "
+    "servers that share it are one. Default: files in the library's folder.",
 )
 @options.on_shards
 @click.option("--replicas", type=click.IntRange(1, 64), default=1, show_default=True, help="With --on: of each shard.")
@@ -76,7 +78,7 @@ def command(
     port: int,
     token: str | None,
     folders: tuple[Path, ...],
-    beside: tuple[str, ...],
+    compare_with: tuple[str, ...],
     rerank: tuple[str, ...],
     allowed_hosts: tuple[str, ...],
     changes: bool | None,
@@ -94,33 +96,29 @@ def command(
     Search in a browser, and add videos from a folder there:
       momentseek serve --folder ~/Videos --open
     Compare two encoders in the page:
-      momentseek serve --library films --beside films-clip
+      momentseek serve --library films --compare-with films-clip
     Serve the home network:
       momentseek serve --host 0.0.0.0 --allowed-host films.local
     One of several servers behind a load balancer:
       momentseek serve --host 0.0.0.0 --token "$TOKEN" --database postgresql://momentseek@db.local/films
     """
-    load_fastapi()
-    optional_module("uvicorn", "serve")
+    for package in ("fastapi", "uvicorn", "sqlalchemy"):
+        optional_module(package, "serve")
     from momentseek.server.process import serve
+    from momentseek.server.settings import ServerSettings, is_loopback
 
     generated = token is None and not is_loopback(host)
-    if generated:
-        import secrets
-
-        token = secrets.token_urlsafe(32)
     settings = ServerSettings(
         host,
         port,
-        token,
+        secrets.token_urlsafe(32) if generated else token,
         allowed_hosts,
         tuple(folder.resolve() for folder in folders),
-        beside=tuple(library_folder(one) for one in beside),
+        compare_with=tuple(library_folder(one) for one in compare_with),
         rerank=tuple(Path(one).expanduser().absolute() for one in rerank),
         allow_changes=changes,
         database=database,
     )
-
     folder = library_folder(library)
     with shards_on(on, folder, replicas) as fan_out:
         serve(folder, settings, open_page=open_page, show_token=generated, fan_out=fan_out, echo=click.echo)

@@ -1,147 +1,295 @@
-"""The server's own databases: SQLite files next to a library, or one PostgreSQL database that several servers share."""
+"""The server's own databases: SQLite files next to a library, or one PostgreSQL database that several servers share.
+
+Both are used through SQLAlchemy Core. The driver for PostgreSQL is pg8000 (BSD, pure Python), imported only when an
+address is given. Each kind of data has a schema of its own there (``momentseek_judgements``, …), so that the database
+may hold other things too.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import ssl
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from queue import Empty, LifoQueue
-from typing import Any, Protocol, Self
-from urllib.parse import parse_qs, unquote, urlsplit
+from typing import Any, ClassVar, Self
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    CursorResult,
+    Engine,
+    Executable,
+    Integer,
+    MetaData,
+    NullPool,
+    Row,
+    Table,
+    create_engine,
+    event,
+    func,
+    insert,
+    inspect,
+    make_url,
+    select,
+    text,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import ArgumentError, DisconnectionError, SQLAlchemyError
+from sqlalchemy.schema import CreateSchema
 
 from momentseek.core.errors import LibraryBusyError, LibraryError, MomentseekError, optional_module, parameter
-from momentseek.library.database import DATABASE_ERRORS, transaction
-
-
-class DatabaseConnection(Protocol):
-    """An open connection; its SQL is what SQLite and PostgreSQL both understand, with ``?`` for values."""
-
-    @property
-    def in_transaction(self) -> bool:
-        """Whether a transaction is open."""
-        ...
-
-    def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        """Run a statement; the cursor that is returned has ``fetchall`` and ``rowcount``."""
-        ...
-
-    def transaction(self, *, write: bool) -> AbstractContextManager[None]:
-        """Make a transaction of what is done inside; nobody else writes during one that writes."""
-        ...
-
-    def prepare(self, schema: str, version: int) -> int:
-        """Make the tables unless they are there; returns the version of those that are."""
-        ...
-
-    def has_table(self, name: str) -> bool:
-        """Whether there is a table with this name."""
-        ...
-
-    def close(self) -> None:
-        """Give the connection back."""
-        ...
-
-
-class SqliteConnection:
-    """An open SQLite file, in WAL mode; with no path, a database that is gone when it is closed."""
-
-    def __init__(self, path: Path | None, wait_seconds: float) -> None:
-        self._db = sqlite3.connect(
-            ":memory:" if path is None else path, timeout=wait_seconds, isolation_level=None, check_same_thread=False
-        )
-
-    @property
-    def in_transaction(self) -> bool:
-        """Whether a transaction is open."""
-        return self._db.in_transaction
-
-    def execute(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-        """Run a statement."""
-        return self._db.execute(sql, values)
-
-    @contextmanager
-    def transaction(self, *, write: bool) -> Iterator[None]:
-        """Make a transaction of what is done inside; nobody else writes during one that writes."""
-        with transaction(self._db, "BEGIN IMMEDIATE" if write else "BEGIN"):
-            yield
-
-    def prepare(self, schema: str, version: int) -> int:
-        """Make the tables unless they are there; returns the version of those that are."""
-        for pragma in ("foreign_keys", "fullfsync"):
-            self._db.execute(f"PRAGMA {pragma} = ON")
-        self._db.execute("PRAGMA synchronous = FULL")
-        if not self._version():
-            self._db.execute("PRAGMA journal_mode = WAL")
-            with self.transaction(write=True):
-                if not self._version():  # another thread may have been quicker
-                    for statement in filter(str.strip, schema.split(";")):
-                        self._db.execute(statement)
-                    self._db.execute(f"PRAGMA user_version = {version}")
-        return self._version()
-
-    def has_table(self, name: str) -> bool:
-        """Whether there is a table with this name."""
-        return bool(self._db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchall())
-
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
-
-    def _version(self) -> int:
-        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
-
+from momentseek.library.database import DATABASE_ERRORS
 
 ANSWER_SECONDS = 20
-"""How long the database may take to answer; more than writers wait for each other."""
+"""How long PostgreSQL may take to answer; more than writers wait for each other."""
 IDLE_CONNECTIONS = 8
-"""Connections that are kept open for later, per schema."""
-_IDLE: dict[tuple[str, str], LifoQueue[PostgresConnection]] = {}
+"""Connections to PostgreSQL that are kept open for later."""
+BigId = BigInteger().with_variant(Integer, "sqlite")
+"""The type of ids; SQLite numbers the rows of plain integer keys only."""
+Migration = Callable[[Connection], None]
+_VERSION = Table("version", MetaData(), Column("number", Integer, nullable=False))
+"""PostgreSQL's place for what SQLite calls ``user_version``."""
+_ERRORS = (SQLAlchemyError, ConnectionError, TimeoutError, *DATABASE_ERRORS)
+"""What the databases raise; pg8000 does not wrap the errors of a broken connection."""
 
 
 @dataclass(frozen=True)
-class PostgresAddress:
-    """What an address ``postgresql://user:password@host:port/database?sslmode=require`` says.
+class DatabaseLocation:
+    """Where a server keeps its own data: files in the library's folder, or a PostgreSQL database that others share."""
 
-    >>> PostgresAddress.of("postgresql://ann:secret@db.local/films").shown
-    'postgresql://db.local:5432/films'
-    >>> PostgresAddress.of("postgresql:///films?host=/run/postgresql").options["unix_sock"]
-    '/run/postgresql/.s.PGSQL.5432'
-    """
+    folder: Path
+    address: str | None = None
+    """``postgresql://…``; None for SQLite files in the folder."""
 
-    shown: str
-    """The address without user and password, for messages."""
-    options: dict[str, Any]
+    def close(self) -> None:
+        """Close connections that wait for their next use."""
+        if self.address is not None:
+            postgres_engine(self.address).dispose()
 
-    @classmethod
-    def of(cls, address: str) -> PostgresAddress:
-        """Parse an address; the password may also come from ``$PGPASSWORD``, which no list of processes shows."""
+
+class ServerDatabase:
+    """An open database; use it in one thread and close it soon."""
+
+    name: ClassVar[str]
+    """The file's name without ending, and what comes after ``momentseek_`` in the name of PostgreSQL's schema."""
+    contents: ClassVar[str]
+    """What is kept in it, for messages."""
+    migrations: ClassVar[Sequence[Migration]]
+    """Each makes the next version from the one before; the first makes the tables. Only ever add to the end."""
+    wait_seconds: ClassVar[float] = 10.0
+    """Seconds to wait for another transaction."""
+
+    def __init__(self, location: Path | DatabaseLocation, *, create: bool = False) -> None:
+        self.location = location if isinstance(location, DatabaseLocation) else DatabaseLocation(location)
+        self.path = self.location.folder / f"{self.name}.sqlite"
+        self._schema = f"momentseek_{self.name}"
         try:
-            parts = urlsplit(address)
-            port = parts.port or 5432
-        except ValueError:
-            raise MomentseekError(
-                f"the address of the database ({parameter('database')}) has no valid port; check it"
-            ) from None
-        asked = parse_qs(parts.query)
-        host = asked.get("host", [unquote(parts.hostname or "")])[0] or "localhost"
-        database = unquote(parts.path.strip("/"))
-        if parts.scheme not in ("postgresql", "postgres") or not database or set(asked) - {"host", "sslmode"}:
-            raise MomentseekError(
-                "the address of the database must look like postgresql://USER@HOST:5432/NAME, perhaps with "
-                f"?sslmode=require or ?host=/FOLDER/OF/THE/SOCKET; check {parameter('database')}"
-            )
-        user = unquote(parts.username or "") or os.environ.get("PGUSER") or os.environ.get("USER") or "momentseek"
-        password = unquote(parts.password) if parts.password is not None else os.environ.get("PGPASSWORD")
-        options: dict[str, Any] = {"user": user, "database": database, "password": password}
-        if host.startswith("/"):
-            options["unix_sock"] = f"{host}/.s.PGSQL.{port}"
-        else:
-            options |= {"host": host, "port": port, "ssl_context": _ssl_context(asked.get("sslmode", ["disable"])[0])}
-        return cls(f"postgresql://{host}:{port}/{database}", options)
+            self._db = self._connect(create)
+        except _ERRORS as e:
+            raise self._explain(e) from None
+        try:
+            found = self._version()
+            if found < len(self.migrations):
+                found = self._migrate()
+        except _ERRORS as e:
+            self.close()
+            raise self._explain(e) from None
+        except BaseException:
+            self.close()
+            raise
+        if found != len(self.migrations):
+            self.close()
+            where = self.path if self.location.address is None else f"{self._schema} in the database"
+            raise LibraryError(f"{where}: was made by another release (format {found}); update momentseek")
+
+    def close(self) -> None:
+        """Close the database."""
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def changes(self) -> Iterator[None]:
+        """A transaction for writing: all of it happens or nothing, and nobody else writes meanwhile."""
+        with self._transaction(writes=True):
+            yield
+
+    @contextmanager
+    def view(self) -> Iterator[None]:
+        """A transaction for several reads of the same state, whatever others commit meanwhile; may be nested."""
+        if self._db.in_transaction():
+            yield
+            return
+        with self._transaction(writes=False):
+            yield
+
+    def rows(self, statement: Executable) -> Sequence[Row[Any]]:
+        """All rows that a statement gives."""
+        with self.view():
+            return self._db.execute(statement).fetchall()
+
+    def run(self, statement: Executable) -> CursorResult[Any]:
+        """Execute a statement inside ``changes()``."""
+        return self._db.execute(statement)
+
+    def insert_new(self, table: Table, **values: Any) -> None:
+        """Insert a row inside ``changes()``, unless one with the same key exists."""
+        inserting = sqlite.insert(table) if self.location.address is None else postgresql.insert(table)
+        self._db.execute(inserting.values(**values).on_conflict_do_nothing())
+
+    def _connect(self, create: bool) -> Connection:
+        if self.location.address is not None:
+            found = postgres_engine(self.location.address).connect()
+            return found.execution_options(schema_translate_map={None: self._schema})
+        # reading creates no file: the library may lie where nothing can be written
+        return sqlite_engine(self.path if create or self.path.is_file() else None, self.wait_seconds).connect()
+
+    @contextmanager
+    def _transaction(self, *, writes: bool) -> Iterator[None]:
+        try:
+            with self._db.execution_options(writes=writes).begin():
+                if self.location.address is not None and writes:
+                    self._db.execute(text(f"SET LOCAL lock_timeout = {int(self.wait_seconds * 1000)}"))
+                    self._db.execute(select(func.pg_advisory_xact_lock(func.hashtext(self._schema))))
+                elif self.location.address is not None:
+                    self._db.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"))
+                yield
+        except _ERRORS as e:
+            raise self._explain(e) from None
+
+    def _version(self) -> int:
+        with self.view():
+            if self.location.address is None:
+                return int(self._db.execute(text("PRAGMA user_version")).scalar_one())
+            if not inspect(self._db).has_table(_VERSION.name, schema=self._schema):
+                return 0
+            return int(self._db.execute(select(_VERSION.c.number)).scalar_one())
+
+    def _migrate(self) -> int:
+        with self.changes():
+            found = self._version()  # another thread or server may have been quicker
+            if self.location.address is not None and not found:
+                self._db.execute(CreateSchema(self._schema, if_not_exists=True))
+                _VERSION.create(self._db)
+                self._db.execute(insert(_VERSION).values(number=0))
+            for number, migrate in enumerate(self.migrations[found:], found + 1):
+                migrate(self._db)
+                if self.location.address is None:
+                    self._db.execute(text(f"PRAGMA user_version = {number}"))
+                else:
+                    self._db.execute(_VERSION.update().values(number=number))
+            return max(found, len(self.migrations))
+
+    def _explain(self, e: BaseException) -> LibraryError:
+        """An error of the driver as one that says what to do."""
+        origin = getattr(e, "orig", None) or e
+        if self.location.address is not None:
+            return explain_postgres(origin, self.location.address)
+        told = str(origin) if isinstance(origin, sqlite3.Error) else "malformed content"
+        if "locked" in told or "busy" in told:
+            return LibraryBusyError(f"another process is writing {self.contents}; try again in a moment")
+        if "full" in told:
+            return LibraryError(f"{self.path}: the disk is full; make room and try again")
+        if "readonly" in told or "unable to open" in told:
+            return LibraryError(f"{self.path}: cannot be opened or written ({told}); check the folder's permissions")
+        return LibraryError(
+            f"{self.path}: the {self.contents} cannot be used ({told}); move the file away to start afresh"
+        )
+
+
+@lru_cache(maxsize=100)
+def sqlite_engine(path: Path | None, wait_seconds: float) -> Engine:
+    """The engine of an SQLite file in WAL mode; with no path, of databases that are gone when they are closed."""
+
+    def connect() -> sqlite3.Connection:
+        where = ":memory:" if path is None else path
+        db = sqlite3.connect(where, timeout=wait_seconds, isolation_level=None, check_same_thread=False)
+        try:
+            for pragma in ("foreign_keys = ON", "fullfsync = ON", "synchronous = FULL", "journal_mode = WAL"):
+                db.execute(f"PRAGMA {pragma}")
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("writes")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+@lru_cache(maxsize=100)
+def postgres_engine(address: str) -> Engine:
+    """The engine of a PostgreSQL database; connections that are idle are checked before they are used again."""
+    driver = optional_module("pg8000", "postgres")
+    url, options = parse_postgres(address)
+    engine = create_engine(
+        url,
+        connect_args={**options, "timeout": ANSWER_SECONDS, "application_name": "momentseek"},
+        pool_size=IDLE_CONNECTIONS,
+        max_overflow=-1,
+    )
+    # the pool would log that a connection which the server has closed cannot be closed
+    logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
+
+    @event.listens_for(engine, "checkout")
+    def check(db: Any, *_: object) -> None:  # instead of pool_pre_ping, which knows the driver's own errors only
+        try:
+            db.cursor().execute("SELECT 1")
+            db.rollback()
+        except (driver.Error, OSError):
+            raise DisconnectionError from None
+
+    return engine
+
+
+def parse_postgres(address: str) -> tuple[URL, dict[str, Any]]:
+    """SQLAlchemy's URL and the driver's options of ``postgresql://user:password@host:port/database?sslmode=require``.
+
+    The password may also come from ``$PGPASSWORD``, which no list of processes shows.
+
+    >>> url, _ = parse_postgres("postgresql://ann:secret@db.local/films")
+    >>> url.host, url.port, url.database
+    ('db.local', 5432, 'films')
+    >>> parse_postgres("postgresql:///films?host=/run/postgresql")[1]
+    {'unix_sock': '/run/postgresql/.s.PGSQL.5432'}
+    """
+    try:
+        given = make_url(address)
+        port = given.port or 5432
+    except (ArgumentError, ValueError):
+        raise MomentseekError(
+            f"the address of the database ({parameter('database')}) has no valid port; check it"
+        ) from None
+    asked = {key: value if isinstance(value, str) else value[0] for key, value in given.query.items()}
+    if given.drivername not in ("postgresql", "postgres") or not given.database or set(asked) - {"host", "sslmode"}:
+        raise MomentseekError(
+            "the address of the database must look like postgresql://USER@HOST:5432/NAME, perhaps with "
+            f"?sslmode=require or ?host=/FOLDER/OF/THE/SOCKET; check {parameter('database')}"
+        )
+    user = given.username or os.environ.get("PGUSER") or os.environ.get("USER") or "momentseek"
+    password = given.password if given.password is not None else os.environ.get("PGPASSWORD")
+    host = asked.get("host") or given.host or "localhost"
+    if host.startswith("/"):
+        url = URL.create("postgresql+pg8000", user, password, database=given.database)
+        return url, {"unix_sock": f"{host}/.s.PGSQL.{port}"}
+    url = URL.create("postgresql+pg8000", user, password, host, port, given.database)
+    return url, {"ssl_context": _ssl_context(asked.get("sslmode", "disable"))}
 
 
 def _ssl_context(mode: str) -> ssl.SSLContext | None:
@@ -158,238 +306,22 @@ def _ssl_context(mode: str) -> ssl.SSLContext | None:
     return context
 
 
-class PostgresConnection:
-    """An open connection that speaks SQLite's few dialect words of our schemas and statements."""
-
-    def __init__(self, address: PostgresAddress, schema: str, wait_seconds: float) -> None:
-        self._driver = optional_module("pg8000.dbapi", "postgres")
-        self._shown, self._schema = address.shown, schema
-        self._idle: LifoQueue[PostgresConnection] | None = None
-        try:
-            self._db = self._driver.connect(**address.options, timeout=ANSWER_SECONDS, application_name="momentseek")
-            self._db.autocommit = True
-            self.in_transaction = False
-            self.execute(f"SET lock_timeout = '{int(wait_seconds * 1000)}ms'")
-            self.execute(f"SET search_path TO {schema}")
-        except self._errors as e:
-            raise self._explain(e) from None
-
-    @property
-    def _errors(self) -> tuple[type[Exception], ...]:
-        return (self._driver.Error, OSError, ValueError, AttributeError)  # the last two on a broken connection
-
-    def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        """Run a statement; ``?`` stands for a value."""
-        cursor = self._db.cursor()
-        try:
-            cursor.execute(sql.replace("?", "%s"), tuple(values))
-        except self._errors as e:
-            raise self._explain(e) from None
-        return cursor
-
-    @contextmanager
-    def transaction(self, *, write: bool) -> Iterator[None]:
-        """Make a transaction of what is done inside; nobody else writes during one that writes."""
-        self.execute("BEGIN" if write else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        self.in_transaction = True
-        try:
-            if write:
-                self.execute("SELECT pg_advisory_xact_lock(hashtext(?))", (self._schema,))
-            yield
-            self.execute("COMMIT")
-        except BaseException:
-            with suppress(LibraryError):
-                self.execute("ROLLBACK")
-            raise
-        finally:
-            self.in_transaction = False
-
-    def prepare(self, schema: str, version: int) -> int:
-        """Make the tables unless they are there; returns the version of those that are."""
-        if not self.has_table("version"):
-            with self.transaction(write=True):
-                if not self.has_table("version"):  # another server may have been quicker
-                    self.execute(f"CREATE SCHEMA IF NOT EXISTS {self._schema}")
-                    for statement in filter(str.strip, _translate(schema).split(";")):
-                        self.execute(statement)
-                    self.execute("CREATE TABLE version (number INTEGER NOT NULL)")
-                    self.execute("INSERT INTO version VALUES (?)", (version,))
-        return int(self.execute("SELECT number FROM version").fetchall()[0][0])
-
-    def has_table(self, name: str) -> bool:
-        """Whether there is a table with this name."""
-        # to_regclass() would not see what others made while this transaction waited for its lock
-        sql = "SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = ?"
-        return bool(self.execute(sql, (self._schema, name)).fetchall())
-
-    def is_alive(self) -> bool:
-        """Whether the server still answers here; it may have been restarted since the connection was opened."""
-        try:
-            return bool(self.execute("SELECT 1").fetchall())
-        except LibraryError:
-            return False
-
-    def close(self) -> None:
-        """Keep the connection for the next one who needs it, or close it."""
-        if self._idle is not None and not self.in_transaction and self._idle.qsize() < IDLE_CONNECTIONS:
-            self._idle.put(self)
-            return
-        self.end()
-
-    def end(self) -> None:
-        """Close the connection for good."""
-        with suppress(*self._errors):
-            self._db.close()
-
-    def keep_in(self, idle: LifoQueue[PostgresConnection]) -> PostgresConnection:
-        """Say where the connection goes when it is closed."""
-        self._idle = idle
-        return self
-
-    def _explain(self, e: Exception) -> LibraryError:
-        """An error of the driver as one sentence."""
-        told = e.args[0] if e.args else ""
-        code, text = (told.get("C", ""), str(told.get("M", ""))) if isinstance(told, dict) else ("", str(told or e))
-        if code == "55P03":
-            return LibraryBusyError("another server is writing to the database; try again in a moment")
-        remedies = {
-            "28": "check user and password",
-            "3D": "make it with: createdb NAME",
-            "42501": "let the user create schemas in it (GRANT CREATE ON DATABASE)",
-            "53": "try again when it has room",
-        }
-        remedy = next((r for start, r in remedies.items() if code.startswith(start)), None)
-        if not code or code.startswith(("08", "57P")):
-            return LibraryError(
-                f"{self._shown}: the database cannot be reached ({text}); check {parameter('database')}"
-            )
-        return LibraryError(f"{self._shown}: the database cannot be used ({text}); {remedy or 'see its log'}")
-
-
-def _translate(schema: str) -> str:
-    """A schema in PostgreSQL's words.
-
-    >>> _translate("CREATE TABLE a (id INTEGER PRIMARY KEY AUTOINCREMENT, x REAL NOT NULL) WITHOUT ROWID")
-    'CREATE TABLE a (id BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY, x DOUBLE PRECISION NOT NULL)'
-    """
-    for word, meaning in (
-        ("INTEGER PRIMARY KEY AUTOINCREMENT", "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY"),
-        (" INTEGER", " BIGINT"),
-        (" REAL", " DOUBLE PRECISION"),
-        (" WITHOUT ROWID", ""),
-    ):
-        schema = schema.replace(word, meaning)
-    return schema
-
-
-def open_postgres(address: str, schema: str, wait_seconds: float) -> PostgresConnection:
-    """A connection to a database: one that is idle and alive, else a new one."""
-    idle = _IDLE.setdefault((address, schema), LifoQueue())
-    while True:
-        try:
-            found = idle.get_nowait()
-        except Empty:
-            return PostgresConnection(PostgresAddress.of(address), schema, wait_seconds).keep_in(idle)
-        if found.is_alive():
-            return found
-        found.end()
-
-
-def close_idle(address: str) -> None:
-    """Close the connections to a database that wait for their next use."""
-    for (known, _), idle in list(_IDLE.items()):
-        while known == address:
-            try:
-                idle.get_nowait().end()
-            except Empty:
-                break
-
-
-@dataclass(frozen=True)
-class DatabaseLocation:
-    """Where a server keeps its own data: files in the library's folder, or a PostgreSQL database that others share."""
-
-    folder: Path
-    address: str | None = None
-    """``postgresql://…``; None for SQLite files in the folder."""
-
-    def close(self) -> None:
-        """Close connections that wait for their next use."""
-        if self.address is not None:
-            close_idle(self.address)
-
-
-class ServerDatabase:
-    """An open database; what is kept in it says its ``schema`` and ``version`` and explains its errors."""
-
-    name: str
-    """The file's name without ending, and what comes after ``momentseek_`` in the name of PostgreSQL's schema."""
-    schema: str
-    version: int
-    wait_seconds: float
-    """Seconds to wait for another transaction."""
-
-    def __init__(self, place: Path | DatabaseLocation, *, create: bool = False) -> None:
-        place = place if isinstance(place, DatabaseLocation) else DatabaseLocation(place)
-        self.path = place.folder / f"{self.name}.sqlite"
-        self._db: DatabaseConnection
-        try:
-            if place.address is not None:
-                self._db = open_postgres(place.address, f"momentseek_{self.name}", self.wait_seconds)
-            else:
-                # reading creates no file: the library may lie where nothing can be written
-                path = self.path if create or self.path.is_file() else None
-                self._db = SqliteConnection(path, self.wait_seconds)
-            found = self._db.prepare(self.schema, self.version)
-        except DATABASE_ERRORS as e:
-            raise self.explain(e) from None
-        if found != self.version:
-            self.close()
-            where = self.path if place.address is None else f"momentseek_{self.name} in the database"
-            raise LibraryError(f"{where}: was made by another release (format {found}); update momentseek")
-
-    def explain(self, e: Exception) -> LibraryError:
-        """An error of SQLite as one that says what to do."""
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """Close the database."""
-        self._db.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    @contextmanager
-    def changes(self) -> Iterator[None]:
-        """A transaction for writing: all of it happens or nothing, and nobody else writes meanwhile."""
-        with self._transaction(write=True):
-            yield
-
-    @contextmanager
-    def view(self) -> Iterator[None]:
-        """A transaction for several reads of the same state, whatever others commit meanwhile; may be nested."""
-        if self._db.in_transaction:
-            yield
-            return
-        with self._transaction(write=False):
-            yield
-
-    @contextmanager
-    def _transaction(self, *, write: bool) -> Iterator[None]:
-        try:
-            with self._db.transaction(write=write):
-                yield
-        except DATABASE_ERRORS as e:
-            raise self.explain(e) from None
-
-    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        try:
-            return list(self._db.execute(sql, values).fetchall())
-        except DATABASE_ERRORS as e:
-            raise self.explain(e) from None
-
-
-__all__ = ["DatabaseLocation", "ServerDatabase"]
+def explain_postgres(e: BaseException, address: str) -> LibraryError:
+    """An error of PostgreSQL's driver as one sentence, which shows the address without user and password."""
+    url, options = parse_postgres(address)
+    place = options.get("unix_sock") or f"{url.host}:{url.port}"
+    shown = f"postgresql://{place}/{url.database}"
+    told = e.args[0] if e.args else ""
+    code, said = (told.get("C", ""), str(told.get("M", ""))) if isinstance(told, dict) else ("", str(told or e))
+    if code == "55P03":
+        return LibraryBusyError("another server is writing to the database; try again in a moment")
+    if not code or code.startswith(("08", "57P")):
+        return LibraryError(f"{shown}: the database cannot be reached ({said}); check {parameter('database')}")
+    remedies = {
+        "28": "check user and password",
+        "3D": "make it with: createdb NAME",
+        "42501": "let the user create schemas in it (GRANT CREATE ON DATABASE)",
+        "53": "try again when it has room",
+    }
+    remedy = next((remedy for start, remedy in remedies.items() if code.startswith(start)), "see its log")
+    return LibraryError(f"{shown}: the database cannot be used ({said}); {remedy}")

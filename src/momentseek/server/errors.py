@@ -105,50 +105,40 @@ BODY_ERRORS = error_responses(408, 413, 415)
 
 def install_handlers(app: FastAPI) -> None:
     """Install the handlers that give every exception its status and the common shape."""
-    app.add_exception_handler(ApiError, _answer_api_error)
-    app.add_exception_handler(MomentseekError, _answer_refusal)
-    app.add_exception_handler(MediaError, _answer_media_error)
-    app.add_exception_handler(LibraryError, _answer_library_error)
-    app.add_exception_handler(LibraryBusyError, _answer_busy)
-    app.add_exception_handler(UnknownIdError, _answer_unknown_id)
-    app.add_exception_handler(ConflictError, _answer_conflict)
-    app.add_exception_handler(RequestValidationError, _answer_invalid_request)
-    app.add_exception_handler(HTTPException, _answer_http_error)
+    for kind in (ApiError, MomentseekError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, _answer)
 
 
-def _answer_api_error(_: Request, e: Exception) -> Response:
-    assert isinstance(e, ApiError)
-    return e.response()
+def _answer(request: Request, e: Exception) -> Response:
+    return api_error(e, request.method).response()
 
 
-def _answer_refusal(_: Request, e: Exception) -> Response:
-    return ApiError(400, hide_paths(str(e)), code="refused").response()
-
-
-def _answer_media_error(_: Request, e: Exception) -> Response:
-    return ApiError(409, hide_paths(str(e)), code="unusable_file").response()
-
-
-def _answer_library_error(_: Request, e: Exception) -> Response:
-    return ApiError(503, hide_paths(str(e)), code="library_unusable").response()
-
-
-def _answer_busy(_: Request, e: Exception) -> Response:
-    return ApiError(503, hide_paths(str(e)), headers={"Retry-After": "2"}).response()
-
-
-def _answer_unknown_id(_: Request, e: Exception) -> Response:
-    return ApiError(404, str(e)).response()
-
-
-def _answer_conflict(_: Request, e: Exception) -> Response:
-    assert isinstance(e, ConflictError)
-    return ApiError(409, str(e), code=e.code).response()
-
-
-def _answer_invalid_request(_: Request, e: Exception) -> Response:
-    assert isinstance(e, RequestValidationError)
-    return ApiError(422, validation_sentence(e.errors())).response()
+def api_error(e: Exception, method: str = "GET") -> ApiError:
+    """The error that clients get for an exception."""
+    match e:
+        case ApiError():
+            return e
+        case UnknownIdError():
+            return ApiError(404, str(e))
+        case ConflictError():
+            return ApiError(409, str(e), code=e.code)
+        case LibraryBusyError():
+            return ApiError(503, hide_paths(str(e)), headers={"Retry-After": "2"})
+        case LibraryError():
+            return ApiError(503, hide_paths(str(e)), code="library_unusable")
+        case MediaError():
+            return ApiError(409, hide_paths(str(e)), code="unusable_file")
+        case RequestValidationError():
+            return ApiError(422, validation_sentence(e.errors()))
+        case HTTPException():
+            status = e.status_code if e.status_code in ERROR_CODES else 400
+            messages = {
+                404: "there is nothing at this address; /api/v1/docs lists the routes",
+                405: f"{method} is not allowed here; /api/v1/docs lists the routes",
+                400: "the body is not valid JSON; see /api/v1/docs",
+            }
+            return ApiError(status, messages.get(status, str(e.detail)), headers=e.headers)
+    return ApiError(400, hide_paths(str(e)), code="refused")
 
 
 def hide_paths(message: str) -> str:
@@ -174,15 +164,3 @@ def validation_sentence(errors: Sequence[Any]) -> str:
         message = str(error["msg"])
         parts.append(f"{where[:60]}: {message[:1].lower()}{message[1:200]}")
     return f"{', and '.join(parts)}; see /api/v1/docs"
-
-
-def _answer_http_error(request: Request, e: Exception) -> Response:
-    assert isinstance(e, HTTPException)
-    messages = {
-        404: "there is nothing at this address; /api/v1/docs lists the routes",
-        405: f"{request.method} is not allowed here; /api/v1/docs lists the routes",
-        400: "the body is not valid JSON; see /api/v1/docs",
-    }
-    status = e.status_code if e.status_code in ERROR_CODES else 400
-    message = messages.get(status, str(e.detail))
-    return ApiError(status, message, headers=e.headers).response()

@@ -13,9 +13,11 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.api.library import Library, open_library
 from momentseek.core.errors import MomentseekError
@@ -30,11 +32,8 @@ from momentseek.library.ingest.report import (
 )
 from momentseek.library.location import library_name
 from momentseek.recognition.downloads import fetch_model
+from momentseek.recognition.weights.catalog import HubModel
 from momentseek.server.errors import ApiError, hide_paths
-
-if TYPE_CHECKING:
-    from momentseek.recognition.weights.catalog import HubModel
-
 
 MAX_PAUSE_SECONDS = 10.0
 """The longest that a job waits at a time, so that it gets on, slowly, also under a load that never ends."""
@@ -80,36 +79,60 @@ class JobStop(KeyboardInterrupt):
     """Ends adding as Ctrl-C does: videos that are complete are written."""
 
 
-@dataclass(frozen=True)
-class AddJob:
-    """The state of a job that adds videos; it is replaced, never changed, so that any thread may hold one."""
+class FailedFileOut(BaseModel):
+    """A file that could not be added, and the reason."""
 
+    name: str
+    reason: str
+
+
+class JobOut(BaseModel):
+    """The current state of a job."""
+
+    # a job is replaced, never changed, so that any thread may hold one
+    model_config = ConfigDict(
+        frozen=True,
+        json_schema_extra={
+            "example": {
+                "id": "9f86d081884c7d65", "state": "running", "kind": "add", "folder": "Holiday", "files_done": 3,
+                "files_total": 12, "file": "beach.mp4", "fraction": 0.31, "rate": 24.0, "seconds_left": 95.0,
+                "added": 0, "unchanged": 0, "failed": [], "error": None, "started": 1760000000.0, "ended": None,
+            }
+        }
+    )  # fmt: skip
     id: str
+    state: JobState
     kind: JobKind
-    folder: str | None
-    """The name of the folder that is added, or of the encoder; None when failures are retried."""
-    state: JobState = "waiting"
-    files_done: int = 0
-    files_total: int = 0
-    file: str = ""
-    fraction: float = 0.0
-    rate: float | None = None
-    """Seconds of video that are added per second."""
-    seconds_left: float | None = None
-    added: int = 0
-    unchanged: int = 0
-    failed: tuple[tuple[str, str], ...] = ()
-    """Name of each file that could not be added, and the reason."""
-    error: str | None = None
-    """Why the job as a whole failed."""
-    started: float | None = None
-    """Time at which the job started, in seconds since 1970; None while it waits."""
-    ended: float | None = None
+    folder: str | None = Field(description="The folder that is added, or the encoder that is downloaded or used.")
+    files_done: int
+    files_total: int
+    file: str = Field(description="The file that is being added.")
+    fraction: float = Field(description="Share of the work that is done, from 0 to 1.")
+    rate: float | None = Field(description="Seconds of video that are added per second.")
+    seconds_left: float | None
+    added: int = Field(description="Number of new and changed videos; known at the end.")
+    unchanged: int
+    failed: list[FailedFileOut]
+    error: str | None = Field(description="Why the job as a whole failed.")
+    started: float | None = Field(description="Seconds since 1970.")
+    ended: float | None
+
+    @classmethod
+    def new(cls, id: str, kind: JobKind, folder: str | None, state: JobState = "waiting") -> JobOut:
+        """A job that has done nothing yet."""
+        return cls(
+            id=id, state=state, kind=kind, folder=folder, files_done=0, files_total=0, file="", fraction=0.0, rate=None,
+            seconds_left=None, added=0, unchanged=0, failed=[], error=None, started=None, ended=None,
+        )  # fmt: skip
 
     @property
     def over(self) -> bool:
         """Whether the job has ended: done, failed or cancelled."""
         return self.state in ("done", "failed", "cancelled")
+
+    def having(self, **changes: Any) -> JobOut:
+        """The job with other values."""
+        return self.model_copy(update=changes)
 
 
 @dataclass(eq=False)
@@ -131,30 +154,29 @@ class Jobs:
         self._is_wanted = is_wanted
         """Whether the machine is wanted for something that goes before adding."""
         self._waiting = waiting
-        self._jobs: dict[str, AddJob] = {}
+        self._jobs: dict[str, JobOut] = {}
         self._orders: dict[str, _JobOrder] = {}
         self._queue: queue.Queue[_JobOrder | None] = queue.Queue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self.stopping = threading.Event()
 
-    def add(self, path: Path, name: str) -> AddJob:
+    def add(self, path: Path, name: str) -> JobOut:
         """Start to add a folder; refused while the same one is being added already."""
         return self._submit("add", path, name, lambda library, show: library.add(path, progress=show, links=False))
 
-    def retry(self) -> AddJob:
+    def retry(self) -> JobOut:
         """Start to retry the files that could not be added."""
         return self._submit("retry", None, None, lambda library, show: library.retry(progress=show, links=False))
 
-    def reencode(self, spec: str) -> AddJob:
+    def reencode(self, spec: str) -> JobOut:
         """Start to encode all videos with another encoder."""
         return self._submit("reencode", spec, spec, lambda library, show: library.reencode(spec, progress=show))
 
-    def download(self, model: HubModel) -> AddJob:
+    def download(self, model: HubModel) -> JobOut:
         """Start to download an encoder."""
 
         def work(_: Library, show: ShowJob) -> None:
-
             def tell(done: int, total: int) -> None:
                 show(IngestStep(0, 1, done, total, model.name, 0.0, 0.0, 0.0, 0.0, 0.0, 0))
 
@@ -163,17 +185,17 @@ class Jobs:
 
         return self._submit("download", model.name, model.name, work)
 
-    def all(self) -> list[AddJob]:
+    def all(self) -> list[JobOut]:
         """All jobs, newest first."""
         with self._lock:
             return list(reversed(self._jobs.values()))
 
-    def get(self, id: str) -> AddJob | None:
+    def get(self, id: str) -> JobOut | None:
         """The current state of a job, or None if there is no such job."""
         with self._lock:
             return self._jobs.get(id)
 
-    def cancel(self, id: str) -> AddJob | None:
+    def cancel(self, id: str) -> JobOut | None:
         """Stop a job and keep what it has done; a job that is over stays as it is."""
         with self._lock:
             job = self._jobs.get(id)
@@ -181,7 +203,7 @@ class Jobs:
                 return job
             self._orders[id].stop.set()
             if job.state == "waiting":
-                job = self._jobs[id] = replace(job, state="cancelled", ended=time.time())
+                job = self._jobs[id] = job.having(state="cancelled", ended=time.time())
             return job
 
     @property
@@ -206,7 +228,7 @@ class Jobs:
         if self._thread is not None:
             self._thread.join()
 
-    def _submit(self, kind: JobKind, key: Path | str | None, name: str | None, work: JobWork) -> AddJob:
+    def _submit(self, kind: JobKind, key: Path | str | None, name: str | None, work: JobWork) -> JobOut:
         with self._lock:
             if self.stopping.is_set():
                 raise ApiError(503, "the server is stopping; try again when it is back", headers={"Retry-After": "5"})
@@ -217,7 +239,7 @@ class Jobs:
                 raise ApiError(
                     503, "too many jobs are waiting; try again when some are done", headers={"Retry-After": "60"}
                 )
-            job = AddJob(secrets.token_hex(8), kind, name)
+            job = JobOut.new(secrets.token_hex(8), kind, name)
             self._jobs[job.id] = job
             order = self._orders[job.id] = _JobOrder(job.id, key, work)
             self._forget_old()
@@ -232,7 +254,7 @@ class Jobs:
         for id in over[: max(0, len(over) - MAX_ENDED_JOBS)]:
             del self._jobs[id], self._orders[id]
 
-    def _change(self, id: str, change: Callable[[AddJob], AddJob]) -> None:
+    def _change(self, id: str, change: Callable[[JobOut], JobOut]) -> None:
         with self._lock:
             self._jobs[id] = change(self._jobs[id])
 
@@ -243,13 +265,13 @@ class Jobs:
             if job is not None and job.state == "waiting":
                 self._run(order, job)
 
-    def _run(self, order: _JobOrder, job: AddJob) -> None:
-        self._change(job.id, lambda j: replace(j, state="running", started=time.time()))
+    def _run(self, order: _JobOrder, job: JobOut) -> None:
+        self._change(job.id, lambda j: j.having(state="running", started=time.time()))
 
         def progress(event: IngestStep | BackgroundStep | IngestNote) -> None:
             if isinstance(event, IngestNote):
                 if event.kind in ("failed", "odd"):
-                    self._change(job.id, lambda j: replace(j, failed=(*j.failed, _failure(event))))
+                    self._change(job.id, lambda j: j.having(failed=[*j.failed, _failure(event)]))
                 return
             if isinstance(event, BackgroundStep):
                 self._change(job.id, lambda j: _apply_beside(j, event))
@@ -279,13 +301,12 @@ class Jobs:
         self._change(job.id, lambda j: _finish(j, state, report, error))
 
 
-def _apply_step(job: AddJob, step: IngestStep) -> AddJob:
+def _apply_step(job: JobOut, step: IngestStep) -> JobOut:
     rate = left = None
     if step.encoding > 0 and step.bytes_encoded:
         rate = step.seconds / step.encoding
         left = max(0.0, (step.of_bytes - step.bytes) * step.encoding / step.bytes_encoded)
-    return replace(
-        job,
+    return job.having(
         files_done=step.files,
         files_total=step.of_files,
         file=path_text(step.name),
@@ -295,10 +316,9 @@ def _apply_step(job: AddJob, step: IngestStep) -> AddJob:
     )
 
 
-def _apply_beside(job: AddJob, step: BackgroundStep) -> AddJob:
+def _apply_beside(job: JobOut, step: BackgroundStep) -> JobOut:
     rate = step.fresh / step.elapsed if step.fresh and step.elapsed else None
-    return replace(
-        job,
+    return job.having(
         file=path_text(step.name),
         fraction=min(1.0, step.seconds / step.of_seconds) if step.of_seconds else 1.0,
         rate=rate,
@@ -306,23 +326,22 @@ def _apply_beside(job: AddJob, step: BackgroundStep) -> AddJob:
     )
 
 
-def _failure(note: IngestNote) -> tuple[str, str]:
+def _failure(note: IngestNote) -> FailedFileOut:
     name, _, reason = note.text.partition(": ")
-    return (
-        (path_text(name.rsplit("/", 1)[-1]), hide_paths(path_text(reason)))
-        if reason
-        else ("", hide_paths(path_text(note.text)))
-    )
+    return _failed_file(name.rsplit("/", 1)[-1], reason) if reason else _failed_file("", note.text)
 
 
-def _finish(job: AddJob, state: JobState, report: AddReport | None, error: str | None) -> AddJob:
+def _failed_file(name: str, reason: str) -> FailedFileOut:
+    return FailedFileOut(name=path_text(name), reason=hide_paths(path_text(reason)))
+
+
+def _finish(job: JobOut, state: JobState, report: AddReport | None, error: str | None) -> JobOut:
     if report is not None:
-        job = replace(
-            job,
+        job = job.having(
             added=report.added + report.changed + report.copied,
             unchanged=report.unchanged + report.moved + report.refreshed,
-            failed=tuple((path_text(f.path.name), hide_paths(path_text(f.reason))) for f in report.failed),
+            failed=[_failed_file(f.path.name, f.reason) for f in report.failed],
         )
     if state == "done":
-        job = replace(job, fraction=1.0, seconds_left=0.0, files_done=job.files_total)
-    return replace(job, state=state, error=error, ended=time.time())
+        job = job.having(fraction=1.0, seconds_left=0.0, files_done=job.files_total)
+    return job.having(state=state, error=error, ended=time.time())

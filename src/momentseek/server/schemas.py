@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -66,6 +66,11 @@ class VideoOut(BaseModel):
     media: str
 
 
+def same_fields(model: type[BaseModel], source: object) -> dict[str, Any]:
+    """The values of a model's fields that another object has under the same names."""
+    return {name: getattr(source, name) for name in model.model_fields if hasattr(source, name)}
+
+
 def clean_text(value: str) -> str:
     r"""The text as valid Unicode, which JSON can carry, whatever bytes a file name was made of.
 
@@ -122,22 +127,16 @@ def moment_url(id: str) -> str:
 
 def video_out(video: Video) -> VideoOut:
     """Convert a video to the API's answer; checks whether its file can be read."""
-    return VideoOut(
-        id=video.id,
-        name=clean_text(video.name),
-        duration=video.duration,
-        width=video.width,
-        height=video.height,
-        rate=rate_text(video.rate),
-        clips=video.clips,
-        cues=video.cues,
-        added=video.added,
-        mtime=video.mtime_ns / 1e9,
-        notes=[hide_paths(clean_text(note)) for note in video.notes],
-        available=video.file.is_there() or is_elsewhere(video.path),
-        thumbnail=thumbnail_url(video.id, video.duration / 10),
-        media=media_url(video.id),
-    )
+    shown = {
+        "name": clean_text(video.name),
+        "rate": rate_text(video.rate),
+        "mtime": video.mtime_ns / 1e9,
+        "notes": [hide_paths(clean_text(note)) for note in video.notes],
+        "available": video.file.is_there() or is_elsewhere(video.path),
+        "thumbnail": thumbnail_url(video.id, video.duration / 10),
+        "media": media_url(video.id),
+    }
+    return VideoOut(**same_fields(VideoOut, video) | shown)
 
 
 MAX_HITS = 500

@@ -21,7 +21,7 @@ from momentseek.server.jobs import Jobs
 from momentseek.server.previews import Previews
 from momentseek.server.security.sessions import Sessions, open_sessions
 from momentseek.server.settings import ServerSettings
-from momentseek.server.workers import CompanionLibraries, LibraryWorkers
+from momentseek.server.workers import ComparisonLibraries, LibraryWorkers
 
 if TYPE_CHECKING:
     from momentseek.cluster.search.shard_client import ShardClient
@@ -98,7 +98,7 @@ class Service:
     cutters: LibraryWorkers
     listers: LibraryWorkers
     """Threads that list folders, which may be huge or on a slow drive."""
-    companions: CompanionLibraries
+    comparisons: ComparisonLibraries
     jobs: Jobs
     sessions: Sessions
     previews: Previews
@@ -127,7 +127,7 @@ class Service:
             LibraryWorkers(library, "picture", limits.pictures, limits.waiting, limits.seconds),
             LibraryWorkers(library, "cut", 1, limits.jobs, limits.cut_seconds),
             LibraryWorkers(library, "folder", limits.listings, limits.jobs, limits.seconds),
-            CompanionLibraries(library, settings.beside, limits),
+            ComparisonLibraries(library, settings.compare_with, limits),
             Jobs(library, limits.jobs, lambda: searchers.busy),
             Sessions(settings, open_sessions(place)),
             Previews(LibraryPaths(library).previews, limits.previews, limits.jobs, limits.preview_bytes),
@@ -150,7 +150,7 @@ class Service:
         """Finish what is being written, then close everything."""
         self.jobs.close()
         self.previews.close()
-        for workers in (self.readers, self.searchers, self.pictures, self.cutters, self.listers, self.companions):
+        for workers in (self.readers, self.searchers, self.pictures, self.cutters, self.listers, self.comparisons):
             workers.close()
         self.place.close()
 

@@ -75,8 +75,8 @@ class ServerSettings:
     folders: tuple[Path, ...] = ()
     """Folders from which videos may be added; if none are given, the folders of the videos in the library."""
     limits: Limits = Limits()
-    beside: tuple[Path, ...] = ()
-    """Companion libraries: the same videos indexed with other encoders, to compare with."""
+    compare_with: tuple[Path, ...] = ()
+    """Libraries of the same videos, indexed with other encoders, to compare with."""
     rerank: tuple[Path, ...] = ()
     """Folders of exported models that can re-rank searches; clients call them by the folders' names."""
 
@@ -84,7 +84,7 @@ class ServerSettings:
     """Whether clients may remove videos and change the encoder; None: only where others cannot reach the server."""
 
     database: str | None = None
-    """``postgresql://…`` for sessions, judgements and what people keep, shared by servers; None: beside the library."""
+    """``postgresql://…`` for sessions, judgements and bookmarks, shared by servers; None: files with the library."""
 
     def __post_init__(self) -> None:
         if self.token is None and not self.loopback:

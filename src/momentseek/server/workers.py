@@ -97,7 +97,7 @@ class LibraryWorkers:
             self._pending -= 1
 
 
-class CompanionLibraries:
+class ComparisonLibraries:
     """The companion libraries of a server by the names of their encoders; each has a thread that searches it."""
 
     def __init__(self, served: Path, others: Iterable[Path], limits: Limits) -> None:
@@ -129,7 +129,7 @@ class CompanionLibraries:
         raise ApiError(
             422,
             f"there is no library with the encoder {name!r} here; there are {', '.join((own, *self.names))}, "
-            "and momentseek serve --beside LIBRARY adds others",
+            "and momentseek serve --compare-with LIBRARY adds others",
         )
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 
 from momentseek.core.errors import LibraryBusyError, LibraryError, MomentseekError
 from momentseek.server.bookmarks import BookmarkStore
-from momentseek.server.database import DatabaseLocation, PostgresAddress
+from momentseek.server.database import DatabaseLocation, parse_postgres
 from momentseek.server.errors import ConflictError
 from momentseek.server.judging.store import JUDGEMENTS_FILE, JudgementStore
 from momentseek.server.settings import ServerSettings
@@ -156,13 +156,13 @@ def test_a_server_survives_a_database_that_went_away(
 
     client = serve(place, database=database)
     assert client.get(f"{JUDGING}/rule").status_code == 200
-    options = PostgresAddress.of(database).options
-    db = connect(**{**options, "database": "postgres"})
+    url, _ = parse_postgres(database)
+    db = connect(url.username, url.host, "postgres", url.port)
     db.autocommit = True
     db.cursor().execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
-                        (options["database"],))  # fmt: skip
+                        (url.database,))  # fmt: skip
     assert client.get(f"{JUDGING}/rule").status_code == 200, "a new connection"
-    db.cursor().execute(f"DROP DATABASE {options['database']} WITH (FORCE)")
+    db.cursor().execute(f"DROP DATABASE {url.database} WITH (FORCE)")
     db.close()
     gone = client.get(f"{JUDGING}/rule")
     assert gone.status_code == 503

@@ -8,7 +8,7 @@ import pytest
 from momentseek.library.video import Video
 from momentseek.search.hit import Hit
 from momentseek.server.judging.annotate import decide_second_batch, pool_moments
-from momentseek.server.judging.store import UNJUDGED_PAIR, CandidateRow, JudgedPair
+from momentseek.server.judging.consensus import UNJUDGED_PAIR, CandidateRow, JudgedPair
 
 
 def video(id: int, hash: str = "", duration: float = 1000.0) -> Video:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from momentseek.benchmarks.datasets.annotation.consensus import find_consensus as rule
 from momentseek.benchmarks.datasets.annotation.labels import read_labels, write_labels
-from momentseek.server.judging.store import JudgementRow, annotators_needed, consensus_statistics, judged_pairs
+from momentseek.server.judging.consensus import JudgementRow, annotators_needed, consensus_statistics, judged_pairs
 
 CAMPAIGNS = st.lists(st.lists(st.integers(0, 4), max_size=4), min_size=1, max_size=12)
 """For each pair the labels of up to four annotators, each another one."""

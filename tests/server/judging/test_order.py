@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections import Counter
 
 from momentseek.server.judging.annotate import annotator_order
-from momentseek.server.judging.store import CandidateRow
+from momentseek.server.judging.consensus import CandidateRow
 
 
 def rows(n: int, query: int = 1, first: int = 0) -> list[CandidateRow]:

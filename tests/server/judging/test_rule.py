@@ -56,10 +56,10 @@ def test_the_rule_can_be_set(campaign: Any) -> None:
     assert campaign.client.put("/api/v1/judging/rule", json={"setting": "three"}).status_code == 422
 
 
-def test_a_store_of_the_first_release_has_no_settings(campaign: Any, place: Path) -> None:
+def test_a_store_of_the_first_format_is_given_settings(campaign: Any, place: Path) -> None:
     campaign.ask("red")
     with sqlite3.connect(place / JUDGEMENTS_FILE) as db:
-        db.execute("DROP TABLE settings")
+        db.executescript("DROP TABLE settings; PRAGMA user_version = 1")
     db.close()
     assert campaign.get("rule").json()["setting"] == "auto"
     assert campaign.set_rule("two")["setting"] == "two"

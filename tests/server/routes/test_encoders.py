@@ -79,7 +79,7 @@ def test_a_download_tells_how_far_it_is_and_why_it_fails(
         progress(152, 608)
         told.append(client.get("/api/v1/jobs").json()["jobs"][0]["fraction"])
 
-    monkeypatch.setattr("momentseek.recognition.downloads.fetch_model", fetch)
+    monkeypatch.setattr("momentseek.server.jobs.fetch_model", fetch)
     job = client.post("/api/v1/encoders/download", json={"encoder": "hub:clip-b32"}).json()
     assert finished(client, job)["state"] == "done"
     assert told == [0.25]
@@ -88,6 +88,6 @@ def test_a_download_tells_how_far_it_is_and_why_it_fails(
     def fail(model: Any, *, progress: Callable[[int, int], None]) -> None:
         raise jobs_module.MomentseekError("the connection is lost or there is none")
 
-    monkeypatch.setattr("momentseek.recognition.downloads.fetch_model", fail)
+    monkeypatch.setattr("momentseek.server.jobs.fetch_model", fail)
     lost = finished(client, client.post("/api/v1/encoders/download", json={"encoder": "hub:clip-b32"}).json())
     assert (lost["state"], lost["error"]) == ("failed", "the connection is lost or there is none")

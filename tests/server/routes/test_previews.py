@@ -130,7 +130,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         finally:
             fates[-1] = "dropped" if fates[-1] == "begun" else fates[-1]
 
-    monkeypatch.setattr("momentseek.media.sandbox.calls.preview", preview)
+    monkeypatch.setattr("momentseek.server.previews.preview", preview)
     return fates
 
 

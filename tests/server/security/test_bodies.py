@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from momentseek.server.errors import ApiError
-from momentseek.server.security import BodyMiddleware
+from momentseek.server.security.middleware import BodyMiddleware
 from momentseek.server.settings import Limits
 
 SEARCH = "/api/v1/search"

@@ -29,15 +29,15 @@ from momentseek.library.video import Video
 from momentseek.search.hit import Hit
 from momentseek.server.database import DatabaseLocation
 from momentseek.server.errors import ConflictError, UnknownIdError
-from momentseek.server.judging.store import (
+from momentseek.server.judging.consensus import (
     CandidateRow,
     JudgedPair,
     JudgementRow,
-    JudgementStore,
     QueryRow,
     group_by_query,
     judged_pairs,
 )
+from momentseek.server.judging.store import JudgementStore
 from momentseek.server.schemas import clean_text
 
 

@@ -26,8 +26,9 @@ from momentseek.search.confidence import LEVELS
 from momentseek.search.hit import Hit
 from momentseek.server.errors import ConflictError
 from momentseek.server.judging.annotate import video_label
+from momentseek.server.judging.consensus import AnnotatorRule, judged_pairs
 from momentseek.server.judging.setup import SearchSetup
-from momentseek.server.judging.store import AnnotatorRule, JudgementStore, judged_pairs
+from momentseek.server.judging.store import JudgementStore
 from momentseek.server.schemas import MAX_HITS, clean_text
 
 DEFAULT_MEASURE = "NDCG@20[IoU>=0.5]"

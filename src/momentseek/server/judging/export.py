@@ -17,8 +17,9 @@ from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
 from momentseek.measuring.formats import FORMATS
 from momentseek.server.errors import ConflictError
+from momentseek.server.judging.consensus import JudgementRow, judged_pairs
 from momentseek.server.judging.evaluation import read_truth
-from momentseek.server.judging.store import JudgementRow, JudgementStore, judged_pairs
+from momentseek.server.judging.store import JudgementStore
 
 DEFAULT_VIDEO_URL = "/videos"
 """Where Label Studio finds the videos by default."""

@@ -6,7 +6,7 @@ import math
 from typing import Annotated
 
 from fastapi import Path as InPath
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from momentseek.core.errors import MomentseekError
 from momentseek.search.options import STREAMS
@@ -23,6 +23,17 @@ def _normalise_setup(value: str) -> str:
         raise ValueError(str(e)) from None
 
 
+def finite_or_none(value: float | None) -> float | None:
+    """The value if JSON can carry it; None for NaN and infinity.
+
+    >>> finite_or_none(0.5), finite_or_none(float("nan")), finite_or_none(float("inf"))
+    (0.5, None, None)
+    """
+    return value if value is not None and math.isfinite(value) else None
+
+
+Finite = Annotated[float | None, BeforeValidator(finite_or_none)]
+"""A number, or null for NaN and infinity, which JSON cannot carry."""
 QueryId = Annotated[int, InPath(ge=1, le=2**53, description="The query's id.", examples=[1])]
 MeasureName = Annotated[str, Field(min_length=1, max_length=100, description="A measure (docs/measures.md).")]
 SetupText = Annotated[
@@ -115,12 +126,3 @@ def query_out(state: QueryState) -> QueryOut:
         reason=state.reason,
         created=state.row.created,
     )
-
-
-def finite_or_none(value: float) -> float | None:
-    """The value if JSON can carry it; None for NaN and infinity.
-
-    >>> finite_or_none(0.5), finite_or_none(float("nan")), finite_or_none(float("inf"))
-    (0.5, None, None)
-    """
-    return value if math.isfinite(value) else None

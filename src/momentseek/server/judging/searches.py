@@ -41,13 +41,13 @@ class SetupHits:
 
 async def resolve_setup(service: Service, setup: SearchSetup) -> SearchSetup:
     """The setup with the library's defaults filled in; 422 if no library has its encoder."""
-    companion = await service.companions.workers(setup.encoder, service.readers)
+    companion = await service.comparisons.workers(setup.encoder, service.readers)
     return await (companion or service.readers).run(setup.resolve)
 
 
 async def find_hits(service: Service, setup: SearchSetup, query: Query, k: int) -> SetupHits:
     """The best ``k`` hits by a setup; a hit whose video has been removed meanwhile is left out."""
-    companion = await service.companions.workers(setup.encoder, service.readers)
+    companion = await service.comparisons.workers(setup.encoder, service.readers)
     if companion is None:
         return await _search(service.searchers, setup, query, k)
     wanted = k
@@ -147,6 +147,6 @@ def left_out_note(left_out: int, setup: SearchSetup) -> str:
 
 async def _content_numbers(service: Service, setup: SearchSetup) -> list[int]:
     """The content numbers of the libraries that a setup searches, which change with what the libraries hold."""
-    companion = await service.companions.workers(setup.encoder, service.readers)
+    companion = await service.comparisons.workers(setup.encoder, service.readers)
     libraries = (service.readers, companion)
     return [await one.run(lambda library: library.catalog.content_number()) for one in libraries if one is not None]

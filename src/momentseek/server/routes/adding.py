@@ -24,7 +24,7 @@ from momentseek.server.folders import (
     list_folder,
     root_folders,
 )
-from momentseek.server.jobs import AddJob, JobKind, Jobs, JobState
+from momentseek.server.jobs import FailedFileOut, JobOut, Jobs
 from momentseek.server.schemas import StrictBody, clean_text
 from momentseek.server.security.clients import client_of
 from momentseek.server.service import Service, ServiceParam
@@ -37,43 +37,6 @@ KEEPALIVE_SECONDS = 15.0
 RETRY_MILLISECONDS = 60_000
 """When a client whose stream was ended for a newer one may ask again."""
 JobId = Annotated[str, InPath(max_length=64, description="The job's id.")]
-
-
-class FailedFileOut(BaseModel):
-    """A file that could not be added, and the reason."""
-
-    name: str
-    reason: str
-
-
-class JobOut(BaseModel):
-    """The current state of a job."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "id": "9f86d081884c7d65", "state": "running", "kind": "add", "folder": "Holiday", "files_done": 3,
-                "files_total": 12, "file": "beach.mp4", "fraction": 0.31, "rate": 24.0, "seconds_left": 95.0,
-                "added": 0, "unchanged": 0, "failed": [], "error": None, "started": 1760000000.0, "ended": None,
-            }
-        }
-    )  # fmt: skip
-    id: str
-    state: JobState
-    kind: JobKind
-    folder: str | None = Field(description="The folder that is added, or the encoder that is downloaded or used.")
-    files_done: int
-    files_total: int
-    file: str = Field(description="The file that is being added.")
-    fraction: float = Field(description="Share of the work that is done, from 0 to 1.")
-    rate: float | None = Field(description="Seconds of video that are added per second.")
-    seconds_left: float | None
-    added: int = Field(description="Number of new and changed videos; known at the end.")
-    unchanged: int
-    failed: list[FailedFileOut]
-    error: str | None = Field(description="Why the job as a whole failed.")
-    started: float | None = Field(description="Seconds since 1970.")
-    ended: float | None
 
 
 class JobsOut(BaseModel):
@@ -101,14 +64,6 @@ class FailuresOut(BaseModel):
     failures: list[FailureOut]
 
 
-def job_out(job: AddJob) -> JobOut:
-    """Convert a job to the API's answer."""
-    return JobOut(
-        **{name: getattr(job, name) for name in JobOut.model_fields if name != "failed"},
-        failed=[FailedFileOut(name=name, reason=reason) for name, reason in job.failed],
-    )
-
-
 async def stream_events(
     jobs: Jobs, id: str | None = None, ended: Callable[[], bool] = lambda: False
 ) -> AsyncIterator[str]:
@@ -117,7 +72,7 @@ async def stream_events(
     The events of one job end with it; those of all jobs end when the server stops and nothing is running any more.
     Either end early when ``ended`` says so; the client is then asked not to come back at once.
     """
-    sent: dict[str, AddJob] = {}
+    sent: dict[str, JobOut] = {}
     silent = 0.0
     while True:
         now = [job for job in reversed(jobs.all()) if id is None or job.id == id]
@@ -139,21 +94,21 @@ async def stream_events(
             yield ": still here\n\n"
 
 
-def event_text(job: AddJob) -> str:
+def event_text(job: JobOut) -> str:
     """One state of a job as a server-sent event: ``progress`` while it goes on, then ``done`` or ``failed``."""
     name = {"done": "done", "failed": "failed", "cancelled": "done"}.get(job.state, "progress")
-    return f"event: {name}\ndata: {job_out(job).model_dump_json()}\n\n"
+    return f"event: {name}\ndata: {job.model_dump_json()}\n\n"
 
 
 @router.post("/jobs", status_code=202, summary="Add a folder", responses={**error_responses(404, 409), **BODY_ERRORS})
 async def add(service: ServiceParam, given: AddIn) -> JobOut:
     """Start to add the videos in a folder; answers at once."""
 
-    def submit(_: Library) -> AddJob:
+    def submit(_: Library) -> JobOut:
         folder = find_folder(service.folders, given.folder)
         return service.jobs.add(folder.path, folder.name)
 
-    return job_out(await service.listers.run(submit))
+    return await service.listers.run(submit)
 
 
 @router.post(
@@ -161,13 +116,13 @@ async def add(service: ServiceParam, given: AddIn) -> JobOut:
 )
 async def retry(service: ServiceParam) -> JobOut:
     """Start to retry the files that could not be added."""
-    return job_out(service.jobs.retry())
+    return service.jobs.retry()
 
 
 @router.get("/jobs", summary="List jobs")
 async def jobs(service: ServiceParam) -> JobsOut:
     """The jobs since the server was started, newest first."""
-    return JobsOut(jobs=[job_out(job) for job in service.jobs.all()])
+    return JobsOut(jobs=service.jobs.all())
 
 
 def _stream_responses(description: str) -> dict[int | str, dict[str, Any]]:
@@ -215,7 +170,7 @@ def _event_response(service: Service, request: Request, id: str | None = None) -
 @router.get("/jobs/{id}", summary="One job", responses=error_responses(404))
 async def job(service: ServiceParam, id: JobId) -> JobOut:
     """The state of a job."""
-    return job_out(_find_job(service, id))
+    return _find_job(service, id)
 
 
 @router.post("/jobs/{id}/cancel", summary="Cancel a job", responses={**error_responses(404), **BODY_ERRORS})
@@ -224,7 +179,7 @@ async def cancel(service: ServiceParam, id: JobId) -> JobOut:
     found = service.jobs.cancel(id)
     if found is None:
         raise _no_such_job()
-    return job_out(found)
+    return found
 
 
 @router.get("/failures", summary="What failed")
@@ -250,7 +205,7 @@ async def failures(service: ServiceParam) -> FailuresOut:
     return await service.readers.run(read)
 
 
-def _find_job(service: Service, id: str) -> AddJob:
+def _find_job(service: Service, id: str) -> JobOut:
     found = service.jobs.get(id)
     if found is None:
         raise _no_such_job()

@@ -15,11 +15,11 @@ from momentseek.server.errors import error_responses
 from momentseek.server.hits import HitOut, hits_out
 from momentseek.server.judging.annotate import SAME_MOMENT_IOU
 from momentseek.server.judging.evaluation import DEFAULT_MEASURE, compare_runs, parse_measure, read_truth
-from momentseek.server.judging.schemas import MeasureName, SetupText, finite_or_none
+from momentseek.server.judging.schemas import Finite, MeasureName, SetupText
 from momentseek.server.judging.searches import SetupHits, find_hits, measure_setup, resolve_setup
 from momentseek.server.judging.setup import SearchSetup
 from momentseek.server.judging.store import with_store
-from momentseek.server.schemas import QueryText, StrictModel, clean_text
+from momentseek.server.schemas import QueryText, StrictModel, clean_text, same_fields
 from momentseek.server.service import ServiceParam
 
 router = APIRouter(tags=["judging"])
@@ -74,9 +74,9 @@ class MeanOut(BaseModel):
     """The mean of a measure for one setup."""
 
     settings: str
-    value: float | None
-    low: float | None = Field(description="Lower end of its 95 % bootstrap interval.")
-    high: float | None
+    value: Finite
+    low: Finite = Field(description="Lower end of its 95 % bootstrap interval.")
+    high: Finite
 
 
 class QueryDifferenceOut(BaseModel):
@@ -84,9 +84,9 @@ class QueryDifferenceOut(BaseModel):
 
     query: int
     text: str
-    a: float | None
-    b: float | None
-    difference: float | None
+    a: Finite
+    b: Finite
+    difference: Finite
 
 
 class ComparisonOut(BaseModel):
@@ -96,14 +96,12 @@ class ComparisonOut(BaseModel):
     queries: int = Field(description="Number of queries that count for both.")
     a: MeanOut
     b: MeanOut
-    difference: float | None = Field(description="a − b.")
-    low: float | None = Field(description="Lower end of the 95 % bootstrap interval of the difference.")
-    high: float | None
-    p: float | None = Field(
-        description="Probability of such a difference by chance alone (Fisher's randomisation test)."
-    )
+    difference: Finite = Field(description="a − b.")
+    low: Finite = Field(description="Lower end of the 95 % bootstrap interval of the difference.")
+    high: Finite
+    p: Finite = Field(description="Probability of such a difference by chance alone (Fisher's randomisation test).")
     significant: bool = Field(description="Whether p is 0.05 or less.")
-    effect: float | None = Field(
+    effect: Finite = Field(
         description="Cohen's d; null if all queries differ by the same amount, or there is only one."
     )
     wins: int = Field(description="Queries on which a is better.")
@@ -136,9 +134,7 @@ async def compare_judged(service: ServiceParam, given: Annotated[JudgedCompareIn
     comparison = await service.readers.run(lambda _: compare_runs(one, other))
     pair = comparison.pairs[0]
     rows = [
-        QueryDifferenceOut(
-            query=int(id), text=words, a=finite_or_none(x), b=finite_or_none(y), difference=finite_or_none(x - y)
-        )
+        QueryDifferenceOut(query=int(id), text=words, a=x, b=y, difference=x - y)
         for id, words, x, y in zip(
             truth.judgements.query_ids,
             truth.judgements.queries or (),
@@ -148,32 +144,21 @@ async def compare_judged(service: ServiceParam, given: Annotated[JudgedCompareIn
         )
     ]
     a, b = (
-        MeanOut(
-            settings=str(setup),
-            value=finite_or_none(some.value),
-            low=finite_or_none(some.low),
-            high=finite_or_none(some.high),
-        )
+        MeanOut(settings=str(setup), value=some.value, low=some.low, high=some.high)
         for setup, some in zip(setups, (one, other), strict=True)
     )
     return ComparisonOut(
-        measure=measure.name,
-        queries=comparison.queries - comparison.left_out[0],
-        a=a,
-        b=b,
-        difference=finite_or_none(pair.difference),
-        low=finite_or_none(pair.low),
-        high=finite_or_none(pair.high),
-        p=finite_or_none(pair.p),
-        significant=pair.significant,
-        effect=finite_or_none(pair.effect),
-        wins=pair.wins,
-        ties=pair.ties,
-        losses=pair.losses,
-        test=comparison.test,
-        waiting=truth.waiting,
-        notes=list(dict.fromkeys((*one.evaluation.notes, *other.evaluation.notes))),
-        per_query=sorted(rows, key=lambda row: -abs(row.difference or 0.0)),
+        **same_fields(ComparisonOut, pair)
+        | {
+            "measure": measure.name,
+            "queries": comparison.queries - comparison.left_out[0],
+            "a": a,
+            "b": b,
+            "test": comparison.test,
+            "waiting": truth.waiting,
+            "notes": list(dict.fromkeys((*one.evaluation.notes, *other.evaluation.notes))),
+            "per_query": sorted(rows, key=lambda row: -abs(row.difference or 0.0)),
+        }
     )
 
 

@@ -12,7 +12,7 @@ from momentseek.recognition.downloads import inventory
 from momentseek.recognition.encoders.registry import HUB_PREFIX
 from momentseek.recognition.weights.catalog import HUB_MODELS
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses, hide_paths
-from momentseek.server.routes.adding import JobOut, job_out
+from momentseek.server.jobs import JobOut
 from momentseek.server.schemas import StrictBody, clean_text
 from momentseek.server.service import ServiceParam
 from momentseek.server.workers import encoder_name
@@ -88,7 +88,7 @@ async def download(service: ServiceParam, given: EncoderIn) -> JobOut:
     name = given.encoder.removeprefix(HUB_PREFIX)
     if name not in HUB_MODELS or HUB_MODELS[name].kind != "image-text":
         raise ApiError(404, f"there is no encoder {given.encoder[:60]!r} to download; GET /api/v1/encoders lists them")
-    return job_out(service.jobs.download(HUB_MODELS[name]))
+    return service.jobs.download(HUB_MODELS[name])
 
 
 @router.post(
@@ -111,4 +111,4 @@ async def use(service: ServiceParam, given: EncoderIn) -> JobOut:
             raise ApiError(409, f"{given.encoder} has made the library's vectors already")
 
     await service.listers.run(check)
-    return job_out(service.jobs.reencode(given.encoder))
+    return service.jobs.reencode(given.encoder)

@@ -18,6 +18,7 @@ from momentseek.search.hit import Level
 from momentseek.server.errors import error_responses
 from momentseek.server.files import content_disposition
 from momentseek.server.judging.annotate import QueryState, SecondBatch, read_states
+from momentseek.server.judging.consensus import AnnotatorRule, consensus_statistics
 from momentseek.server.judging.evaluation import (
     DEFAULT_MEASURE,
     HITS_PER_QUERY,
@@ -36,7 +37,7 @@ from momentseek.server.judging.export import (
     tvr_ranking_files,
     zip_files,
 )
-from momentseek.server.judging.schemas import EvaluationIn, SetupIn, finite_or_none
+from momentseek.server.judging.schemas import EvaluationIn, Finite, SetupIn
 from momentseek.server.judging.searches import (
     find_judged_hits,
     left_out_note,
@@ -45,7 +46,7 @@ from momentseek.server.judging.searches import (
     search_judged_queries,
 )
 from momentseek.server.judging.setup import SearchSetup
-from momentseek.server.judging.store import AnnotatorRule, JudgementStore, consensus_statistics, with_store
+from momentseek.server.judging.store import JudgementStore, with_store
 from momentseek.server.service import ServiceParam
 
 router = APIRouter(prefix="/judging", tags=["judging"])
@@ -56,7 +57,7 @@ class QueryValueOut(BaseModel):
 
     query: int
     text: str
-    value: float | None = Field(description="Null if the query does not count for this measure.")
+    value: Finite = Field(description="Null if the query does not count for this measure.")
 
 
 class EvaluationOut(BaseModel):
@@ -73,14 +74,14 @@ class EvaluationOut(BaseModel):
     )  # fmt: skip
     measure: str
     settings: str
-    value: float | None = Field(description="The mean over the queries that count.")
-    low: float | None = Field(description="Lower end of its 95 % bootstrap interval.")
-    high: float | None
+    value: Finite = Field(description="The mean over the queries that count.")
+    low: Finite = Field(description="Lower end of its 95 % bootstrap interval.")
+    high: Finite
     queries: int
     moments: int = Field(description="Number of judged moments over all queries.")
     waiting: int = Field(description="Number of moments that still need annotators and do not count yet.")
     missing: int = Field(description="Number of queries for which the search finds nothing; they count as 0.")
-    judged: float | None = Field(
+    judged: Finite = Field(
         description="Share of the moments found that have been judged; the others count as not relevant."
     )
     rule: AnnotatorRule = Field(description="`one` annotator's judgements, or those on which `two` agree.")
@@ -164,18 +165,18 @@ def _evaluation_out(truth: JudgedTruth, measured: MeasuredRun, setup: SearchSetu
     return EvaluationOut(
         measure=measure.name,
         settings=str(setup),
-        value=finite_or_none(measured.value),
-        low=finite_or_none(measured.low),
-        high=finite_or_none(measured.high),
+        value=measured.value,
+        low=measured.low,
+        high=measured.high,
         queries=len(judgements),
         moments=len(judgements.relevance),
         waiting=truth.waiting,
         missing=len(result.missing),
-        judged=next((finite_or_none(share) for share in result.judged.values()), None),
+        judged=next(iter(result.judged.values()), None),
         rule=truth.rule,
         notes=list(result.notes),
         per_query=[
-            QueryValueOut(query=int(id), text=words, value=finite_or_none(value))
+            QueryValueOut(query=int(id), text=words, value=value)
             for id, words, value in zip(
                 judgements.query_ids, judgements.queries or (), result.values[:, 0].tolist(), strict=True
             )

@@ -28,10 +28,11 @@ from momentseek.server.judging.annotate import (
     save_judgement,
     undo_last,
 )
+from momentseek.server.judging.consensus import AnnotatorRule, JudgementRow
 from momentseek.server.judging.schemas import QueryId, QueryOut, query_out
 from momentseek.server.judging.searches import find_hits, resolve_setup
 from momentseek.server.judging.setup import SearchSetup, pool_setups
-from momentseek.server.judging.store import AnnotatorRule, JudgementRow, JudgementStore, RuleSetting, with_store
+from momentseek.server.judging.store import JudgementStore, RuleSetting, with_store
 from momentseek.server.schemas import StrictBody, StrictModel, clean_text, media_url
 from momentseek.server.service import ServiceParam
 
@@ -256,7 +257,7 @@ async def add_query(service: ServiceParam, given: QueryIn) -> QueryOut:
     default = await resolve_setup(service, SearchSetup())
     localisers = await service.readers.run(lambda library: library.localisers)
     for setup in pool_setups(
-        default.localiser, localisers, service.companions.names
+        default.localiser, localisers, service.comparisons.names
     ):  # one search at a time, so that others' searches take their turns
         try:
             lists.append((await find_hits(service, setup, query, MAX_BATCHES * given.depth)).hits)

@@ -18,7 +18,7 @@ from momentseek.core.pinned_file import PinnedFile
 from momentseek.media.sandbox.calls import cut
 from momentseek.search.hit import Hit
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses, hide_paths
-from momentseek.server.files import OpenFile, RangeFileResponse, content_disposition, etag_matches, video_media_type
+from momentseek.server.files import OpenFile, OpenFileResponse, content_disposition, etag_matches, video_media_type
 from momentseek.server.previews import PreviewState
 from momentseek.server.schemas import API, Seconds, StrictBody, StrictModel, VideoId, clean_text
 from momentseek.server.security.clients import client_of
@@ -99,7 +99,7 @@ async def send_video(service: Service, client: str, read: Callable[[Library], tu
         release()
         raise
     headers = {"Cache-Control": "private, no-cache", "Content-Disposition": content_disposition(name, attachment=False)}
-    return RangeFileResponse(file, kind, headers, release)
+    return OpenFileResponse(file, kind, headers, release)
 
 
 _CLIP_RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -135,7 +135,7 @@ async def clip(service: ServiceParam, id: VideoId, given: ClipIn) -> Response:
 
     folder, file, name = await service.cutters.run(make)
     headers = {"Content-Disposition": content_disposition(name), "Cache-Control": "no-store"}
-    return RangeFileResponse(file, "video/mp4", headers, folder.cleanup)
+    return OpenFileResponse(file, "video/mp4", headers, folder.cleanup)
 
 
 _MP4_CONTENT: dict[str, Any] = {"video/mp4": {"schema": {"type": "string", "format": "binary"}}}

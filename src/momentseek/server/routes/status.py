@@ -118,7 +118,7 @@ async def status(service: ServiceParam) -> StatusOut:
         streams=list(STREAMS),
         fusions=sorted(FUSIONS),
         fusion=DEFAULT_FUSION,
-        encoders=[library.encoder.spec, *service.companions.names],
+        encoders=[library.encoder.spec, *service.comparisons.names],
         rerankers=[clean_text(name) for name in service.settings.rerankers],
         busy=service.jobs.busy,
         changes=service.settings.changes,

@@ -8,10 +8,12 @@ import logging
 import re
 import traceback
 
+from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from momentseek.server.errors import ApiError
+from momentseek.server.security.sessions import Sessions, TokenMiddleware
 from momentseek.server.settings import Limits, ServerSettings
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -265,3 +267,12 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def protect(app: FastAPI, settings: ServerSettings, sessions: Sessions) -> None:
+    """Put the middlewares around an application; the last one added sees a request first."""
+    app.add_middleware(BodyMiddleware, limits=settings.limits)
+    app.add_middleware(TokenMiddleware, sessions=sessions)
+    app.add_middleware(HostMiddleware, settings=settings)
+    app.add_middleware(FaultMiddleware)
+    app.add_middleware(HeadersMiddleware)

@@ -14,74 +14,22 @@ from typing import Protocol
 from urllib.parse import parse_qsl, unquote_plus
 
 import anyio.to_thread
+from sqlalchemy import Column, Double, MetaData, Table, Text, delete, insert, select
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from momentseek.core.errors import LibraryError
 from momentseek.server.database import DatabaseLocation, ServerDatabase
 from momentseek.server.errors import ApiError
 from momentseek.server.security.clients import Throttle, client_of
 from momentseek.server.settings import ServerSettings
 
-SESSIONS_VERSION = 1
-_SESSIONS_SCHEMA = "CREATE TABLE sessions (key TEXT PRIMARY KEY, until REAL NOT NULL);"
-
-
-class SessionStore(ServerDatabase):
-    """The open database of sessions; a key is a digest, so that reading the table gives nobody a cookie."""
-
-    name, schema, version, wait_seconds = "sessions", _SESSIONS_SCHEMA, SESSIONS_VERSION, 10.0
-
-    def explain(self, e: Exception) -> LibraryError:
-        """An error of SQLite as one that says what to do."""
-        return LibraryError(f"{self.path}: the sessions cannot be used ({e}); check the folder's permissions")
-
-    def end_of(self, key: str) -> float:
-        """When a session ends; 0 if there is none."""
-        rows = self._rows("SELECT until FROM sessions WHERE key = ?", (key,))
-        return float(rows[0][0]) if rows else 0.0
-
-    def add(self, key: str, end: float, now: float, most: int) -> None:
-        """Keep a session; forget those that have ended, and the oldest if there are too many. Inside changes()."""
-        self._db.execute("DELETE FROM sessions WHERE until <= ?", (now,))
-        self._db.execute(
-            """DELETE FROM sessions WHERE key NOT IN (SELECT key FROM sessions ORDER BY until DESC LIMIT ?)""",
-            (most - 1,),
-        )
-        self._db.execute("INSERT INTO sessions VALUES (?, ?)", (key, end))
-
-    def drop(self, key: str) -> None:
-        """Forget a session; inside changes()."""
-        self._db.execute("DELETE FROM sessions WHERE key = ?", (key,))
-
-
-class SharedSessions:
-    """The sessions of all servers that share a database."""
-
-    def __init__(self, place: DatabaseLocation, most: int) -> None:
-        self._place, self._most = place, most
-
-    def add(self, key: str, end: float, now: float) -> None:
-        """Keep a session until its end, in seconds since 1970."""
-        with SessionStore(self._place, create=True) as store, store.changes():
-            store.add(key, end, now, self._most)
-
-    def end_of(self, key: str) -> float:
-        """When a session ends; 0 if there is none."""
-        with SessionStore(self._place) as store:
-            return store.end_of(key)
-
-    def drop(self, key: str) -> None:
-        """Forget a session."""
-        with SessionStore(self._place, create=True) as store, store.changes():
-            store.drop(key)
-
-
 MAX_SESSIONS = 1000
 """Sessions that may be open; a new one then ends the oldest."""
+TABLES = MetaData()
+SESSIONS = Table("sessions", TABLES, Column("key", Text, primary_key=True), Column("until", Double, nullable=False))
 
 
-class SessionKeep(Protocol):
+class SessionStore(Protocol):
     """Knows which sessions are open, by a digest of their cookies."""
 
     def add(self, key: str, end: float, now: float) -> None:
@@ -130,9 +78,41 @@ class MemorySessions:
         self._ends.pop(key, None)
 
 
-def open_sessions(place: DatabaseLocation) -> SessionKeep:
+class _SessionDatabase(ServerDatabase):
+    """The open database of sessions; a key is a digest, so that reading the table gives nobody a cookie."""
+
+    name, contents, migrations = "sessions", "sessions", (TABLES.create_all,)
+
+
+class SharedSessions:
+    """The sessions of all servers that share a database."""
+
+    def __init__(self, location: DatabaseLocation) -> None:
+        self._location = location
+
+    def add(self, key: str, end: float, now: float) -> None:
+        """Keep a session until its end; forget those that have ended, and the oldest if there are too many."""
+        newest = select(SESSIONS.c.key).order_by(SESSIONS.c.until.desc()).limit(MAX_SESSIONS - 1)
+        with _SessionDatabase(self._location, create=True) as database, database.changes():
+            database.run(delete(SESSIONS).where(SESSIONS.c.until <= now))
+            database.run(delete(SESSIONS).where(SESSIONS.c.key.not_in(newest)))
+            database.run(insert(SESSIONS).values(key=key, until=end))
+
+    def end_of(self, key: str) -> float:
+        """When a session ends; 0 if there is none."""
+        with _SessionDatabase(self._location) as database:
+            rows = database.rows(select(SESSIONS.c.until).where(SESSIONS.c.key == key))
+        return float(rows[0][0]) if rows else 0.0
+
+    def drop(self, key: str) -> None:
+        """Forget a session."""
+        with _SessionDatabase(self._location, create=True) as database, database.changes():
+            database.run(delete(SESSIONS).where(SESSIONS.c.key == key))
+
+
+def open_sessions(location: DatabaseLocation) -> SessionStore:
     """Where a server keeps its sessions."""
-    return MemorySessions() if place.address is None else SharedSessions(place, MAX_SESSIONS)
+    return MemorySessions() if location.address is None else SharedSessions(location)
 
 
 COOKIE_SECONDS = 7 * 24 * 3600
@@ -192,7 +172,7 @@ class Sessions:
     False
     """
 
-    def __init__(self, settings: ServerSettings, kept: SessionKeep | None = None) -> None:
+    def __init__(self, settings: ServerSettings, kept: SessionStore | None = None) -> None:
         self.token = settings.token
         self.shared = settings.database is not None
         """Whether other servers know the sessions too; then asking for one may take a while."""

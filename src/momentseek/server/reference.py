@@ -1,4 +1,4 @@
-"""An OpenAPI document as HTML."""
+"""The API's manual: one plain page made from the OpenAPI document, with nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -8,11 +8,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+router = APIRouter(include_in_schema=False)
 CODE = re.compile(r"`([^`]+)`")
 
 
-def page(document: Mapping[str, Any]) -> str:
-    """All operations by subject, then the shapes they use."""
+@router.get("/docs")
+def docs(request: Request) -> Response:
+    """The HTTP API's manual as a web page."""
+    return Response(reference_page(request.app.openapi()), media_type="text/html; charset=utf-8")
+
+
+def reference_page(document: Mapping[str, Any]) -> str:
+    """All operations of an OpenAPI document as HTML, by subject, then the shapes they use."""
     info = document["info"]
     subjects: dict[str, list[str]] = {}
     for path, methods in document["paths"].items():
@@ -22,7 +32,7 @@ def page(document: Mapping[str, Any]) -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{escape(info['title'])} API</title>",
-        '<link rel="stylesheet" href="/api/v1/docs.css"></head><body><main>',
+        '<link rel="stylesheet" href="/docs.css"></head><body><main>',
         f"<h1>{escape(info['title'])} API {escape(info['version'])}</h1>",
         f"<p>{_prose(info.get('summary', ''))} For programs: <a href='/api/v1/openapi.json'>openapi.json</a>. ",
         'Every error has the shape <a href="#ErrorBody">ErrorBody</a>. If a token is needed, send it as ',

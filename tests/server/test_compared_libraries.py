@@ -19,7 +19,7 @@ JUDGING = "/api/v1/judging"
 
 @pytest.fixture
 def both(serve: Callable[..., TestClient], place: Path, other: Path) -> TestClient:
-    return serve(place, beside=(other,))
+    return serve(place, compare_with=(other,))
 
 
 def test_encoders_and_fusions_are_listed(both: TestClient, client: TestClient) -> None:
@@ -80,7 +80,7 @@ def test_an_unknown_encoder_is_said_with_those_there_are(both: TestClient, path:
     message = answer.json()["error"]["message"]
     assert "'clip'" in message
     assert "there are colours, colours-2" in message
-    assert "--beside" in message
+    assert "--compare-with" in message
 
 
 def test_figures_honour_encoder_and_fusion(both: TestClient) -> None:
@@ -100,11 +100,11 @@ def test_figures_honour_encoder_and_fusion(both: TestClient) -> None:
 
 def test_the_same_encoder_twice_and_a_missing_library_are_refused(place: Path, other: Path, tmp_path: Path) -> None:
     with pytest.raises(MomentseekError, match="has the encoder 'colours', as "):
-        create_app(place, ServerSettings(beside=(place,)))
+        create_app(place, ServerSettings(compare_with=(place,)))
     with pytest.raises(MomentseekError, match="has the encoder 'colours-2', as "):
-        create_app(place, ServerSettings(beside=(other, other)))
+        create_app(place, ServerSettings(compare_with=(other, other)))
     with pytest.raises(MomentseekError, match="has no library"):
-        create_app(place, ServerSettings(beside=(tmp_path / "none",)))
+        create_app(place, ServerSettings(compare_with=(tmp_path / "none",)))
 
 
 def _judge(client: TestClient) -> int:

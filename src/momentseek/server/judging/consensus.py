@@ -1,0 +1,192 @@
+"""Queries, candidate moments and judgements of them, and what annotators agree on.
+
+The rule is that of ``benchmarks``: two annotators judge a pair of query and moment; if they differ by more than 1, two
+more do; nobody else is asked, because the rule knows two and four labels only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar
+
+from momentseek.benchmarks.datasets.annotation.agreement import measure_agreement
+from momentseek.benchmarks.datasets.annotation.candidates import AnnotationCandidate
+from momentseek.benchmarks.datasets.annotation.consensus import (
+    LABELS_PER_PAIR,
+    Consensus,
+    find_consensus,
+    label_distributions,
+    measure_drift,
+)
+from momentseek.benchmarks.datasets.annotation.consensus_report import as_json
+from momentseek.benchmarks.datasets.annotation.labels import group_labels
+
+
+@dataclass(frozen=True)
+class QueryRow:
+    """A query whose candidate moments are judged."""
+
+    id: int
+    text: str
+    depth: int
+    """Number of candidates in a batch."""
+    batches: int
+    """Number of batches that are judged."""
+    created: float
+    """Time at which the query was added, in seconds since 1970."""
+
+
+@dataclass(frozen=True)
+class CandidateRow:
+    """A moment that may be judged for a query.
+
+    >>> row = CandidateRow(7, 2, "a dog", 3, 1, "9f86d0", "park.mp4", "park.mp4", 60.0, 1.5, 6.0, 0.25)
+    >>> row.pair, row.candidate.video
+    ('2/7', 'park.mp4')
+    """
+
+    id: int
+    query: int
+    text: str
+    rank: int
+    batch: int
+    video: str
+    """The hash of the video's bytes."""
+    label: str
+    """What exported files call the video: its name, made unique if another video has the same."""
+    name: str
+    duration: float
+    start: float
+    end: float
+    score: float
+
+    @property
+    def pair(self) -> str:
+        """The id of the pair of query and moment, as label files have it."""
+        return f"{self.query}/{self.id}"
+
+    @property
+    def candidate(self) -> AnnotationCandidate:
+        """The candidate in the form in which the tools for building benchmarks take it."""
+        return AnnotationCandidate(
+            self.pair, str(self.query), self.text, self.label, self.start, self.end, self.score, self.rank, self.batch,
+            "", self.duration,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class JudgementRow:
+    """How relevant one annotator finds a candidate, from 0 to 4."""
+
+    id: int
+    query: int
+    candidate: int
+    annotator: str
+    relevance: int
+    at: float
+    """Time of the judgement, in seconds since 1970."""
+
+    @property
+    def label(self) -> tuple[str, str, int]:
+        """Pair id, annotator and level, as a row of a label file."""
+        return f"{self.query}/{self.candidate}", self.annotator, self.relevance
+
+
+Row = TypeVar("Row", CandidateRow, JudgementRow)
+
+
+def group_by_query(rows: Iterable[Row]) -> dict[int, list[Row]]:
+    """Query id → its rows, in their order."""
+    groups: dict[int, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row.query, []).append(row)
+    return groups
+
+
+AnnotatorRule = Literal["one", "two"]
+"""``two``: TVR-Ranking's, two annotators and four where they disagree. ``one``: a single judgement is enough."""
+
+
+@dataclass(frozen=True)
+class JudgedPair:
+    """A pair of query and moment with its labels so far.
+
+    ``outcome`` is ``kept``, ``discarded``, or ``waiting`` while more annotators are needed.
+    """
+
+    outcome: str
+    reason: str
+    needs: int
+    """Number of annotators who still have to judge it."""
+    relevance: int | None = None
+    """The level from 0 to 4 on which the annotators agree, if they do."""
+    labels: tuple[tuple[str, int], ...] = ()
+    """Annotators and their levels, in the order in which they judged."""
+
+    def is_open_for(self, annotator: str) -> bool:
+        """Whether this annotator should judge it."""
+        return self.needs > 0 and not self.judged_by(annotator)
+
+    def judged_by(self, annotator: str) -> bool:
+        """Whether this annotator has judged it."""
+        return any(name == annotator for name, _ in self.labels)
+
+
+ONE_ANNOTATOR_REASON = "one annotator judges alone"
+UNJUDGED_PAIR = JudgedPair("waiting", "no label", LABELS_PER_PAIR[0])
+
+
+def label_consensus(judgements: Sequence[JudgementRow]) -> Consensus | None:
+    """The consensus rule applied to all judgements; None if there are none. One or three labels are incomplete."""
+    if not judgements:
+        return None
+    return find_consensus(group_labels((j.label for j in judgements), "judgements"), incomplete="drop")
+
+
+def judged_pairs(
+    ids: Iterable[str], judgements: Sequence[JudgementRow], rule: AnnotatorRule = "two"
+) -> dict[str, JudgedPair]:
+    """Pair id → the pair with its labels and outcome, for every id. Where a pair has several labels, both rules agree.
+
+    >>> rows = [JudgementRow(i, 1, c, who, level, 0.0) for i, (c, who, level) in enumerate(
+    ...     [(1, "ann", 3), (1, "bob", 4), (2, "ann", 0), (2, "bob", 2), (3, "ann", 1)])]
+    >>> pairs = judged_pairs(["1/1", "1/2", "1/3", "1/4"], rows)
+    >>> {id: (pair.outcome, pair.relevance, pair.needs) for id, pair in pairs.items()}
+    {'1/1': ('kept', 4, 0), '1/2': ('waiting', None, 2), '1/3': ('waiting', None, 1), '1/4': ('waiting', None, 2)}
+    >>> alone = judged_pairs(["1/3", "1/4"], rows, "one")
+    >>> {id: (pair.outcome, pair.relevance, pair.needs) for id, pair in alone.items()}
+    {'1/3': ('kept', 1, 0), '1/4': ('waiting', None, 1)}
+    """
+    result = label_consensus(judgements)
+    judged: dict[str, JudgedPair] = {}
+    for decision in result.decisions() if result else ():
+        labels = decision.evidence["labels"]
+        by_annotator = tuple(zip(decision.evidence["workers"], labels, strict=True))
+        needs = annotators_needed(len(labels), decision.outcome == "kept")
+        if rule == "one" and len(labels) == 1:
+            judged[decision.subject] = JudgedPair("kept", ONE_ANNOTATOR_REASON, 0, labels[0], by_annotator)
+            continue
+        outcome = "waiting" if needs else "discarded" if decision.outcome == "dropped" else decision.outcome
+        judged[decision.subject] = JudgedPair(
+            outcome, decision.reason, needs, decision.evidence.get("relevance"), by_annotator
+        )
+    unjudged = UNJUDGED_PAIR if rule == "two" else replace(UNJUDGED_PAIR, needs=1)
+    return {pair: judged.get(pair, unjudged) for pair in ids}
+
+
+def annotators_needed(labels: int, kept: bool) -> int:
+    """Number of annotators that a pair still needs, by the number of labels it has.
+
+    >>> [annotators_needed(n, False) for n in range(6)], annotators_needed(2, True)
+    ([2, 1, 2, 1, 0, 0], 0)
+    """
+    return 0 if kept else next((size - labels for size in LABELS_PER_PAIR if size > labels), 0)
+
+
+def consensus_statistics(judgements: Sequence[JudgementRow]) -> dict[str, Any] | None:
+    """The statistics that ``momentseek data consensus --json`` reports; None while no pair has two labels."""
+    found = label_consensus(judgements)
+    if found is None or not found.complete.any():
+        return None
+    return as_json(found, measure_agreement(found.labels), measure_drift(found), label_distributions(found))
