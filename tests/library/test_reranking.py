@@ -24,7 +24,7 @@ from momentseek.models.registry import build
 from momentseek.models.training.config import TrainConfig
 from momentseek.models.training.loop import train
 from momentseek.recognition.exported.manifest import EncoderRef
-from momentseek.recognition.exported.reranker import Reranker, RerankerCache, load_reranker
+from momentseek.recognition.exported.reranker import Reranker, load_reranker
 from momentseek.search.engine import Engine
 from momentseek.search.session import NOT_RERANKED_NOTE
 
@@ -104,7 +104,7 @@ def test_the_model_is_loaded_once(searched: Library, tmp_path: Path, monkeypatch
         loads.append(place)
         return load_reranker(place)
 
-    monkeypatch.setattr("momentseek.search.rerank.warm_reranker", RerankerCache(counted).get)
+    monkeypatch.setattr("momentseek.recognition.exported.reranker.load_reranker", counted)
     searched.search("red", rerank=folder)
     searched.search("green", rerank=str(folder))
     assert loads == [folder]

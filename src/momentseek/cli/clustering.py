@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from momentseek.cluster.shard_writer import WriterSettings
     from momentseek.library.ingest.report import AddReport, ShowIngest
     from momentseek.recognition.encoders.protocol import Vectors
-    from momentseek.recognition.encoders.text_cache import SpreadTexts
+    from momentseek.recognition.encoders.text_cache import EncodeChunks
 
 
 def add_on(
@@ -64,7 +64,7 @@ def run_on(address: str, tasks: Sequence[ClusterTask], *, quiet: bool = False) -
 
 
 @contextmanager
-def texts_on(address: str, encoder: str) -> Iterator[SpreadTexts]:
+def texts_on(address: str, encoder: str) -> Iterator[EncodeChunks]:
     """A way to encode lists of texts on the cluster at an address, joined when there is something to encode."""
     from contextlib import ExitStack
 

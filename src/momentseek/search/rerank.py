@@ -58,7 +58,7 @@ def read_input(state: LibraryState, model: Reranker, video: Video, curve: Curve 
     """What a model reads of a video; ``peak`` is the time of the place that the search chose in it."""
     read = read_features(state, model, video)
     if read is not None:
-        read = replace(read, worth=_clip_worth(curve, peak, len(read)))
+        read = replace(read, clip_scores=_clip_scores(curve, peak, len(read)))
     return RerankInput(read, curve, video.duration)
 
 
@@ -128,11 +128,11 @@ def read_features(state: LibraryState, model: Reranker, video: Video) -> VideoFe
     return VideoFeatures(rows if about.video is not None else None, said, video.duration, key)
 
 
-def _clip_worth(curve: Curve | None, peak: float, clips: int) -> NDArray[np.float32] | None:
+def _clip_scores(curve: Curve | None, peak: float, clips: int) -> NDArray[np.float32] | None:
     """The search's own curve of a video; the place that it chose, which words may have found, is as good as any."""
     if curve is None or len(curve) != clips:
         return None
-    worth = curve.scores.copy()
+    scores = curve.scores.copy()
     at = int(np.searchsorted(curve.edges, peak, side="right")) - 1
-    worth[min(max(at, 0), clips - 1)] = curve.scores.max()
-    return worth
+    scores[min(max(at, 0), clips - 1)] = curve.scores.max()
+    return scores

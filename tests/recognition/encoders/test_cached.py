@@ -1,16 +1,13 @@
+import sqlite3
+from contextlib import closing
+
 import numpy as np
 import pytest
 from tests.recognition.encoders.fakes import Words
 
 from momentseek.core.errors import MomentseekError
 from momentseek.recognition.encoders import text_cache as cached
-from momentseek.recognition.encoders.text_cache import MAX_PARTS, TextVectorStore, encode_cached, text_key
-
-
-def unit(i):
-    """A row of length 1 for each number."""
-    return np.array([[np.cos(i), np.sin(i)]], np.float32)
-
+from momentseek.recognition.encoders.text_cache import TextVectorStore, encode_cached, text_key
 
 TEXTS = ["a man runs", "a dog barks", "a man runs", ""]
 
@@ -73,43 +70,49 @@ def test_interrupting_keeps_what_is_finished(tmp_path, monkeypatch):
     assert later.seen == ["three"]
 
 
+def change(path, statement, *values):
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement, values)
+
+
 def test_long_work_is_kept_on_the_way(tmp_path, monkeypatch):
     monkeypatch.setattr(cached, "CHUNK_TEXTS", 1)
-    monkeypatch.setattr(cached, "SAVE_INTERVAL_SECONDS", -1.0)
-    encode_cached(Words(), ["one", "two", "three"], cache_dir=tmp_path)
-    assert len(list(tmp_path.glob("texts/*/*.npy"))) == 3
-
-
-def test_many_parts_become_one_and_damaged_ones_are_passed_over(tmp_path):
-    store = TextVectorStore(tmp_path, "words", "1", 2)
-    texts = [f"text {i}" for i in range(MAX_PARTS)]
-    for i, text in enumerate(texts):
-        store.add([text_key(text)], unit(i))
-    store.add([text_key(texts[0]), text_key("other")], np.concatenate([unit(0), unit(99)]))
-    (store.folder / "0.npy").write_bytes(b"\x93NUMPY cut off")
-    (store.folder / "1.npy").write_bytes(b"")
-    np.save(store.folder / "2.npy", np.zeros(3))
-    store.tidy()
-    assert len(list(store.folder.glob("*.npy"))) == 4
-    found = store.find(map(text_key, texts))
-    np.testing.assert_array_equal(
-        [found[text_key(t)] for t in texts], np.concatenate([unit(i) for i in range(MAX_PARTS)])
+    store = TextVectorStore(tmp_path, "words", "1", 64)
+    counts = []
+    encode_cached(
+        Words(),
+        ["one", "two", "three"],
+        cache_dir=tmp_path,
+        progress=lambda *_: counts.append(len(store.find(map(text_key, ["one", "two", "three"])))),
     )
+    assert counts == [0, 0, 1, 2]
 
 
-def test_damaged_parts_and_rows_are_encoded_again(tmp_path):
+@pytest.mark.parametrize("damage", ["a row", "the file", "another file", "another table"])
+def test_damaged_rows_and_files_are_encoded_again(tmp_path, damage):
     rows = encode_cached(Words(), TEXTS, cache_dir=tmp_path)
-    (part,) = tmp_path.glob("texts/*/*.npy")
-    data = bytearray(part.read_bytes())
-    data[-6] ^= 1  # a plausible number, but another one
-    part.write_bytes(data)
+    (path,) = tmp_path.glob("texts/*.sqlite")
+    if damage == "a row":  # a plausible number, but another one
+        data = bytearray(rows[0].tobytes())
+        data[-6] ^= 1
+        change(path, "UPDATE vectors SET vector = ? WHERE key = ?", bytes(data), text_key(TEXTS[0]))
+    elif damage == "the file":
+        path.write_bytes(path.read_bytes()[:-3000] + bytes(3000))
+    elif damage == "another file":
+        path.write_bytes(b"something else" * 100)
+    else:
+        path.unlink()
+        change(path, "CREATE TABLE vectors (key, vector, sum)")
+        change(path, "INSERT INTO vectors VALUES (?, 'text', 7)", text_key(TEXTS[0]))
     again = Words()
     np.testing.assert_array_equal(encode_cached(again, TEXTS, cache_dir=tmp_path), rows)
-    assert again.seen == ["a man runs", "a dog barks", ""]
-    assert sorted(tmp_path.glob("texts/*/*.npy")) == [part]
+    assert TEXTS[0] in again.seen
     known = Words()
     np.testing.assert_array_equal(encode_cached(known, TEXTS, cache_dir=tmp_path), rows)
     assert not known.seen
+
+
+def test_vectors_that_no_encoder_gives_are_passed_over(tmp_path):
     store = TextVectorStore(tmp_path, "words", "1", 64)
     store.add([text_key("x"), text_key("y"), text_key("z")], np.array([[1], [np.nan], [2]], np.float32) * np.eye(1, 64))
     assert list(store.find(map(text_key, "xyz"))) == [text_key("x")]

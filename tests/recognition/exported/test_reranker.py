@@ -12,9 +12,10 @@ import pytest
 
 from momentseek.core.errors import MomentseekError
 from momentseek.recognition.encoders.protocol import Vectors
+from momentseek.recognition.exported import reranker
 from momentseek.recognition.exported.manifest import EncoderRef, RerankerManifest
 from momentseek.recognition.exported.preparation import Preparation
-from momentseek.recognition.exported.reranker import Reranker, RerankerCache, VideoFeatures
+from momentseek.recognition.exported.reranker import Reranker, VideoFeatures, warm_reranker
 
 WORDS = np.ones((2, 3), np.float32)
 
@@ -64,12 +65,14 @@ def test_of_a_long_film_the_promising_windows_are_read() -> None:
     films = []
     for clips in (5000, 6, 3000, 40):
         rows = rng.random((clips, 3)).astype(np.float32)
-        films.append(VideoFeatures(rows, None, 1.5 * clips, worth=rows.max(axis=1) - (0.5 if clips == 40 else 0.0)))
+        films.append(
+            VideoFeatures(rows, None, 1.5 * clips, clip_scores=rows.max(axis=1) - (0.5 if clips == 40 else 0.0))
+        )
     reader = model()
     found = reader.spans_of(WORDS, "", films)
     assert reader.read == 200
     assert [spans.score.max() for spans in found] == [film.video.max() for film in films if film.video is not None]
-    best = [1.5 * (int(np.argmax(film.worth)) + 0.5) for film in films if film.worth is not None]
+    best = [1.5 * (int(np.argmax(film.clip_scores)) + 0.5) for film in films if film.clip_scores is not None]
     for spans, time in zip(found, best, strict=True):
         assert ((spans.start <= time) & (time <= spans.end)).any()
     many = [VideoFeatures(np.ones((40, 3), np.float32), None, 60.0) for _ in range(230)]
@@ -84,8 +87,8 @@ def test_what_is_remembered_is_of_the_windows_that_were_read(monkeypatch: pytest
             return [WORDS for _ in texts]
 
     rows = np.arange(1200 * 3, dtype=np.float32).reshape(-1, 3)
-    film = VideoFeatures(rows, None, 1800.0, key="film", worth=-rows.max(axis=1))
-    other = VideoFeatures(rows, None, 1800.0, worth=rows.max(axis=1))
+    film = VideoFeatures(rows, None, 1800.0, key="film", clip_scores=-rows.max(axis=1))
+    other = VideoFeatures(rows, None, 1800.0, clip_scores=rows.max(axis=1))
     reader = model()
     monkeypatch.setitem(reader.__dict__, "texts", Texts())
     (beside, _), read = reader.spans("a", [film, other]), reader.read
@@ -111,15 +114,19 @@ def missing(spec: str) -> None:
     raise MomentseekError(f"{spec}: is missing; install it")
 
 
-def test_the_models_asked_for_last_stay_warm() -> None:
+def test_the_models_asked_for_last_stay_warm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     loaded: list[str] = []
 
     def load(place: Path) -> Any:
         loaded.append(place.name)
         return SimpleNamespace(warm=lambda: None)
 
-    cache = RerankerCache(load, limit=8)
+    monkeypatch.setattr(reranker, "load_reranker", load)
     names = [f"model{i}" for i in range(8)]
     for name in (*names, names[0], "new", names[0], "new", names[1]):
-        cache.get(name)
+        warm_reranker(tmp_path / name)
     assert loaded == [*names, "new", names[1]]
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "model.json").write_bytes(b"{}")
+    warm_reranker(tmp_path / "new")
+    assert loaded[-1] == "new"

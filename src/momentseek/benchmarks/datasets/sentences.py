@@ -21,7 +21,7 @@ from momentseek.core.moments.judgements import Judgements
 from momentseek.core.progress import ShowCount
 from momentseek.measuring.formats.writers import query_videos, require_durations
 from momentseek.recognition.encoders.protocol import TextEncoder
-from momentseek.recognition.encoders.text_cache import SpreadTexts, encode_cached
+from momentseek.recognition.encoders.text_cache import EncodeChunks, encode_cached
 
 SimilarityScores = NDArray[np.float32]
 TextSimilarity = Callable[[Sequence[str], Sequence[str]], SimilarityScores]
@@ -29,14 +29,14 @@ TextSimilarity = Callable[[Sequence[str], Sequence[str]], SimilarityScores]
 
 
 def encoder_similarity(
-    encoder: TextEncoder, texts: Sequence[str], *, progress: ShowCount | None = None, spread: SpreadTexts | None = None
+    encoder: TextEncoder, texts: Sequence[str], *, progress: ShowCount | None = None, spread: EncodeChunks | None = None
 ) -> TextSimilarity:
     """A similarity by the cosine of an encoder's vectors; ``texts`` are all texts that will be compared.
 
     ``progress`` is called with the numbers of texts that are encoded and that need encoding; ``spread`` encodes them
     elsewhere.
     """
-    vectors = encode_cached(encoder, texts, progress=progress, spread=spread)
+    vectors = encode_cached(encoder, texts, progress=progress, encode_chunks=spread)
     place = {text: at for at, text in enumerate(texts)}
 
     def similarity(queries: Sequence[str], sentences: Sequence[str]) -> SimilarityScores:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from momentseek.core.moments.table import Policy
-    from momentseek.recognition.encoders.text_cache import SpreadTexts
+    from momentseek.recognition.encoders.text_cache import EncodeChunks
 
 
 COUNT = click.IntRange(min=0)
@@ -202,7 +202,7 @@ def command(
         options.say(f"wrote {path}")
 
 
-def _spread(on: str | None, encoder: str) -> AbstractContextManager[SpreadTexts | None]:
+def _spread(on: str | None, encoder: str) -> AbstractContextManager[EncodeChunks | None]:
     """A way to encode sentences on a cluster, if one is named."""
     from contextlib import nullcontext
 

@@ -1,38 +1,34 @@
-"""Encode many texts: each text once, ever, and nothing lost on Ctrl-C.
-
-A folder per encoder holds numpy files of rows ``(key, vector)``, where the key is the text's 128-bit BLAKE2 hash. New
-rows become a new part, written under another name and renamed: an interrupted process leaves whole parts or none, and
-two processes never write different things into the same file, because a part is called by the hash of its bytes. That
-name is also its checksum: a part whose bytes have another hash is passed over, and its texts are encoded again.
-"""
+"""Encode many texts: each text once, ever, and nothing lost on Ctrl-C."""
 
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import re
+import sqlite3
 import sys
-import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.core.atomic import drop_temporary, write_bytes
 from momentseek.core.errors import MomentseekError
 from momentseek.core.progress import ShowCount
 from momentseek.recognition.encoders.protocol import TextEncoder, Vectors, fingerprint
 from momentseek.recognition.weights.files import cache_folder
 
 KEY_BYTES = 16
-MAX_PARTS = 16
-"""Parts beyond which they are merged."""
 MAX_LENGTH_ERROR = 1e-3
 """How far from 1 a vector's length may be."""
+CHUNK_TEXTS = 512
+"""Texts encoded between two reports of progress, each of which keeps what is finished."""
+KEYS_PER_QUERY = 500
+LOCK_SECONDS = 30.0
+"""Seconds to wait for another process that writes."""
+EncodeChunks = Callable[[Sequence[list[str]]], Iterable[Vectors]]
+"""Encodes lists of texts elsewhere, and gives the vectors of each, in order."""
 
 
 def text_key(text: str) -> bytes:
@@ -45,75 +41,63 @@ def text_key(text: str) -> bytes:
 
 
 class TextVectorStore:
-    """The vectors of texts that one encoder has made, in a folder of the cache."""
+    """The vectors of texts that one encoder has made: a SQLite file in the cache, each row with its checksum.
+
+    The file may be deleted at any time. One that is damaged is begun again, and its texts are encoded again.
+    """
 
     def __init__(self, root: Path, encoder: str, fingerprint: str, dim: int) -> None:
         plain = re.sub(r"[^A-Za-z0-9._-]+", "-", encoder)
-        self.folder = root / "texts" / f"{plain}-{hashlib.sha256(fingerprint.encode()).hexdigest()[:16]}-{dim}"
-        self._row = np.dtype([("key", f"S{KEY_BYTES}"), ("vector", "<f4", (dim,))])
+        self.path = root / "texts" / f"{plain}-{hashlib.sha256(fingerprint.encode()).hexdigest()[:16]}-{dim}.sqlite"
+        self._dim = dim
 
     def find(self, keys: Iterable[bytes]) -> dict[bytes, Vectors]:
         """The vectors of those keys that are stored."""
-        wanted = set(keys)
         found: dict[bytes, Vectors] = {}
-        for part in self._parts():
-            rows = self._open(part)
-            if rows is None:
-                continue
-            places = [(at, key) for at, key in enumerate(_bytes(rows["key"])) if key in wanted]
-            vectors: Vectors = rows["vector"][[at for at, _ in places]]
-            for (_, key), vector, good in zip(places, vectors, unit_rows(vectors).tolist(), strict=True):
-                if good:
-                    found[key] = vector
-        return found
+        if not self.path.is_file():
+            return found
+        try:
+            with self._open() as connection:
+                for some in _batches(list(dict.fromkeys(keys)), KEYS_PER_QUERY):
+                    marks = ",".join("?" * len(some))
+                    rows = connection.execute(f"SELECT key, vector, sum FROM vectors WHERE key IN ({marks})", some)
+                    for key, data, checksum in rows:
+                        if len(data) == 4 * self._dim and _checksum(key, data) == checksum:
+                            found[key] = np.frombuffer(data, "<f4")
+        except (sqlite3.Error, TypeError):  # damaged or foreign: encoded again
+            return {}
+        good = unit_rows(np.stack(list(found.values()))) if found else []
+        return {key: found[key] for key, fine in zip(found, good, strict=True) if fine}
 
     def add(self, keys: Sequence[bytes], vectors: Vectors) -> None:
-        """Keep new rows, as one part; raises MomentseekError where the folder cannot be written."""
-        rows = np.empty(len(keys), self._row)
-        rows["key"] = np.frombuffer(b"".join(keys), f"S{KEY_BYTES}")
-        rows["vector"] = vectors
-        self._write(rows)
-
-    def tidy(self) -> None:
-        """Merge the parts if there are many; of a text encoded twice, one row stays."""
-
-        parts = self._parts()
-        if len(parts) < MAX_PARTS:
-            return
-        read = [(part, rows) for part in parts if (rows := self._open(part)) is not None]
-        if len(read) < 2:
-            return
-        merged = np.concatenate([rows for _, rows in read])
-        _, first = np.unique(merged["key"], return_index=True)
-        whole = self._write(merged[np.sort(first)])
-        for part, _ in read:
-            if part != whole:
-                drop_temporary(part)
-
-    def _write(self, rows: NDArray[Any]) -> Path:
-
+        """Keep new rows; raises MomentseekError where the file cannot be written."""
+        data = [row.tobytes() for row in np.asarray(vectors, "<f4")]
+        rows = [(key, row, _checksum(key, row)) for key, row in zip(keys, data, strict=True)]
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as e:
-            raise MomentseekError(f"{self.folder}: cannot be made ({e.strerror}); check the folder") from None
-        buffer = io.BytesIO()
-        np.save(buffer, rows)
-        part = self.folder / f"{_checksum(buffer.getvalue())}.npy"
-        write_bytes(part, buffer.getvalue())
-        return part
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                self._insert(rows)
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError:  # not a database, or a damaged one
+                self.path.unlink(missing_ok=True)
+                self._insert(rows)
+        except (OSError, sqlite3.Error) as e:
+            raise MomentseekError(f"{self.path}: cannot be written ({e}); check the folder") from None
 
-    def _parts(self) -> list[Path]:
-        return sorted(self.folder.glob("[0-9a-f]*.npy"))
+    def _insert(self, rows: Sequence[tuple[bytes, bytes, bytes]]) -> None:
+        with self._open() as connection, connection:
+            connection.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB, sum BLOB)")
+            connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
 
-    def _open(self, part: Path) -> NDArray[Any] | None:
-        with suppress(OSError, ValueError, EOFError):  # gone, damaged or foreign: encoded again
-            data = part.read_bytes()
-            if _checksum(data) != part.stem:
-                return None
-            rows: NDArray[Any] = np.load(io.BytesIO(data), allow_pickle=False)
-            if rows.dtype == self._row and rows.ndim == 1:
-                return rows
-        return None
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        with closing(sqlite3.connect(self.path, timeout=LOCK_SECONDS)) as connection:
+            yield connection
+
+
+def _checksum(key: bytes, data: bytes) -> bytes:
+    return hashlib.blake2b(key + data, digest_size=8).digest()
 
 
 def unit_rows(vectors: Vectors) -> NDArray[np.bool_]:
@@ -128,31 +112,13 @@ def unit_rows(vectors: Vectors) -> NDArray[np.bool_]:
     return good
 
 
-def _checksum(data: bytes) -> str:
-    return hashlib.blake2b(data, digest_size=KEY_BYTES).hexdigest()
-
-
-def _bytes(keys: NDArray[Any]) -> list[bytes]:
-    # numpy drops zero bytes at the end of an S16 element; raw slices keep them.
-    raw = np.ascontiguousarray(keys).tobytes()
-    return [raw[at : at + KEY_BYTES] for at in range(0, len(raw), KEY_BYTES)]
-
-
-CHUNK_TEXTS = 512
-"""Texts encoded between two reports of progress."""
-SpreadTexts = Callable[[Sequence[list[str]]], Iterable[Vectors]]
-"""Encodes lists of texts elsewhere, and gives the vectors of each, in order."""
-SAVE_INTERVAL_SECONDS = 20.0
-"""How often finished rows are written to the cache."""
-
-
 def encode_cached(
     encoder: TextEncoder,
     texts: Sequence[str],
     *,
     cache_dir: str | os.PathLike[str] | None = None,
     progress: ShowCount | None = None,
-    spread: SpreadTexts | None = None,
+    encode_chunks: EncodeChunks | None = None,
 ) -> Vectors:
     """The vectors of texts, as ``encoder.encode(texts)``; those encoded before, now or in an earlier run, come from the
     cache.
@@ -160,62 +126,36 @@ def encode_cached(
     Vectors are kept under ``cache_dir`` (default: the user's cache folder), by the encoder's name and fingerprint
     and the text. Only an encoder with a fingerprint is cached. Where the cache cannot be written, a note on stderr says
     so and nothing is kept. ``progress`` is called with the numbers of texts that are encoded and that need encoding.
-    ``spread`` encodes chunks of texts elsewhere, with the same encoder.
+    ``encode_chunks`` encodes chunks of texts elsewhere, with the same encoder.
     """
     keys = [text_key(text) for text in texts]
-    print_of = fingerprint(encoder)
-    store = (
-        TextVectorStore(Path(cache_dir or cache_folder()), encoder.name, print_of, encoder.dim) if print_of else None
-    )
+    own = fingerprint(encoder)
+    store = TextVectorStore(Path(cache_dir or cache_folder()), encoder.name, own, encoder.dim) if own else None
     known = store.find(keys) if store else {}
     new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-    if new:
-        known.update(_encode(encoder, new, store, progress, spread))
-    rows = np.empty((len(keys), encoder.dim), dtype=np.float32)
-    for at, key in enumerate(keys):
-        rows[at] = known[key]
-    return rows
-
-
-def _encode(
-    encoder: TextEncoder,
-    new: dict[bytes, str],
-    store: TextVectorStore | None,
-    progress: ShowCount | None,
-    spread: SpreadTexts | None,
-) -> dict[bytes, Vectors]:
-    keys = list(new)  # not by length: the time left would be estimated from the longest alone
-    done: dict[bytes, Vectors] = {}
-    kept = 0
-    last = time.monotonic()
     report = progress or (lambda done, total: None)
-    report(0, len(keys))
-    chunks = [keys[at : at + CHUNK_TEXTS] for at in range(0, len(keys), CHUNK_TEXTS)]
-    texts = [[new[key] for key in chunk] for chunk in chunks]
-    encoded = map(encoder.encode, texts) if spread is None else iter(spread(texts))
-    try:
-        for chunk, rows in zip(chunks, encoded, strict=True):
-            done.update(zip(chunk, _check_rows(encoder, rows, len(chunk)), strict=True))
-            report(len(done), len(keys))
-            if store and time.monotonic() - last > SAVE_INTERVAL_SECONDS:
-                store, kept, last = _keep(store, keys, done, kept), len(done), time.monotonic()
-    finally:
-        if store and kept < len(done):
-            store = _keep(store, keys, done, kept)
-    if store:
-        with suppress(MomentseekError):
-            store.tidy()
-    return done
+    if new:
+        report(0, len(new))
+    chunks = _batches(list(new), CHUNK_TEXTS)  # not by length: the time left would be estimated from the longest alone
+    chunk_texts = [[new[key] for key in chunk] for chunk in chunks]
+    encoded = map(encoder.encode, chunk_texts) if encode_chunks is None else encode_chunks(chunk_texts)
+    done = 0
+    for chunk, vectors in zip(chunks, encoded, strict=True):
+        rows = _check_rows(encoder, vectors, len(chunk))
+        known.update(zip(chunk, rows, strict=True))
+        done += len(chunk)
+        report(done, len(new))
+        if store is not None:
+            try:
+                store.add(chunk, rows)
+            except MomentseekError as e:
+                print(f"note: vectors are not kept for next time: {e}", file=sys.stderr)
+                store = None
+    return np.stack([known[key] for key in keys]) if keys else np.empty((0, encoder.dim), np.float32)
 
 
-def _keep(store: TextVectorStore, keys: list[bytes], done: dict[bytes, Vectors], kept: int) -> TextVectorStore | None:
-    fresh = keys[kept : len(done)]
-    try:
-        store.add(fresh, np.stack([done[key] for key in fresh]))
-    except MomentseekError as e:
-        print(f"note: vectors are not kept for next time: {e}", file=sys.stderr)
-        return None
-    return store
+def _batches(keys: list[bytes], size: int) -> list[list[bytes]]:
+    return [keys[at : at + size] for at in range(0, len(keys), size)]
 
 
 def _check_rows(encoder: TextEncoder, given: Vectors, count: int) -> Vectors:

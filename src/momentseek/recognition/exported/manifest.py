@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,9 +44,9 @@ class EncoderRef:
         return cls(str(values["spec"]), str(values["fingerprint"]), int(values["dim"]))
 
 
-@dataclass(frozen=True, eq=False)
-class EncoderManifest:
-    """What the folder of an exported model of clips or moments says about it."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ModelManifest:
+    """What the folder of an exported model says about it, whatever kind it is of."""
 
     folder: Path
     model: str
@@ -58,25 +59,31 @@ class EncoderManifest:
     """The encoder of cues, for a model that reads them."""
     query: EncoderRef
     """The encoder of the queries' words."""
+    max_words: int
+    max_clips: int
+    preparation: Preparation
+    """How features become the graphs' input."""
+    shortest: int
+    end_time: str = "inclusive"
+    """Whether a span ends with its last clip, or (``start``) where that begins, as ReLoCLNet's public code has it."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EncoderManifest(ModelManifest):
+    """What the folder of an exported model of clips or moments says about it."""
+
     modalities: int
     """1 or 2: in how many equal parts a match vector falls, each of the same length."""
     match: int
     """Columns of the vectors that rank videos, of length 1."""
     spans: int
     """Columns of the vectors that find spans."""
-    max_words: int
-    max_clips: int
-    preparation: Preparation
-    """How features become the graphs' input."""
     start: Vectors
     """The filter that answers to where a moment starts, over neighbouring clips; odd in length."""
     end: Vectors
-    shortest: int
     longest: int
     alpha: float
-    """Weight of the video's score beside the span's."""
-    end_time: str = "inclusive"
-    """Whether a span ends with its last clip, or (``start``) where that begins, as ReLoCLNet's public code has it."""
+    """Weight of the video's score against the span's."""
     moments: MomentMap | None = None
     """The moments that a map model keeps vectors of; None for a model of clips."""
 
@@ -152,39 +159,54 @@ def _check(path: Path, expected: Any) -> None:
 
 
 def _manifest(folder: Path, values: Mapping[str, Any]) -> EncoderManifest:
-
-    try:
-        encoders, config, head = values["encoders"], values["config"], values["head"]
-        sources = {kind: EncoderRef.of(source) for kind, source in encoders.items()}
-        if "query" not in sources:
-            raise MomentseekError(
-                f"{folder / MANIFEST_FILE}: does not say which encoders its features were made by, so no video or "
-                "query can be encoded for it; export it with features that `momentseek data features` wrote "
-                "(momentseek export … --data FOLDER)"
-            )
+    with _complete(folder):
+        config, head = values["config"], values["head"]
         moments = _moments(head, config) if head.get("kind") == "map" else None
         return EncoderManifest(
-            folder=folder,
-            model=str(values["model"]),
-            fingerprint=str(values["fingerprint"]),
-            clip_seconds=float(values["clip_seconds"]),
-            video=sources.get("video"),
-            subtitle=sources.get("subtitle"),
-            query=sources["query"],
+            **_shared_values(folder, values, ["query"], config if moments else {**config, "fit": "truncate"}),
             modalities=1 if moments else int(head["modalities"]),
             match=int(head["match"]),
             spans=int(head["spans"]),
-            max_words=int(config["max_words"]),
-            max_clips=int(config["max_clips"]),
-            preparation=Preparation.of(config if moments else {**config, "fit": "truncate"}),
             start=np.asarray([] if moments else head["start"], np.float32),
             end=np.asarray([] if moments else head["end"], np.float32),
-            shortest=int(config["shortest"]),
             longest=int(config["longest"]),
             alpha=float(config["alpha"]),
-            end_time=str(head["end_time"]),
             moments=moments,
         )
+
+
+def _shared_values(
+    folder: Path, values: Mapping[str, Any], needed: Sequence[str], config: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The fields of a `ModelManifest`; ``needed`` are the kinds of features whose encoders must be named."""
+    sources = {kind: EncoderRef.of(source) for kind, source in values["encoders"].items()}
+    if any(kind not in sources for kind in needed):
+        raise MomentseekError(
+            f"{folder / MANIFEST_FILE}: does not say which encoders its features were made by, so no video or query "
+            "can be encoded for it; export it with features that `momentseek data features` wrote "
+            "(momentseek export … --data FOLDER)"
+        )
+    return {
+        "folder": folder,
+        "model": str(values["model"]),
+        "fingerprint": str(values["fingerprint"]),
+        "clip_seconds": float(values["clip_seconds"]),
+        "video": sources.get("video"),
+        "subtitle": sources.get("subtitle"),
+        "query": sources["query"],
+        "max_words": int(config["max_words"]),
+        "max_clips": int(config["max_clips"]),
+        "preparation": Preparation.of(config),
+        "shortest": int(config["shortest"]),
+        "end_time": str(values["head"]["end_time"]),
+    }
+
+
+@contextmanager
+def _complete(folder: Path) -> Iterator[None]:
+    """Refuse a manifest that lacks something."""
+    try:
+        yield
     except UNREADABLE_VALUES:
         raise MomentseekError(f"{folder / MANIFEST_FILE}: lacks what a model must say; export it again") from None
 
@@ -215,27 +237,12 @@ TIMES_OUTPUTS = ("start", "end", "score")
 """Outputs of a graph that predicts times: shares of what the clips cover, and scores."""
 
 
-@dataclass(frozen=True, eq=False)
-class RerankerManifest:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RerankerManifest(ModelManifest):
     """What the folder of an exported re-ranker says about it."""
 
-    folder: Path
-    model: str
-    fingerprint: str
-    clip_seconds: float
-    video: EncoderRef | None
-    """The encoder of frames, for a model that sees them."""
-    subtitle: EncoderRef | None
-    """The encoder of cues, for a model that reads them."""
-    query: EncoderRef
-    max_words: int
-    max_clips: int
-    preparation: Preparation
-    """How features become the graph's input."""
-    shortest: int
     roles: bool
     """Whether the model also takes the roles of a query's words (verbs, nouns)."""
-    end_time: str
     nms: float | None
     """The overlap above which it was trained to drop the worse of two moments."""
     window: float | None
@@ -264,40 +271,15 @@ def read_reranker_manifest(folder: Path) -> RerankerManifest:
             "models that read both together do (tan2d, mdd, cet, ctrl, …: docs/reranking.md)"
         )
     check_files(folder, values, (JOINT_GRAPH,))
-    try:
-        return _about(folder, values)
-    except UNREADABLE_VALUES:
-        raise MomentseekError(f"{folder / MANIFEST_FILE}: lacks what a model must say; export it again") from None
-
-
-def _about(folder: Path, values: Mapping[str, Any]) -> RerankerManifest:
-
-    encoders, config, head = values["encoders"], values["config"], values["head"]
-    sources = {kind: EncoderRef.of(source) for kind, source in encoders.items()}
-    used = [*str(config["modalities"]).split("+"), "query"]
-    if any(kind not in sources for kind in used):
-        raise MomentseekError(
-            f"{folder / MANIFEST_FILE}: does not say which encoders its features were made by, so no query can be "
-            "encoded for it; export it with features that `momentseek data features` wrote "
-            "(momentseek export … --data FOLDER)"
+    with _complete(folder):
+        config, head = values["config"], values["head"]
+        needed = [*str(config["modalities"]).split("+"), "query"]
+        return RerankerManifest(
+            **_shared_values(folder, values, needed, config),
+            roles=bool(head["roles"]),
+            nms=None if head["nms"] is None else float(head["nms"]),
+            window=None if head["window"] is None else float(head["window"]),
+            parse=str(head.get("parse", "auto")),
+            rows=None if head.get("rows") is None else int(head["rows"]),
+            times=bool(head.get("times", False)),
         )
-    return RerankerManifest(
-        folder=folder,
-        model=str(values["model"]),
-        fingerprint=str(values["fingerprint"]),
-        clip_seconds=float(values["clip_seconds"]),
-        video=sources.get("video"),
-        subtitle=sources.get("subtitle"),
-        query=sources["query"],
-        max_words=int(config["max_words"]),
-        max_clips=int(config["max_clips"]),
-        preparation=Preparation.of(config),
-        shortest=int(config["shortest"]),
-        roles=bool(head["roles"]),
-        end_time=str(head["end_time"]),
-        nms=None if head["nms"] is None else float(head["nms"]),
-        window=None if head["window"] is None else float(head["window"]),
-        parse=str(head.get("parse", "auto")),
-        rows=None if head.get("rows") is None else int(head["rows"]),
-        times=bool(head.get("times", False)),
-    )

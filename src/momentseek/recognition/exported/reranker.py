@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol, cast
@@ -59,7 +59,7 @@ class VideoFeatures:
     duration: float
     key: Hashable = None
     """What tells these features from others, so that the same need not be looked at twice; None if nothing does."""
-    worth: NDArray[np.float32] | None = None
+    clip_scores: NDArray[np.float32] | None = None
     """How promising each clip is, comparable across videos: which windows are read if there are too many."""
 
     def __len__(self) -> int:
@@ -288,8 +288,8 @@ def promising_windows(videos: Sequence[VideoFeatures], clips: int, most: int = M
 
     Of every video the best one is read, and of equals the earlier.
 
-    >>> worth = np.float32([0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0])
-    >>> film = VideoFeatures(np.zeros((12, 1), np.float32), None, 18.0, worth=worth)
+    >>> scores = np.float32([0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0])
+    >>> film = VideoFeatures(np.zeros((12, 1), np.float32), None, 18.0, clip_scores=scores)
     >>> [(w.first, w.last) for w in promising_windows([film], 4)[0]]
     [(0, 4), (2, 6), (4, 8), (6, 10), (8, 12)]
     >>> [[(w.first, w.last) for w in part] for part in promising_windows([film, film], 4, 3)]
@@ -300,8 +300,8 @@ def promising_windows(videos: Sequence[VideoFeatures], clips: int, most: int = M
         return parts
     order: list[tuple[bool, float, int, int]] = []
     for i, (video, part) in enumerate(zip(videos, parts, strict=True)):
-        worth = np.zeros(len(video), np.float32) if video.worth is None else video.worth
-        best = [float(worth[w.begin : w.end].max(initial=-np.inf)) for w in part]
+        scores = np.zeros(len(video), np.float32) if video.clip_scores is None else video.clip_scores
+        best = [float(scores[w.begin : w.end].max(initial=-np.inf)) for w in part]
         first = int(np.argmax(best)) if best else 0
         order += [(at != first, -value, i, at) for at, value in enumerate(best)]
     chosen = sorted(order)[: max(most, sum(map(bool, parts)))]
@@ -331,32 +331,21 @@ def load_reranker(folder: str | os.PathLike[str], threads: int | None = None) ->
     return Reranker(read_reranker_manifest(Path(folder).expanduser().absolute()), threads)
 
 
-class RerankerCache:
-    """Re-rankers of which the graph and the encoder of words stay loaded, for all threads of a process.
+def warm_reranker(folder: str | os.PathLike[str]) -> Reranker:
+    """The exported model of a folder, kept warm for all threads of the process; one written again is loaded again."""
+    place = Path(os.path.abspath(Path(folder).expanduser()))
+    with _loading:
+        return _load_warm(place, _stamp(place / MANIFEST_FILE))
 
-    A model whose folder was written anew is loaded again, and of more than ``limit`` models those asked for longest ago
-    are let go.
-    """
 
-    def __init__(self, load: Callable[[Path], Reranker] = load_reranker, limit: int = WARM_RERANKERS_LIMIT) -> None:
-        self._load = load
-        self._limit = limit
-        self._models: OrderedDict[Path, tuple[tuple[int, int, int], Reranker]] = OrderedDict()
-        self._lock = Lock()
+_loading = Lock()
 
-    def get(self, folder: str | os.PathLike[str]) -> Reranker:
-        """The exported model of a folder, loaded if it is not yet."""
-        place = Path(os.path.abspath(Path(folder).expanduser()))
-        with self._lock:
-            stamp = _stamp(place / MANIFEST_FILE)
-            if place not in self._models or self._models[place][0] != stamp:
-                model = self._load(place)
-                model.warm()
-                self._models[place] = (stamp, model)
-            self._models.move_to_end(place)
-            while len(self._models) > self._limit:
-                self._models.popitem(last=False)
-            return self._models[place][1]
+
+@lru_cache(maxsize=WARM_RERANKERS_LIMIT)
+def _load_warm(folder: Path, _: tuple[int, int, int]) -> Reranker:
+    model = load_reranker(folder)
+    model.warm()
+    return model
 
 
 def _stamp(file: Path) -> tuple[int, int, int]:
@@ -366,11 +355,3 @@ def _stamp(file: Path) -> tuple[int, int, int]:
     except OSError:
         return 0, 0, 0
     return status.st_mtime_ns, status.st_size, status.st_ino
-
-
-_warm = RerankerCache()
-
-
-def warm_reranker(folder: str | os.PathLike[str]) -> Reranker:
-    """The exported model of a folder, kept warm in the process for all its threads."""
-    return _warm.get(folder)
