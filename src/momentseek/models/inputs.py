@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -20,7 +19,8 @@ from torch import Tensor, nn
 from momentseek.core.errors import MomentseekError
 from momentseek.core.language import Roles, load_parser
 from momentseek.models.batch import Clips, Words
-from momentseek.models.features.data import Data, Dims
+from momentseek.models.features.data import Data, DataSplit, Dims
+from momentseek.models.features.store import Features
 from momentseek.models.model import ModelConfig
 from momentseek.recognition.captions.inputs import caption_words
 from momentseek.recognition.exported.preparation import MODALITIES
@@ -94,31 +94,7 @@ class KnownWords(nn.Module):
 Floats = NDArray[np.float32]
 
 
-class FeatureTable(Protocol):
-    """Feature rows by name; ``features.store.Features`` is one."""
-
-    def read(self, name: str, /) -> Floats:
-        """(rows, columns) of one video or query."""
-        ...
-
-
-class ClipFeatures(Protocol):
-    """Clip features of videos; ``features.data.Data`` is one."""
-
-    @property
-    def video(self) -> FeatureTable | None: ...
-    @property
-    def subtitle(self) -> FeatureTable | None: ...
-
-
-class QueryFeatures(Protocol):
-    """Word features of queries; ``features.data.DataSplit`` is one."""
-
-    @property
-    def query(self) -> FeatureTable: ...
-
-
-def clips_of(data: ClipFeatures, names: Sequence[str], config: ModelConfig) -> Clips:
+def clips_of(data: Data, names: Sequence[str], config: ModelConfig) -> Clips:
     """The clips of videos as input of a model with this config, padded to the longest video."""
     video, subtitle = (
         [clip_rows(table.read(name), config, modality) for name in names] if table is not None else None
@@ -127,7 +103,7 @@ def clips_of(data: ClipFeatures, names: Sequence[str], config: ModelConfig) -> C
     return stack_clips(video, subtitle, names)
 
 
-def words_of(split: QueryFeatures, query_ids: Sequence[str], config: ModelConfig) -> Words:
+def words_of(split: DataSplit, query_ids: Sequence[str], config: ModelConfig) -> Words:
     """The words of queries as input of a model with this config, padded to the longest query."""
     whole = [split.query.read(str(q)) for q in query_ids]
     parts = [word_rows(rows, config) for rows in whole]
@@ -142,7 +118,7 @@ def words_of(split: QueryFeatures, query_ids: Sequence[str], config: ModelConfig
     return stack_words(parts, texts, [len(rows) for rows in whole], role_parser(config))
 
 
-def tables(data: ClipFeatures, config: ModelConfig) -> tuple[FeatureTable | None, FeatureTable | None]:
+def tables(data: Data, config: ModelConfig) -> tuple[Features | None, Features | None]:
     """The video and the subtitle features; None for a modality that the model does not use."""
     used = config.modality_names
     video, subtitle = data.video if "video" in used else None, data.subtitle if "subtitle" in used else None
@@ -242,7 +218,7 @@ def _parse_roles(text: str, parse: str) -> Roles:
     return load_parser(parse)([text])[0]
 
 
-def _text(split: QueryFeatures, query_id: str) -> str:
+def _text(split: DataSplit, query_id: str) -> str:
     truth = getattr(split, "truth", None)
     return (truth.text(query_id) if truth is not None else None) or ""
 

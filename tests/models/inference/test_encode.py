@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Clips
-from momentseek.models.inference.encode import EncodedCorpus, encode_corpus, encode_queries
+from momentseek.models.inference.encode import encode_corpus, encode_queries
 from momentseek.models.inputs import clips_of
 
 
@@ -65,51 +64,6 @@ def test_queries_are_kept_without_padding(small):
     kept = encode_queries(model, world, world.truth.query_ids)
     assert kept.counts.tolist() == [min(3, world.query.rows(q)) for q in world.truth]
     assert len(kept.values["word"]) == kept.counts.sum()
-
-
-def test_half_precision_halves_what_is_kept(small):
-    world, model = small.world(), small.model()
-    single, half = (encode_corpus(model, world, world.corpus, precision=p) for p in ("float32", "float16"))
-    assert half.values["clip"].dtype == np.float16
-    assert half.values["clip"].nbytes * 2 == single.values["clip"].nbytes
-    assert half.values["count"].dtype == np.int64
-    taken = half.take(np.arange(9))
-    assert taken["clip"].dtype == torch.float32
-    assert torch.equal(taken["clip"], single.take(np.arange(9))["clip"])
-
-
-def test_a_folder_holds_it_for_another_time(small, tmp_path):
-    world, model = small.world(), small.model()
-    memory = encode_corpus(model, world, world.corpus)
-    encode_corpus(model, world, world.corpus, folder=tmp_path / "kept")
-    opened = EncodedCorpus.open(tmp_path / "kept")
-    assert opened.names == memory.names
-    assert isinstance(opened.values["clip"], np.memmap)
-    for key, values in memory.values.items():
-        assert np.array_equal(opened.values[key], values)
-        assert opened.values[key].dtype == values.dtype
-
-
-def test_encoding_that_was_cut_short_is_not_opened(small, tmp_path):
-    world, model = small.world(), small.model()
-    encode_corpus(model, world, world.corpus, folder=tmp_path)
-
-    def stop(stage, done, total):
-        if done > 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        encode_corpus(model, world, world.corpus, batch=2, folder=tmp_path, progress=stop)
-    with pytest.raises(MomentseekError, match="no complete encoded corpus"):
-        EncodedCorpus.open(tmp_path)
-
-
-def test_files_that_do_not_belong_together_are_refused(small, tmp_path):
-    world, model = small.world(), small.model()
-    encode_corpus(model, world, world.corpus, folder=tmp_path)
-    np.save(tmp_path / "clip.npy", np.zeros((2, 3), np.float32))
-    with pytest.raises(MomentseekError, match="do not agree"):
-        EncodedCorpus.open(tmp_path)
 
 
 def test_a_tensor_that_grows_elsewhere_is_refused(small):

@@ -3,78 +3,52 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import IntArray, offsets_of
 from momentseek.models.batch import Clips, Encodings, Words
-from momentseek.models.inputs import ClipFeatures, FeatureTable, Floats, clips_of, words_of
+from momentseek.models.features.data import Data, DataSplit
+from momentseek.models.inputs import clips_of, words_of
 from momentseek.models.layers.moment_map import MapConvolution
 from momentseek.models.model import CorpusModel
 from momentseek.recognition.exported.preparation import bounds
 
-if TYPE_CHECKING:
-    from _collections_abc import dict_items, dict_keys, dict_values
 
-
-CONTENTS_FILE = "contents.json"
-
-
-class LazyTensors(dict[str, Tensor]):
+class LazyTensors(Mapping[str, Tensor]):
     """Tensors by name that are made when first used: matching needs other tensors than spans do.
 
     >>> made = LazyTensors(["a", "b"], lambda key: torch.tensor([len(key)]))
-    >>> made["a"].item(), dict.__len__(made), sorted(made), {**made}.keys()
-    (1, 1, ['a', 'b'], dict_keys(['a', 'b']))
+    >>> made["a"].item(), sorted(made), {**made}.keys()
+    (1, ['a', 'b'], dict_keys(['a', 'b']))
     """
 
     def __init__(self, names: Iterable[str], make: Callable[[str], Tensor]) -> None:
-        super().__init__()
         self._names, self._make = tuple(names), make
+        self._made: Encodings = {}
 
-    def __missing__(self, name: str) -> Tensor:
+    def __getitem__(self, name: str) -> Tensor:
         if name not in self._names:
             raise KeyError(name)
-        self[name] = self._make(name)
-        return self[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
 
     def __len__(self) -> int:
         return len(self._names)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
-
-    def keys(self) -> dict_keys[str, Tensor]:
-        """All names; makes every tensor, as ``values`` and ``items`` do."""
-        return self._all().keys()
-
-    def values(self) -> dict_values[str, Tensor]:
-        return self._all().values()
-
-    def items(self) -> dict_items[str, Tensor]:
-        return self._all().items()
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self._names else default
-
-    def _all(self) -> dict[str, Tensor]:
-        return {name: self[name] for name in self._names}
 
 
 @dataclass(frozen=True)
@@ -142,7 +116,7 @@ class EncodedCorpus:
 
     def take(self, index: IntArray, device: torch.device | str = "cpu") -> Encodings:
         """The encodings at places ``index``, padded by zeros to the longest; each tensor is fetched when used."""
-        return LazyTensors(self.shapes, lambda key: self._tensor(key, index).to(device))
+        return cast(Encodings, LazyTensors(self.shapes, lambda key: self._tensor(key, index).to(device)))
 
     def spread(self, index: IntArray, device: torch.device | str = "cpu") -> Encodings:
         """What ``take`` returns, for an ``index`` with many repetitions: each distinct place is fetched once."""
@@ -150,7 +124,8 @@ class EncodedCorpus:
         if np.array_equal(distinct, index):
             return self.take(index, device)
         at = torch.from_numpy(inverse).to(device)
-        return LazyTensors(self.shapes, lambda key: self._tensor(key, distinct).to(device).index_select(0, at))
+        found = LazyTensors(self.shapes, lambda key: self._tensor(key, distinct).to(device).index_select(0, at))
+        return cast(Encodings, found)
 
     def _tensor(self, key: str, index: IntArray) -> Tensor:
         shape, values, offsets = self.shapes[key], self.values[key], self.offsets[key]
@@ -163,20 +138,9 @@ class EncodedCorpus:
         return _wide(torch.from_numpy(block))
 
     @classmethod
-    def empty(
-        cls, names: Sequence[str], counts: IntArray, shapes: Mapping[str, TensorShape], folder: Path | None
-    ) -> EncodedCorpus:
-        """Space for encodings, in memory or as mapped files in a folder."""
-        values: dict[str, NDArray[Any]] = {}
-        for key, shape in shapes.items():
-            if folder is None:
-                values[key] = np.empty(shape.space(counts), shape.dtype)
-            else:
-                folder.mkdir(parents=True, exist_ok=True)
-                (folder / CONTENTS_FILE).unlink(missing_ok=True)
-                values[key] = np.lib.format.open_memmap(
-                    folder / f"{key}.npy", mode="w+", dtype=shape.dtype, shape=shape.space(counts)
-                )
+    def empty(cls, names: Sequence[str], counts: IntArray, shapes: Mapping[str, TensorShape]) -> EncodedCorpus:
+        """Space for encodings."""
+        values = {key: np.empty(shape.space(counts), shape.dtype) for key, shape in shapes.items()}
         return cls(tuple(names), counts, dict(shapes), values)
 
     def put(self, index: IntArray, encoded: Encodings) -> None:
@@ -187,30 +151,6 @@ class EncodedCorpus:
                 a, b = offsets[i], offsets[i + 1]
                 values[a:b] = row if shape.extra is None else row[: b - a]
 
-    def finish(self, folder: Path) -> None:
-        """Mark the files in ``folder`` as complete; ``open`` refuses them otherwise."""
-        for values in self.values.values():
-            if isinstance(values, np.memmap):
-                values.flush()
-        shapes = {key: [s.extra, list(s.rest), s.dtype] for key, s in self.shapes.items()}
-        contents = {"names": self.names, "counts": self.counts.tolist(), "shapes": shapes}
-        write_bytes(folder / CONTENTS_FILE, json.dumps(contents).encode())
-
-    @classmethod
-    def open(cls, folder: Path) -> EncodedCorpus:
-        """Open the encodings of a folder as mapped files: only what is searched is read."""
-        try:
-            contents = json.loads((folder / CONTENTS_FILE).read_bytes())
-            shapes = {key: TensorShape(e, tuple(rest), kind) for key, (e, rest, kind) in contents["shapes"].items()}
-            counts = np.array(contents["counts"], dtype=np.int64)
-            values = {key: np.load(folder / f"{key}.npy", mmap_mode="r") for key in shapes}
-            names = tuple(contents["names"])
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as e:
-            raise MomentseekError(f"{folder}: holds no complete encoded corpus ({e}); encode it again") from None
-        if any(values[key].shape != shape.space(counts) for key, shape in shapes.items()):
-            raise MomentseekError(f"{folder}: files and contents do not agree; encode the corpus again")
-        return cls(names, counts, shapes, values)
-
 
 def _wide(tensor: Tensor) -> Tensor:
     """Half precision is for storage; models calculate in single precision."""
@@ -219,50 +159,21 @@ def _wide(tensor: Tensor) -> Tensor:
 
 StageCallback = Callable[[str, int, int], None]
 """Called with the name of a stage, how much of it is done, and how much there is."""
-Precision = Literal["float32", "float16"]
 MAX_MAP_NUMBERS = 1 << 25
 """Numbers in the maps of candidate moments that are held at once: 128 MB."""
 
 
-class TimedClipFeatures(ClipFeatures, Protocol):
-    """Clip features of videos with the length of a clip in seconds; ``features.data.Data`` is one."""
-
-    @property
-    def clip_seconds(self) -> float: ...
-    def rows(self, video: str, /) -> int:
-        """Number of clips of a video, before any fitting."""
-        ...
-
-
-class CountedFeatureTable(FeatureTable, Protocol):
-    """Feature rows whose number is known without reading them; ``features.store.Features`` is one."""
-
-    def rows(self, name: str, /) -> int: ...
-    def read(self, name: str, /) -> Floats: ...
-
-
-class CountedQueryFeatures(Protocol):
-    """Word features of queries, with their number known; ``features.data.DataSplit`` is one."""
-
-    @property
-    def query(self) -> CountedFeatureTable: ...
-
-
 def encode_corpus(
     model: CorpusModel,
-    data: TimedClipFeatures,
+    data: Data,
     names: Sequence[str],
     *,
     batch: int = 64,
-    precision: Precision = "float32",
-    folder: Path | None = None,
     progress: StageCallback | None = None,
 ) -> EncodedCorpus:
     """Encode videos with a model, and keep its encodings in the order of ``names``.
 
-    Videos are read and encoded ``batch`` at a time, those of like length together, so that little is padded. With
-    ``precision="float16"`` the result takes half the space; with a ``folder`` it lies in mapped files there, which
-    ``EncodedCorpus.open`` opens again.
+    Videos are read and encoded ``batch`` at a time, those of like length together, so that little is padded.
     """
     config = model.config
     fitted = [len(bounds(data.rows(name), config.max_clips, config.fit)) - 1 for name in names]
@@ -275,12 +186,12 @@ def encode_corpus(
         clips = clips_of(data, [names[i] for i in index], config)
         return model.encode_clips(_move(_pad(clips, padding), device_of(model)))
 
-    return _encode_all(model, names, counts, encode, batch, precision, folder, "videos", progress)
+    return _encode_all(model, names, counts, encode, batch, "videos", progress)
 
 
 def encode_queries(
     model: CorpusModel,
-    split: CountedQueryFeatures,
+    split: DataSplit,
     query_ids: Sequence[str],
     *,
     batch: int = 256,
@@ -295,7 +206,7 @@ def encode_queries(
         padded = dataclasses.replace(_pad(words, padding), ids=words.ids)  # which are as wide for any texts
         return model.encode_words(_move(padded, device_of(model)))
 
-    return _encode_all(model, query_ids, counts, encode, batch, "float32", None, "queries", progress)
+    return _encode_all(model, query_ids, counts, encode, batch, "queries", progress)
 
 
 def _encode_all(
@@ -304,36 +215,28 @@ def _encode_all(
     counts: IntArray,
     encode: Callable[[IntArray, int], Encodings],
     batch: int,
-    precision: Precision,
-    folder: Path | None,
     what: str,
     progress: StageCallback | None,
 ) -> EncodedCorpus:
     if not len(names):
         raise MomentseekError(f"there are no {what} to encode; check the split")
-    report = progress or _ignore
+    report = progress or (lambda stage, done, total: None)
     order = np.argsort(counts, kind="stable")
     batches = [order[first : first + batch] for first in range(0, len(order), max(1, batch))]
     with inference_mode(model):
         report(what, 0, len(names))
         begun = encode(batches[0], 0)
-        kept = EncodedCorpus.empty(names, counts, _shapes(counts, batches[0], begun, encode, precision), folder)
+        kept = EncodedCorpus.empty(names, counts, _shapes(counts, batches[0], begun, encode))
         done = 0
         for index in batches:
             kept.put(index, encode(index, 0) if done else begun)
             done += len(index)
             report(what, done, len(names))
-    if folder is not None:
-        kept.finish(folder)
     return kept
 
 
 def _shapes(
-    counts: IntArray,
-    first: IntArray,
-    begun: Encodings,
-    encode: Callable[[IntArray, int], Encodings],
-    precision: Precision,
+    counts: IntArray, first: IntArray, begun: Encodings, encode: Callable[[IntArray, int], Encodings]
 ) -> Mapping[str, TensorShape]:
     """Shapes of the model's tensors: which have a row per clip is found by comparing two encodings.
 
@@ -350,7 +253,7 @@ def _shapes(
     shapes = {}
     for key, tensor in one.items():
         grows = [axis for axis in range(1, tensor.ndim) if tensor.shape[axis] != other[key].shape[axis]]
-        kind = precision if tensor.is_floating_point() else str(tensor.dtype).removeprefix("torch.")
+        kind = str(tensor.dtype).removeprefix("torch.")
         if not grows:
             shapes[key] = TensorShape(None, tuple(tensor.shape[1:]), kind)
         elif grows == [1] and other[key].shape[1] - tensor.shape[1] == change:
@@ -401,15 +304,9 @@ def device_of(model: CorpusModel) -> torch.device:
 def inference_mode(model: CorpusModel) -> Iterator[None]:
     """A context without gradients and dropout; afterwards the model is as it was."""
     training = model.training
-    if training:  # telling every layer takes a millisecond
-        model.eval()
+    model.eval()
     try:
         with torch.inference_mode():
             yield
     finally:
-        if training:
-            model.train()
-
-
-def _ignore(stage: str, done: int, total: int) -> None:
-    """Report nothing."""
+        model.train(training)

@@ -2,56 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import cast
 
 import numpy as np
 
-from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray, offsets_of
+from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray
 from momentseek.core.ranking import EndTime, Scores, Spans, merge, moments_of, suppress, top
-from momentseek.models.inference.encode import TimedClipFeatures
 from momentseek.models.inference.first_stage import RankedVideos
-from momentseek.models.model import ModelConfig
-from momentseek.recognition.exported.preparation import edges
+from momentseek.models.inference.second_stage import ClipTimes, TimedMoments
 
 DEPTH_GROWTH = 4
 """Factor by which more spans are looked at where suppression left too few moments."""
 MAX_MERGED_SPANS = 1 << 22
 """Spans of several queries that are ranked together."""
-
-
-class ClipTimes:
-    """Start and end of the clips of each video, in seconds; none ends after its video."""
-
-    def __init__(
-        self, data: TimedClipFeatures, names: Sequence[str], config: ModelConfig, durations: Mapping[str, float]
-    ) -> None:
-        starts, usable = [], []
-        for name in names:
-            seconds = durations.get(name, float("nan"))
-            at = edges(data.rows(name), config.max_clips, config.fit, data.clip_seconds, seconds)
-            at = np.fmin(at, seconds)
-            starts.append(at)
-            usable.append(int(np.count_nonzero(at[:-1] < at[-1])))
-        self.edges: FloatArray = np.concatenate(starts)
-        self.place: IntArray = offsets_of(map(len, starts))
-        self.usable: IntArray = np.array(usable, dtype=np.int64)
-
-
-class Candidates(Protocol):
-    """What a model found in the videos of each query, with the times of any of it."""
-
-    @property
-    def score(self) -> Scores:
-        """(queries, videos, k), minus infinity where there is nothing."""
-        ...
-
-    def times(
-        self, query: IntArray, column: IntArray, place: IntArray, video: IntArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Starts and ends in seconds of the entries at ``[query, column, place]``; a video of -1 is none."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +44,8 @@ class ClipSpans:
         return moments_of(first, last, self.clips.edges, begin, self.end_time)
 
 
+Candidates = ClipSpans | TimedMoments
+"""What a model found in the videos of each query, with the times of any of it."""
 MomentArrays = tuple[IntArray, FloatArray, FloatArray, FloatArray]
 """Videos, starts, ends and scores of moments, each ``(queries, k)``; a score of minus infinity where there is none."""
 

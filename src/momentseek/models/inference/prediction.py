@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, cast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +14,10 @@ from momentseek.core.moments.arrays import IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import TASKS, Run
 from momentseek.core.ranking import EndTime
+from momentseek.models.features.data import Data, DataSplit
 from momentseek.models.inference.encode import (
-    CountedQueryFeatures,
     EncodedCorpus,
     StageCallback,
-    TimedClipFeatures,
     encode_corpus,
     encode_queries,
 )
@@ -38,13 +38,12 @@ from momentseek.models.inference.moment_ranking import (
     DEPTH_GROWTH,
     Candidates,
     ClipSpans,
-    ClipTimes,
     MomentArrays,
     final_queries,
     join_parts,
     rank_moments,
 )
-from momentseek.models.inference.second_stage import CoveredTimes, moments_of_pairs, spans_of
+from momentseek.models.inference.second_stage import ClipTimes, moments_of_pairs, spans_of
 from momentseek.models.model import CorpusModel
 
 MIN_SPANS_BEFORE_NMS = 200
@@ -55,21 +54,10 @@ EXPECTED_MOMENTS_PER_CLIP = 16
 """Moments per clip that a model of times may predict; from more, more are held at once."""
 
 
-class SearchableSplit(CountedQueryFeatures, Protocol):
-    """A split that can be searched: its queries, truth and corpus; ``features.data.DataSplit`` is one."""
-
-    @property
-    def truth(self) -> Judgements: ...
-    @property
-    def corpus(self) -> tuple[str, ...]: ...
-    @property
-    def durations(self) -> Mapping[str, float]: ...
-
-
 def predict(
     model: CorpusModel,
-    data: TimedClipFeatures,
-    split: SearchableSplit | str,
+    data: Data,
+    split: DataSplit | str,
     *,
     k: int = 40,
     task: str = "VCMR",
@@ -106,7 +94,7 @@ def predict(
     if k < 1:
         raise MomentseekError(f"{k} moments per query cannot be ranked; ask for 1 or more")
     if isinstance(split, str):
-        split = cast(SearchableSplit, cast(Any, data).split(split))
+        split = data.split(split)
     truth, ids = split.truth, split.truth.query_ids
     if not ids:
         raise MomentseekError(f"{truth.source}: has no queries; nothing can be predicted")
@@ -135,49 +123,76 @@ def predict(
     if task == "VR":
         return _video_run(candidates, corpus.names, truth)
     times = ClipTimes(data, corpus.names, model.config, split.durations)
-    covered = CoveredTimes(data, corpus.names, model.config, split.durations)
-    each_clip = EXPECTED_MOMENTS_PER_CLIP if model.continuous else model.config.longest - model.config.shortest + 1
-    grid = int(corpus.counts.max()) * each_clip
-    least = 2 if end_time == "start" else 1  # a span of one clip would have no length
+    search = MomentSearch(
+        model=model, queries=queries, corpus=corpus, candidates=candidates, times=times, k=k, weight=weight, nms=nms,
+        end_time=end_time, cells=cells, progress=progress,
+    )  # fmt: skip
+    return _moment_run(search.moments(), corpus.names, truth, task)
 
-    def search(places: IntArray, wanted: int) -> Iterator[tuple[IntArray, MomentArrays]]:
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MomentSearch:
+    """The second stage: the best moments of each query in the videos that the first stage chose."""
+
+    model: CorpusModel
+    queries: EncodedCorpus
+    corpus: EncodedCorpus
+    candidates: RankedVideos
+    times: ClipTimes
+    k: int
+    weight: float
+    """What the video's score is multiplied by before it is added to the span's."""
+    nms: float | None
+    end_time: EndTime
+    cells: int
+    progress: StageCallback | None
+
+    @property
+    def grid(self) -> int:
+        """Spans or moments of the longest video, at most."""
+        config = self.model.config
+        each = EXPECTED_MOMENTS_PER_CLIP if self.model.continuous else config.longest - config.shortest + 1
+        return int(self.corpus.counts.max()) * each
+
+    def moments(self) -> MomentArrays:
+        """The best moments of all queries."""
+        wanted = self.k if self.nms is None else max(self.k, MIN_SPANS_BEFORE_NMS)
+        parts = list(self._search(np.arange(len(self.queries)), wanted))
+        order = np.argsort(np.concatenate([places for places, _ in parts]), kind="stable")
+        width = max(found[0].shape[1] for _, found in parts)
+        return join_parts([found for _, found in parts], width, order)
+
+    def _search(self, places: IntArray, wanted: int) -> Iterator[tuple[IntArray, MomentArrays]]:
         """Moments of some queries from the ``wanted`` best spans of each video, from more where these are too few.
 
         A model of times gives all its moments at once.
         """
-        every = model.continuous or (nms is not None and grid <= DEPTH_GROWTH * wanted)
+        grid, nms, continuous = self.grid, self.nms, self.model.continuous
+        every = continuous or (nms is not None and grid <= DEPTH_GROWTH * wanted)
         wanted = grid if every else min(wanted, grid)
-        most = max(1, MAX_HELD_SPANS // max(1, candidates.video.shape[1] * wanted))
+        most = max(1, MAX_HELD_SPANS // max(1, self.candidates.video.shape[1] * wanted))
         each = -(-len(places) // -(-len(places) // most))  # as few parts as that allows, alike in size
         for begin in range(0, len(places), each):
             mine = places[begin : begin + each]
-            part = candidates.of(mine)
-            spans: Candidates
-            if model.continuous:
-                spans = moments_of_pairs(
-                    model, queries, corpus, mine, part.video, covered, cells=cells, progress=progress
-                )
-            else:
-                best = spans_of(
-                    model, queries, corpus, mine, part.video,
-                    None if wanted == grid and nms is not None else wanted,
-                    least=least, usable=times.usable, cells=cells, progress=progress,
-                )  # fmt: skip
-                spans = ClipSpans(best, times, end_time)
-            found = rank_moments(spans, part, weight, k, nms)
+            part = self.candidates.of(mine)
+            spans = self._candidates(mine, part.video, None if wanted == grid and nms is not None else wanted)
+            found = rank_moments(spans, part, self.weight, self.k, nms)
             final = np.ones(len(mine), bool)
             if nms is not None and wanted != grid:
-                final = final_queries(spans, part, weight, found, k)
+                final = final_queries(spans, part, self.weight, found, self.k)
             yield mine[final], cast(MomentArrays, tuple(x[final] for x in found))
-            if progress is not None:
-                progress("ranking", int(mine[-1]) + 1, len(ids))
+            if self.progress is not None:
+                self.progress("ranking", int(mine[-1]) + 1, len(self.queries))
             if not final.all():
-                yield from search(mine[~final], DEPTH_GROWTH * wanted)
+                yield from self._search(mine[~final], DEPTH_GROWTH * wanted)
 
-    parts = list(search(np.arange(len(ids)), k if nms is None else max(k, MIN_SPANS_BEFORE_NMS)))
-    order = np.argsort(np.concatenate([places for places, _ in parts]), kind="stable")
-    width = max(found[0].shape[1] for _, found in parts)
-    return _moment_run(join_parts([found for _, found in parts], width, order), corpus.names, truth, task)
+    def _candidates(self, places: IntArray, videos: IntArray, wanted: int | None) -> Candidates:
+        given = self.model, self.queries, self.corpus, places, videos
+        if self.model.continuous:
+            return moments_of_pairs(*given, self.times, cells=self.cells, progress=self.progress)
+        least = 2 if self.end_time == "start" else 1  # a span of one clip would have no length
+        best = spans_of(*given, wanted, least=least, usable=self.times.usable, cells=self.cells, progress=self.progress)
+        return ClipSpans(best, self.times, self.end_time)
 
 
 def _first_stage(

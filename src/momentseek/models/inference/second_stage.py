@@ -6,22 +6,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.core.errors import MomentseekError
-from momentseek.core.moments.arrays import FloatArray, IntArray
+from momentseek.core.moments.arrays import FloatArray, IntArray, offsets_of
 from momentseek.core.native.kernels import address, as_floats, call, kernels, writable
 from momentseek.core.ranking import Spans, best_spans
 from momentseek.library.scan.threads import run_together
 from momentseek.models.batch import Encodings
+from momentseek.models.features.data import Data
 from momentseek.models.inference.encode import (
     EncodedCorpus,
     LazyTensors,
     StageCallback,
-    TimedClipFeatures,
     device_of,
     inference_mode,
     map_numbers,
@@ -82,8 +82,7 @@ def fill_spans(
             vectors = as_floats(corpus.values[clips][rows])
             scale = as_floats(corpus.values[lengths][rows]) if lengths else None
             columns = vectors.shape[1]
-            call(
-                kernels().add_curves,
+            given = (
                 address(vectors, np.float32, -1, columns),
                 None if scale is None else address(scale, np.float32, len(vectors)), columns,
                 address(starts, np.int64, -1), len(starts) - 1, len(vectors),
@@ -91,6 +90,7 @@ def fill_spans(
                 address(chosen[0], np.int64, pairs), address(chosen[1], np.int64, pairs), pairs,
                 share, writable(curves, np.float32, pairs, -1), curves.shape[1],
             )  # fmt: skip
+            call(kernels().add_curves, *given)
         fine.append(find_spans(curves, counts, usable[video[low:high]], taps, rules, slots[low:high], best, every))
 
     for begin in range(0, len(video), PAIRS_PER_TURN):
@@ -119,14 +119,14 @@ def find_spans(
     numbers = np.ones(1, np.int64)
     ready = [np.ascontiguousarray(a, np.int64) for a in (clips, usable, slots)]
     edges = (None, None) if every else tuple(writable(a, np.int16, rows, most) for a in (best.first, best.last))
-    call(
-        kernels().spans_of_curves,
+    given = (
         address(curves, np.float32, pairs, width), pairs, width,
         address(ready[0], np.int64, pairs), address(ready[1], np.int64, pairs),
         address(taps, np.float32, 2, -1), taps.shape[1], rules.shortest, rules.longest, rules.least,
         address(ready[2], np.int64, pairs), rows, most, writable(best.score, np.float32, rows, most), *edges,
         writable(numbers, np.int64, 1),
     )  # fmt: skip
+    call(kernels().spans_of_curves, *given)
     return bool(numbers[0])
 
 
@@ -262,22 +262,25 @@ def score_pairs(
 
 def _repeat(one: Encodings, n: int) -> Encodings:
     """The encodings of one video repeated ``n`` times, without copies."""
-    return LazyTensors(one, lambda key: one[key].expand(n, *one[key].shape[1:]))
+    return cast(Encodings, LazyTensors(one, lambda key: one[key].expand(n, *one[key].shape[1:])))
 
 
-class CoveredTimes:
-    """The seconds that the clips of each video cover, which shares of a video are of, and where the video ends."""
+class ClipTimes:
+    """Start and end of the clips of each video, in seconds; none ends after its video."""
 
-    def __init__(
-        self, data: TimedClipFeatures, names: Sequence[str], config: ModelConfig, durations: Mapping[str, float]
-    ) -> None:
+    def __init__(self, data: Data, names: Sequence[str], config: ModelConfig, durations: Mapping[str, float]) -> None:
         known = [durations.get(name, float("nan")) for name in names]
         at = [
-            edges(data.rows(name), config.max_clips, config.fit, data.clip_seconds, seconds)[-1]
+            edges(data.rows(name), config.max_clips, config.fit, data.clip_seconds, seconds)
             for name, seconds in zip(names, known, strict=True)
         ]
-        self.covered: FloatArray = np.array(at, dtype=np.float64)
+        self.covered: FloatArray = np.array([each[-1] for each in at])
+        """Seconds that a video's clips cover, which shares of it are of."""
         self.end: FloatArray = np.fmin(self.covered, known)
+        at = [np.fmin(each, seconds) for each, seconds in zip(at, known, strict=True)]
+        self.edges: FloatArray = np.concatenate(at)
+        self.place: IntArray = offsets_of(map(len, at))
+        self.usable: IntArray = np.array([np.count_nonzero(each[:-1] < each[-1]) for each in at], dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,7 +304,7 @@ def moments_of_pairs(
     corpus: EncodedCorpus,
     places: IntArray,
     videos: IntArray,
-    covered: CoveredTimes,
+    times: ClipTimes,
     *,
     cells: int = MAX_TENSOR_NUMBERS,
     progress: StageCallback | None = None,
@@ -318,7 +321,7 @@ def moments_of_pairs(
         there = score > -np.inf
         if np.isnan(score).any() or not np.isfinite(start[there]).all() or not np.isfinite(end[there]).all():
             raise MomentseekError("the model's moments are no numbers; its training has diverged")
-        parts.append((part, *moments_in_seconds(start, end, score, video[part], covered)))
+        parts.append((part, *moments_in_seconds(start, end, score, video[part], times)))
         if progress is not None:
             progress("spans", sum(len(p[0]) for p in parts), len(video))
     width = max((start.shape[1] for _, start, _, _ in parts), default=1)
@@ -335,10 +338,10 @@ def moments_in_seconds(
     end: NDArray[np.float32],
     score: NDArray[np.float32],
     video: IntArray,
-    covered: CoveredTimes,
+    times: ClipTimes,
 ) -> tuple[FloatArray, FloatArray, NDArray[np.float32]]:
     """Shares of videos as seconds inside them; a score of minus infinity where nothing is left of a moment."""
-    whole, last = covered.covered[video][:, None], covered.end[video][:, None]
+    whole, last = times.covered[video][:, None], times.end[video][:, None]
     there = score > -np.inf
     first, final = (np.clip(np.where(there, x, 0).astype(np.float64) * whole, 0, last) for x in (start, end))
     return first, final, np.where(there & (final > first), score, np.float32(-np.inf))
