@@ -68,7 +68,7 @@ def test_what_no_option_takes_is_refused(
     ("text", "why"),
     [
         ("[search]\nkk = 3\n", "there is no setting 'search.kk'; did you mean 'search.k'?"),
-        ("[searhc]\nk = 3\n", "there is no setting 'searhc'; did you mean 'search'?"),
+        ("[searhc]\nk = 3\n", "there is no setting 'searhc.k'; did you mean 'search.k'?"),
         ("[search]\nk = [3]\n", "search.k must be one value"),
         ("[search]\nexplain = 3\n", "search.explain must be true or false"),
         ("library = 3\n", "library must be a text"),
@@ -98,6 +98,16 @@ def test_a_flag_beats_the_environment_which_beats_the_file(
     assert "momentseek add FOLDER --library typed" in momentseek("status", "--library", "typed").stderr
     momentseek("config", "set", "search.k", "7")
     assert "default: 7" in momentseek("search", "--help").stdout
+
+
+def test_settings_of_commands_under_a_noun_and_by_former_names(momentseek: Callable[..., Any], config: Path) -> None:
+    assert momentseek("config", "set", "ocr.run.every", "2").returncode == 0
+    assert tomllib.loads(config.read_text()) == {"ocr": {"run": {"every": 2.0}}}
+    assert "default: 2.0;" in " ".join(momentseek("ocr", "run", "--help").stdout.split())
+    assert "ocr.run.ocr-model " in momentseek("config", "list", "--all").stdout
+    config.write_text('[read]\nreader = "ppocr:x"\nevery = 3\n')
+    assert "default: 3;" in " ".join(momentseek("ocr", "run", "--help").stdout.split())
+    assert momentseek("config", "get", "read.reader").stdout == "ppocr:x\n"
 
 
 def test_an_encoder_in_the_settings_is_for_new_libraries(

@@ -1,4 +1,4 @@
-"""``ocr run`` and ``ocr show``, as a person uses them; the OCR model is a stand-in (tests/recognition has real ones)."""
+"""``ocr run`` and ``ocr show``, as a person uses them; the OCR model is a stand-in for real ones."""
 
 from __future__ import annotations
 

@@ -62,9 +62,9 @@ SECTIONS = {
     },
     "Setup": {
         "models": ("models:command", "List, download and verify encoders."),
-        "config": ("config:command", "Choose defaults of commands once."),
+        "config": ("config:config", "Choose defaults of commands once."),
         "doctor": ("doctor:doctor", "Check what is installed, and say what is missing."),
-        "completion": ("completion:command", "Print the shell completion script."),
+        "completion": ("config:completion", "Print the shell completion script."),
     },
 }
 """The commands by topic, in the order of ``momentseek --help``."""

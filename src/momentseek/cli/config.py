@@ -1,137 +1,32 @@
-"""``momentseek config``: choose defaults of commands once, in a settings file."""
+"""``momentseek config`` and ``completion``: choose defaults of commands once, and complete words by Tab.
+
+Settings become click's ``default_map``: a key of the file is a command and one of its options (``search.k``,
+``ocr.run.every``), and its value is checked as the flag's would be.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import get_completion_class
 
 from momentseek.cli import options
+from momentseek.cli.groups import LazyGroup, option_names
 from momentseek.core.config import LIBRARY_KEY, config_path, read_config, write_config
 from momentseek.core.errors import MomentseekError
 from momentseek.core.registry import did_you_mean
-from momentseek.core.reports import text_table
 
 NOT_KEPT = {"help", "yes", "force", "json", "csv", "token", LIBRARY_KEY}
 """Options that are asked for each time: what destroys something, what scripts rely on, what is secret."""
 WITHOUT_SETTINGS = ("config", "models", "data", "demo", "doctor", "completion")
 """Commands that take no settings: groups of others, and those whose options are for one time."""
-YES_AND_NO = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-
-
-def command_defaults(context: click.Context) -> dict[str, Any]:
-    """What the settings file says for the command that is about to run, as click takes defaults."""
-    name = context.invoked_subcommand
-    group = context.command
-    if name in (None, *WITHOUT_SETTINGS) or not isinstance(group, click.Group):
-        return {}
-    found = read_config()
-    check_tables(found, group.list_commands(context))
-    command = group.get_command(context, str(name))
-    given = found.get(str(name), {})
-    if command is None or not given:
-        return {}
-    options = settable_options(command)
-    defaults = {}
-    for key, value in given.items():
-        option = _find_option(f"{name}.{key}", key, options)
-        defaults[str(option.name)] = _checked_value(f"{name}.{key}", option, value, context)
-    return {str(name): defaults}
-
-
-def check_tables(found: Mapping[str, Any], commands: list[str]) -> None:
-    """Refuse tables that belong to no command, and values outside tables other than ``library``."""
-    known = [name for name in commands if name not in WITHOUT_SETTINGS]
-    for key, value in found.items():
-        if key != LIBRARY_KEY and not (key in known and isinstance(value, Mapping)):
-            _refuse(key, [LIBRARY_KEY, *known])
-
-
-def settable_options(command: click.Command) -> dict[str, click.Option]:
-    """The options of a command that a setting can choose, by their long names without the dashes."""
-    options = [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
-    named = {max(option.opts, key=len).lstrip("-"): option for option in options}
-    return {name: option for name, option in named.items() if name not in NOT_KEPT}
-
-
-def parse_setting(key: str, words: tuple[str, ...], group: click.Group, context: click.Context) -> Any:
-    """The value that ``words`` mean for a key, as it stands in the file; refused as the flag would refuse it."""
-    if key == LIBRARY_KEY:
-        if len(words) != 1 or not words[0]:
-            raise MomentseekError("library takes one name or path")
-        return words[0]
-    option = find_setting(key, group, context)
-    if option.multiple:
-        value: Any = list(words)
-    elif len(words) != 1:
-        raise MomentseekError(f"{key} takes one value, not {len(words)}; quote it if it has spaces")
-    else:
-        value = _plain_value(key, option, words[0])
-    _checked_value(key, option, value, context)
-    return value
-
-
-def find_setting(key: str, group: click.Group, context: click.Context) -> click.Option:
-    """The option that a key such as ``search.k`` means."""
-    table, dot, name = key.partition(".")
-    known = [one for one in group.list_commands(context) if one not in WITHOUT_SETTINGS]
-    command = group.get_command(context, table) if table in known else None
-    if command is None or not dot:
-        _refuse(key, [LIBRARY_KEY, *(f"{one}.…" for one in known)] if not dot else [f"{one}.{name}" for one in known])
-    return _find_option(key, name, settable_options(command))
-
-
-def _find_option(key: str, name: str, options: Mapping[str, click.Option]) -> click.Option:
-    if name not in options:
-        table = key.partition(".")[0]
-        if name == LIBRARY_KEY:
-            raise MomentseekError(f"{config_path()}: {key} is no setting; library stands by itself, for all commands")
-        if name in NOT_KEPT:
-            raise MomentseekError(f"{config_path()}: {key} cannot be a setting; give --{name} when it is wanted")
-        _refuse(key, [f"{table}.{one}" for one in options])
-    return options[name]
-
-
-def _plain_value(key: str, option: click.Option, word: str) -> Any:
-    """A word as the file writes it: yes and no for a switch, a number where the option takes one."""
-    if option.is_flag:
-        if word.lower() not in YES_AND_NO:
-            raise MomentseekError(f"{key} is a switch; write yes or no, not {word!r}")
-        return YES_AND_NO[word.lower()]
-    for kind, numbers in ((int, click.types.IntParamType), (float, click.types.FloatParamType)):
-        if isinstance(option.type, numbers):
-            try:
-                return kind(word)
-            except ValueError:
-                break  # the option itself says what is wrong
-    return word
-
-
-def _checked_value(key: str, option: click.Option, value: Any, context: click.Context) -> Any:
-    """The value if its option takes it."""
-    if (
-        isinstance(value, Mapping)
-        or isinstance(value, list) != option.multiple
-        or option.is_flag != (isinstance(value, bool))
-    ):
-        what = "a list" if option.multiple else "true or false" if option.is_flag else "one value"
-        raise MomentseekError(f"{config_path()}: {key} must be {what}; correct it with: momentseek config set {key} …")
-    try:
-        option.type_cast_value(context, value)
-    except click.BadParameter as e:
-        raise MomentseekError(f"{config_path()}: {key}: {e.message.rstrip('.')}") from None
-    return value
-
-
-def _refuse(key: str, known: list[str]) -> NoReturn:
-    hint = did_you_mean(key, known, "`momentseek config list --all` shows what there is")
-    raise MomentseekError(f"{config_path()}: there is no setting {key!r}; {hint}")
 
 
 @click.group()
-def command() -> None:
+def config() -> None:
     """Choose once what commands do by default, in a settings file (TOML).
 
     A key is `library`, or a command and one of its options: search.k, serve.port, add.encoder. A flag on the command
@@ -146,8 +41,8 @@ def command() -> None:
     """
 
 
-@command.command("list")
-@click.option("--all", "show_all", is_flag=True, help="Every key that can be set, and what it is for.")
+@config.command("list")
+@click.option("--all", "show_all", is_flag=True, help="List every key that can be set, and what it is for.")
 @options.as_json
 @click.pass_context
 def list_settings(context: click.Context, show_all: bool, as_json: bool) -> None:
@@ -157,25 +52,19 @@ def list_settings(context: click.Context, show_all: bool, as_json: bool) -> None
       momentseek config list
       momentseek config list --all
     """
-    if show_all:
-        about = dict(_about_all(context))
-        if as_json:
-            options.echo_json(about)
-            return
-
-        click.echo(text_table(["key", "what it is"], [[key, text] for key, text in about.items()], align="ll"))
-        return
-    found = dict(_flat(_settings(context)))
+    found = dict(_every_setting(context)) if show_all else dict(_checked_settings(context))
     if as_json:
         options.echo_json(found)
-        return
-    for key, value in found.items():
-        click.echo(f"{key} = {_value_text(value)}")
-    if not found:
-        options.say(f"nothing is set; {config_path()} would hold it")
+    elif show_all:
+        options.echo_table(["key", "what it is"], list(map(list, found.items())), align="ll")
+    else:
+        for key, value in found.items():
+            click.echo(f"{key} = {_value_text(value)}")
+        if not found:
+            options.say(f"nothing is set; {config_path()} would hold it")
 
 
-@command.command("get")
+@config.command("get")
 @click.argument("key")
 @options.as_json
 @click.pass_context
@@ -186,8 +75,8 @@ def get_setting(context: click.Context, key: str, as_json: bool) -> None:
       momentseek config get search.k
     """
     if key != LIBRARY_KEY:
-        find_setting(key, _group(context), context)
-    found = dict(_flat(_settings(context)))
+        find_option(context, key)
+    found = dict(_checked_settings(context))
     if key not in found:
         options.say(f"{key} is not set")
         sys.exit(1)
@@ -197,7 +86,7 @@ def get_setting(context: click.Context, key: str, as_json: bool) -> None:
         click.echo(_value_text(found[key]))
 
 
-@command.command("set")
+@config.command("set")
 @click.argument("key")
 @click.argument("values", nargs=-1, required=True, metavar="VALUE...")
 @click.pass_context
@@ -208,37 +97,27 @@ def set_setting(context: click.Context, key: str, values: tuple[str, ...]) -> No
       momentseek config set add.encoder hub:siglip2-base
       momentseek config set search.explain yes
     """
-    value = parse_setting(key, values, _group(context), context)
-    settings = _settings(context)
-    table, _, name = key.partition(".")
-    if name:
-        settings.setdefault(table, {})[name] = value
-    else:
-        settings[table] = value
-    options.say(f"{key} = {_value_text(value)}, in {write_config(settings)}")
+    value = _parse_value(context, key, values)
+    settings = dict(_checked_settings(context)) | {key: value}
+    options.say(f"{key} = {_value_text(value)}, in {write_config(_nested(settings))}")
 
 
-@command.command("unset")
+@config.command("unset")
 @click.argument("key")
-@click.pass_context
-def unset_setting(context: click.Context, key: str) -> None:
+def unset_setting(key: str) -> None:
     """Forget a key, whether or not its option still exists.
 
     \b
       momentseek config unset search.k
     """
-    settings = read_config()
-    table, _, name = key.partition(".")
-    if key not in dict(_flat(settings)):
+    settings = dict(_flat(read_config()))
+    if key not in settings:
         raise MomentseekError(f"{config_path()}: {key} is not set; `momentseek config list` shows what is")
-    if name:
-        del settings[table][name]
-    else:
-        del settings[table]
-    options.say(f"{key} is no longer set in {write_config(settings)}")
+    del settings[key]
+    options.say(f"{key} is no longer set in {write_config(_nested(settings))}")
 
 
-@command.command("path")
+@config.command("path")
 def print_path() -> None:
     """Print where the settings file is, or would be.
 
@@ -248,39 +127,173 @@ def print_path() -> None:
     click.echo(str(config_path()))
 
 
-def _group(context: click.Context) -> click.Group:
-    """The whole command line, whose options settings are."""
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the completion script for SHELL.
+
+    \b
+    bash:  momentseek completion bash >> ~/.bashrc
+    zsh:   momentseek completion zsh >> ~/.zshrc
+    fish:  momentseek completion fish > ~/.config/fish/completions/momentseek.fish
+    """
+    found = get_completion_class(shell)
+    assert found is not None
+    # click asks bash for its version here, and warns if bash is older than 4.4; the script itself needs neither.
+    values = found(context.find_root().command, {}, "momentseek", "_MOMENTSEEK_COMPLETE").source_vars()
+    click.echo(found.source_template % values)
+
+
+def command_defaults(context: click.Context) -> dict[str, Any]:
+    """The settings for the command that is about to run, as click takes defaults (``default_map``)."""
+    if context.invoked_subcommand in (None, *WITHOUT_SETTINGS):
+        return {}
+    defaults = {}
+    for key, value in _flat(read_config()):
+        if key == LIBRARY_KEY:
+            continue
+        words = _words(context, key)
+        if words[0] not in _commands(context):
+            _refuse(context, key)
+        if words[0] == context.invoked_subcommand:
+            option = find_option(context, key)
+            _check_value(context, key, option, value)
+            defaults[".".join((*words[:-1], str(option.name)))] = value
+    return _nested(defaults)
+
+
+def find_option(context: click.Context, key: str) -> click.Option:
+    """The option that a key such as ``search.k`` or ``ocr.run.every`` means."""
+    *path, name = _words(context, key)
+    command = context.find_root().command if path and path[0] in _commands(context) else None
+    for word in path:
+        command = command.get_command(context, word) if isinstance(command, click.Group) else None
+    if command is None:
+        _refuse(context, key)
+    known = _settable_options(command)
+    if name == LIBRARY_KEY:
+        raise MomentseekError(f"{config_path()}: {key} is no setting; library stands by itself, for all commands")
+    if name in NOT_KEPT:
+        raise MomentseekError(f"{config_path()}: {key} cannot be a setting; give --{name} when it is wanted")
+    if name not in known:
+        _refuse(context, key, [".".join((*path, one)) for one in known])
+    return known[name]
+
+
+def _words(context: click.Context, key: str) -> list[str]:
+    """The commands and the option of a key, a former name of a command replaced by the present words."""
+    first, *rest = key.split(".")
+    group = context.find_root().command
+    return [*(group.aliases.get(first, (first,)) if isinstance(group, LazyGroup) else (first,)), *rest]
+
+
+def _commands(context: click.Context) -> list[str]:
+    group = context.find_root().command
+    assert isinstance(group, click.Group)
+    return [name for name in group.list_commands(context) if name not in WITHOUT_SETTINGS]
+
+
+def _settable_options(command: click.Command) -> dict[str, click.Option]:
+    """The options of a command that a setting can choose, by their long names without the dashes, former ones too."""
+    found = {}
+    for option in command.params:
+        if isinstance(option, click.Option) and not option.hidden:
+            longest = max(option.opts, key=len)
+            found |= {name.lstrip("-"): option for name in (longest, *option_names(option)[len(option.opts) :])}
+    return {name: option for name, option in found.items() if name not in NOT_KEPT}
+
+
+def _parse_value(context: click.Context, key: str, words: tuple[str, ...]) -> Any:
+    """The value that ``words`` mean for a key, as it is written into the file; refused as the flag would refuse it."""
+    if key == LIBRARY_KEY:
+        if len(words) != 1 or not words[0]:
+            raise MomentseekError("library takes one name or path")
+        return words[0]
+    option = find_option(context, key)
+    if option.multiple:
+        value: Any = list(words)
+    elif len(words) != 1:
+        raise MomentseekError(f"{key} takes one value, not {len(words)}; quote it if it has spaces")
+    elif option.is_flag:
+        try:
+            value = click.BOOL.convert(words[0], None, None)
+        except click.BadParameter:
+            raise MomentseekError(f"{key} is a switch; write yes or no, not {words[0]!r}") from None
+    else:
+        value = words[0]
+    converted = _check_value(context, key, option, value)
+    return converted if isinstance(converted, int | float) else value
+
+
+def _check_value(context: click.Context, key: str, option: click.Option, value: Any) -> Any:
+    """The value as its option converts it; refused if the option does not take it."""
+    if isinstance(value, list) != option.multiple or isinstance(value, bool) != option.is_flag:
+        what = "a list" if option.multiple else "true or false" if option.is_flag else "one value"
+        raise MomentseekError(f"{config_path()}: {key} must be {what}; correct it with: momentseek config set {key} …")
+    try:
+        return option.type_cast_value(context, value)
+    except click.BadParameter as e:
+        raise MomentseekError(f"{config_path()}: {key}: {e.message.rstrip('.')}") from None
+
+
+def _refuse(context: click.Context, key: str, known: Sequence[str] = ()) -> NoReturn:
+    rest = key[len(key.partition(".")[0]) :]
+    known = known or [LIBRARY_KEY, *(f"{name}{rest or '.…'}" for name in _commands(context))]
+    hint = did_you_mean(key, known, "`momentseek config list --all` shows what there is")
+    raise MomentseekError(f"{config_path()}: there is no setting {key!r}; {hint}")
+
+
+def _checked_settings(context: click.Context) -> Iterator[tuple[str, Any]]:
+    """The keys and values of the settings file, every key of which an option takes."""
+    for key, value in _flat(read_config()):
+        if key != LIBRARY_KEY:
+            find_option(context, key)
+        yield key, value
+
+
+def _every_setting(context: click.Context) -> Iterator[tuple[str, str]]:
+    """Every key that can be set, and what it is for."""
+    yield LIBRARY_KEY, "Which library all commands use: a name, or a path with a separator."
     root = context.find_root().command
     assert isinstance(root, click.Group)
-    return root
+    for name in _commands(context):
+        yield from _settings_of(context, root.get_command(context, name), name)
 
 
-def _settings(context: click.Context) -> dict[str, Any]:
-    """The settings file, every key of which an option takes."""
-    found = read_config()
-    group = _group(context)
-    check_tables(found, group.list_commands(context))
-    for key, _ in _flat(found):
-        if key != LIBRARY_KEY:
-            find_setting(key, group, context)
-    return found
+def _settings_of(context: click.Context, command: click.Command | None, name: str) -> Iterator[tuple[str, str]]:
+    if isinstance(command, click.Group):
+        for one in command.list_commands(context):
+            yield from _settings_of(context, command.get_command(context, one), f"{name}.{one}")
+    elif command is not None:
+        for key, option in _settable_options(command).items():
+            if f"--{key}" in option.opts or f"-{key}" in option.opts:
+                yield f"{name}.{key}", option.help or ""
 
 
-def _flat(settings: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _flat(settings: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested tables as dotted keys.
+
+    >>> dict(_flat({"library": "films", "ocr": {"run": {"every": 1.0}}}))
+    {'library': 'films', 'ocr.run.every': 1.0}
+    """
     for key, value in settings.items():
-        if isinstance(value, dict):
-            yield from ((f"{key}.{name}", one) for name, one in value.items())
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{key}.")
         else:
-            yield key, value
+            yield f"{before}{key}", value
 
 
-def _about_all(context: click.Context) -> Iterator[tuple[str, str]]:
-    yield LIBRARY_KEY, "Which library all commands use: a name, or a path with a separator."
-    group = _group(context)
-    for name in group.list_commands(context):
-        one = group.get_command(context, name) if name not in WITHOUT_SETTINGS else None
-        for key, option in settable_options(one).items() if one is not None else ():
-            yield f"{name}.{key}", option.help or ""
+def _nested(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Dotted keys as nested tables."""
+    whole: dict[str, Any] = {}
+    for key, value in settings.items():
+        *tables, name = key.split(".")
+        table = whole
+        for one in tables:
+            table = table.setdefault(one, {})
+        table[name] = value
+    return whole
 
 
 def _value_text(value: Any) -> str:
