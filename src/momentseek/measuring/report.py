@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Mapping
@@ -12,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from momentseek import __version__
-from momentseek.core.reports import NO_VALUE, count, safe_cell, text_table
+from momentseek.core.reports import NO_VALUE, count, csv_text, text_table, to_plain
 from momentseek.measuring.measures import PROTOCOLS
 from momentseek.measuring.resampling import figure_intervals
 from momentseek.measuring.result import Evaluation
@@ -22,7 +20,6 @@ Intervals = Mapping[str, tuple[float, float]]
 
 def intervals(result: Evaluation, by: str | None = None, seed: int = 0) -> dict[str, Intervals]:
     """95 % bootstrap intervals of every measure: of all queries under ``""``, and of each group by its label."""
-
     rows = {"": np.ones(len(result.query_ids), dtype=bool)} | (result.members(by) if by else {})
     ends = {label: figure_intervals(result, some, seed=seed) for label, some in rows.items()}
     return {
@@ -92,11 +89,8 @@ def _group_table(result: Evaluation, by: str, ci: Mapping[str, Intervals] | None
 def _figure(value: float, percent: bool, ci: tuple[float, float] | None = None) -> str:
     if math.isnan(value):
         return NO_VALUE
-    text = f"{100 * value:.2f}" if percent else f"{value:.4f}"
-    if ci:
-        low, high = (f"{100 * x:.2f}" if percent else f"{x:.4f}" for x in ci)
-        text += f" [{low}, {high}]"
-    return text
+    text, *ends = (f"{100 * x:.2f}" if percent else f"{x:.4f}" for x in (value, *(ci or ())))
+    return f"{text} [{', '.join(ends)}]" if ci else text
 
 
 def as_json(result: Evaluation, by: str | None = None, ci: Mapping[str, Intervals] | None = None) -> dict[str, Any]:
@@ -108,54 +102,41 @@ def as_json(result: Evaluation, by: str | None = None, ci: Mapping[str, Interval
         "protocol": result.protocol,
         "queries": len(result.query_ids),
         "missing": len(result.missing),
-        "measures": {name: _number(value) for name, value in result.means.items()},
-        "titles": dict(result.titles),
+        "measures": result.means,
+        "titles": result.titles,
         "run": result.run,
         "truth": result.truth,
-        "options": dict(result.options),
-        "counted": {name: int(n) for name, n in zip(result.names, _counts(result), strict=True)},
-        "judged": {name: _number(value) for name, value in result.judged.items()},
-        "unjudged": {name: _number(1 - value) for name, value in result.judged.items()},
-        "missing_queries": list(result.missing),
-        "notes": list(result.notes),
+        "options": result.options,
+        "counted": dict(zip(result.names, _counts(result), strict=True)),
+        "judged": result.judged,
+        "unjudged": {name: 1 - value for name, value in result.judged.items()},
+        "missing_queries": result.missing,
+        "notes": result.notes,
         "version": __version__,
     }
     if ci:
-        report["intervals"] = _pairs(ci[""])
+        report["intervals"] = ci[""]
     if by:
         report["by"] = {
-            label: {"queries": n, "measures": {name: _number(v) for name, v in means.items()}}
-            | ({"intervals": _pairs(ci[label])} if ci else {})
+            label: {"queries": n, "measures": means} | ({"intervals": ci[label]} if ci else {})
             for label, (n, means) in result.by(by).items()
         }
-    return report
-
-
-def _pairs(ends: Intervals) -> dict[str, list[float | None]]:
-    return {name: [_number(x) for x in pair] for name, pair in ends.items()}
+    plain: dict[str, Any] = to_plain(report)
+    return plain
 
 
 def _counts(result: Evaluation) -> list[int]:
     return [int((column == column).sum()) for column in result.values.T]
 
 
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def per_query(result: Evaluation, suffix: str) -> bytes:
     """One line per query: CSV for ``.csv``, else JSON Lines."""
     texts = result.queries or ("",) * len(result.query_ids)
-    rows = zip(result.query_ids, texts, result.values.tolist(), strict=True)
+    rows = [
+        ({"query_id": q, "query": t}, dict(zip(result.names, to_plain(values), strict=True)))
+        for q, t, values in zip(result.query_ids, texts, result.values.tolist(), strict=True)
+    ]
     if suffix == ".csv":
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["query_id", "query", *result.names])
-        for q, t, values in rows:
-            writer.writerow([safe_cell(q), safe_cell(t), *("" if math.isnan(v) else repr(v) for v in values)])
-        return out.getvalue().encode()
-    lines = (
-        {"query_id": q, "query": t, "measures": dict(zip(result.names, map(_number, values), strict=True))}
-        for q, t, values in rows
-    )
+        return csv_text([{**query, **values} for query, values in rows], ["query_id", "query", *result.names]).encode()
+    lines = ({**query, "measures": values} for query, values in rows)
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()

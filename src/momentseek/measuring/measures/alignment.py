@@ -99,7 +99,7 @@ class Alignment:
         return present
 
     def restrict(self, task: Task, depth: int | None) -> Alignment:
-        """The first ``depth`` predictions; for SVMR only those in a judged video of the query, ranked anew."""
+        """The first ``depth`` predictions; for SVMR only those in a judged video of the query, ranked again."""
         if depth is None and task != "SVMR":
             return self
         return self.once(("restricted", task, depth), lambda: self._restrict(task, depth))
@@ -108,10 +108,8 @@ class Alignment:
         keep = np.ones(len(self.query), dtype=bool) if depth is None else self.rank < depth
         if task == "SVMR":
             keep &= self.in_judged_video()
-        part = object.__new__(Alignment)
-        part.run, part.truth, part._known = self.run, self.truth, {}
-        for name in ("query", "video", "row"):
-            setattr(part, name, getattr(self, name)[keep])
+        part = Alignment(self.run, self.truth)
+        part.query, part.video, part.row = self.query[keep], self.video[keep], self.row[keep]
         # Rows of a query are adjacent, so a row's new rank is its distance from its query's first row.
         first = np.full(self.queries, len(part.query), dtype=np.int64)
         np.minimum.at(first, part.query, np.arange(len(part.query)))
