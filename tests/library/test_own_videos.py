@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from momentseek.api.library import Library
 from momentseek.benchmarks.datasets.library_features import write_library_features
-from momentseek.cli.data.features import command as features
+from momentseek.cli.data.splits import features
 from momentseek.cli.export import command as export
 from momentseek.core.errors import MomentseekError
 from momentseek.library.store import LibraryStore

@@ -12,14 +12,14 @@ from momentseek.benchmarks.datasets.common import tally
 from momentseek.benchmarks.datasets.massive import MassiveSettings, as_truth, build_massive, draw_lots, query_lots
 from momentseek.benchmarks.datasets.massive_report import (
     LABELLING_CONFIG,
-    as_text,
     build_check_tasks,
     compare_draws,
     compare_pools,
     comparison_text,
     jaccard,
+    massive_summary,
+    massive_text,
     read_sides,
-    summary,
     why_differ,
 )
 from momentseek.benchmarks.datasets.sentences import encoder_similarity, prepare_source, video_similarity
@@ -311,14 +311,14 @@ def test_jaccard_of_nothing_is_no_number():
 
 def test_the_report_says_what_was_kept_and_why():
     result = build()
-    found = json.loads(json.dumps(summary(result)))
+    found = json.loads(json.dumps(massive_summary(result)))
     assert found["kept"] == len(result.pools) == sum(found["further_positives"].values())
     assert found["positives_per_query"] == pytest.approx(
         1 + np.mean([len(p.positives) for p in result.pools]), abs=1e-4
     )
     sides = found["cohesiveness"]
     assert sides["positive"]["mean"] > sides["negative"]["mean"]
-    text = as_text(found, "words")
+    text = massive_text(found, "words")
     assert "words similarity >= 0.75 positive, < 0.2 negative; seed 0; no visual filter" in text
 
 

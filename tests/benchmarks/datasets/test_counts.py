@@ -10,11 +10,11 @@ from momentseek.benchmarks.datasets.common import normalise, tokens, words
 from momentseek.benchmarks.datasets.statistics import (
     AnnotationSplit,
     as_decisions,
-    as_json,
-    as_text,
     compute_statistics,
     read_subtitles,
     run_checks,
+    statistics_json,
+    statistics_text,
 )
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Judgements
@@ -73,7 +73,7 @@ def test_graded_moments():
     assert (one.relevant_per_query, one.levels) == (1.0, {"0": 1, "1": 1, "4": 1})
     assert one.words.mean is None
     assert one.ratio is None
-    text = as_text([one], run_checks([AnnotationSplit("s", truth)]))
+    text = statistics_text([one], run_checks([AnnotationSplit("s", truth)]))
     assert "of relevance 4" in text
     assert "words" not in text.split("Nothing found")[0]
 
@@ -98,7 +98,7 @@ def test_every_check():
         ("words also asked in another split", "test"): 1,
     }
     assert len(as_decisions(checks)) == 11
-    assert "train: 1 end beyond the video (3: 5–11 s of b, which lasts 10 s)" in as_text([], checks)
+    assert "train: 1 end beyond the video (3: 5–11 s of b, which lasts 10 s)" in statistics_text([], checks)
     assert found(run_checks([TRAIN], min_words=0)) == {("end beyond the video", "train"): 1}
 
 
@@ -204,8 +204,8 @@ def test_papers_tables(data):
 
 def test_json_holds_every_finding():
     columns = [compute_statistics([s], s.name) for s in (TRAIN, TEST)]
-    whole = as_json([*columns, compute_statistics([TRAIN, TEST], "total")], run_checks([TRAIN, TEST]))
+    whole = statistics_json([*columns, compute_statistics([TRAIN, TEST], "total")], run_checks([TRAIN, TEST]))
     assert [s["name"] for s in whole["splits"]] == ["train", "test"]
     assert whole["total"]["videos"] == 3
-    assert as_json(columns[:1], [])["total"] == as_json(columns[:1], [])["splits"][0]
+    assert statistics_json(columns[:1], [])["total"] == statistics_json(columns[:1], [])["splits"][0]
     json.dumps(whole, allow_nan=False)

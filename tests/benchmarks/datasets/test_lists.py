@@ -6,13 +6,13 @@ from tests.recognition.encoders.fakes import Words
 
 from momentseek.benchmarks.datasets.common import tally
 from momentseek.benchmarks.datasets.pseudo_training import (
-    as_json,
     collect_moments,
     find_pseudo_training,
     read_queries_by_id,
     read_query_texts,
     select_queries,
-    summary,
+    training_json,
+    training_summary,
 )
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Judgements
@@ -51,7 +51,7 @@ def test_moments_are_ranked_by_caption_similarity_and_ties_stand_in_the_files_or
 
 def test_the_file_is_tvr_rankings_and_reads_back(tmp_path):
     training = find_pseudo_training(collect_moments([truth()]), Words(), 3)
-    written = json.loads(as_json(training, 2))
+    written = json.loads(training_json(training, 2))
     assert [list(entry) for entry in written] == [["query_id", "query", "relevant_moment"]] * 4
     assert written[1]["query_id"] == 11
     assert written[1]["relevant_moment"][0] == {
@@ -62,12 +62,12 @@ def test_the_file_is_tvr_rankings_and_reads_back(tmp_path):
         "caption": "Monica opens the door.",
         "similarity": 1.0,
     }
-    (tmp_path / "train_top02.json").write_bytes(as_json(training, 2))
+    (tmp_path / "train_top02.json").write_bytes(training_json(training, 2))
     read = read_truth(tmp_path / "train_top02.json")
     assert read.counts.tolist() == [2] * 4
     assert read.columns["caption"][1] == "Ross opens the door."
     assert read.relevance.tolist() == [1] * 8
-    longer = json.loads(as_json(training, 3))
+    longer = json.loads(training_json(training, 3))
     assert [e["relevant_moment"][:2] for e in longer] == [e["relevant_moment"] for e in written]
 
 
@@ -88,7 +88,7 @@ def test_other_words_for_the_queries_leave_the_captions():
     assert training.queries == ("A man opens the door.", "A pizza!")
     assert training.moments.tolist() == [[0], [2]]
     assert tally(training.decisions)["dropped"] == {"no version in --queries": 1, "no words": 1}
-    assert json.loads(as_json(training, 1))[0]["relevant_moment"][0]["caption"] == "Ross opens the door."
+    assert json.loads(training_json(training, 1))[0]["relevant_moment"][0]["caption"] == "Ross opens the door."
 
 
 def test_files_of_graded_moments_bring_their_own_captions():
@@ -161,7 +161,7 @@ def test_a_moment_stands_once_with_its_most_similar_caption():
     )  # fmt: skip
     training = find_pseudo_training(collect_moments([pairs]), Words(), 3)
     assert training.moments.tolist() == [[0, 2], [1, 2], [2, training.moments[2, 1]]]
-    found = summary(training, [2])
+    found = training_summary(training, [2])
     assert found["moments_to_choose_from"] == found["lists"]["2"]["moments"] == 2
     assert found["lists"]["2"]["hours"] == round(6 / 3600, 2)
     assert found["own_moment_first"] == 1
@@ -172,12 +172,13 @@ def test_similarities_that_are_not_finite_are_not_written():
     training = find_pseudo_training(collect_moments([truth()]), Words(), 2)
     training.similarity[2, 1] = np.nan
     with pytest.raises(MomentseekError, match="query 12 has a similarity that is not a finite number"):
-        as_json(training, 2)
-    assert as_json(training, 1)
+        training_json(training, 2)
+    assert training_json(training, 1)
 
 
 def test_the_summary_counts():
-    found = summary(find_pseudo_training(collect_moments([truth()]), Words(), 2, exclude=[SENTENCES[2]]), [1, 2])
+    training = find_pseudo_training(collect_moments([truth()]), Words(), 2, exclude=[SENTENCES[2]])
+    found = training_summary(training, [1, 2])
     assert found["queries"] == 3
     assert found["own_moment_first"] == pytest.approx(2 / 3, abs=1e-4)
     assert found["lists"]["2"]["pairs"] == 6

@@ -56,6 +56,7 @@ def test_a_video_is_related_by_its_most_similar_sentence(
 
 def test_progress_counts_every_sentence() -> None:
     truth = Judgements.from_rows([(f"q{i}", "v", 0.0, 5.0, 1) for i in range(5)])
-    told: list[int] = []
-    find_related_videos(collect_sentences(replace(truth, queries=tuple("abcda"))), shared, 0.9, told.append, block=3)
-    assert told == [3, 1]
+    told: list[tuple[int, int]] = []
+    data = collect_sentences(replace(truth, queries=tuple("abcda")))
+    find_related_videos(data, shared, 0.9, lambda done, total: told.append((done, total)), block=3)
+    assert told == [(3, 4), (4, 4)]

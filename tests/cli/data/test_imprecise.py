@@ -80,6 +80,7 @@ def test_what_is_odd_about_a_corrected_queue_is_said(run, tmp_path):
         "note: 1 reviewed row (1): the check still finds a name in it",
         "note: 1 reviewed row (3): it is unchanged from the failed attempt",
         "note: 1 reviewed row (9): no query has this id and original, so it is not used",
+        "wrote o.txt",
     ]
     assert json.loads(result.stdout)["reviewed"] == {"taken": 2, "named": 1, "untouched": 1, "unmatched": 1}
     assert (tmp_path / "o.txt").read_text().splitlines()[0] == "Zorblat combs."

@@ -86,7 +86,7 @@ def python(code, **environment):
 
 def test_help_does_not_load_the_runtime():
     code = (
-        "import sys, momentseek.recognition.encoders, momentseek.cli.data.massive; print('onnxruntime' in sys.modules)"
+        "import sys, momentseek.recognition.encoders, momentseek.cli.data.videos; print('onnxruntime' in sys.modules)"
     )
     assert python(code) == "False\n"
 

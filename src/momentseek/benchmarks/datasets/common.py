@@ -14,11 +14,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.core.atomic import write_all
 from momentseek.core.moments.arrays import IntArray
 from momentseek.core.progress import ShowCount
 
@@ -41,6 +43,14 @@ class BuiltDataset:
     notes: Sequence[str] = ()
     about: Mapping[str, str] = field(default_factory=dict)
     """What to add where a written file is named."""
+    work_file: Path | None = None
+    """A file of unfinished work that is not needed any more once the others are written."""
+
+    def write(self) -> None:
+        """Write all files or none."""
+        write_all(dict(self.files))
+        if self.work_file is not None:
+            self.work_file.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)

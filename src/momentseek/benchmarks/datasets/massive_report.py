@@ -8,23 +8,47 @@ a whole video, in mixed order; the side itself is in the task's ``meta``, which 
 from __future__ import annotations
 
 import itertools
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 
-from momentseek.benchmarks.datasets.common import tally
+from momentseek.benchmarks.datasets.annotation.label_studio import page_beside
+from momentseek.benchmarks.datasets.common import BuiltDataset, ShowProgress, as_json_lines, no_progress, tally
 from momentseek.benchmarks.datasets.common import words as words_of
-from momentseek.benchmarks.datasets.massive import MassiveDataset, QueryPool, as_truth, draw_lots, query_lots
-from momentseek.benchmarks.datasets.sentences import MassiveSource, TextSimilarity, video_similarity
+from momentseek.benchmarks.datasets.massive import (
+    MassiveDataset,
+    MassiveSettings,
+    QueryPool,
+    as_truth,
+    build_massive,
+    draw_lots,
+    query_lots,
+    read_visual_scores,
+    require_videos,
+)
+from momentseek.benchmarks.datasets.sentences import (
+    MassiveSource,
+    TextSimilarity,
+    encoder_similarity,
+    prepare_source,
+    video_similarity,
+)
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.core.moments.judgements import Judgements
-from momentseek.core.reports import NO_VALUE, count, text_table
+from momentseek.core.moments.table import Policy
+from momentseek.core.reports import NO_VALUE, count, text_table, to_plain
+from momentseek.measuring.formats import FORMATS, read_corpus, read_truth
+from momentseek.measuring.formats.writers import dump
+from momentseek.recognition.encoders.registry import text_encoder
+from momentseek.recognition.encoders.text_cache import EncodeChunks
 
 QueryKey = tuple[str, str, int]
 """Own video, sentence, and which of the video's equal sentences: ids change when queries are left out."""
@@ -224,7 +248,7 @@ def measure_cohesiveness(sets: Iterable[Sequence[int]], words: Sequence[IntArray
     return Cohesiveness(total / count, tuple((histogram / count).round(4).tolist()), count)
 
 
-def summary(result: MassiveDataset) -> dict[str, Any]:
+def massive_summary(result: MassiveDataset) -> dict[str, Any]:
     """The report as one JSON object: counts, positives per query, similarities of positives, cohesiveness."""
     data, pools = result.data, result.pools
     assert data.truth.queries is not None
@@ -250,7 +274,7 @@ def summary(result: MassiveDataset) -> dict[str, Any]:
     }
 
 
-def as_text(found: dict[str, Any], encoder: str) -> str:
+def massive_text(found: dict[str, Any], encoder: str) -> str:
     """The report as text, from the summary."""
     settings = found["settings"]
     lines = [
@@ -389,3 +413,61 @@ def _task(result: MassiveDataset, pool: QueryPool, at: int, url: str) -> dict[st
         },
         "meta": meta,
     }
+
+
+def build_massive_dataset(
+    annotations: str,
+    out: str,
+    settings: MassiveSettings,
+    *,
+    encoder: str = "minilm",
+    features: str | None = None,
+    reference: str | None = None,
+    label_studio: str | None = None,
+    video_url: str = "{video}",
+    videos: str | None = None,
+    invalid: Policy | None = None,
+    report: str | None = None,
+    progress: ShowProgress = no_progress,
+    spread: EncodeChunks | None = None,
+) -> BuiltDataset:
+    """Give every query of a file a pool of videos.
+
+    ``features`` are visual scores, ``reference`` a published file to compare with, and ``label_studio`` a file for
+    tasks by which people check the pools; ``spread`` encodes sentences elsewhere.
+    """
+    truth = read_truth(annotations, corpus=read_corpus(videos) if videos else None, invalid=invalid or "error")
+    data = prepare_source(truth)
+    require_videos(data, settings)  # before minutes of encoding
+    published = read_truth(reference, format="mvmr", invalid="keep") if reference else None
+    visual = read_visual_scores(features) if features else None
+    model = text_encoder(encoder)
+    with progress(f"encoding with {model.name}") as show:
+        similarity = encoder_similarity(model, data.texts, progress=show, spread=spread)
+    result = build_massive(data, similarity, settings, visual)
+    if not result.pools:
+        why = "; ".join(f"{n:,}: {reason}" for reason, n in tally(result.decisions)["dropped"].items())
+        raise MomentseekError(
+            f"{annotations}: no query can be kept ({why}); choose other thresholds or a smaller {parameter('pool')}"
+        )
+    found: dict[str, Any] = {"out": out, "encoder": encoder, **massive_summary(result)}
+    text = massive_text(found, encoder)
+    notes = [f"{truth.source}: {finding}" for finding in truth.findings]
+    if visual is None:
+        without = f"no visual scores ({parameter('features')}), so sentences alone decide"
+        notes.append(f"{without}; MVMR also filtered by EMScore")
+    if published is not None:
+        compared = compare_pools(result, published, similarity)
+        other = build_massive(data, similarity, replace(settings, seed=settings.seed + 1), visual)
+        chance = compare_draws(result, other)
+        why = why_differ(encoder, features)
+        overlaps = {"seeds_positives": chance[0], "seeds_negatives": chance[1]}
+        found["reference"] = {**to_plain(asdict(compared)), **to_plain(overlaps), "why": why}
+        text += "\n\n" + comparison_text(compared, chance, why, str(reference))
+    files: dict[str | os.PathLike[str], bytes] = {Path(out): FORMATS["mvmr"].to_bytes(as_truth(result))}
+    if report:
+        files[Path(report)] = as_json_lines(result.decisions)
+    if label_studio:
+        files[Path(label_studio)] = dump(build_check_tasks(result, url=video_url))
+        files[Path(page_beside(label_studio))] = LABELLING_CONFIG.encode()
+    return BuiltDataset(files=files, summary=found, text=text, notes=notes)

@@ -12,22 +12,36 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.benchmarks.datasets.common import Decision, normalise, tally, top_similar
+from momentseek.benchmarks.datasets.common import (
+    BuiltDataset,
+    Decision,
+    ShowProgress,
+    as_json_lines,
+    no_progress,
+    normalise,
+    tally,
+    top_similar,
+)
 from momentseek.benchmarks.datasets.pairs import require_one_annotator
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import IntArray, offsets_of
 from momentseek.core.moments.judgements import Judgements
+from momentseek.core.moments.table import Policy
 from momentseek.core.progress import ShowCount
+from momentseek.core.reports import count, text_table
+from momentseek.measuring.formats import read_corpus
 from momentseek.measuring.formats.checked import first_record, has_keys, ids, records, strings
 from momentseek.measuring.formats.document import open_document
 from momentseek.measuring.formats.files import read_truth
 from momentseek.measuring.formats.writers import require_durations, row_videos, spans, write_id
 from momentseek.recognition.encoders.protocol import TextEncoder
+from momentseek.recognition.encoders.registry import text_encoder
 from momentseek.recognition.encoders.text_cache import encode_cached
 
 
@@ -162,7 +176,7 @@ def find_pseudo_training(
     return PseudoTraining(collection, tuple(chosen), tuple(chosen.values()), best, similarity, (*kept, *dropped))
 
 
-def as_json(training: PseudoTraining, n: int) -> bytes:
+def training_json(training: PseudoTraining, n: int) -> bytes:
     """The first ``n`` moments of each query as TVR-Ranking's file: one JSON list, without relevance.
 
     A pair has the same ``pair_id`` in the lists of every N: it counts (query, rank) at the longest list.
@@ -223,7 +237,7 @@ def _round_similarity(similarity: NDArray[np.float32]) -> list[float]:
     return [round(score, SIMILARITY_DIGITS) for score in similarity.tolist()]
 
 
-def summary(training: PseudoTraining, lengths: Sequence[int]) -> dict[str, Any]:
+def training_summary(training: PseudoTraining, lengths: Sequence[int]) -> dict[str, Any]:
     """Counts in the terms of TVR-Ranking's Table 1: for each N distinct moments, videos, hours and similarities."""
     return {
         "queries": len(training.query_ids),
@@ -317,3 +331,72 @@ def select_queries(truth: Judgements, where: str) -> Judgements:
 
 def _some(labels: tuple[str, ...]) -> str:
     return ", ".join(sorted(set(labels))[:5])
+
+
+def build_pseudo_training(
+    annotations: Sequence[str],
+    out: str,
+    lengths: Sequence[int],
+    *,
+    exclude: Sequence[str] = (),
+    queries: str | None = None,
+    where: str | None = None,
+    encoder: str = "minilm",
+    videos: str | None = None,
+    invalid: Policy | None = None,
+    report: str | None = None,
+    progress: ShowProgress = no_progress,
+) -> BuiltDataset:
+    """Build training lists of several lengths from annotation files.
+
+    ``queries`` names a file with other words for the same query ids, ``where`` a label that queries must have.
+    """
+    corpus = read_corpus(videos) if videos else None
+    truths = [read_truth(path, corpus=corpus, invalid=invalid or "error") for path in annotations]
+    collection = collect_moments([select_queries(truth, where) for truth in truths] if where else truths)
+    model = text_encoder(encoder)
+    with progress(f"encoding with {model.name}") as show:
+        training = find_pseudo_training(
+            collection,
+            model,
+            max(lengths),
+            queries=read_queries_by_id(queries) if queries else None,
+            exclude=[text for path in exclude for text in read_query_texts(path)],
+            progress=show,
+        )
+    files: dict[str | os.PathLike[str], bytes] = {Path(out) / list_file(n): training_json(training, n) for n in lengths}
+    if report:
+        files[Path(report)] = as_json_lines(training.decisions)
+    notes = [f"{truth.source}: {finding}" for truth in truths for finding in truth.findings]
+    if collection.size < max(lengths):
+        there = "is" if collection.size == 1 else "are"
+        notes.append(f"there {there} only {count(collection.size, 'moment')}, so no query has more")
+    found = training_summary(training, lengths)
+    for reason, n in found["decisions"].get("dropped", {}).items():
+        notes.append(f"left out: {count(n, 'query', 'queries')}, {reason}")
+    notes.append(
+        f"{count(found['queries'], 'query', 'queries')}, {count(found['moments_to_choose_from'], 'moment')} to choose "
+        f"from; the own moment is first for {found['own_moment_first']:.1%}"
+    )
+    return BuiltDataset(files=files, summary=found, text=_summary_text(found), notes=notes)
+
+
+def list_file(n: int) -> str:
+    """The name of the file of N moments per query, as TVR-Ranking calls it."""
+    return f"train_top{n:02d}.json"
+
+
+def _summary_text(found: dict[str, Any]) -> str:
+    rows = [
+        [
+            list_file(int(n)),
+            f"{entry['pairs']:,}",
+            f"{entry['moments']:,}",
+            f"{entry['videos']:,}",
+            f"{entry['hours']:,.2f}",
+            f"{entry['similarity']:.4f}",
+            f"{entry['last_similarity']:.4f}",
+        ]
+        for n, entry in found["lists"].items()
+    ]
+    return text_table(["file", "pairs", "moments", "videos", "hours", "mean sim.", "last sim."], rows)

@@ -8,21 +8,33 @@ literally (docs/resplitting.md says where the two differ).
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from momentseek.benchmarks.datasets.common import Decision, tally
-from momentseek.benchmarks.datasets.pairs import count_repeated_pairs, locations, select_pairs, swap_reversed
+from momentseek.benchmarks.datasets.common import BuiltDataset, Decision, as_json_lines, tally
+from momentseek.benchmarks.datasets.pairs import (
+    count_repeated_pairs,
+    locations,
+    merge_truths,
+    select_pairs,
+    swap_reversed,
+)
+from momentseek.benchmarks.datasets.resplit_figures import draw_resplit
 from momentseek.benchmarks.density import SparsestPoints, sparsest_points, whiten
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import BoolArray, IntArray
-from momentseek.core.moments.judgements import Judgements
+from momentseek.core.moments.judgements import Corpus, Judgements
 from momentseek.core.reports import count, text_table
+from momentseek.measuring.formats import FORMATS, read_corpus, read_truth
+from momentseek.measuring.formats.document import open_document
+from momentseek.measuring.formats.files import choose, read_document
+from momentseek.measuring.formats.registry import Reading
 
 SPLIT_NAMES = ("train", "val", "test_iid", "test_ood")
 
@@ -213,7 +225,7 @@ def _pairs(table: Judgements) -> Iterable[Hashable]:
     return zip(_video_names(table), table.start.tolist(), table.end.tolist(), strict=True)
 
 
-def as_text(done: Resplit, published: Sequence[Membership]) -> str:
+def resplit_text(done: Resplit, published: Sequence[Membership]) -> str:
     """The report as text: sizes of the splits, and agreement with published splits if there are any."""
     total = sum(pairs for _, pairs in done.sizes.values())
     sizes = [[name, f"{v:,}", f"{p:,}", f"{100 * p / total:.1f}"] for name, (v, p) in done.sizes.items()]
@@ -229,7 +241,9 @@ def as_text(done: Resplit, published: Sequence[Membership]) -> str:
     return "\n".join(parts)
 
 
-def as_json(preset: str, done: Resplit, published: Sequence[Membership], written: Sequence[Path]) -> dict[str, Any]:
+def resplit_json(
+    preset: str, done: Resplit, published: Sequence[Membership], written: Sequence[Path]
+) -> dict[str, Any]:
     """The report as one JSON object, without the single decisions; figures are not rounded."""
     return {
         "preset": preset,
@@ -245,7 +259,7 @@ def as_json(preset: str, done: Resplit, published: Sequence[Membership], written
     }
 
 
-def notes(pairs: Judgements, done: Resplit) -> list[str]:
+def resplit_notes(pairs: Judgements, done: Resplit) -> list[str]:
     """Sentences about impossible times, repeated pairs and ties at the cut."""
     sentences = [str(finding) for finding in pairs.findings]
     if repeats := count_repeated_pairs(pairs):
@@ -273,3 +287,92 @@ def describe_recipe(recipe: Recipe) -> dict[str, Any]:
 
 def _numbers(overlap: Overlap) -> dict[str, float]:
     return {**asdict(overlap), "precision": overlap.precision, "recall": overlap.recall, "iou": overlap.iou}
+
+
+def change_recipe(recipe: Recipe, bandwidth: str | None, long_moments: str | None, **given: Any) -> Recipe:
+    """Change a recipe by the options that are given: ``bandwidth`` and ``long_moments`` as people write them.
+
+    >>> change_recipe(Recipe(), "0.02", ">0.5", share=None, seed=3)  # doctest: +ELLIPSIS
+    Recipe(bandwidth=0.02, share=0.2, ties='ood', long_moments=0.5, long_strict=True, ..., seed=3)
+    """
+    changes = {name: value for name, value in given.items() if value is not None}
+    if bandwidth is not None:
+        changes["bandwidth"] = "scott" if bandwidth == "scott" else _positive(bandwidth)
+        if changes["bandwidth"] is None:
+            flag = parameter("bandwidth", bandwidth)
+            raise MomentseekError(f"{flag}: give a positive number such as 0.034, or scott")
+    if long_moments is not None:
+        bound = None if long_moments == "off" else _positive(long_moments.removeprefix(">").removeprefix("="))
+        if bound is None and long_moments != "off":
+            flag = parameter("long_moments", long_moments)
+            raise MomentseekError(f"{flag}: give a share such as 0.5 or '>0.5', or off")
+        changes |= {"long_moments": bound, "long_strict": long_moments.startswith(">") and long_moments[1:2] != "="}
+    return replace(recipe, **changes)
+
+
+def _positive(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 < value < float("inf") else None
+
+
+def split_of_file(text: str) -> tuple[str, str]:
+    """Which split a published file is, from ``SPLIT=FILE`` or the file's own name.
+
+    >>> split_of_file("val=a.json"), split_of_file("charades_test_ood.json")
+    (('val', 'a.json'), ('test_ood', 'charades_test_ood.json'))
+    """
+    named, mark, path = text.partition("=")
+    if mark and named in SPLIT_NAMES:
+        return named, path
+    name = Path(text).name.lower()
+    found = [split for split in SPLIT_NAMES if split.removeprefix("test_") in name]
+    if len(found) != 1:
+        raise MomentseekError(f"{text}: which split is it? Say so: {parameter('reference', f'test_ood={text}')}")
+    return found[0], text
+
+
+def read_parts(paths: Sequence[str], corpus: Corpus | None) -> tuple[list[Judgements], str]:
+    """Read the files of a dataset with impossible times kept, and choose the format to write."""
+    if len({Path(p).resolve() for p in paths}) < len(paths):
+        raise MomentseekError("the same file is given twice; give each part of the dataset once")
+    truths, forms = [], set()
+    for path in paths:
+        document = open_document(path)
+        format = choose(document, None, "truth")
+        forms.add(format.name)
+        truths.append(read_document(document, format, Reading("keep", corpus)))
+    return truths, "charades-cd" if forms == {"charades-cd"} else "activitynet"
+
+
+def build_resplit(
+    annotations: Sequence[str],
+    folder: str,
+    preset: str,
+    recipe: Recipe,
+    *,
+    durations: str | None = None,
+    references: Sequence[tuple[str, str]] = (),
+    report: str | None = None,
+    plots: str | None = None,
+) -> BuiltDataset:
+    """Split the files of a dataset anew by a recipe; ``references`` are published splits (split, file) to compare."""
+    corpus = read_corpus(durations) if durations else None
+    truths, form = read_parts(annotations, corpus)
+    pairs = merge_truths(truths, corpus.durations if corpus else None)
+    done = resplit(pairs, recipe)
+    published = [compare_membership(s, done.splits[s], read_truth(path, invalid="keep")) for s, path in references]
+    writer = FORMATS["charades-cd" if preset == "charades-cd" else form]
+    files: dict[str | os.PathLike[str], bytes] = {Path(report): as_json_lines(done.decisions)} if report else {}
+    files |= {Path(folder) / f"{name}.json": writer.to_bytes(split) for name, split in done.splits.items()}
+    if plots:
+        drawn = draw_resplit({Path(t.source).name: t for t in truths}, done.splits)
+        files |= {Path(plots) / name: data for name, data in drawn.items()}
+    return BuiltDataset(
+        files=files,
+        summary=resplit_json(preset, done, published, [Path(path) for path in files]),
+        text=resplit_text(done, published),
+        notes=resplit_notes(pairs, done),
+    )

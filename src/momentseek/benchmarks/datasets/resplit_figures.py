@@ -5,17 +5,15 @@ After debiased grounding's Figures 2, 4, 5 and 6 (Lan et al., §3). matplotlib i
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from momentseek.benchmarks.datasets.pairs import locations
 from momentseek.benchmarks.density import kernel_sums
-from momentseek.core.figures import save_figures, subplots
+from momentseek.core.figures import draw_figures, subplots
 from momentseek.core.language import verbs
 from momentseek.core.moments.arrays import FloatArray
 from momentseek.core.moments.judgements import Judgements
@@ -52,8 +50,7 @@ def draw_resplit(inputs: Mapping[str, Judgements], splits: Mapping[str, Judgemen
         figures["verbs"] = lambda: verbs_figure(words)
         if chosen := telling_verbs(words):
             figures["locations-by-verb"] = lambda: by_verb_figure(splits, words, chosen)
-    with tempfile.TemporaryDirectory() as folder:
-        return {path.name: path.read_bytes() for path in map(Path, save_figures(figures, folder))}
+    return draw_figures(figures)
 
 
 def densities_figure(parts: Mapping[str, Judgements]) -> Figure:

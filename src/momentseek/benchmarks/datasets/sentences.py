@@ -9,18 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.benchmarks.datasets.common import BLOCK_BYTES
+from momentseek.benchmarks.datasets.common import BLOCK_BYTES, BuiltDataset, ShowProgress, no_progress
 from momentseek.benchmarks.datasets.pairs import require_one_annotator
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.progress import ShowCount
-from momentseek.measuring.formats.writers import query_videos, require_durations
+from momentseek.measuring.formats import read_truth
+from momentseek.measuring.formats.writers import dump, query_videos, require_durations
 from momentseek.recognition.encoders.protocol import TextEncoder
+from momentseek.recognition.encoders.registry import text_encoder
 from momentseek.recognition.encoders.text_cache import EncodeChunks, encode_cached
 
 SimilarityScores = NDArray[np.float32]
@@ -162,10 +165,10 @@ def find_related_videos(
     data: VideoSentences,
     similarity: TextSimilarity,
     threshold: float = 0.9,
-    progress: Callable[[int], None] | None = None,
+    progress: ShowCount | None = None,
     block: int | None = None,
 ) -> dict[str, list[str]]:
-    """Find the other videos related to each query that has any; ``progress`` is called with sentences compared.
+    """Find the other videos related to each query that has any; ``progress`` is called with sentences compared and all.
 
     >>> from dataclasses import replace
     >>> rows = [("q1", "a", 0, 5, 1), ("q2", "b", 0, 5, 1), ("q3", "c", 0, 5, 1)]
@@ -186,7 +189,7 @@ def find_related_videos(
         for row, hits in enumerate(best >= threshold - ROUNDING_TOLERANCE):
             found[first + row] = codes[hits]
         if progress is not None:
-            progress(len(asked))
+            progress(min(first + size, len(data.texts)), len(data.texts))
     return _name_videos(data, found)
 
 
@@ -202,3 +205,30 @@ def _name_videos(data: VideoSentences, found: Mapping[int, IntArray]) -> dict[st
         if others:
             named[query] = [truth.videos[v] for v in others]
     return named
+
+
+def build_related(
+    truth: str, out: str, *, threshold: float = 0.9, encoder: str = "minilm", progress: ShowProgress = no_progress
+) -> BuiltDataset:
+    """Find, for every query of a training set, the other videos that answer it."""
+    judgements = read_truth(truth, invalid="keep")  # times play no part
+    data = collect_sentences(judgements)
+    model = text_encoder(encoder)
+    with progress(f"encoding with {model.name}") as show:
+        similarity = encoder_similarity(model, data.texts, progress=show)
+    with progress("comparing sentences") as show:
+        found = find_related_videos(data, similarity, threshold, show)
+    pairs = sum(map(len, found.values()))
+    return BuiltDataset(
+        files={Path(out): dump(found)},
+        summary={
+            "out": out,
+            "encoder": encoder,
+            "threshold": threshold,
+            "queries": len(judgements),
+            "with_related": len(found),
+            "pairs": pairs,
+        },
+        text=f"{len(found):,} of {len(judgements):,} queries have other videos that answer them ({encoder}, similarity "
+        f"{threshold:g} or more), {pairs / max(1, len(found)):.1f} on average",
+    )

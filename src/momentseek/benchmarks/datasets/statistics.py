@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from momentseek.benchmarks.datasets.common import Decision, normalise, tokens, words
-from momentseek.core.errors import MomentseekError
+from momentseek.benchmarks.datasets.common import BuiltDataset, Decision, as_json_lines, normalise, tokens, words
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.language import verbs
 from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.reports import NO_VALUE, count, text_table
+from momentseek.measuring.formats import read_corpus, read_truth
 from momentseek.measuring.formats.checked import has_keys, lists, records, strings
 from momentseek.measuring.formats.document import open_document
 
@@ -387,7 +388,7 @@ MAX_EXAMPLES = 3
 Cell = Callable[[Statistics], float | int | None]
 
 
-def as_text(columns: Sequence[Statistics], checks: Sequence[Check]) -> str:
+def statistics_text(columns: Sequence[Statistics], checks: Sequence[Check]) -> str:
     """The report as text: a column per split and the total, then what the checks found."""
     rows = [[label, *(_cell(value(c)) for c in columns)] for label, value in _rows(columns)]
     rows = [row for row in rows if any(cell != NO_VALUE for cell in row[1:])]
@@ -444,7 +445,7 @@ def _cell(value: float | int | None) -> str:
     return f"{value:,.2f}" if isinstance(value, float) and value != int(value) else f"{int(value):,}"
 
 
-def as_json(columns: Sequence[Statistics], checks: Sequence[Check]) -> dict[str, Any]:
+def statistics_json(columns: Sequence[Statistics], checks: Sequence[Check]) -> dict[str, Any]:
     """The report as JSON: ``splits``, ``total`` (of one file, its own) and ``checks`` with every violation."""
     tables = [asdict(c) for c in columns]
     return {
@@ -455,3 +456,34 @@ def as_json(columns: Sequence[Statistics], checks: Sequence[Check]) -> dict[str,
             for c in checks
         ],
     }
+
+
+def build_statistics(
+    files: Mapping[str, str],
+    *,
+    videos: str | None = None,
+    subtitles: str | None = None,
+    min_words: int = MIN_QUERY_WORDS,
+    report: str | None = None,
+) -> BuiltDataset:
+    """Count and check truth files (name → path), the splits of one dataset."""
+    corpus = read_corpus(videos) if videos else None
+    splits = [AnnotationSplit(n, read_truth(path, corpus=corpus, invalid="keep")) for n, path in files.items()]
+    said = read_subtitles(subtitles) if subtitles else None
+    columns = [compute_statistics([split], split.name) for split in splits]
+    if len(splits) > 1:
+        columns.append(compute_statistics(splits, "total"))
+    found = run_checks(splits, min_words=min_words, subtitles=said)
+    notes = []
+    for split in splits:
+        if unknown := int(np.isnan(split.truth.durations).sum()):
+            which = count(unknown, "video has", "videos have")
+            notes.append(f"{split.name}: {which} no duration ({parameter('videos', ...)}); ends there go unchecked")
+    if said is not None and (silent := len({v for split in splits for v in split.truth.videos} - set(said))):
+        notes.append(f"{count(silent, 'video has', 'videos have')} no subtitles in {subtitles}")
+    return BuiltDataset(
+        files={report: as_json_lines(as_decisions(found))} if report else {},
+        summary=statistics_json(columns, found),
+        text=statistics_text(columns, found),
+        notes=notes,
+    )

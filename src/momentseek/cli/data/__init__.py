@@ -8,20 +8,19 @@ from click.core import ParameterSource
 from momentseek.benchmarks.datasets.common import BuiltDataset
 from momentseek.cli.groups import LazyGroup
 from momentseek.cli.options import echo_json, say
-from momentseek.core.atomic import write_all
 from momentseek.core.errors import MomentseekError
 
 COMMANDS = {
-    "statistics": ("statistics:command", "Count and check any dataset."),
-    "consensus": ("consensus:command", "Turn several annotators' labels into one per pair."),
-    "candidates": ("candidates:command", "Choose the moments that annotators judge for each query."),
-    "label-studio": ("label_studio:command", "Write annotation tasks, and read the annotators' labels back."),
-    "imprecise": ("imprecise:command", "Replace characters' names by general words."),
-    "pseudo-train": ("pseudo_train:command", "Make a training set from caption similarity."),
-    "resplit": ("resplit:command", "Split so that test moments lie where training moments do not."),
-    "features": ("features:command", "Write a library's vectors as features to train a model on."),
-    "related": ("related:command", "Find videos that answer a training query besides its own."),
-    "massive": ("massive:command", "Make every query search many videos, with reliable negatives."),
+    "statistics": ("splits:statistics", "Count and check any dataset."),
+    "consensus": ("annotation:consensus", "Turn several annotators' labels into one per pair."),
+    "candidates": ("annotation:candidates", "Choose the moments that annotators judge for each query."),
+    "label-studio": ("annotation:label_studio", "Write annotation tasks, and read the annotators' labels back."),
+    "imprecise": ("queries:imprecise", "Replace characters' names by general words."),
+    "pseudo-train": ("queries:pseudo_train", "Make a training set from caption similarity."),
+    "resplit": ("splits:resplit", "Split so that test moments lie where training moments do not."),
+    "features": ("splits:features", "Write a library's vectors as features to train a model on."),
+    "related": ("videos:related", "Find videos that answer a training query besides its own."),
+    "massive": ("videos:massive", "Make every query search many videos, with reliable negatives."),
 }
 
 
@@ -48,14 +47,14 @@ def _them(flags: list[str]) -> str:
     return "it" if len(flags) == 1 else "them"
 
 
-def vectors_of(encoder: str | None) -> str | None:
+def vector_file(encoder: str | None) -> str | None:
     """The file of vectors that an encoder's name means, if it means one."""
     return encoder.removeprefix("file:") if encoder and encoder.startswith("file:") else None
 
 
 def finish(built: BuiltDataset, as_json: bool) -> None:
     """Write all files of a dataset or none, print its summary, and say on stderr what was noted and written."""
-    write_all(dict(built.files))
+    built.write()
     if as_json:
         echo_json(built.summary)
     elif built.text:

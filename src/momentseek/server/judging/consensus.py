@@ -19,7 +19,7 @@ from momentseek.benchmarks.datasets.annotation.consensus import (
     label_distributions,
     measure_drift,
 )
-from momentseek.benchmarks.datasets.annotation.consensus_report import as_json
+from momentseek.benchmarks.datasets.annotation.consensus_report import consensus_json
 from momentseek.benchmarks.datasets.annotation.labels import group_labels
 
 
@@ -189,4 +189,4 @@ def consensus_statistics(judgements: Sequence[JudgementRow]) -> dict[str, Any] |
     found = label_consensus(judgements)
     if found is None or not found.complete.any():
         return None
-    return as_json(found, measure_agreement(found.labels), measure_drift(found), label_distributions(found))
+    return consensus_json(found, measure_agreement(found.labels), measure_drift(found), label_distributions(found))

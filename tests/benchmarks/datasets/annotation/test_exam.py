@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from momentseek.benchmarks.datasets.annotation.agreement import as_json, as_text, mark_exam, medians
+from momentseek.benchmarks.datasets.annotation.agreement import exam_json, exam_text, mark_exam, medians
 from momentseek.benchmarks.datasets.annotation.labels import group_labels
 from momentseek.benchmarks.datasets.common import tally
 from momentseek.core.errors import MomentseekError
@@ -34,10 +34,10 @@ def test_who_fails_where():
     assert found.workers[0].misses == (("p1", 0, 3), ("p3", 4, 0))
     assert found.misaligned_share == pytest.approx(0.125)
     assert tally(found.decisions())["relabel"] == {"more than 1 from the median": 2}
-    text = as_text(found)
+    text = exam_text(found)
     assert "3 pass (75% of their labels within 1 of the truth, none missing), 1 fails" in text
     assert "dan     p1        0      3" in text
-    assert as_json(found)["workers"][0]["misses"][1] == {"pair_id": "p3", "label": 4, "truth": 0}
+    assert exam_json(found)["workers"][0]["misses"][1] == {"pair_id": "p3", "label": 4, "truth": 0}
 
 
 def test_who_left_pairs_out_does_not_pass():

@@ -108,7 +108,7 @@ def test_stopped_and_resumed(tmp_path):
     assert told == [2, 2, 2, 1]
     assert len(work.read()) == 7
     assert WorkFile(work.path, "another model").read() == {}
-    work.remove()
+    work.path.unlink()
     assert not work.path.exists()
 
 

@@ -11,6 +11,7 @@ References: Cohen 1960 and 1968; Krippendorff, Computing Krippendorff's Alpha-Re
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any, Literal
@@ -19,8 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from momentseek.benchmarks.datasets.annotation.consensus import AGREEING_LEVELS_APART
-from momentseek.benchmarks.datasets.annotation.labels import LEVEL_COUNT, AnnotatorLabels
-from momentseek.benchmarks.datasets.common import Decision
+from momentseek.benchmarks.datasets.annotation.labels import LEVEL_COUNT, AnnotatorLabels, read_labels, write_pairs
+from momentseek.benchmarks.datasets.common import BuiltDataset, Decision, as_json_lines
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.core.reports import NO_VALUE, count, text_table
@@ -288,7 +289,7 @@ def medians(labels: AnnotatorLabels) -> IntArray:
 MAX_MISSES_SHOWN = 20
 
 
-def as_text(found: Exam) -> str:
+def exam_text(found: Exam) -> str:
     """The report as text: who passes, and which labels to talk about."""
     failed = [w for w in found.workers if not w.passed]
     table = text_table(
@@ -332,7 +333,7 @@ def as_text(found: Exam) -> str:
     return "\n\n".join(parts)
 
 
-def as_json(found: Exam) -> dict[str, Any]:
+def exam_json(found: Exam) -> dict[str, Any]:
     """The report as one JSON object."""
     workers = []
     for w in found.workers:
@@ -350,3 +351,18 @@ def as_json(found: Exam) -> dict[str, Any]:
         "mean_kappa": None if found.mean_kappa != found.mean_kappa else found.mean_kappa,
         "workers": workers,
     }
+
+
+def build_exam(
+    labels: str, *, out: str | None = None, report: str | None = None, pass_share: float = 1.0
+) -> BuiltDataset:
+    """Mark the exam in a file of labels; the judged pairs are those of the median."""
+    given = read_labels(labels)
+    found = mark_exam(given, pass_share)
+    files: dict[str | os.PathLike[str], bytes] = {}
+    if out:
+        sizes = given.people.tolist(), given.counts.tolist()
+        files[out] = write_pairs(zip(given.pair_ids, found.truth.tolist(), *sizes, strict=True))
+    if report:
+        files[report] = as_json_lines(found.decisions())
+    return BuiltDataset(files=files, summary=exam_json(found), text=exam_text(found))

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -21,7 +20,7 @@ import numpy as np
 from momentseek.benchmarks.datasets.annotation.labels import LEVEL_COUNT, AnnotatorLabels
 from momentseek.benchmarks.datasets.common import Decision
 from momentseek.core.errors import MomentseekError, parameter
-from momentseek.core.figures import COLOURS, save_figures, subplots
+from momentseek.core.figures import COLOURS, draw_figures, subplots
 from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray, stable_order
 from momentseek.core.reports import count
 
@@ -235,10 +234,10 @@ def _matrix(low: IntArray, high: IntArray) -> IntArray:
     return np.bincount(low * LEVEL_COUNT + high, minlength=LEVEL_COUNT * LEVEL_COUNT).reshape(LEVEL_COUNT, LEVEL_COUNT)
 
 
-def draw_consensus(distributions: LabelDistributions, folder: str | Path) -> list[Path]:
-    """Draw both figures as PNG and SVG into ``folder``; returns the files' paths."""
+def draw_consensus(distributions: LabelDistributions) -> dict[str, bytes]:
+    """Draw both figures as PNG and SVG: file name → bytes."""
     figures = {"lowest-highest": partial(draw_matrices, distributions), "scores": partial(draw_levels, distributions)}
-    return save_figures(figures, folder)
+    return draw_figures(figures)
 
 
 def draw_matrices(distributions: LabelDistributions) -> Figure:

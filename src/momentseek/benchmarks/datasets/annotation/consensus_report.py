@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from momentseek.benchmarks.datasets.annotation.agreement import MIN_COMMON_PAIRS, Agreement
+from momentseek.benchmarks.datasets.annotation.agreement import MIN_COMMON_PAIRS, Agreement, measure_agreement
+from momentseek.benchmarks.datasets.annotation.candidates import build_truth, read_candidates
 from momentseek.benchmarks.datasets.annotation.consensus import (
     LABELS_PER_PAIR,
     NUMBER_WORDS,
     Consensus,
     Drift,
+    Incomplete,
     LabelDistributions,
+    Repeats,
+    draw_consensus,
+    find_consensus,
+    label_distributions,
+    measure_drift,
 )
-from momentseek.benchmarks.datasets.annotation.labels import LEVEL_COUNT
+from momentseek.benchmarks.datasets.annotation.labels import LEVEL_COUNT, read_labels, write_pairs
+from momentseek.benchmarks.datasets.common import BuiltDataset, as_json_lines
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import IntArray
 from momentseek.core.reports import NO_VALUE, count, text_table
+from momentseek.measuring.formats import FORMATS
 
 MAX_COUPLES_SHOWN = 10
 
 
-def as_text(found: Consensus, agreed: Agreement, drifts: Sequence[Drift], distributions: LabelDistributions) -> str:
+def consensus_text(
+    found: Consensus, agreed: Agreement, drifts: Sequence[Drift], distributions: LabelDistributions
+) -> str:
     """The whole report as text, for a reader who has never seen an annotation campaign."""
     labels, kept = found.labels, int(found.kept.sum())
     total = len(labels.pair_ids)
@@ -122,7 +136,7 @@ def _drift(drifts: Sequence[Drift]) -> str:
     )
 
 
-def as_json(
+def consensus_json(
     found: Consensus, agreed: Agreement, drifts: Sequence[Drift], distributions: LabelDistributions
 ) -> dict[str, Any]:
     """The whole report as one JSON object; what is undefined is null."""
@@ -192,3 +206,59 @@ def _value(number: float) -> str:
 
 def _with_sign(number: float) -> str:
     return NO_VALUE if number != number else f"{number:+.2f}"
+
+
+def build_consensus(
+    labels: str,
+    *,
+    out: str | None = None,
+    report: str | None = None,
+    plots: str | None = None,
+    incomplete: Incomplete = "error",
+    repeats: Repeats = "count",
+    candidates: Sequence[str] = (),
+    truth: str | None = None,
+) -> BuiltDataset:
+    """Find the consensus in a file of labels, and how far the workers agree.
+
+    ``truth`` is a file for the judged moments as ground truth; it needs the ``candidates`` they were judged from.
+    """
+    given = read_labels(labels)
+    found = find_consensus(given, incomplete=incomplete, repeats=repeats)
+    if not found.complete.any():
+        raise MomentseekError(f"{labels}: no pair has two or four labels, so nothing is left to agree on")
+    if (out or truth) and not found.kept.any():
+        raise MomentseekError(
+            f"{labels}: there is no agreement on any pair, so there is nothing to write; leave out {parameter('out')} "
+            f"and {parameter('truth')} to see the report"
+        )
+    sizes = given.people.tolist(), given.counts.tolist()
+    judged = [row for row in zip(given.pair_ids, found.relevance.tolist(), *sizes, strict=True) if row[1] >= 0]
+    parts = found, measure_agreement(given), measure_drift(found), label_distributions(found)
+    files: dict[str | os.PathLike[str], bytes] = {}
+    if plots:
+        files |= {Path(plots) / name: data for name, data in draw_consensus(parts[3]).items()}
+    if out:
+        files[out] = write_pairs(judged)
+    if report:
+        files[report] = as_json_lines(found.decisions())
+    if truth:
+        pairs = [c for path in candidates for c in read_candidates(path)]
+        writer = FORMATS["tvr-ranking" if truth.removesuffix(".gz").endswith(".json") else "native"]
+        files[truth] = writer.to_bytes(build_truth(pairs, {pair: level for pair, level, *_ in judged}))
+    return BuiltDataset(
+        files=files,
+        summary=consensus_json(*parts),
+        text=consensus_text(*parts),
+        notes=[_repeat_note(found)] if given.repeated.any() else [],
+    )
+
+
+def _repeat_note(found: Consensus) -> str:
+    given = found.labels
+    alone = int((found.complete & (given.people == 1)).sum())
+    return (
+        f"in {count(len(set(given.pair[given.repeated].tolist())), 'pair')} a worker judged more than once"
+        f"{f', and in {alone:,} of them all labels are by one worker' if alone else ''}; each label counts, but "
+        f"agreement is measured between different workers only ({parameter('repeats', 'error')} refuses them)"
+    )

@@ -7,16 +7,22 @@ is the tool's JSON: tasks with ``annotations``, each with who made it (``complet
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 from xml.sax.saxutils import quoteattr
 
-from momentseek.benchmarks.datasets.annotation.candidates import AnnotationCandidate
-from momentseek.benchmarks.datasets.common import Decision
+from momentseek.benchmarks.datasets.annotation.candidates import AnnotationCandidate, read_candidates
+from momentseek.benchmarks.datasets.annotation.consensus import find_consensus
+from momentseek.benchmarks.datasets.annotation.labels import read_labels, write_labels
+from momentseek.benchmarks.datasets.common import BuiltDataset, Decision, as_json_lines, tally
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import MAX_RELEVANCE
+from momentseek.core.reports import count
+from momentseek.measuring.formats.document import open_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,3 +290,87 @@ def _seconds(value: float) -> str:
 
 def _clock(c: AnnotationCandidate) -> str:
     return f"{_seconds(c.start)} to {_seconds(c.end)} s"
+
+
+def build_label_studio(
+    candidates: str,
+    out: str,
+    *,
+    base_url: str,
+    config: str | None = None,
+    suffix: str = ".mp4",
+    disagreed: str | None = None,
+    report: str | None = None,
+) -> BuiltDataset:
+    """Write the pairs of a file as tasks and a labelling page.
+
+    With a file of labels (``disagreed``) only the pairs are asked whose two labels there differ by more than 1.
+    """
+    check_address(base_url)
+    pairs = read_candidates(candidates)
+    reasons = dict.fromkeys((c.pair_id for c in pairs), "every pair of the file")
+    wanted = set(reasons)
+    if disagreed:
+        found = {d.subject: d for d in find_consensus(read_labels(disagreed), incomplete="drop").decisions()}
+        reasons = {pair: found[pair].reason if pair in found else "no labels" for pair in reasons}
+        wanted = {p for p, d in found.items() if d.outcome == "discarded" and len(d.evidence["labels"]) == 2}
+    decisions = [Decision(p, "asked" if p in wanted else "left out", why) for p, why in reasons.items()]
+    pairs = [c for c in pairs if c.pair_id in wanted]
+    queries = len({c.query_id for c in pairs})
+    page = config or page_beside(out)
+    return BuiltDataset(
+        files={
+            out: json.dumps(build_tasks(pairs, base_url, suffix), ensure_ascii=False, indent=1).encode(),
+            page: labelling_page().encode(),
+            **({report: as_json_lines(decisions)} if report else {}),
+        },
+        summary={"tasks": len(pairs), "queries": queries, "page": page, "decisions": tally(decisions)},
+        text="",
+        about={out: f"{count(len(pairs), 'task')} of {count(queries, 'query', 'queries')}", page: "the labelling page"},
+    )
+
+
+def page_beside(tasks: str) -> str:
+    """The file of the labelling page next to a file of tasks.
+
+    >>> page_beside("out/tasks.json.gz")
+    'out/tasks.xml'
+    """
+    return str(Path(tasks.removesuffix(".gz")).with_suffix(".xml"))
+
+
+def read_label_studio(exports: Sequence[str], out: str, *, report: str | None = None) -> BuiltDataset:
+    """Turn exports of Label Studio into a file of labels."""
+    found = read_exports((open_document(path).json, path) for path in exports)
+    if not found.labels:
+        raise MomentseekError(f"{', '.join(exports)}: nobody has judged anything yet; export again when they have")
+    pairs, workers = ({label[i] for label in found.labels} for i in (0, 1))
+    lines = [f"{count(len(found.labels), 'label')} of {count(len(pairs), 'pair')} by {count(len(workers), 'worker')}"]
+    some = f"({', '.join(found.missing[:3])}{', …' if len(found.missing) > 3 else ''})"
+    was, were = "annotation was", "annotations were"
+    lines += [
+        f"{count(number, one, many)} {rest}"
+        for number, one, many, rest in (
+            (len(found.missing), "pair", "pairs", f"not judged yet {some}"),
+            (found.cancelled, was, were, "skipped by the annotator"),
+            (found.empty, "annotation has", "annotations have", "no answer"),
+            (found.replaced, was, were, "replaced by a later one of the same person"),
+            (found.repeated, was, were, "in an earlier export too; each counts once, in its last state"),
+        )
+        if number
+    ]
+    return BuiltDataset(
+        files={out: write_labels(found.labels), **({report: as_json_lines(found.decisions)} if report else {})},
+        summary={
+            "tasks": found.tasks,
+            "labels": len(found.labels),
+            "pairs": len(pairs),
+            "workers": len(workers),
+            "missing": list(found.missing),
+            "cancelled": found.cancelled,
+            "empty": found.empty,
+            "replaced": found.replaced,
+            "repeated": found.repeated,
+        },
+        text="\n".join(lines),
+    )

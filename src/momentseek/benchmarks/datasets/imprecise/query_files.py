@@ -196,10 +196,6 @@ class WorkFile:
         except OSError as e:
             raise MomentseekError(f"{self.path}: cannot be written ({e.strerror}); check the folder") from None
 
-    def remove(self) -> None:
-        """Remove the file once the output is written and nothing is left to resume."""
-        self.path.unlink(missing_ok=True)
-
     def _ends_well(self) -> bool:
         with self.path.open("rb") as file:
             file.seek(-1, os.SEEK_END)

@@ -7,16 +7,51 @@ the review queue, and keeps the attempt that removed most names.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
 
-from momentseek.benchmarks.datasets.common import Decision
-from momentseek.benchmarks.datasets.imprecise.names import LIKELY_NAME_SCORE, Gazetteer
-from momentseek.benchmarks.datasets.imprecise.query_files import NamedQuery, ReviewedQuery, ReviewRequest, WorkFile
-from momentseek.benchmarks.datasets.imprecise.substitution import substitute
-from momentseek.benchmarks.datasets.imprecise.verification import MissingVectors, RewriteVerdict, RewriteVerifier
+from momentseek.benchmarks.datasets.common import (
+    BuiltDataset,
+    Decision,
+    ShowProgress,
+    as_json_lines,
+    no_progress,
+    tally,
+)
+from momentseek.benchmarks.datasets.imprecise.names import (
+    LIKELY_NAME_SCORE,
+    Gazetteer,
+    build_gazetteer,
+    read_names,
+    write_names,
+)
+from momentseek.benchmarks.datasets.imprecise.query_files import (
+    NamedQuery,
+    QueryFile,
+    ReviewedQuery,
+    ReviewRequest,
+    WorkFile,
+    read_query_file,
+    read_queue,
+    write_queue,
+)
+from momentseek.benchmarks.datasets.imprecise.substitution import count_replacements, substitute
+from momentseek.benchmarks.datasets.imprecise.verification import (
+    CERTAIN_NAME_SCORE,
+    MIN_SIMILARITY,
+    MissingVectors,
+    RewriteVerdict,
+    RewriteVerifier,
+    load_similarity,
+    spacy_recogniser,
+)
+from momentseek.core.atomic import write_bytes
+from momentseek.core.errors import parameter
+from momentseek.core.progress import ShowCount
+from momentseek.core.reports import count, text_table
 from momentseek.recognition.chat import ChatCompletions, checked_address
 
 NUMBERED_LINE = re.compile(r"^\s*\(?(\d+)\s*[.:)]\s*(.*\S)\s*$")
@@ -291,3 +326,161 @@ def _kind(reason: str) -> str:
 def _batches(queries: Sequence[NamedQuery], size: int) -> Iterator[Sequence[NamedQuery]]:
     for at in range(0, len(queries), size):
         yield queries[at : at + size]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImpreciseOptions:
+    """What decides how the queries of a file are made imprecise, and what is written besides them."""
+
+    type: str | None = None
+    """Only TVR's descriptions of this type."""
+    backend: Literal["rules", "chat"] = "rules"
+    base_url: str | None = None
+    model: str | None = None
+    batch: int = CHAT_BATCH_QUERIES
+    timeout: float = 60.0
+    names: str | None = None
+    """A file of the user's own names."""
+    learn_from: Sequence[str] = ()
+    """Files of further queries from which names are learnt."""
+    save_names: str | None = None
+    encoder: str | None = None
+    similar: float = MIN_SIMILARITY
+    as_written: bool = False
+    named: float = CERTAIN_NAME_SCORE
+    ner: bool = False
+    queue: str | None = None
+    reviewed: str | None = None
+    report: str | None = None
+
+
+def build_imprecise(
+    source: str,
+    out: str,
+    options: ImpreciseOptions,
+    *,
+    progress: ShowProgress = no_progress,
+    announce: Callable[[str], None] = lambda _: None,
+) -> BuiltDataset:
+    """Make the queries of a file imprecise; ``announce`` is called with what should be known before the work ends.
+
+    Answers of a language model are kept in ``OUT.partial.jsonl`` until all queries are done, and texts that a file of
+    vectors lacks are written to ``OUT.texts.txt``.
+    """
+    chat = None
+    if options.backend == "chat":
+        chat = open_endpoint(options.base_url, options.model, options.timeout)
+    corrections = read_queue(options.reviewed) if options.reviewed else {}
+    read = read_query_file(source, options.type)
+    cast = _learn_names(read, options)
+    work = WorkFile(f"{out}.partial.jsonl", f"{options.model} at {chat.base_url}") if chat else None
+    with progress("rewriting" if chat else f"encoding with {options.encoder or 'minilm'}") as show:
+        similarity, measure, note = load_similarity(options.encoder, None if chat else show)
+        if note:
+            announce(f"note: {note}")
+        verifier = RewriteVerifier(
+            cast,
+            similarity,
+            options.similar,
+            options.named,
+            spacy_recogniser() if options.ner else None,
+            options.as_written or measure == "lexical",
+        )
+        if work and (kept := len(work.read())):
+            announce(f"resuming: {count(kept, 'query', 'queries')} rewritten before ({work.path})")
+        try:
+            result = make_imprecise(
+                read.queries,
+                ChatRewriter(chat, options.batch) if chat else RuleRewriter(cast),
+                verifier,
+                work=work,
+                reviewed=corrections,
+                progress=_counter(show, len(read.queries)) if chat and show else lambda _: None,
+            )
+        except KeyboardInterrupt:
+            if work:
+                announce(f"\nfinished queries are kept in {work.path}; run the same command to go on")
+            raise
+        except MissingVectors as e:
+            if not (options.encoder or "").startswith("file:"):
+                raise
+            missing = f"{out}.texts.txt"
+            write_bytes(missing, "".join(f"{text}\n" for text in e.texts).encode())
+            raise MissingVectors(e.source, e.texts, missing) from None
+    files: dict[str | os.PathLike[str], bytes] = {out: read.with_queries(result.texts)}
+    files |= {options.queue: write_queue(result.queue)} if options.queue else {}
+    files |= {options.report: as_json_lines(result.decisions)} if options.report else {}
+    files |= {options.save_names: write_names(cast)} if options.save_names else {}
+    facts = {"out": out, "backend": options.backend, "similarity": measure, "names": len(cast)}
+    built = _summarise(result, files, facts, options.queue)
+    return replace(built, work_file=work.path) if work and not result.queue else built
+
+
+def _counter(show: ShowCount, total: int) -> Callable[[int], None]:
+    """Report the sum of the numbers that are given as done, out of a total."""
+    done = 0
+
+    def advance(number: int) -> None:
+        nonlocal done
+        done += number
+        show(done, total)
+
+    return advance
+
+
+def _learn_names(read: QueryFile, options: ImpreciseOptions) -> Gazetteer:
+    own = read_names(options.names) if options.names else []
+    further = [pair for path in options.learn_from for pair in read_query_file(path).everything]
+    return build_gazetteer([*read.everything, *further]).with_names(own)
+
+
+def _summarise(
+    result: ImpreciseQueries, files: Mapping[str | os.PathLike[str], bytes], facts: dict[str, Any], queue: str | None
+) -> BuiltDataset:
+    words = count_replacements(
+        (d.evidence["original"], text)
+        for d, text in zip(result.decisions, result.texts, strict=True)
+        if d.outcome == "replaced"
+    )
+    outcomes = tally(result.decisions)
+    counts = ", ".join(f"{sum(reasons.values()):,} {outcome}" for outcome, reasons in outcomes.items())
+    text = f"{count(len(result.texts), 'query', 'queries')}: {counts}; {count(facts['names'], 'name')} known"
+    if words:
+        rows = [[word, f"{n:,}", gender] for word, n, gender in words]
+        text += "\n\n" + text_table(["word", "times", "gender"], rows, align="lrl")
+    return BuiltDataset(
+        files=files,
+        summary={
+            **facts,
+            "queries": len(result.texts),
+            "decisions": outcomes,
+            "words": [{"word": word, "count": n, "gender": gender} for word, n, gender in words],
+            "asked_again": result.asked_again,
+            "reviewed": {key: len(ids) for key, ids in vars(result.review).items()},
+        },
+        text=text,
+        notes=_review_notes(result, queue),
+    )
+
+
+def _review_notes(result: ImpreciseQueries, queue: str | None) -> list[str]:
+    """What is odd about a corrected queue or an earlier run's answers, and how many queries a person should see."""
+    review, notes = result.review, []
+    for ids, what in (
+        (review.named, "the check still finds a name in it"),
+        (review.untouched, "it is unchanged from the failed attempt"),
+        (review.unmatched, "no query has this id and original, so it is not used"),
+    ):
+        if ids:
+            some = ", ".join(ids[:5]) + (", …" if len(ids) > 5 else "")
+            notes.append(f"{count(len(ids), 'reviewed row')} ({some}): {what}")
+    if result.asked_again:
+        answers = count(result.asked_again, "earlier answer")
+        notes.append(f"{answers} failed the checks now and had to be requested again")
+    if result.queue:
+        where = f"see {queue}" if queue else f"{parameter('queue', ...)} lists them"
+        notes.append(
+            f"{count(len(result.queue), 'query', 'queries')} failed the checks; the output has the best attempt "
+            f"at each; {where}"
+        )
+    return notes

@@ -1,0 +1,211 @@
+"""Commands that have pairs judged: ``momentseek data candidates``, ``label-studio`` and ``consensus``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from momentseek.benchmarks.datasets.annotation.agreement import build_exam
+from momentseek.benchmarks.datasets.annotation.candidates import build_candidates
+from momentseek.benchmarks.datasets.annotation.consensus_report import build_consensus
+from momentseek.benchmarks.datasets.annotation.label_studio import build_label_studio, page_beside, read_label_studio
+from momentseek.cli import options
+from momentseek.cli.data import finish, refuse_without
+from momentseek.cli.progress import progress_bars
+from momentseek.core.errors import MomentseekError
+from momentseek.core.figures import check_folder
+
+
+@click.command()
+@click.argument("queries", metavar="QUERIES")
+@click.argument("captions", metavar="CAPTIONS")
+@click.option("--out", required=True, metavar="FILE", help="Write the candidates here (JSON Lines; .gz too).")
+@click.option("--batch", type=click.IntRange(min=1), default=20, show_default=True, help="Candidates per batch.")
+@click.option(
+    "--encoder",
+    default="minilm",
+    show_default=True,
+    metavar="NAME",
+    help="The text encoder that compares texts, or file:VECTORS.",
+)
+@click.option(
+    "--labels", metavar="PAIRS", help="The judged first batch (from `data consensus`): write the second batch."
+)
+@click.option(
+    "--last",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="With --labels: how many of the first batch's last candidates decide.",
+)
+@click.option(
+    "--still-relevant",
+    type=click.FloatRange(0, 4),
+    default=2.0,
+    show_default=True,
+    metavar="LEVEL",
+    help="With --labels: write a second batch if the mean level of the last ones is at least this.",
+)
+@click.option(
+    "--identical",
+    type=click.Choice(["once", "each"]),
+    default="once",
+    show_default=True,
+    help="Queries with the same words: judge the first one only, or each.",
+)
+@click.option("--report", metavar="FILE", help="Write the decision about every query, one JSON object per line.")
+@options.force
+@options.as_json
+def candidates(force: bool, as_json: bool, **given: Any) -> None:
+    """Find, for each of QUERIES, the moments of CAPTIONS whose captions are most similar to it.
+
+    Both are truth files in any format; a moment's caption is its query's text. Candidates come in batches of 20. Once
+    the first batch is judged, --labels adds the second where the last 5 of the first are still relevant.
+
+    \b
+    The first batch, then (when it is judged) the second:
+      momentseek data candidates queries.jsonl captions.jsonl --out first.jsonl
+      momentseek data candidates queries.jsonl captions.jsonl --labels pairs.csv --out second.jsonl
+
+    OUT is a predictions file that also has each pair's id, rank, batch and caption; `momentseek data label-studio
+    write` turns it into annotation tasks.
+    """
+    inputs = [given["queries"], given["captions"], given["labels"]]
+    options.check_targets(inputs, [given["out"], given["report"]], force)
+    if not given["labels"]:
+        refuse_without("without --labels", last="--last", still_relevant="--still-relevant")
+    finish(build_candidates(**given, progress=progress_bars), as_json)
+
+
+@click.command()
+@click.argument("labels", metavar="LABELS")
+@click.option("--out", metavar="FILE", help="Write the kept pairs: CSV with pair_id, relevance, annotators, labels.")
+@click.option("--report", metavar="FILE", help="Write every decision with its labels, one JSON object per line.")
+@click.option("--plots", metavar="DIR", help="Draw the label matrix and distribution as PNG and SVG.")
+@click.option(
+    "--incomplete",
+    type=click.Choice(["error", "drop"]),
+    default="error",
+    show_default=True,
+    help="Pairs with neither two nor four labels: refuse them, or leave them out.",
+)
+@click.option(
+    "--repeats",
+    type=click.Choice(["count", "error"]),
+    default="count",
+    show_default=True,
+    help="A worker's second label of a pair: count it (as in TVR-Ranking's own file), or refuse it.",
+)
+@click.option(
+    "--candidates",
+    metavar="FILE",
+    help="The judged pairs, as `momentseek data candidates` wrote them; repeatable, once per batch.",
+    multiple=True,
+)
+@click.option(
+    "--truth",
+    metavar="FILE",
+    help="With --candidates: write the judged moments as ground truth, our own (.jsonl) or TVR-Ranking's (.json).",
+)
+@click.option(
+    "--exam", is_flag=True, help="LABELS are an exam: many workers judge the same pairs, and the median is the truth."
+)
+@click.option(
+    "--pass-share",
+    type=click.FloatRange(0, 1),
+    default=1.0,
+    show_default=True,
+    metavar="SHARE",
+    help="With --exam: workers pass if this share of their labels is within 1 of the median.",
+)
+@options.force
+@options.as_json
+def consensus(labels: str, exam: bool, pass_share: float, force: bool, as_json: bool, **given: Any) -> None:
+    """Turn several workers' LABELS into one relevance level per query–moment pair.
+
+    LABELS is CSV (or .gz) with the columns pair_id, worker, relevance (0 to 4). Two workers agree if they differ by
+    at most 1; of four labels, one of the lowest and one of the highest are set aside first. The level is the mean of
+    the two, rounded up. Pairs without agreement are discarded. A worker's second label of a pair counts, as in
+    TVR-Ranking, and is reported.
+
+    \b
+    TVR-Ranking's published labels:
+      momentseek data consensus raw_annotation.csv --out pairs.csv
+    Why each pair was kept or not, and the paper's figures:
+      momentseek data consensus labels.csv --report decisions.jsonl --plots figures
+    Who passes the qualification exam, if 90 % of the labels must be close to the median:
+      momentseek data consensus exam.csv --exam --pass-share 0.9
+    """
+    candidates, truth, plots = given["candidates"], given["truth"], given["plots"]
+    options.check_targets([labels, *candidates], [given["out"], given["report"], truth], force)
+    if exam and (plots or candidates or truth):
+        raise MomentseekError("an exam has no figures and no truth file; leave out --plots, --candidates and --truth")
+    if bool(candidates) != bool(truth):
+        raise MomentseekError("--candidates and --truth belong together: the judged pairs, and the truth to write")
+    if exam:
+        refuse_without("in an exam", incomplete="--incomplete", repeats="--repeats")
+        finish(build_exam(labels, out=given["out"], report=given["report"], pass_share=pass_share), as_json)
+        return
+    refuse_without("without --exam", pass_share="--pass-share")
+    if plots:
+        check_folder(plots)
+    with options.new_folders(plots):
+        finish(build_consensus(labels, **given), as_json)
+
+
+@click.group()
+def label_studio() -> None:
+    """Have query–moment pairs judged in Label Studio (labelstud.io), the tool TVR-Ranking used.
+
+    \b
+      momentseek data label-studio write first.jsonl --base-url https://example.org/videos --out tasks.json
+      momentseek data label-studio read export.json --out labels.csv
+
+    `write` makes the tasks to import and the labelling page to paste into the project's settings; `read` turns the
+    project's JSON export into the labels that `momentseek data consensus` takes.
+    """
+
+
+@label_studio.command()
+@click.argument("candidates", metavar="CANDIDATES")
+@click.option("--out", required=True, metavar="FILE", help="The tasks to import (JSON).")
+@click.option("--config", metavar="FILE", help="The labelling page (XML). Default: beside OUT, as OUT.xml.")
+@click.option(
+    "--base-url", required=True, metavar="URL", help="Where the videos are; a video's address is URL/VIDEO.mp4."
+)
+@click.option("--suffix", default=".mp4", show_default=True, help="What follows a video's name in its address.")
+@click.option(
+    "--disagreed",
+    metavar="LABELS",
+    help="Only pairs whose two labels in this file differ by more than 1, which need two more annotators.",
+)
+@click.option("--report", metavar="FILE", help="Write which pairs are to be judged and why, one JSON object per line.")
+@options.force
+@options.as_json
+def write(force: bool, as_json: bool, **given: Any) -> None:
+    """Write one task per pair of CANDIDATES: the query, the video at the moment, and the guideline with five levels.
+
+    CANDIDATES is what `momentseek data candidates` wrote, or any truth file.
+    """
+    out, page = given["out"], given["config"] or page_beside(given["out"])
+    if page == out:
+        raise MomentseekError(f"{out}: the tasks and the labelling page need a file each; call the tasks .json")
+    options.check_targets([given["candidates"], given["disagreed"]], [out, page, given["report"]], force)
+    finish(build_label_studio(**given), as_json)
+
+
+@label_studio.command()
+@click.argument("exports", metavar="EXPORT...", nargs=-1, required=True)
+@click.option("--out", required=True, metavar="FILE", help="The labels: CSV with pair_id, worker, relevance.")
+@click.option("--report", metavar="FILE", help="Write what became of every annotation, one JSON object per line.")
+@options.force
+@options.as_json
+def read(exports: tuple[str, ...], out: str, report: str | None, force: bool, as_json: bool) -> None:
+    """Turn Label Studio's JSON EXPORTs into labels, and say what was skipped or is still missing.
+
+    Several exports (say, of the first two annotators and of the two asked later) are joined in the order given. An
+    annotation that is in two of them counts once. If a person judged a pair again, the last judgement counts.
+    """
+    options.check_targets(exports, [out, report], force)
+    finish(read_label_studio(exports, out, report=report), as_json)

@@ -1,0 +1,150 @@
+"""Commands that make queries: ``momentseek data imprecise`` and ``pseudo-train``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from momentseek.benchmarks.datasets.imprecise.rewriting import ImpreciseOptions, build_imprecise
+from momentseek.benchmarks.datasets.pseudo_training import build_pseudo_training, list_file
+from momentseek.cli import options
+from momentseek.cli.data import finish, vector_file
+from momentseek.cli.progress import progress_bars
+from momentseek.core.errors import MomentseekError
+
+FRACTION = click.FloatRange(0, 1)
+
+
+@click.command()
+@click.argument("source", metavar="QUERIES")
+@click.option("--out", required=True, metavar="FILE", help="Write the same records with new queries here.")
+@click.option("--type", metavar="TYPE", help="Only TVR's descriptions of this type: v, t or vt.")
+@click.option(
+    "--backend",
+    type=click.Choice(["rules", "chat"]),
+    default="rules",
+    show_default=True,
+    help="Rewrite by rules, or by a language model.",
+)
+@click.option("--base-url", metavar="URL", help="Chat: an OpenAI-compatible endpoint, e.g. https://host/v1.")
+@click.option("--model", metavar="NAME", help="Chat: the model to ask.")
+@click.option("--batch", type=click.IntRange(1, 200), default=20, show_default=True, help="Chat: queries per request.")
+@click.option(
+    "--timeout", type=click.FloatRange(0.1), default=60, show_default=True, help="Chat: seconds to wait for an answer."
+)
+@click.option(
+    "--names",
+    metavar="FILE",
+    help="Your own names: name[,female|male|neutral], or name,word for a word that is not a name.",
+)
+@click.option("--learn-from", multiple=True, metavar="FILE", help="Further queries to learn names from; repeatable.")
+@click.option(
+    "--save-names", metavar="FILE", help="Write the names that were found; edit them and give them back with --names."
+)
+@click.option(
+    "--encoder",
+    metavar="NAME",
+    help="The text encoder that compares before and after. Default: minilm if installed, else lexical.",
+)
+@click.option(
+    "--similar", type=FRACTION, default=0.4, show_default=True, help="Similarity to the old query that a new one needs."
+)
+@click.option(
+    "--as-written", is_flag=True, help="Compare with the original names, as the paper does, instead of masking them."
+)
+@click.option(
+    "--named", type=FRACTION, default=0.8, show_default=True, help="Name score that no word of a new query may reach."
+)
+@click.option("--ner", is_flag=True, help="Let spaCy look for names that are left too (needs momentseek[nlp]).")
+@click.option("--queue", metavar="FILE", help="Write queries that failed the checks, for a person to correct.")
+@click.option("--reviewed", metavar="FILE", help="A corrected queue; its queries are used as they are.")
+@click.option("--report", metavar="FILE", help="Write what became of every query, as JSON Lines.")
+@options.force
+@options.as_json
+def imprecise(source: str, out: str, force: bool, as_json: bool, **given: Any) -> None:
+    """Make QUERIES imprecise: a man, a woman, two people instead of characters' names (TVR-Ranking, section 3.1).
+
+    QUERIES are TVR's JSON Lines, our own, or plain lines of text. Names are learnt from the file itself.
+    Every new query must keep the old one's meaning and name nobody; what fails twice goes to --queue.
+
+    \b
+    By rule, offline, in seconds:
+      momentseek data imprecise tvr_val_release.jsonl --type v --out val.jsonl --queue queue.jsonl
+    By a language model (the key is read from MOMENTSEEK_CHAT_KEY or OPENAI_API_KEY):
+      momentseek data imprecise tvr_val_release.jsonl --type v --out val.jsonl \\
+        --backend chat --base-url http://localhost:8000/v1 --model qwen3
+    After correcting the queue:
+      momentseek data imprecise … --out val.jsonl --reviewed queue.jsonl --force
+
+    A chat run that was stopped continues when the same command is given again.
+    """
+    settings = ImpreciseOptions(**given)
+    vectors = vector_file(settings.encoder)
+    inputs = [source, settings.names, *settings.learn_from, settings.reviewed, vectors]
+    outputs = [out, settings.queue, settings.report, settings.save_names]
+    options.check_targets(inputs, outputs, force)
+    partial = f"{out}.partial.jsonl" if settings.backend == "chat" else None
+    missing = f"{out}.texts.txt" if vectors else None
+    options.check_targets(inputs, [*outputs, partial, missing], True)  # these two belong to this command
+    if settings.backend != "chat":
+        _refuse_given("base_url", "model", "batch", "timeout")
+    finish(build_imprecise(source, out, settings, progress=progress_bars, announce=options.say), as_json)
+
+
+def _refuse_given(*names: str) -> None:
+    """Refuse options of the chat backend, which the rules would ignore."""
+    from click.core import ParameterSource
+
+    context = click.get_current_context()
+    given = [n for n in names if context.get_parameter_source(n) not in (None, ParameterSource.DEFAULT)]
+    if given:
+        option = "--" + given[0].replace("_", "-")
+        raise MomentseekError(f"{option} is for a language model; leave it out, or add --backend chat")
+
+
+@click.command()
+@click.argument("annotations", nargs=-1, required=True, metavar="ANNOTATIONS...")
+@click.option("--out", required=True, metavar="DIR", help="Folder for train_top01.json, train_top20.json, ….")
+@click.option("--n", "lengths", default="1,20,40", show_default=True, metavar="N,…", help="Moments per query.")
+@click.option(
+    "--exclude",
+    multiple=True,
+    metavar="FILE",
+    help="Validation or test queries, which must not be trained on; repeatable.",
+)
+@click.option("--queries", metavar="FILE", help="Other words for the same query ids, such as imprecise ones.")
+@click.option("--where", metavar="FIELD=VALUE", help="Only queries with this label, such as type=v (TVR: by vision).")
+@click.option("--encoder", default="minilm", show_default=True, metavar="NAME", help="Text encoder, or file:VECTORS.")
+@options.videos
+@options.invalid
+@click.option("--report", metavar="FILE", help="Write every query's decision, as JSON Lines.")
+@options.force
+@options.as_json
+def pseudo_train(
+    annotations: tuple[str, ...], out: str, lengths: str, force: bool, as_json: bool, **given: Any
+) -> None:
+    """Pair every query with the N moments whose captions are most similar to it.
+
+    The moments of all ANNOTATIONS can be chosen; a moment's caption is the sentence written for it. Queries
+    whose text is also in an --exclude file (ignoring case, punctuation and spacing) are left out.
+
+    \b
+    As TVR-Ranking does, for descriptions of what is seen:
+      momentseek data pseudo-train tvr_train.jsonl --where type=v --exclude val.json --exclude test.json --out pseudo/
+    """
+    sizes = _sizes(lengths)
+    inputs = [*annotations, *given["exclude"], given["queries"], given["videos"], vector_file(given["encoder"])]
+    with options.new_folders(out):
+        targets = [str(Path(out) / list_file(n)) for n in sizes]
+        options.check_targets(inputs, [*targets, given["report"]], force)
+        finish(build_pseudo_training(annotations, out, sizes, **given, progress=progress_bars), as_json)
+
+
+def _sizes(lengths: str) -> list[int]:
+
+    parts = [part.strip() for part in lengths.split(",") if part.strip()]
+    if not parts or not all(part.isascii() and part.isdigit() and int(part) > 0 for part in parts):
+        raise MomentseekError(f"--n is {lengths!r}; give numbers of moments such as 1,20,40")
+    return sorted(set(map(int, parts)))

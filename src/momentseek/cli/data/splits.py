@@ -1,0 +1,192 @@
+"""Commands on whole datasets: ``momentseek data statistics``, ``resplit`` and ``features``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from momentseek.benchmarks.datasets.library_features import write_library_features
+from momentseek.benchmarks.datasets.resplit import RECIPES, SPLIT_NAMES, build_resplit, change_recipe, split_of_file
+from momentseek.benchmarks.datasets.resplit_figures import FIGURE_FILES
+from momentseek.benchmarks.datasets.statistics import build_statistics
+from momentseek.cli import options
+from momentseek.cli.data import finish
+from momentseek.core.errors import MomentseekError
+from momentseek.core.figures import check_folder
+from momentseek.core.reports import count
+from momentseek.library.location import library_folder
+from momentseek.library.store import LibraryStore
+
+FRACTION = options.Number(0, 1)
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@options.videos
+@click.option("--subtitles", metavar="FILE", help="TVR's subtitles (JSON Lines): find queries copied from them.")
+@click.option(
+    "--min-words",
+    type=click.IntRange(min=0),
+    default=8,
+    show_default=True,
+    help="Report queries with fewer words (TVR's rule).",
+)
+@click.option("--report", metavar="FILE", help="Write every finding, one JSON object per line.")
+@options.force
+@options.as_json
+def statistics(files: tuple[str, ...], force: bool, as_json: bool, **given: Any) -> None:
+    """Count queries, moments, videos and words of FILEs (truths in any format), and check them for errors.
+
+    Several files are the splits of one dataset: each has a column, a total follows, and videos that are in two of
+    them are reported. Files that break the rules are read as they are; finding that is what this command is for.
+
+    \b
+    The tables of the TVR and TVR-Ranking papers for any dataset:
+      momentseek data statistics train.json val.json test.json
+    Charades-STA, whose durations are in another file:
+      momentseek data statistics charades_sta_train.txt charades_sta_test.txt --videos durations.json
+    """
+    options.check_targets([*files, given["videos"], given["subtitles"]], [given["report"]], force)
+    seen: set[Path] = set()
+    for path in map(Path, files):
+        if path.resolve() in seen:
+            raise MomentseekError(f"{path}: is given twice, so everything in it would count twice; name each file once")
+        seen.add(path.resolve())
+    named = dict(zip(options.short_labels(files), files, strict=True))
+    finish(build_statistics(named, **given), as_json)
+
+
+@click.command()
+@click.argument("annotations", metavar="ANNOTATIONS...", nargs=-1, required=True)
+@click.option(
+    "--preset",
+    type=click.Choice(["charades-cd", "activitynet-cd", "paper"]),
+    required=True,
+    help="The choices to start from; the options below change single ones.",
+)
+@click.option("--out", "folder", required=True, metavar="DIR", help="The folder for the four files.")
+@click.option("--bandwidth", metavar="H", help="Bandwidth of the density, as a share of the video's length; or scott.")
+@click.option("--share", type=FRACTION, help="Share of the pairs that are rare: those of the lowest density.")
+@click.option(
+    "--ties",
+    type=click.Choice(["ood", "train"]),
+    help="The split of a video of which exactly half of the pairs are rare.",
+)
+@click.option(
+    "--long-moments",
+    metavar="SHARE",
+    help="Keep videos out of test-ood that have a moment of this share (0.5 or '>=0.5', or '>0.5'); or off.",
+)
+@click.option("--swap/--no-swap", default=None, help="Swap the times of moments that end before they start.")
+@click.option("--clip/--no-clip", default=None, help="Move times into the video before measuring densities.")
+@click.option("--val-share", type=FRACTION, help="Share of all videos that goes to val.")
+@click.option("--iid-share", type=FRACTION, help="Share of all videos that goes to test-iid.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed for drawing val and test-iid. Default: 0.")
+@click.option("--durations", metavar="FILE", help="The videos' lengths, instead of the annotations' own.")
+@click.option(
+    "--reference",
+    "references",
+    multiple=True,
+    metavar="FILE",
+    help="A published split to compare with: …test_ood.json (the name says which), or test_ood=FILE; repeatable.",
+)
+@click.option("--report", metavar="FILE", help="Write every video's split and the reason, as JSON Lines.")
+@click.option("--plots", metavar="DIR", help="Also draw where each split's moments lie, and its verbs.")
+@options.force
+@options.as_json
+def resplit(
+    annotations: tuple[str, ...],
+    preset: str,
+    folder: str,
+    durations: str | None,
+    references: tuple[str, ...],
+    report: str | None,
+    plots: str | None,
+    force: bool,
+    as_json: bool,
+    **changes: Any,
+) -> None:
+    """Split ANNOTATIONS (all files of a dataset) into train, val, test-iid and test-ood.
+
+    Videos become test-ood if most of their moments lie where few moments of the dataset do. The presets charades-cd and
+    activitynet-cd give the published test-ood sets exactly; val and test-iid are drawn at random, by --seed.
+
+    \b
+    Charades-CD from Charades-STA:
+      momentseek data resplit charades_sta_train.txt charades_sta_test.txt --preset charades-cd \\
+        --durations decoded_durations.json --out charades-cd
+    ActivityNet-CD, checked against the published file:
+      momentseek data resplit train.json val_1.json val_2.json --preset activitynet-cd --out activitynet-cd \\
+        --reference anet_test_ood.json --report decisions.jsonl
+
+    It writes train.json, val.json, test_iid.json and test_ood.json, all or none; with the preset charades-cd in
+    Charades-CD's format.
+    """
+    recipe = change_recipe(RECIPES[preset], **changes)
+    published = [split_of_file(text) for text in references]
+    if plots:
+        check_folder(plots)
+    figures = [str(Path(plots) / name) for name in FIGURE_FILES] if plots else []
+    targets = [str(Path(folder) / f"{name}.json") for name in SPLIT_NAMES]
+    with options.new_folders(folder, plots):
+        inputs = [*annotations, *(path for _, path in published), durations]
+        options.check_targets(inputs, [*targets, report, *figures], force)
+        built = build_resplit(
+            annotations,
+            folder,
+            preset,
+            recipe,
+            durations=durations,
+            references=published,
+            report=report,
+            plots=plots,
+        )
+        finish(built, as_json)
+
+
+@click.command()
+@click.argument("splits", metavar="SPLIT=FILE...", nargs=-1, required=True)
+@options.library
+@click.option("--out", required=True, type=click.Path(), metavar="DIR", help="The data folder to write.")
+@options.force
+@options.as_json
+def features(splits: tuple[str, ...], library: str | None, out: str, force: bool, as_json: bool) -> None:
+    """Write a library's vectors as a data folder on which `momentseek train` trains.
+
+    Each SPLIT=FILE is a split's name and its annotations, in any format that holds the queries' texts; videos are
+    named by their files, with or without extension. All of the library's videos are written, and all are searched.
+    The features are HDF5 files: per 1.5 s clip the frame's vector (video.h5) and the mean vector of what is said in it
+    (subtitle.h5), per query a row for each token. data.toml records which encoders made them, so that `momentseek add
+    --model` can make the same of new videos.
+
+    \b
+    From your own annotated videos to a model that searches them:
+      momentseek add ~/Videos --library films
+      momentseek data features train=train.jsonl val=val.jsonl --library films --out films-data
+      momentseek train xml --data films-data --out films-xml
+      momentseek export films-xml --out films-model
+      momentseek add ~/Videos --library films-trained --model films-model
+    """
+    import json
+    from pathlib import Path
+
+    truths: dict[str, Path] = {}
+    for given in splits:
+        name, _, file = given.partition("=")
+        if not file or not name.replace("_", "").replace("-", "").isalnum():
+            raise MomentseekError(f"{given}: is not SPLIT=FILE; write for example train=train.jsonl")
+        if name in truths:
+            raise MomentseekError(f"the split {name} is named twice; name each once")
+        truths[name] = Path(file)
+    with LibraryStore.open(library_folder(library), create=False) as opened:
+        done = write_library_features(opened, truths, Path(out), force=force)
+    if as_json:
+        found = {"folder": str(done.folder), "videos": done.videos, "clips": done.clips, "cues": done.cues}
+        click.echo(json.dumps({**found, "queries": dict(done.queries)}, indent=2))
+        return
+    sizes = ", ".join(f"{split} {queries:,}" for split, queries in done.queries.items())
+    click.echo(f"{done.folder}: {count(done.videos, 'video')}, {count(done.clips, 'clip')}, {count(done.cues, 'cue')}")
+    click.echo(f"queries: {sizes}")
+    options.say(f"next: momentseek train xml --data {done.folder} --out RUN")
