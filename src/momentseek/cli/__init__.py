@@ -16,7 +16,7 @@ from momentseek.core.errors import MomentseekError, write_parameters
 
 SECTIONS = {
     "Search": {
-        "search": ("search:command", "Find moments in the library."),
+        "search": ("search:search", "Find moments in the library."),
         "demo": ("demo:command", "Make a sample library and search it."),
     },
     "Library": {

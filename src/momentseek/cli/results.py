@@ -1,4 +1,4 @@
-"""What ``momentseek search`` does with its hits: cut each into a file, open the best in a player."""
+"""What ``momentseek search`` does with its hits: show, write, cut into files, and open the best in a player."""
 
 from __future__ import annotations
 
@@ -7,23 +7,113 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import Any
 
+import click
+
+from momentseek.api.library import Library
 from momentseek.cli import options
+from momentseek.cli.terminal import draw, draw_picture, supported_images
+from momentseek.core.atomic import write_all
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
+from momentseek.measuring.formats import FORMATS
+from momentseek.search.display import card, remarks, table
+from momentseek.search.export import hits_to_run, render
+from momentseek.search.hit import Hit, Results
 
-if TYPE_CHECKING:
-    from momentseek.api.library import Library
-    from momentseek.search.hit import Hit, Results
-
-
+FILE_KINDS = ("html", "edl", "fcpxml", "srt", "run")
+"""Kinds of file that hits are written to."""
+TIMELINE_KINDS = ("edl", "fcpxml")
+"""Files for an editor, who wants the padding as handles in them; so does SRT where it has the times of these."""
+DEFAULT_COLUMNS = 120
+"""Width of the table where there is no terminal to fit into."""
 MAX_STEM_CHARACTERS = 60
 """Characters of a video's name in the name of its clip."""
 COPIED_SUFFIXES = frozenset({".mp4", ".mov", ".mkv", ".webm", ".m4v", ".ts", ".avi"})
 """Kinds of file that can be cut without encoding anew, as the same kind."""
+FindProgram = Callable[[str], str | None]
+PLAYERS = {
+    "mpv": "--start={start:.3f}",
+    "vlc": "--start-time={start:.3f}",
+    "iina": "--mpv-start={start:.3f}",
+    "celluloid": "--mpv-start={start:.3f}",
+}
+"""Players and the option with which they start at a time."""
+SYSTEM_OPENERS = {"darwin": "open", "win32": "explorer"}
+"""What opens a file by its type; elsewhere it is ``xdg-open``."""
+
+FAILURE_SECONDS = 1.5
+"""Time within which what cannot open a video (no display, no program for it) says so by its exit code."""
+
+
+def show_results(library: Library, results: Results, explain: bool, images: bool | None) -> None:
+    """Show hits in the terminal, with pictures where it can."""
+    terminal = sys.stdout.isatty()
+    columns, kind = DEFAULT_COLUMNS, None
+    if terminal:
+        columns = shutil.get_terminal_size((DEFAULT_COLUMNS, 24)).columns
+        kind = supported_images() if images is not False else None
+    if images and kind is None:
+        options.say("no pictures: this terminal does not say that it shows any (kitty, Ghostty, iTerm2, WezTerm do)")
+    if results and kind is not None:
+        for hit in results:
+            try:
+                draw(draw_picture(library.thumbnail(hit), kind) + "\n")
+            except MomentseekError as e:  # a drive that is not connected is no reason to show nothing
+                options.say(str(e))
+            click.echo(card(hit, results.query, columns=columns, bold=True, explain=explain))
+    elif results:
+        click.echo(table(results, results.query, columns=columns, bold=terminal, explain=explain))
+    remark = remarks(results.hidden, results.note or ("" if results or results.hidden else "nothing found"))
+    if remark:
+        options.say(remark)
+
+
+def write_files(library: Library, results: Results, files: dict[str, str | None], pad: float) -> None:
+    """Write all the files that were asked for, or none of them."""
+    wanted = {kind: path for kind, path in files.items() if path}
+    if not wanted:
+        return
+    if not results:
+        options.say("no moments, so no file was written")
+        return
+
+    content: dict[Any, bytes] = {}
+    notes: list[str] = []
+    for kind, path in wanted.items():
+        if kind == "run":
+            run = hits_to_run(str(results.query), str(results.query), results)
+            content[path] = FORMATS["native-run"].to_bytes((run,), None)
+            continue
+        timeline = kind in TIMELINE_KINDS or (kind == "srt" and len({hit.path for hit in results}) > 1)
+        hits = [_pad_hit(hit, pad) for hit in results] if timeline else results
+        written = render(hits, str(results.query), kind, _thumbnails(library) if kind == "html" else None)
+        content[path] = written.text.encode("utf-8", errors="replace")
+        notes += [f"{path}: {note}" for note in written.notes]
+    write_all(content)
+    for line in (*notes, *(f"wrote {path}" for path in content)):
+        options.say(line)
+
+
+def _thumbnails(library: Library) -> Any:
+    """A function that gives the page its pictures; one that cannot be made is left out, and said so."""
+
+    def thumbnail(hit: Hit) -> bytes | None:
+        try:
+            return library.thumbnail(hit)
+        except MomentseekError as e:
+            options.say(str(e))
+            return None
+
+    return thumbnail
+
+
+def _pad_hit(hit: Hit, pad: float) -> Hit:
+    return replace(hit, start=max(0.0, hit.start - pad), end=min(hit.duration, hit.end + pad))
 
 
 def check_clip_folder(cut: str | None) -> Path | None:
@@ -78,19 +168,29 @@ def _clip_time(seconds: float) -> str:
     return f"{tenths // 600:02d}m{tenths % 600 // 10:02d}.{tenths % 10}s"
 
 
-FindProgram = Callable[[str], str | None]
-PLAYERS = {
-    "mpv": "--start={start:.3f}",
-    "vlc": "--start-time={start:.3f}",
-    "iina": "--mpv-start={start:.3f}",
-    "celluloid": "--mpv-start={start:.3f}",
-}
-"""Players and the option with which they start at a time."""
-SYSTEM_OPENERS = {"darwin": "open", "win32": "explorer"}
-"""What opens a file by its type; elsewhere it is ``xdg-open``."""
+def open_first(results: Sequence[Hit]) -> None:
+    """Open the best hit in a player, at its start if the player can."""
+    if not results:
+        options.say("no moment to open")
+        return
 
-FAILURE_SECONDS = 1.5
-"""Time within which what cannot open a video (no display, no program for it) says so by its exit code."""
+    hit = results[0]
+    if not hit.path.is_file():
+        raise MomentseekError(f"{hit.path}: is not there; connect the drive it lies on")
+    arguments, starts_there = player_command(hit.path, hit.start)
+    try:
+        launch_player(arguments)
+    except FileNotFoundError:
+        raise MomentseekError("no player was found; install mpv or VLC") from None
+    except OSError as e:
+        raise MomentseekError(
+            f"nothing was opened: {e.strerror or e}; install mpv or VLC, or open {hit.path} yourself; "
+            f"the moment is at {hit.start:.1f} s"
+        ) from None
+    if starts_there:
+        options.say(f"opened at {hit.start:.1f} s")
+    else:
+        options.say(f"opened from the beginning; the moment is at {hit.start:.1f} s (mpv or VLC would start there)")
 
 
 def player_command(

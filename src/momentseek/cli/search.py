@@ -3,56 +3,38 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
-from momentseek.api.library import open_library
-from momentseek.cli import options
-from momentseek.cli import results as player
+from momentseek.api.library import Library, open_library
+from momentseek.cli import options, results
 from momentseek.cli.clustering import shards_on
-from momentseek.cli.results import check_clip_folder, cut_hits
-from momentseek.cli.terminal import draw, draw_picture, supported_images
-from momentseek.core.atomic import write_all
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.moment import Moment
-from momentseek.library.encoders import load_ahead
 from momentseek.library.location import library_folder
-from momentseek.measuring.formats.native import write_runs
-from momentseek.measuring.formats.registry import Writing
-from momentseek.search.display import card, remarks, table
-from momentseek.search.export import hits_to_run, render
+from momentseek.search.export import render
 from momentseek.search.fusion import DEFAULT_FUSION
+from momentseek.search.hit import Results
 from momentseek.search.options import SearchOptions
-from momentseek.search.query import Query
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from momentseek.api.library import Library
-    from momentseek.cluster.search.shard_client import ShardClient
-    from momentseek.search.hit import Hit, Results
-
 
 F = TypeVar("F", bound=Callable[..., Any])
-TIMELINE_KINDS = ("edl", "fcpxml")
-"""Files for an editor, who wants the padding as handles in them; so does SRT where it has the times of these."""
-DEFAULT_COLUMNS = 120
-"""Width of the table where there is no terminal to fit into."""
+CLOCK = r"(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d+)?)"
+SPAN = re.compile(rf"(?P<start>{CLOCK})(?:[-–](?P<end>{CLOCK}))?")
+POINT_SECONDS = 0.001
+"""Length of a moment that is only a time: shorter than any clip, so that one clip is meant."""
 
 
 def _file_option(kind: str, what: str) -> Callable[[F], F]:
     return click.option(f"--{kind}", kind, type=click.Path(), metavar="FILE", help=what)
 
 
-class _SearchCommand(click.Command):
+class SearchCommand(click.Command):
     """A command that tells a query that begins with a minus from options: ``-kitchen`` is no ``-k itchen``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; a word that only looks like an option is refused with what to write."""
         short = {name for p in self.params for name in p.opts if not name.startswith("--")}
         for arg in args[: args.index("--")] if "--" in args else args:
             if arg.startswith("-") and not arg.startswith("--") and len(arg) > 1 and not _is_short_option(arg, short):
@@ -74,35 +56,42 @@ def _is_short_option(arg: str, short: set[str]) -> bool:
     return arg[:2] in short and (not value or value.isdigit() or value[0] in "./~=\\" or value[1:2] == ":")
 
 
-@click.command(cls=_SearchCommand)
+@click.command(cls=SearchCommand)
 @click.argument("query", nargs=-1, metavar="QUERY...")
-@click.option("-k", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many moments.")
+@click.option(
+    "-k", type=click.IntRange(1, 1000), default=20, show_default=True, metavar="N", help="Return at most N moments."
+)
 @options.library
 @options.on_shards
-@click.option("--like", metavar="VIDEO@TIME", help="Moments that look like this one: trip.mp4@1:20, or @1:20-1:28.")
-@click.option("--image", type=click.Path(), metavar="FILE", help="Moments that look like this picture.")
-@click.option("--group", type=click.Choice(["clip", "video"]), default="clip", show_default=True, help="One per …")
+@click.option(
+    "--like", metavar="VIDEO@TIME", help="Find moments that look like this one: trip.mp4@1:20, or @1:20-1:28."
+)
+@click.option("--image", type=click.Path(), metavar="FILE", help="Find moments that look like the picture FILE.")
+@click.option(
+    "--group",
+    type=click.Choice(["clip", "video"]),
+    default="clip",
+    show_default=True,
+    help="Return one hit per clip or per video.",
+)
 @click.option(
     "--localiser",
     metavar="NAME",
     help="What finds start and end (docs/localising.md). Default: scenes, or a trained model's own.",
 )
-@click.option("--streams", metavar="NAMES", help="Some of vision,speech,text,described,name. Default: all.")
-@click.option("--fusion", metavar="NAME", help="How streams become one ranking: rrf or scores. Default: rrf.")
+@click.option("--streams", metavar="NAMES", help="Search only these of vision,speech,text,described,name.")
+@click.option("--fusion", metavar="NAME", help="How streams become one ranking: rrf (default) or scores.")
 @click.option(
     "--rerank",
     type=click.Path(),
     metavar="FOLDER",
-    help="An exported model (tan2d, mdd, ctrl, …) that looks again at the best videos (docs/reranking.md).",
+    help="Re-rank the best videos with an exported model (tan2d, mdd, ctrl, …; docs/reranking.md).",
 )
 @click.option(
-    "--rerank-videos",
-    type=click.IntRange(1, 1000),
-    metavar="N",
-    help="So many of them; each costs the model a look. Default: 20.",
+    "--rerank-videos", type=click.IntRange(1, 1000), metavar="N", help="Number of videos to re-rank. Default: 20."
 )
-@click.option("--all", "show_all", is_flag=True, help="Weak results too.")
-@click.option("--explain", is_flag=True, help="Each stream's rank and score, and the curve with the span marked.")
+@click.option("--all", "show_all", is_flag=True, help="Show weak results too.")
+@click.option("--explain", is_flag=True, help="Show each stream's rank and score, and the curve with the span marked.")
 @options.as_json
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 @_file_option("html", "Write a page that shows the results, all in one file.")
@@ -112,33 +101,22 @@ def _is_short_option(arg: str, short: set[str]) -> bool:
 @_file_option("run", "Write a run for `momentseek evaluate`.")
 @click.option("--cut", type=click.Path(), metavar="DIR", help="Cut each moment into a file of its own.")
 @click.option(
-    "--exact/--fast", default=True, help="Cut to the frame (encodes anew), or at key frames.  [default: exact]"
+    "--exact/--fast", default=True, help="Cut to the frame (encodes again), or at key frames.  [default: exact]"
 )
 @click.option(
     "--pad",
     type=click.FloatRange(0, 600),
     default=0.0,
     metavar="SECONDS",
-    help="More on each side, in cuts, EDL and FCPXML.",
+    help="Add SECONDS on each side, in cuts, EDL and FCPXML.",
 )
-@click.option("--images/--no-images", default=None, help="Pictures, if the terminal shows them.  [default: if it does]")
+@click.option("--images/--no-images", default=None, help="Show pictures, if the terminal can.  [default: if it can]")
 @click.option("--open", "open_first", is_flag=True, help="Open the best moment in a player.")
 @options.force
-def command(
+def search(
     query: tuple[str, ...],
-    k: int,
     library: str | None,
     on: str | None,
-    like: str | None,
-    image: str | None,
-    group: str,
-    localiser: str | None,
-    streams: str | None,
-    fusion: str | None,
-    rerank: str | None,
-    rerank_videos: int | None,
-    show_all: bool,
-    explain: bool,
     as_json: bool,
     as_csv: bool,
     cut: str | None,
@@ -147,7 +125,7 @@ def command(
     images: bool | None,
     open_first: bool,
     force: bool,
-    **files: str | None,
+    **given: Any,
 ) -> None:
     """Find moments in the library.
 
@@ -167,187 +145,70 @@ def command(
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
+    _check_examples(**given)
+    files = {kind: given.pop(kind) for kind in results.FILE_KINDS}
+    options.check_targets([given["image"]], files.values(), force)
+    clip_folder = results.check_clip_folder(cut)
+    folder = library_folder(library)
+    with shards_on(on, folder) as client, open_library(folder, create=False, fan_out=client) as opened:
+        found = _ask(opened, " ".join(query), **given)
+        if as_json or as_csv:
+            click.echo(render(found, str(found.query), "json" if as_json else "csv").text, nl=False)
+        else:
+            results.show_results(opened, found, given["explain"], images)
+        results.write_files(opened, found, files, pad)
+        if clip_folder is not None:
+            results.cut_hits(opened, found, clip_folder, exact=exact, pad=pad, force=force)
+        if open_first:
+            results.open_first(found)
+
+
+def _check_examples(
+    *, like: str | None, image: str | None, rerank: str | None, rerank_videos: int | None, **given: Any
+) -> None:
+    """Refuse options that mean nothing together."""
     if rerank_videos is not None and rerank is None:
         raise click.UsageError("--rerank-videos is for --rerank FOLDER.")
     if like is not None and image is not None:
         raise click.UsageError("--like and --image exclude each other.")
-    by_words = {"--streams": streams, "--fusion": fusion, "--rerank": rerank, "--explain": explain or None}
-    for flag, value in by_words.items():
-        if value is not None and (like is not None or image is not None):
-            raise click.UsageError(f"{flag} is for searches by words.")
-    options.check_targets([image], files.values(), force)
-    clip_folder = check_clip_folder(cut)
-
-    folder = library_folder(library)
-    if on is None and like is None and image is None:
-        _load_encoder(folder, " ".join(query))
-
-    with _shards(on, folder) as fan_out, open_library(folder, create=False, fan_out=fan_out) as opened:
-        chosen = cast("Any", tuple(s.strip() for s in streams.split(","))) if streams is not None else None
-        results = _search_like(opened, like, image, " ".join(query), k, localiser, cast("Any", group), show_all)
-        results = (
-            results
-            if results is not None
-            else opened.search(
-                " ".join(query),
-                k,
-                localiser=localiser,
-                group=cast("Any", group),
-                streams=chosen,
-                explain=explain,
-                all=show_all,
-                fusion=fusion or DEFAULT_FUSION,
-                rerank=rerank,
-                rerank_videos=rerank_videos or SearchOptions.rerank_videos,
-            )
-        )
-        if as_json or as_csv:
-            click.echo(render(results, str(results.query), "json" if as_json else "csv").text, nl=False)
-        else:
-            _show_results(opened, results, explain, images)
-        _write_files(opened, results, files, pad)
-        if clip_folder is not None:
-            cut_hits(opened, results, clip_folder, exact=exact, pad=pad, force=force)
-        if open_first:
-            _open_first(results)
+    for name, value in {"rerank": rerank, **given}.items():
+        if name in ("streams", "fusion", "rerank", "explain") and value and (like is not None or image is not None):
+            raise click.UsageError(f"--{name} is for searches by words.")
 
 
-def _load_encoder(folder: Path, query: str) -> None:
-    """Begin to load what encodes a query that says what the picture shows, before all else is loaded."""
-
-    with suppress(MomentseekError):  # a query that makes no sense is refused below
-        if Query.parse(query).picture_parts:
-            load_ahead(folder)
-
-
-def _shards(on: str | None, folder: Path) -> AbstractContextManager[ShardClient | None]:
-    """A way to ask the library's shards on a cluster, if one is named."""
-    if on is None:
-        return nullcontext()
-
-    return shards_on(on, folder)
-
-
-def _search_like(
+def _ask(
     library: Library,
+    query: str,
+    *,
+    k: int,
     like: str | None,
     image: str | None,
-    where: str,
-    k: int,
-    localiser: str | None,
     group: Any,
+    localiser: str | None,
     show_all: bool,
-) -> Results | None:
-    """What looks like an example; None if none was given."""
+    streams: str | None,
+    fusion: str | None,
+    rerank_videos: int | None,
+    **given: Any,
+) -> Results:
+    """What is found by words, or looks like an example."""
     if like is not None:
-        return library.more_like(parse_place(like), k, where=where, localiser=localiser, group=group, all=show_all)
+        place = parse_place(like)
+        return library.more_like(place, k, where=query, localiser=localiser, group=group, all=show_all)
     if image is not None:
-        return library.search_picture(image, k, where=where, localiser=localiser, group=group, all=show_all)
-    return None
-
-
-def _show_results(library: Library, results: Results, explain: bool, images: bool | None) -> None:
-
-    terminal = sys.stdout.isatty()
-    columns, kind = DEFAULT_COLUMNS, None
-    if terminal:
-        import shutil
-
-        columns = shutil.get_terminal_size((DEFAULT_COLUMNS, 24)).columns
-        kind = supported_images() if images is not False else None
-    if images and kind is None:
-        options.say("no pictures: this terminal does not say that it shows any (kitty, Ghostty, iTerm2, WezTerm do)")
-    if results and kind is not None:
-        for hit in results:
-            try:
-                draw(draw_picture(library.thumbnail(hit), kind) + "\n")
-            except MomentseekError as e:  # a drive that is not connected is no reason to show nothing
-                options.say(str(e))
-            click.echo(card(hit, results.query, columns=columns, bold=True, explain=explain))
-    elif results:
-        click.echo(table(results, results.query, columns=columns, bold=terminal, explain=explain))
-    remark = remarks(results.hidden, results.note or ("" if results or results.hidden else "nothing found"))
-    if remark:
-        options.say(remark)
-
-
-def _write_files(library: Library, results: Results, files: dict[str, str | None], pad: float) -> None:
-    """Write all the files that were asked for, or none of them."""
-    wanted = {kind: path for kind, path in files.items() if path}
-    if not wanted:
-        return
-    if not results:
-        options.say("no moments, so no file was written")
-        return
-
-    content: dict[Any, bytes] = {}
-    notes: list[str] = []
-    for kind, path in wanted.items():
-        if kind == "run":
-            content[path] = _run_bytes(results)
-            continue
-        timeline = kind in TIMELINE_KINDS or (kind == "srt" and len({hit.path for hit in results}) > 1)
-        hits = [_pad_hit(hit, pad) for hit in results] if timeline else results
-        written = render(hits, str(results.query), kind, _thumbnails(library) if kind == "html" else None)
-        content[path] = written.text.encode("utf-8", errors="replace")
-        notes += [f"{path}: {note}" for note in written.notes]
-    write_all(content)
-    for line in (*notes, *(f"wrote {path}" for path in content)):
-        options.say(line)
-
-
-def _run_bytes(results: Results) -> bytes:
-    """The hits as a run of one query, whose id is its text."""
-
-    return write_runs((hits_to_run(str(results.query), str(results.query), results),), Writing(None))
-
-
-def _thumbnails(library: Library) -> Any:
-    """A function that gives the page its pictures; one that cannot be made is left out, and said so."""
-
-    def thumbnail(hit: Hit) -> bytes | None:
-        try:
-            return library.thumbnail(hit)
-        except MomentseekError as e:
-            options.say(str(e))
-            return None
-
-    return thumbnail
-
-
-def _pad_hit(hit: Hit, pad: float) -> Hit:
-    return replace(hit, start=max(0.0, hit.start - pad), end=min(hit.duration, hit.end + pad))
-
-
-def _open_first(results: Sequence[Hit]) -> None:
-    """Open the best hit in a player, at its start if the player can."""
-    if not results:
-        options.say("no moment to open")
-        return
-
-    hit = results[0]
-    if not hit.path.is_file():
-        raise MomentseekError(f"{hit.path}: is not there; connect the drive it lies on")
-    arguments, starts_there = player.player_command(hit.path, hit.start)
-    try:
-        player.launch_player(arguments)
-    except FileNotFoundError:
-        raise MomentseekError("no player was found; install mpv or VLC") from None
-    except OSError as e:
-        raise MomentseekError(
-            f"nothing was opened: {e.strerror or e}; install mpv or VLC, or open {hit.path} yourself; "
-            f"the moment is at {hit.start:.1f} s"
-        ) from None
-    if starts_there:
-        options.say(f"opened at {hit.start:.1f} s")
-    else:
-        options.say(f"opened from the beginning; the moment is at {hit.start:.1f} s (mpv or VLC would start there)")
-
-
-CLOCK = r"(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d+)?)"
-SPAN = re.compile(rf"(?P<start>{CLOCK})(?:[-–](?P<end>{CLOCK}))?")
-POINT_SECONDS = 0.001
-"""Length of a moment that is only a time: shorter than any clip, so that one clip is meant."""
+        return library.search_picture(image, k, where=query, localiser=localiser, group=group, all=show_all)
+    chosen: Any = None if streams is None else tuple(name.strip() for name in streams.split(","))
+    return library.search(
+        query,
+        k,
+        localiser=localiser,
+        group=group,
+        streams=chosen,
+        all=show_all,
+        fusion=fusion or DEFAULT_FUSION,
+        rerank_videos=rerank_videos or SearchOptions.rerank_videos,
+        **given,
+    )
 
 
 def parse_place(text: str) -> Moment:
