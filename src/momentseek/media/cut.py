@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -88,8 +88,7 @@ def recoding(
                     clip.mux(tone.encode(frame))
             yield until
         if encoder is None:
-            reader.refuse_out_of_memory()
-            raise MediaError(f"{source}: no picture can be decoded at {start:.1f} s; get another copy")
+            raise reader.no_picture(start)
         clip.mux(encoder.encode(None))
         if tone is not None:
             clip.mux(tone.encode(None))
@@ -251,16 +250,6 @@ class Cut:
     frames: int
 
 
-@dataclass(frozen=True)
-class WrittenClip:
-    """A clip in its file before it takes its name: which seconds it shows, its duration and its number of frames."""
-
-    start: float
-    end: float
-    duration: float
-    frames: int
-
-
 def cut(path: FilePath, start: float, end: float, out: FilePath, *, exact: bool = True, pad: float = 0.0) -> Cut:
     """Write ``[start, end)`` of a video, ``pad`` seconds more on each side, as a clip of the kind of ``out``'s suffix.
 
@@ -273,7 +262,7 @@ def cut(path: FilePath, start: float, end: float, out: FilePath, *, exact: bool 
     return place_clip(path, out, lambda source, clip: write_clip(source, clip, name, start, end, exact=exact, pad=pad))
 
 
-def place_clip(path: FilePath, out: FilePath, write: Callable[[Path | PinnedFile, Path], WrittenClip]) -> Cut:
+def place_clip(path: FilePath, out: FilePath, write: Callable[[Path | PinnedFile, Path], Cut]) -> Cut:
     """Let ``write`` make a clip of a video under a temporary name beside ``out``, which it takes if all went well."""
     source, target = regular_file(path), Path(out)
     _check_target(source, target)
@@ -284,12 +273,12 @@ def place_clip(path: FilePath, out: FilePath, write: Callable[[Path | PinnedFile
             temporary.replace(target)
     except OSError as e:
         raise MomentseekError(f"{target}: cannot be written ({e.strerror or e}); check the folder") from None
-    return Cut(target, made.start, made.end, made.duration, made.frames)
+    return replace(made, path=target)
 
 
 def write_clip(
     source: Path | PinnedFile, clip: Path, name: str, start: float, end: float, *, exact: bool, pad: float
-) -> WrittenClip:
+) -> Cut:
     """Write ``[start, end)`` of a video and ``pad`` seconds more on each side into a file, and check it.
 
     The file will be called ``name``, so that is what errors call it.
@@ -310,7 +299,7 @@ def write_clip(
         raise MomentseekError(f"{name}: cannot be written ({reason}); try .mkv, or cut exactly") from None
     except OSError as e:
         raise MomentseekError(f"{name}: cannot be written ({e.strerror or e}); check the folder") from None
-    return WrittenClip(first, finish if exact else first + duration, duration, frames)
+    return Cut(clip, first, finish if exact else first + duration, duration, frames)
 
 
 def _check_duration(clip: Path, asked: float, source: Probe, *, exact: bool, place: float) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from momentseek.core.errors import MediaError, MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.media.container import FilePath, acceleration, libav, open_media
 from momentseek.media.pixels import Painter, Pixels
 from momentseek.media.quick_sampling import QuickReader, QuickSamplingError, Ticks
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 Sampling = Literal["exact", "quick"]
-"""Whether every picture is decoded, or only what is cheap and near the wanted times (`media.quick`)."""
+"""Whether every picture is decoded, or only what is cheap and near the wanted times (`media.quick_sampling`)."""
 
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
 DEFAULT_SAMPLING: Sampling = "exact"
@@ -56,59 +56,64 @@ class Frame:
     pixels: Pixels
 
 
-def frames(
-    path: FilePath,
-    rate: float,
-    *,
-    phase: float = 0.5,
-    start: float = 0.0,
-    end: float | None = None,
-    short_side: int | None = None,
-    spy: Spy | None = None,
-    sampling: Sampling = "exact",
-    threads: int | None = None,
-    hardware: str | None = None,
-) -> Frames:
-    """The frames of a video that are shown at ticks ``(k + phase) / rate``, in seconds since the container's start.
+@dataclass(frozen=True)
+class FrameSettings:
+    """Which frames of a video are decoded: those shown at ticks ``(k + phase) / rate``, and how."""
+
+    rate: float
+    """Frames per second of video."""
+    phase: float = 0.5
+    start: float = 0.0
+    """Only ticks in ``[start, end)`` are kept: the same ticks and pixels as in a whole run."""
+    end: float | None = None
+    short_side: int | None = None
+    """Pixels of the shorter side to which larger pictures are shrunk; smaller ones are never enlarged."""
+    sampling: Sampling = "exact"
+    """With ``quick`` a tick gets a picture near it that is cheaper to decode, and the spy sees fewer."""
+    threads: int | None = None
+    """Threads that decode; None for as many as help one file."""
+    hardware: str | None = None
+    """The kind of device that decodes; None for the processor."""
+
+    def __post_init__(self) -> None:
+        if not self.rate > 0 or not 0 <= self.phase < 1:
+            raise MomentseekError(
+                f"frames at rate {self.rate} and phase {self.phase}: need rate > 0 and 0 <= phase < 1"
+            )
+
+    def time(self, tick: int) -> float:
+        """The time of a tick, in seconds since the container's start."""
+        return (tick + self.phase) / self.rate
+
+    @property
+    def until(self) -> float:
+        """Where the ticks end; infinite if they go on to the end of the video."""
+        return math.inf if self.end is None else self.end
+
+
+def frames(path: FilePath, rate: float, *, spy: Spy | None = None, **settings: Any) -> Frames:
+    """The frames of a video at a steady rate; ``settings`` are those of `FrameSettings`.
 
     The frame at a tick is the last whose time stamp is not later, whatever the frame rate or its changes. The last,
     shorter clip gives the last frame, so a video of T seconds gives ``ceil(T * rate)`` frames, at least one.
-    ``start`` and ``end`` keep only ticks in ``[start, end)``: the same ticks and pixels as in a whole run.
-    ``short_side`` shrinks, and never enlarges. ``spy(time, small)`` sees up to 30 frames a second, 64 pixels wide
-    (as stored: not turned), whether or not a tick falls on them. ``.damage`` says afterwards what was unreadable.
-    With ``sampling="quick"`` a tick gets a picture near it that is cheaper to decode, and the spy sees fewer.
-    ``threads`` decode it, where nobody says how many as many as help one file; or ``hardware``, a kind of device.
+    ``spy(time, small)`` sees up to 30 frames a second, 64 pixels wide (as stored: not turned), whether or not a tick
+    falls on them. ``.damage`` says afterwards what was unreadable.
     """
-    if not rate > 0 or not 0 <= phase < 1:
-        raise MomentseekError(f"frames at rate {rate} and phase {phase}: need rate > 0 and 0 <= phase < 1")
-    return Frames(
-        path, rate, phase, start, math.inf if end is None else end, short_side, spy, sampling, threads, hardware
-    )
+    return Frames(path, FrameSettings(rate, **settings), spy)
 
 
 class Frames(Iterator[Frame]):
     """An iterator of frames that can be asked, once it has ended, how far it came and what was damaged."""
 
-    def __init__(
-        self,
-        path: FilePath,
-        rate: float,
-        phase: float = 0.5,
-        start: float = 0.0,
-        end: float = math.inf,
-        short_side: int | None = None,
-        spy: Spy | None = None,
-        sampling: Sampling = "exact",
-        threads: int | None = None,
-        hardware: str | None = None,
-    ) -> None:
-        self.path, self.rate, self.phase, self.start, self.end = path, rate, phase, start, end
-        self.short_side, self.spy, self.sampling = short_side, spy, sampling
-        self.threads, self.hardware = threads, hardware
+    def __init__(self, path: FilePath, settings: FrameSettings, spy: Spy | None = None) -> None:
+        self.path, self.settings = path, settings
         self.duration: float | None = None
         """Where the last picture ends; known when a run to the end of the video has finished."""
         self.damage: Damage | None = None
-        self._tick = first_tick(start, rate, phase)
+        self.sampling = settings.sampling
+        """How it was decoded in the end: exactly, if the file is too odd for quick sampling."""
+        self._spyglass = _Spyglass(spy, settings.start, settings.until)
+        self._tick = first_tick(settings.start, settings.rate, settings.phase)
         self._generator = self._run()
 
     def __iter__(self) -> Frames:
@@ -122,61 +127,57 @@ class Frames(Iterator[Frame]):
         self._generator.close()
 
     def _run(self) -> Generator[Frame]:
-        spyglass = _Spyglass(self.spy, self.start, self.end)
         if self.sampling == "quick":
             try:
                 with self._open() as container:
-                    yield from self._read(self._quick_reader(container), spyglass)
+                    yield from self._read(self._quick_reader(container))
+                return
             except QuickSamplingError:
                 self.sampling = "exact"
-            else:
-                return
         with self._open() as container:
-            yield from self._read(Reader(container, self.path, self.threads), spyglass)
+            yield from self._read(Reader(container, self.path, self.settings.threads))
 
     def _open(self) -> AbstractContextManager[InputContainer]:
-        return open_media(self.path, None if self.hardware is None else acceleration(self.hardware))
+        hardware = self.settings.hardware
+        return open_media(self.path, None if hardware is None else acceleration(hardware))
 
     def _quick_reader(self, container: InputContainer) -> QuickReader:
-        reader = QuickReader(container, self.path, Ticks(self.rate, self.phase))
-        context = reader.stream.codec_context
-        if self.short_side is not None and min(context.width, context.height) >= PLAIN_RATIO * self.short_side:
+        reader = QuickReader(container, self.path, Ticks(self.settings.rate, self.settings.phase))
+        context, short_side = reader.stream.codec_context, self.settings.short_side
+        if short_side is not None and min(context.width, context.height) >= PLAIN_RATIO * short_side:
             reader.leave_plain()
         return reader
 
-    def _read(self, reader: Reader, spyglass: _Spyglass) -> Generator[Frame]:
-        painter = Painter(reader.aspect, short_side=self.short_side)
+    def _read(self, reader: Reader) -> Generator[Frame]:
+        at, until = self.settings.time, self.settings.until
+        painter = Painter(reader.aspect, short_side=self.settings.short_side)
         shown: Picture | None = None
         pixels: Pixels | None = None
         try:
-            for picture in reader.pictures(self._at(self._tick) if self._tick or self.start > 0 else 0.0):
+            for picture in reader.pictures(at(self._tick) if self._tick or self.settings.start > 0 else 0.0):
                 while (
                     shown is not None
-                    and reader.due(self._at(self._tick)) + ROUNDING_SECONDS < picture.time
-                    and self._at(self._tick) < self.end
+                    and reader.due(at(self._tick)) + ROUNDING_SECONDS < picture.time
+                    and at(self._tick) < until
                 ):
                     pixels = painter.paint(shown.frame) if pixels is None else pixels
-                    yield Frame(self._at(self._tick), pixels)
+                    yield Frame(at(self._tick), pixels)
                     self._tick += 1
-                if self._at(self._tick) >= self.end and picture.time >= self.end:
+                if at(self._tick) >= until and picture.time >= until:
                     return
                 if shown is None or picture.frame is not shown.frame:
                     pixels = None
                 shown = picture
-                spyglass.look(picture, reader.aspect)
+                self._spyglass.look(picture, reader.aspect)
             if shown is None:
-                reader.refuse_out_of_memory()
-                raise MediaError(f"{self.path}: none of its pictures can be decoded; get another copy")
+                raise reader.no_picture()
             self.duration = shown.time + shown.duration if reader.end is None else reader.end
-            while self._tick / self.rate < self.duration - ROUNDING_SECONDS and self._at(self._tick) < self.end:
+            while self._tick / self.settings.rate < self.duration - ROUNDING_SECONDS and at(self._tick) < until:
                 pixels = painter.paint(shown.frame) if pixels is None else pixels
-                yield Frame(self._at(self._tick), pixels)
+                yield Frame(at(self._tick), pixels)
                 self._tick += 1
         finally:
             self.damage = reader.damage(self.duration)
-
-    def _at(self, tick: int) -> float:
-        return (tick + self.phase) / self.rate
 
 
 def first_tick(start: float, rate: float, phase: float) -> int:
@@ -216,7 +217,6 @@ class _Spyglass:
 
 MAX_SHORT_SIDE = 1080
 """Pixels of the shorter side to which larger frames are made smaller."""
-_SPARSE_ROUNDING_SECONDS = 1e-6
 
 Slot = tuple[float, float]
 """Start and end of a stretch of a video, in seconds."""
@@ -240,7 +240,7 @@ def sparse_frames(path: FilePath, slots: Sequence[Slot]) -> Iterator[Frame]:
             at = _target(slot, keys)
             if not begun or (shown is not None and has_key_between(keys, shown.time, at)):
                 pictures, shown, coming, begun = reader.pictures(at), None, None, True
-            while coming is None or coming.time <= at + _SPARSE_ROUNDING_SECONDS:
+            while coming is None or coming.time <= at + ROUNDING_SECONDS:
                 shown = coming or shown
                 coming = next(pictures, None)
                 if coming is None:
@@ -248,9 +248,8 @@ def sparse_frames(path: FilePath, slots: Sequence[Slot]) -> Iterator[Frame]:
             if shown is None and coming is not None and coming.time < slot[1]:
                 shown = coming
             if shown is None:
-                reader.refuse_out_of_memory()
-                raise MediaError(f"{path}: no picture can be decoded at {at:.1f} s; get another copy")
-            if coming is None and shown.time + shown.duration <= slot[0] + _SPARSE_ROUNDING_SECONDS:
+                raise reader.no_picture(at)
+            if coming is None and shown.time + shown.duration <= slot[0] + ROUNDING_SECONDS:
                 return
             yield Frame(at, painter.paint(shown.frame))
 
@@ -270,7 +269,7 @@ def has_key_between(keys: Sequence[float], after: float, until: float) -> bool:
     >>> has_key_between([0.0, 4.0, 8.0], 1.0, 5.0), has_key_between([0.0, 8.0], 1.0, 5.0)
     (True, False)
     """
-    return bisect_right(keys, until) > bisect_right(keys, after + _SPARSE_ROUNDING_SECONDS)
+    return bisect_right(keys, until) > bisect_right(keys, after + ROUNDING_SECONDS)
 
 
 def _target(slot: Slot, keys: Sequence[float]) -> float:
@@ -318,6 +317,5 @@ def _pixels_at(path: FilePath, time: float, width: int) -> Pixels:
                 break
             shown = picture
         if shown is None:
-            reader.refuse_out_of_memory()
-            raise MediaError(f"{path}: no picture can be decoded at {time:.1f} s; get another copy")
+            raise reader.no_picture(time)
         return Painter(reader.aspect, width=width).paint(shown.frame)

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from momentseek.core.errors import MediaError
-from momentseek.media.container import FilePath, check_size, libav, open_media, packets, video_stream
-from momentseek.media.container import out_of_memory as hunger
+from momentseek.media.container import FilePath, check_size, libav, open_media, out_of_memory, packets, video_stream
 from momentseek.media.pixels import clockwise, display_size, orientation
 
 if TYPE_CHECKING:
@@ -158,7 +157,7 @@ def _first_frame(container: InputContainer, stream: VideoStream, path: FilePath)
     av = libav()
     stream.codec_context.options = {"max_pixels": "100000000"}
     deadline = time.monotonic() + _SCAN_SECONDS
-    hungry = False
+    no_memory = False
     try:
         for count, packet in enumerate(packets(container, [stream])):
             try:
@@ -166,13 +165,13 @@ def _first_frame(container: InputContainer, stream: VideoStream, path: FilePath)
                     check_size(frame.width, frame.height, path)
                     return frame
             except av.FFmpegError as e:
-                hungry = hungry or isinstance(e, MemoryError)
+                no_memory = no_memory or isinstance(e, MemoryError)
             if count > _FIRST_FRAME_PACKETS or time.monotonic() > deadline:
                 break
     except av.FFmpegError:
         pass
-    if hungry:
-        raise hunger(path)
+    if no_memory:
+        raise out_of_memory(path)
     raise MediaError(f"{path}: none of its pictures can be decoded; it is damaged or protected, so get another copy")
 
 

@@ -12,8 +12,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from momentseek.core.errors import MediaError
-from momentseek.media.container import MAX_PIXELS, FilePath, check_size, libav, packets, video_stream
-from momentseek.media.container import out_of_memory as hunger
+from momentseek.media.container import MAX_PIXELS, FilePath, check_size, libav, out_of_memory, packets, video_stream
 from momentseek.media.probe import MAX_DURATION_SECONDS, container_start, declared_duration, frame_rate, pixel_aspect
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ class Reader:
         self.rate: Fraction = frame_rate(self.stream)
         self.expected = declared_duration(container, self.stream, self.start)
         self.aspect = pixel_aspect(self.stream)
-        self.skipped, self.reached, self.reason, self.hungry = 0, 0.0, "", False
+        self.skipped, self.reached, self.reason, self.out_of_memory = 0, 0.0, "", False
         self.end: float | None = None
         """Where the video's last picture ends, if that is known from more than the pictures that were read."""
         context = self.stream.codec_context
@@ -112,10 +111,12 @@ class Reader:
             self._rewind()
         yield from self._pictures_in_order()
 
-    def refuse_out_of_memory(self) -> None:
-        """Refuse a video whose pictures are missing for want of memory, not because they are broken."""
-        if self.hungry:
-            raise hunger(self.path)
+    def no_picture(self, time: float | None = None) -> MediaError:
+        """The error of a video none of whose pictures (at a time) can be decoded, for lack of memory or otherwise."""
+        if self.out_of_memory:
+            return out_of_memory(self.path)
+        what = "none of its pictures can be decoded" if time is None else f"no picture can be decoded at {time:.1f} s"
+        return MediaError(f"{self.path}: {what}; get another copy")
 
     def damage(self, duration: float | None) -> Damage | None:
         """What went wrong so far, if anything did; ``duration`` is given when the end was reached."""
@@ -236,7 +237,7 @@ class Reader:
                         yield frame
             except (av.FFmpegError, EOFError) as e:
                 self.skipped += 1
-                self.hungry = self.hungry or isinstance(e, MemoryError)
+                self.out_of_memory = self.out_of_memory or isinstance(e, MemoryError)
 
     def _packets(self) -> Iterator[Packet[VideoStream]]:
         """Video packets, and the flush at the end; an unreadable packet is passed over as long as others follow."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ from momentseek.core.errors import MediaError
 from momentseek.core.pinned_file import PinnedFile
 from momentseek.core.workers import Message
 from momentseek.media.container import FilePath
-from momentseek.media.cut import Cut, WrittenClip, place_clip
-from momentseek.media.decode import Frame, Sampling, Slot
+from momentseek.media.cut import Cut, place_clip
+from momentseek.media.decode import Frame, FrameSettings, Slot
 from momentseek.media.probe import Probe
 from momentseek.media.reader import Damage
 from momentseek.media.sandbox.process import file_as_json, run_task
@@ -64,12 +65,12 @@ def thumbnail(path: FilePath, time: float, width: int = 320, quality: int = 75) 
 def cut(path: FilePath, start: float, end: float, out: FilePath, *, exact: bool = True, pad: float = 0.0) -> Cut:
     """Write a part of a video as a clip of its own, as `media.cut` does."""
 
-    def write(source: Path | PinnedFile, clip: Path) -> WrittenClip:
+    def write(source: Path | PinnedFile, clip: Path) -> Cut:
         settings = {
             "path": file_as_json(source), "clip": os.path.abspath(clip), "name": os.fspath(out), "start": start,
             "end": end, "exact": exact, "pad": pad,
         }  # fmt: skip
-        return WrittenClip(**_last("cut", source, settings).content)
+        return Cut(path=clip, **_last("cut", source, settings).content)
 
     return place_clip(path, out, write)
 
@@ -116,25 +117,10 @@ def _samples(message: Message) -> Samples:
     return np.frombuffer(message.payload, np.float32)
 
 
-def frames(
-    path: FilePath,
-    rate: float,
-    *,
-    phase: float = 0.5,
-    start: float = 0.0,
-    end: float | None = None,
-    short_side: int | None = None,
-    shots: bool = False,
-    sampling: Sampling = "exact",
-    threads: int | None = None,
-    hardware: str | None = None,
-) -> SandboxFrames:
-    """The frames of a video at a steady rate, as `media.frames` gives them; ``shots`` asks for the cuts besides."""
-    settings = {
-        "path": file_as_json(path), "rate": rate, "phase": phase, "start": start, "end": end, "short_side": short_side,
-        "shots": shots, "sampling": sampling, "threads": threads, "hardware": hardware,
-    }  # fmt: skip
-    return SandboxFrames(path, settings)
+def frames(path: FilePath, rate: float, *, shots: bool = False, **settings: Any) -> SandboxFrames:
+    """The frames of a video at a steady rate, as `media.frames` gives them; ``shots`` asks for the cuts too."""
+    asked = asdict(FrameSettings(rate, **settings))
+    return SandboxFrames(path, {"path": file_as_json(path), "shots": shots, **asked})
 
 
 class SandboxFrames(Iterator[Frame]):

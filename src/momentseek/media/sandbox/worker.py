@@ -84,7 +84,9 @@ def make_thumbnail(path: FileText, **settings: Any) -> Iterator[Message]:
 
 def cut_clip(path: FileText, clip: str, **settings: Any) -> Iterator[Message]:
     """A clip, written to a file that the asker will rename or delete."""
-    yield Message("end", asdict(write_clip(file_of_json(path), Path(clip), **settings)))
+    made = asdict(write_clip(file_of_json(path), Path(clip), **settings))
+    del made["path"]
+    yield Message("end", made)
 
 
 def make_preview(path: FileText, out: str) -> Iterator[Message]:
