@@ -1,11 +1,10 @@
-"""A model's folder with two tiny graphs, made by our own writer: no torch."""
+"""A model's folder with two tiny graphs, made without torch."""
 
 import json
 
 import numpy as np
+from tests.recognition.encoders.onnx_graph import Graph
 from tests.recognition.encoders.small import clip_tokenizer, gemma_tokenizer
-
-from momentseek.recognition.encoders.onnx_writer import Graph
 
 RANDOM = np.random.default_rng(8)
 

@@ -19,8 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.core.errors import MomentseekError
-from momentseek.recognition.encoders.onnx_writer import Graph
+from momentseek.core.errors import MomentseekError, optional_module
 
 LITE2_STAGES = ((1, 1), (3, 2), (3, 2), (4, 2), (4, 1), (5, 2), (1, 1))
 """Each stage's number of blocks, and the stride of its first."""
@@ -28,18 +27,19 @@ EPSILON = 1e-3
 MEAN, DEVIATION = 127.0, 128.0
 """Mean and deviation by which pixels of every colour are scaled, as for the original TensorFlow models."""
 CLASSES = 1000
+IR_VERSION, OPSET = 8, 17
+"""Versions of ONNX that the graph is written in."""
 
 Weights = Mapping[str, NDArray[Any]]
 
 
 def build_network(weights: Weights, stages: tuple[tuple[int, int], ...] = LITE2_STAGES) -> bytes:
     """An ONNX file from ``images``, uint8 ``(n, height, width, 3)``, to ``logits``, ``(n, 1000)``."""
-    graph = Graph("efficientnet-lite")
-    build = _Builder(graph, weights)
-    x = graph.add("Cast", graph.input("images", "uint8", ["n", "height", "width", 3]), to=1)
-    x = graph.add("Sub", x, graph.constant("mean", np.float32(MEAN)))
-    x = graph.add("Div", x, graph.constant("deviation", np.float32(DEVIATION)))
-    x = graph.add("Transpose", x, perm=[0, 3, 1, 2])
+    build = _Builder(weights)
+    x = build.add("Cast", "images", to=1)
+    x = build.add("Sub", x, build.constant("mean", np.float32(MEAN)))
+    x = build.add("Div", x, build.constant("deviation", np.float32(DEVIATION)))
+    x = build.add("Transpose", x, perm=[0, 3, 1, 2])
     x = build.relu6(build.convolution(x, "_conv_stem", "_bn0", stride=2))
     at = 0
     for depth, stride in stages:
@@ -47,33 +47,42 @@ def build_network(weights: Weights, stages: tuple[tuple[int, int], ...] = LITE2_
             x = build.block(x, f"_blocks.{at}.", 1 if repeat else stride, residual=repeat > 0)
             at += 1
     x = build.relu6(build.convolution(x, "_conv_head", "_bn1"))
-    x = graph.add("Flatten", graph.add("GlobalAveragePool", x))
-    linear = [graph.constant(name, weights[name]) for name in ("_fc.weight", "_fc.bias")]
-    graph.add("Gemm", x, *linear, transB=1, output="logits")
-    graph.output("logits", "float32", ["n", CLASSES])
-    return graph.model()
+    x = build.add("Flatten", build.add("GlobalAveragePool", x))
+    linear = [build.constant(name, weights[name]) for name in ("_fc.weight", "_fc.bias")]
+    build.add("Gemm", x, *linear, transB=1, output="logits")
+    return build.model()
 
 
-@dataclass
 class _Builder:
-    graph: Graph
-    weights: Weights
+    """The nodes of the graph in the order of computation; each method gives the name of its result."""
 
-    def __post_init__(self) -> None:
-        self.zero = self.graph.constant("zero", np.float32(0))
-        self.six = self.graph.constant("six", np.float32(6))
+    def __init__(self, weights: Weights) -> None:
+        self.onnx = optional_module("onnx", "offline")
+        self.weights = weights
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.zero, self.six = (self.constant(name, np.float32(n)) for name, n in (("zero", 0), ("six", 6)))
+
+    def add(self, operator: str, *inputs: str, output: str = "", **attributes: Any) -> str:
+        output = output or f"{operator}_{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(operator, inputs, [output], output, **attributes))
+        return output
+
+    def constant(self, name: str, value: NDArray[Any] | np.generic) -> str:
+        self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(value), name))
+        return name
 
     def relu6(self, x: str) -> str:
-        return self.graph.add("Clip", x, self.zero, self.six)
+        return self.add("Clip", x, self.zero, self.six)
 
     def convolution(self, x: str, name: str, norm: str, stride: int = 1) -> str:
         weight, scale = self.weights[f"{name}.weight"], self._scale(norm)
         bias = self.weights[f"{norm}.bias"] - self.weights[f"{norm}.running_mean"] * scale
-        return self.graph.add(
+        return self.add(
             "Conv",
             x,
-            self.graph.constant(f"{name}.weight", (weight * scale[:, None, None, None]).astype(np.float32)),
-            self.graph.constant(f"{name}.bias", bias.astype(np.float32)),
+            self.constant(f"{name}.weight", (weight * scale[:, None, None, None]).astype(np.float32)),
+            self.constant(f"{name}.bias", bias.astype(np.float32)),
             auto_pad="SAME_UPPER",
             group=len(weight) if weight.shape[1] == 1 else 1,
             kernel_shape=weight.shape[2:],
@@ -87,7 +96,18 @@ class _Builder:
             y = self.relu6(self.convolution(y, f"{at}_expand_conv", f"{at}_bn0"))
         y = self.relu6(self.convolution(y, f"{at}_depthwise_conv", f"{at}_bn1", stride))
         y = self.convolution(y, f"{at}_project_conv", f"{at}_bn2")
-        return self.graph.add("Add", y, x) if residual else y
+        return self.add("Add", y, x) if residual else y
+
+    def model(self) -> bytes:
+        """The file's bytes."""
+        helper = self.onnx.helper
+        images = helper.make_tensor_value_info("images", self.onnx.TensorProto.UINT8, ["n", "height", "width", 3])
+        logits = helper.make_tensor_value_info("logits", self.onnx.TensorProto.FLOAT, ["n", CLASSES])
+        graph = helper.make_graph(self.nodes, "efficientnet-lite", [images], [logits], self.constants)
+        opsets = [helper.make_opsetid("", OPSET)]
+        model = helper.make_model(graph, producer_name="momentseek", ir_version=IR_VERSION, opset_imports=opsets)
+        data: bytes = model.SerializeToString()
+        return data
 
     def _scale(self, norm: str) -> NDArray[Any]:
         variance = self.weights[f"{norm}.running_var"].astype(np.float64)

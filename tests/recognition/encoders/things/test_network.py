@@ -1,6 +1,7 @@
 """The graph against the same network in plain numpy, on random weights, and against torch on the real ones."""
 
 import numpy as np
+import onnx
 import pytest
 
 from momentseek.recognition.encoders.network import DEVIATION, EPSILON, MEAN, build_network
@@ -85,5 +86,7 @@ def by_hand(weights, image):
 def test_the_graph_computes_the_architecture(size):
     weights = small_weights()
     images = RANDOM.integers(0, 256, (2, *size, 3)).astype(np.uint8)
-    (found,) = session(build_network(weights, STAGES)).run(["logits"], {"images": images})
+    network = build_network(weights, STAGES)
+    onnx.checker.check_model(onnx.load_from_string(network), full_check=True)
+    (found,) = session(network).run(["logits"], {"images": images})
     np.testing.assert_allclose(found, [by_hand(weights, image) for image in images], atol=2e-4)
