@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from momentseek.core.errors import MomentseekError
-from momentseek.measuring.formats import FORMATS, FileFormat, recognise
+from momentseek.measuring.formats import FORMATS, recognise
 from momentseek.measuring.formats.document import Document
 from momentseek.measuring.formats.registry import register
 
@@ -26,7 +26,7 @@ def test_every_format_says_what_it_is_and_reads_its_kind(sample_name):
 
 def test_names_are_unique():
     with pytest.raises(MomentseekError, match="a format called 'tvr' is there already"):
-        register(FileFormat("tvr", "truth", "another", lambda _: False, lambda *_: None))
+        register("tvr", "truth", "another", lambda _: False, lambda *_: None)
 
 
 @pytest.mark.parametrize(

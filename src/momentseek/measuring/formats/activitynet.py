@@ -7,7 +7,7 @@ from typing import Any
 from momentseek.core.moments.judgements import Judgements
 from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
-from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, register
+from momentseek.measuring.formats.registry import Reading, Writing, register
 from momentseek.measuring.formats.tacos import is_tacos
 
 PER_SENTENCE = ("framestamps", "encoded_sentences")
@@ -94,24 +94,20 @@ def _truth(
 
 
 register(
-    FileFormat(
-        "activitynet",
-        "truth",
-        "ActivityNet Captions truth",
-        claims_activitynet,
-        read=read_activitynet,
-        write=write_activitynet,
-        notes="Train has 4 moments with start >= end. Queries have no ids: VIDEO:i is the video's sentence i, from 0.",
-    )
+    "activitynet",
+    "truth",
+    "ActivityNet Captions truth",
+    claims_activitynet,
+    read_activitynet,
+    write_activitynet,
+    notes="Train has 4 moments with start >= end. Queries have no ids: VIDEO:i is the video's sentence i, from 0.",
 )
 register(
-    FileFormat(
-        "charades-cd",
-        "truth",
-        "Charades-CD or ActivityNet-CD truth",
-        claims_cd,
-        read=read_cd,
-        write=write_cd,
-        notes="Durations are decoded ones (video_duration); many ends lie beyond them. Ids as in activitynet.",
-    )
+    "charades-cd",
+    "truth",
+    "Charades-CD or ActivityNet-CD truth",
+    claims_cd,
+    read_cd,
+    write_cd,
+    notes="Durations are decoded ones (video_duration); many ends lie beyond them. Ids as in activitynet.",
 )

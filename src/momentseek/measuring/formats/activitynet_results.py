@@ -8,7 +8,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.run import Run
 from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
-from momentseek.measuring.formats.registry import FileFormat, Reading, Runs, Writing, register
+from momentseek.measuring.formats.registry import Reading, Runs, Writing, register
 
 
 def claims_results(document: Document) -> bool:
@@ -69,13 +69,11 @@ def write_results(runs: Runs, _: Writing) -> bytes:
 
 
 register(
-    FileFormat(
-        "activitynet-results",
-        "run",
-        "an ActivityNet results file",
-        claims_results,
-        read=read_results,
-        write=write_results,
-        notes="One prediction per sentence; entry i of a video answers its sentence i.",
-    )
+    "activitynet-results",
+    "run",
+    "an ActivityNet results file",
+    claims_results,
+    read_results,
+    write_results,
+    notes="One prediction per sentence; entry i of a video answers its sentence i.",
 )

@@ -8,7 +8,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Judgements
 from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
-from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, register
+from momentseek.measuring.formats.registry import Reading, Writing, register
 
 LINE = re.compile(rb"\s*\S+[ \t]+\S+[ \t]+\S+[ \t]*##")
 LONGEST_LINE = 4096
@@ -74,15 +74,13 @@ def write_truth(truth: Judgements, _: Writing) -> bytes:
 
 
 register(
-    FileFormat(
-        "charades-sta",
-        "truth",
-        "Charades-STA truth",
-        claims_truth,
-        read=read_truth,
-        write=write_truth,
-        suffix=".txt",
-        notes="No durations (give `videos`); train has 4 moments with start >= end, and of all 16,128 ends 2,286 lie "
-        "beyond the decoded video. Ids are VIDEO:i.",
-    )
+    "charades-sta",
+    "truth",
+    "Charades-STA truth",
+    claims_truth,
+    read_truth,
+    write_truth,
+    suffix=".txt",
+    notes="No durations (give `videos`); train has 4 moments with start >= end, and of all 16,128 ends 2,286 lie "
+    "beyond the decoded video. Ids are VIDEO:i.",
 )

@@ -8,7 +8,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.captions import CaptionTable
 from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
-from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, register
+from momentseek.measuring.formats.registry import Reading, Writing, register
 
 
 def claims_annotations(document: Document) -> bool:
@@ -85,24 +85,20 @@ def write_results(table: CaptionTable, _: Writing) -> bytes:
 
 
 register(
-    FileFormat(
-        "coco-captions",
-        "captions",
-        "COCO caption annotations",
-        claims_annotations,
-        read=read_annotations,
-        write=write_annotations,
-        notes="Ids are images; it says nothing of videos and times.",
-    )
+    "coco-captions",
+    "captions",
+    "COCO caption annotations",
+    claims_annotations,
+    read_annotations,
+    write_annotations,
+    notes="Ids are images; it says nothing of videos and times.",
 )
 register(
-    FileFormat(
-        "coco-results",
-        "captions",
-        "COCO caption results",
-        claims_results,
-        read=read_results,
-        write=write_results,
-        notes="One caption per image; it says nothing of videos and times.",
-    )
+    "coco-results",
+    "captions",
+    "COCO caption results",
+    claims_results,
+    read_results,
+    write_results,
+    notes="One caption per image; it says nothing of videos and times.",
 )

@@ -10,7 +10,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Judgements
 from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
-from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, register
+from momentseek.measuring.formats.registry import Reading, Writing, register
 
 SEGMENT_SECONDS = 5.0
 MIN_AGREEING_ANNOTATORS = 2
@@ -83,13 +83,11 @@ def write_truth(truth: Judgements, _: Writing) -> bytes:
 
 
 register(
-    FileFormat(
-        "didemo",
-        "truth",
-        "DiDeMo truth",
-        claims_truth,
-        read=read_truth,
-        write=write_truth,
-        notes="Times are 5 s segments, both ends included; a hit needs two annotators.",
-    )
+    "didemo",
+    "truth",
+    "DiDeMo truth",
+    claims_truth,
+    read_truth,
+    write_truth,
+    notes="Times are 5 s segments, both ends included; a hit needs two annotators.",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from momentseek.core.moments.judgements import Corpus, Judgements
 from momentseek.measuring.formats import checked
 from momentseek.measuring.formats.document import Document, header_of, rows_of
-from momentseek.measuring.formats.registry import FileFormat, Reading, register
+from momentseek.measuring.formats.registry import Reading, register
 
 COLUMNS = ("HITId", "video_id", "description", "start", "end")
 PERCENT_NOTE = "times in percent: every video counts as 100 s long"
@@ -57,13 +57,11 @@ def _name(video: str, corpus: Corpus | None) -> str:
 
 
 register(
-    FileFormat(
-        "hidden-challenges",
-        "truth",
-        "five annotators' re-annotation",
-        claims_truth,
-        read=read_truth,
-        suffix=".csv",
-        notes="Times are percent of the video: give `videos` to have seconds. The query's id is its HIT.",
-    )
+    "hidden-challenges",
+    "truth",
+    "five annotators' re-annotation",
+    claims_truth,
+    read_truth,
+    suffix=".csv",
+    notes="Times are percent of the video: give `videos` to have seconds. The query's id is its HIT.",
 )

@@ -10,7 +10,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Judgements
 from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
-from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, register
+from momentseek.measuring.formats.registry import Reading, Writing, register
 from momentseek.measuring.formats.tacos import FPS, are_tacos_names, frame_durations, frame_rates, to_frames
 
 
@@ -104,14 +104,12 @@ def _times(span: list[float], framed: bool) -> list[float]:
 
 
 register(
-    FileFormat(
-        "mvmr",
-        "truth",
-        "MVMR truth",
-        claims_truth,
-        read=read_truth,
-        write=write_truth,
-        notes="Positives lie in several videos of the query's pool. TACoS' file is in frames, positives included; the "
-        "official evaluation leaves out queries whose pool is not full.",
-    )
+    "mvmr",
+    "truth",
+    "MVMR truth",
+    claims_truth,
+    read_truth,
+    write_truth,
+    notes="Positives lie in several videos of the query's pool. TACoS' file is in frames, positives included; the "
+    "official evaluation leaves out queries whose pool is not full.",
 )

@@ -21,7 +21,7 @@ from momentseek.core.moments.table import MomentTable
 from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
 from momentseek.measuring.formats.record_lists import NumberColumn, RecordLists, agreed_durations
-from momentseek.measuring.formats.registry import FileFormat, Reading, Runs, Writing, register
+from momentseek.measuring.formats.registry import Reading, Runs, Writing, register
 
 Columns = dict[str, list[Any]]
 REQUIRED = ("query_id", "video", "start", "end")
@@ -344,26 +344,22 @@ def _lines(columns: Columns) -> bytes:
 
 
 register(
-    FileFormat(
-        "native",
-        "truth",
-        "momentseek's own truth",
-        claims_truth,
-        read=read_truth,
-        write=write_truth,
-        suffix=".jsonl",
-        notes="Carries everything measures use; any query id.",
-    )
+    "native",
+    "truth",
+    "momentseek's own truth",
+    claims_truth,
+    read_truth,
+    write_truth,
+    suffix=".jsonl",
+    notes="Carries everything measures use; any query id.",
 )
 register(
-    FileFormat(
-        "native-run",
-        "run",
-        "momentseek's own predictions",
-        claims_run,
-        read=read_runs,
-        write=write_runs,
-        suffix=".jsonl",
-        notes="Rank is the rows' order within the query.",
-    )
+    "native-run",
+    "run",
+    "momentseek's own predictions",
+    claims_run,
+    read_runs,
+    write_runs,
+    suffix=".jsonl",
+    notes="Rank is the rows' order within the query.",
 )

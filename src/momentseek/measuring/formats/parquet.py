@@ -17,7 +17,7 @@ from momentseek.measuring.formats.native import (
     truth_columns,
     truth_from,
 )
-from momentseek.measuring.formats.registry import FileFormat, Reading, Runs, Writing, register
+from momentseek.measuring.formats.registry import Reading, Runs, Writing, register
 
 MAX_ROWS = 50_000_000
 DAMAGE_ERRORS = (OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
@@ -145,26 +145,22 @@ def _bytes(columns: Columns) -> bytes:
 
 
 register(
-    FileFormat(
-        "parquet",
-        "truth",
-        "momentseek's own truth as Parquet",
-        claims_truth,
-        read=read_truth,
-        write=write_truth,
-        suffix=".parquet",
-        notes="native's columns; needs the extra momentseek[parquet].",
-    )
+    "parquet",
+    "truth",
+    "momentseek's own truth as Parquet",
+    claims_truth,
+    read_truth,
+    write_truth,
+    suffix=".parquet",
+    notes="native's columns; needs the extra momentseek[parquet].",
 )
 register(
-    FileFormat(
-        "parquet-run",
-        "run",
-        "momentseek's own predictions as Parquet",
-        claims_run,
-        read=read_runs,
-        write=write_runs,
-        suffix=".parquet",
-        notes="native-run's columns; needs the extra momentseek[parquet].",
-    )
+    "parquet-run",
+    "run",
+    "momentseek's own predictions as Parquet",
+    claims_run,
+    read_runs,
+    write_runs,
+    suffix=".parquet",
+    notes="native-run's columns; needs the extra momentseek[parquet].",
 )

@@ -11,7 +11,7 @@ from momentseek.core.moments.arrays import offsets_of
 from momentseek.core.moments.judgements import Judgements, Saliency
 from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
-from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, register
+from momentseek.measuring.formats.registry import Reading, Writing, register
 
 CLIP_SECONDS = 2
 ANNOTATORS_PER_CLIP = 3
@@ -111,14 +111,12 @@ def _ratings(saliency: Saliency, query: int, windows: Any) -> dict[str, Any]:
 
 
 register(
-    FileFormat(
-        "qvhighlights",
-        "truth",
-        "QVHighlights truth",
-        claims_truth,
-        read=read_truth,
-        write=write_truth,
-        suffix=".jsonl",
-        notes="Several windows of one video per query; saliency of 2 s clips by three annotators.",
-    )
+    "qvhighlights",
+    "truth",
+    "QVHighlights truth",
+    claims_truth,
+    read_truth,
+    write_truth,
+    suffix=".jsonl",
+    notes="Several windows of one video per query; saliency of 2 s clips by three annotators.",
 )

@@ -9,7 +9,7 @@ from momentseek.core.moments.judgements import Saliency
 from momentseek.core.moments.run import Run
 from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
-from momentseek.measuring.formats.registry import FileFormat, Reading, Runs, Writing, register
+from momentseek.measuring.formats.registry import Reading, Runs, Writing, register
 
 
 def claims_submission(document: Document) -> bool:
@@ -76,14 +76,12 @@ def write_submission(runs: Runs, _: Writing) -> bytes:
 
 
 register(
-    FileFormat(
-        "qvhighlights-submission",
-        "run",
-        "a QVHighlights submission",
-        claims_submission,
-        read=read_submission,
-        write=write_submission,
-        suffix=".jsonl",
-        notes="The first window is the prediction for R1; mAP sorts by score. Saliency travels with it.",
-    )
+    "qvhighlights-submission",
+    "run",
+    "a QVHighlights submission",
+    claims_submission,
+    read_submission,
+    write_submission,
+    suffix=".jsonl",
+    notes="The first window is the prediction for R1; mAP sorts by score. Saliency travels with it.",
 )

@@ -40,6 +40,9 @@ class Writing:
 
 
 Runs = tuple[Run, ...]
+Claims = Callable[[Document], bool]
+Reader = Callable[[Document, Reading], Any]
+Writer = Callable[[Any, Writing], bytes]
 
 
 @dataclass(frozen=True)
@@ -54,9 +57,9 @@ class FileFormat:
     name: str
     kind: Kind
     title: str
-    claims: Callable[[Document], bool]
-    read: Callable[[Document, Reading], Any]
-    write: Callable[[Any, Writing], bytes] | None = None
+    claims: Claims
+    read: Reader
+    write: Writer | None = None
     suffix: str = ".json"
     notes: str = ""
     """The format's traps, in a sentence."""
@@ -70,17 +73,18 @@ class FileFormat:
 
 FORMATS: Registry[FileFormat] = Registry("format", package="momentseek.measuring.formats")
 """Name → format; every file of this folder that defines one adds it with ``register``."""
-UNSUPPORTED_HINTS: list[tuple[Callable[[Document], bool], str]] = []
+UNSUPPORTED_HINTS: list[tuple[Claims, str]] = []
 """Files people do hand in that are none of these, and what to tell them."""
 
 
-def register(format: FileFormat) -> FileFormat:
-    """Make a format known by its name, which no other may have."""
-    FORMATS.add(format.name, format)
-    return format
+def register(
+    name: str, kind: Kind, title: str, claims: Claims, read: Reader, write: Writer | None = None, **more: str
+) -> None:
+    """Make a format known by its name, which no other may have; ``more`` are further fields of ``FileFormat``."""
+    FORMATS.add(name, FileFormat(name, kind, title, claims, read, write, **more))
 
 
-def explain(claims: Callable[[Document], bool], sentence: str) -> None:
+def explain(claims: Claims, sentence: str) -> None:
     """Have ``recognise`` say ``sentence`` of files that no format reads and ``claims`` knows."""
     UNSUPPORTED_HINTS.append((claims, sentence))
 

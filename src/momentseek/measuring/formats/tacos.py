@@ -15,7 +15,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Judgements
 from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
-from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, explain, register
+from momentseek.measuring.formats.registry import Reading, Writing, explain, register
 
 FPS = 29.4
 """Frames per second of every TACoS video, which TALL's files do not give."""
@@ -160,26 +160,22 @@ def _frames(truth: Judgements, format: str, length: Any) -> dict[str, Any]:
 
 
 register(
-    FileFormat(
-        "tacos",
-        "truth",
-        "TACoS truth (2D-TAN's version)",
-        claims_2d_tan,
-        read=read_tacos,
-        write=write_2d_tan,
-        notes="Times are frames and become seconds by fps (29.4). Not the same annotations as tacos-tall.",
-    )
+    "tacos",
+    "truth",
+    "TACoS truth (2D-TAN's version)",
+    claims_2d_tan,
+    read_tacos,
+    write_2d_tan,
+    notes="Times are frames and become seconds by fps (29.4). Not the same annotations as tacos-tall.",
 )
 register(
-    FileFormat(
-        "tacos-tall",
-        "truth",
-        "TACoS truth (TALL's version)",
-        claims_tall,
-        read=read_tacos,
-        write=write_tall,
-        notes="Times and durations are frames; fps is not in the file: 29.4, as all TACoS videos have.",
-    )
+    "tacos-tall",
+    "truth",
+    "TACoS truth (TALL's version)",
+    claims_tall,
+    read_tacos,
+    write_tall,
+    notes="Times and durations are frames; fps is not in the file: 29.4, as all TACoS videos have.",
 )
 explain(
     _mixes_frames_and_seconds,

@@ -9,7 +9,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.captions import CaptionTable
 from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
-from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, register
+from momentseek.measuring.formats.registry import Reading, Writing, register
 
 
 def claims_captions(document: Document) -> bool:
@@ -77,15 +77,13 @@ def write_captions(table: CaptionTable, _: Writing) -> bytes:
 
 
 register(
-    FileFormat(
-        "tvc",
-        "captions",
-        "TVC captions",
-        claims_captions,
-        read=read_captions,
-        write=write_captions,
-        suffix=".jsonl",
-        notes="Annotations and predictions have the same shape; of predictions the first caption counts. The public "
-        "test split has moments without captions.",
-    )
+    "tvc",
+    "captions",
+    "TVC captions",
+    claims_captions,
+    read_captions,
+    write_captions,
+    suffix=".jsonl",
+    notes="Annotations and predictions have the same shape; of predictions the first caption counts. The public "
+    "test split has moments without captions.",
 )

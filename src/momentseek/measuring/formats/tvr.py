@@ -8,7 +8,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Corpus, Judgements
 from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
-from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, explain, register
+from momentseek.measuring.formats.registry import Reading, Writing, explain, register
 
 MIN_DIDEMO_ANNOTATORS = 4
 """Number of time spans per query from which TVR's evaluator asks a prediction to match two (DiDeMo in TVR's form)."""
@@ -101,26 +101,22 @@ def _has_no_times(document: Document) -> bool:
 
 
 register(
-    FileFormat(
-        "tvr",
-        "truth",
-        "TVR truth",
-        claims_truth,
-        read=read_truth,
-        write=write_truth,
-        suffix=".jsonl",
-        notes="One moment per query; with 4 or more times (DiDeMo in TVR's form) a hit needs 2 of them. "
-        "Written without a newline at the end, as the originals are.",
-    )
+    "tvr",
+    "truth",
+    "TVR truth",
+    claims_truth,
+    read_truth,
+    write_truth,
+    suffix=".jsonl",
+    notes="One moment per query; with 4 or more times (DiDeMo in TVR's form) a hit needs 2 of them. "
+    "Written without a newline at the end, as the originals are.",
 )
 register(
-    FileFormat(
-        "tvr-durations",
-        "corpus",
-        "TVR's durations and indices",
-        claims_durations,
-        read=read_durations,
-        notes="Submissions name videos by these indices.",
-    )
+    "tvr-durations",
+    "corpus",
+    "TVR's durations and indices",
+    claims_durations,
+    read_durations,
+    notes="Submissions name videos by these indices.",
 )
 explain(_has_no_times, "it holds queries without times, as TVR's public test split does, so there is nothing to score")

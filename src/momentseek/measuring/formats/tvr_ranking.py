@@ -8,7 +8,7 @@ from momentseek.core.moments.judgements import Judgements
 from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
 from momentseek.measuring.formats.record_lists import agreed_durations, column_objects
-from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, explain, register
+from momentseek.measuring.formats.registry import Reading, Writing, explain, register
 
 CARRIED_KEYS = ("pair_id", "caption", "similarity")
 
@@ -159,26 +159,22 @@ def _is_raw_annotation(document: Document) -> bool:
 
 
 register(
-    FileFormat(
-        "tvr-ranking",
-        "truth",
-        "TVR-Ranking judgements",
-        claims_truth,
-        read=read_truth,
-        write=write_truth,
-        notes="Relevance 0–4; training lists have none, and every moment of theirs counts as 1.",
-    )
+    "tvr-ranking",
+    "truth",
+    "TVR-Ranking judgements",
+    claims_truth,
+    read_truth,
+    write_truth,
+    notes="Relevance 0–4; training lists have none, and every moment of theirs counts as 1.",
 )
 register(
-    FileFormat(
-        "tvr-ranking-flat",
-        "truth",
-        "TVR-Ranking's older pair list",
-        claims_flat,
-        read=read_flat,
-        write=write_flat,
-        suffix=".jsonl",
-        notes="One query–moment pair per line, grouped on reading.",
-    )
+    "tvr-ranking-flat",
+    "truth",
+    "TVR-Ranking's older pair list",
+    claims_flat,
+    read_flat,
+    write_flat,
+    suffix=".jsonl",
+    notes="One query–moment pair per line, grouped on reading.",
 )
 explain(_is_raw_annotation, "it holds TVR-Ranking's single workers' labels, which name no moments")

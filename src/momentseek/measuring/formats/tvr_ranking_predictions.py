@@ -10,7 +10,7 @@ from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.run import Run
 from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
-from momentseek.measuring.formats.registry import FileFormat, Reading, Runs, Writing, register
+from momentseek.measuring.formats.registry import Reading, Runs, Writing, register
 from momentseek.measuring.formats.tvr_submission import indexed_entries, read_indexed, video_index
 
 
@@ -141,35 +141,29 @@ def write_indexed(runs: Runs, writing: Writing) -> bytes:
 
 
 register(
-    FileFormat(
-        "tvr-ranking-predictions",
-        "run",
-        "TVR-Ranking predictions",
-        claims_predictions,
-        read=read_predictions,
-        write=write_predictions,
-        notes="Rank is the list's order; model_scores never reorder it.",
-    )
+    "tvr-ranking-predictions",
+    "run",
+    "TVR-Ranking predictions",
+    claims_predictions,
+    read_predictions,
+    write_predictions,
+    notes="Rank is the list's order; model_scores never reorder it.",
 )
 register(
-    FileFormat(
-        "spr",
-        "run",
-        "SPR predictions",
-        claims_spr,
-        read=read_predictions,
-        write=write_spr,
-        notes="Rank is moment_rank, whatever the list's order; written from 1. Scores are not carried.",
-    )
+    "spr",
+    "run",
+    "SPR predictions",
+    claims_spr,
+    read_predictions,
+    write_spr,
+    notes="Rank is moment_rank, whatever the list's order; written from 1. Scores are not carried.",
 )
 register(
-    FileFormat(
-        "tvr-ranking-indexed",
-        "run",
-        "predictions by video index",
-        claims_indexed,
-        read=read_indexed_predictions,
-        write=write_indexed,
-        notes="Needs `videos`: the indices are those of video_name_duration_id.json.",
-    )
+    "tvr-ranking-indexed",
+    "run",
+    "predictions by video index",
+    claims_indexed,
+    read_indexed_predictions,
+    write_indexed,
+    notes="Needs `videos`: the indices are those of video_name_duration_id.json.",
 )

@@ -11,7 +11,7 @@ from momentseek.core.moments.judgements import Corpus
 from momentseek.core.moments.run import TASKS, Run
 from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
-from momentseek.measuring.formats.registry import FileFormat, Reading, Runs, Writing, register
+from momentseek.measuring.formats.registry import Reading, Runs, Writing, register
 
 INDEX_KEYS = ("video2idx", "vid2idx")
 """TVR's name for it, and SQuiDNet's."""
@@ -115,13 +115,11 @@ def video_index(runs: Runs, writing: Writing) -> dict[str, int]:
 
 
 register(
-    FileFormat(
-        "tvr-submission",
-        "run",
-        "a TVR submission",
-        claims_submission,
-        read=read_submission,
-        write=write_submission,
-        notes="Videos are indices of its own video2idx; up to three lists (VCMR, SVMR, VR); query ids are numbers.",
-    )
+    "tvr-submission",
+    "run",
+    "a TVR submission",
+    claims_submission,
+    read_submission,
+    write_submission,
+    notes="Videos are indices of its own video2idx; up to three lists (VCMR, SVMR, VR); query ids are numbers.",
 )

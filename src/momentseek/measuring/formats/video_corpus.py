@@ -8,7 +8,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Corpus
 from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document, header_of, rows_of
-from momentseek.measuring.formats.registry import FileFormat, Reading, Writing, register
+from momentseek.measuring.formats.registry import Reading, Writing, register
 
 
 def claims_corpus(document: Document) -> bool:
@@ -63,24 +63,20 @@ def read_charades(document: Document, _: Reading) -> Corpus:
 
 
 register(
-    FileFormat(
-        "video-corpus",
-        "corpus",
-        "a video corpus",
-        claims_corpus,
-        read=read_corpus,
-        write=write_corpus,
-        notes="{video: seconds}, or {video: [seconds, index]} where predictions go by index.",
-    )
+    "video-corpus",
+    "corpus",
+    "a video corpus",
+    claims_corpus,
+    read_corpus,
+    write_corpus,
+    notes="{video: seconds}, or {video: [seconds, index]} where predictions go by index.",
 )
 register(
-    FileFormat(
-        "charades-csv",
-        "corpus",
-        "Charades' list of videos",
-        claims_charades,
-        read=read_charades,
-        suffix=".csv",
-        notes="Its lengths are on average 0.16 s shorter than the decoded videos.",
-    )
+    "charades-csv",
+    "corpus",
+    "Charades' list of videos",
+    claims_charades,
+    read_charades,
+    suffix=".csv",
+    notes="Its lengths are on average 0.16 s shorter than the decoded videos.",
 )
