@@ -26,7 +26,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from momentseek.core.moments.arrays import quantiles
 from momentseek.search.hit import Level
 
 STRONG_CHANCE, FAIR_CHANCE = 1e-3, 0.15
@@ -69,7 +68,7 @@ class Scale:
     def of(cls, scores: ArrayLike, clips: int | None = None) -> Scale:
         """The scale that the scores of a sample of the library's ``clips`` show."""
         values = np.asarray(scores, dtype=np.float64)
-        low, centre, high = quantiles(values, (0.25, 0.5, 0.75)) if len(values) else (0.0, 0.0, 0.0)
+        low, centre, high = np.quantile(values, (0.25, 0.5, 0.75)).tolist() if len(values) else (0.0, 0.0, 0.0)
         spread = max(centre - low, high - centre) / NORMAL_QUARTILE
         return cls(float(centre), float(max(spread, 1e-6)), len(values) if clips is None else clips)
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.core.moments.arrays import distinct, places_of, quantiles
+from momentseek.core.moments.arrays import places_of
 
 NUMBERS = st.lists(st.integers(0, 2**40) | st.integers(0, 50), max_size=60)
 
@@ -23,19 +23,3 @@ def test_numbers_that_share_a_place_in_the_table_are_told_apart() -> None:
     found = places_of(wanted, known)
     assert (found[:5000] == np.arange(5000)[::-1]).all()
     assert set(found[5000:].tolist()) <= {-1, *np.flatnonzero(np.isin(known + 1, known)) + 1}
-
-
-@given(st.lists(st.integers(-5, 5), max_size=30))
-def test_distinct_numbers_are_those_that_numpy_finds(numbers: list[int]) -> None:
-    given_numbers = np.array(numbers, np.int64)
-    assert distinct(given_numbers).tolist() == np.unique(given_numbers).tolist()
-
-
-@given(
-    st.lists(st.floats(allow_infinity=False, width=64) | st.floats(-1, 1), min_size=1, max_size=60),
-    st.lists(st.floats(0, 1) | st.sampled_from([0.0, 0.25, 0.4, 0.5, 0.75, 1.0]), max_size=5),
-)
-def test_quantiles_are_those_of_numpy_in_every_bit(values: list[float], shares: list[float]) -> None:
-    with np.errstate(all="ignore"):  # numbers so far apart that their difference is no number
-        expected = np.quantile(np.array(values), shares)
-    np.testing.assert_array_equal(np.array(quantiles(np.array(values), shares)), expected)

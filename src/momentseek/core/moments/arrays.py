@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
@@ -111,39 +110,6 @@ def places_of(wanted: IntArray, known: IntArray) -> IntArray:
     at = np.minimum(np.searchsorted(known, wanted[unsure]), len(known) - 1)
     place[unsure] = np.where(known[at] == wanted[unsure], at, -1)
     return place
-
-
-def distinct(numbers: IntArray) -> IntArray:
-    """The different ones of whole numbers, ascending: ``np.unique``, without the masked arrays that it imports.
-
-    >>> distinct(np.array([7, 3, 7])).tolist()
-    [3, 7]
-    """
-    ordered = np.sort(numbers)
-    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))] if len(ordered) else ordered
-
-
-def quantiles(values: FloatArray, shares: Sequence[float]) -> list[float]:
-    """Quantiles of numbers, interpolated as ``np.quantile`` does it and equal in every bit.
-
-    That imports numpy's masked arrays, which takes as long as searching a small library.
-
-    >>> quantiles(np.array([4.0, 1.0, 2.0]), (0.25, 0.5))
-    [1.5, 2.0]
-    """
-    last = len(values) - 1
-    places = [(min(int(last * share), last), min(int(last * share) + 1, last)) for share in shares]
-    ordered = np.partition(values, sorted({last, *(place for pair in places for place in pair)}))
-    if np.isnan(ordered[-1]):
-        return [math.nan] * len(places)
-    return [
-        _between(float(ordered[low]), float(ordered[high]), last * share - low)
-        for share, (low, high) in zip(shares, places, strict=True)
-    ]
-
-
-def _between(low: float, high: float, part: float) -> float:
-    return low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
 
 
 def runs_of_true(mask: BoolArray) -> tuple[Positions, Positions]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.core.moments.arrays import FloatArray, Positions, distinct
+from momentseek.core.moments.arrays import FloatArray, Positions
 from momentseek.core.native.kernels import address, call, kernels, writable
 from momentseek.search.confidence import NORMAL_QUARTILE
 from momentseek.search.localise.localiser import LOCALISERS, MAX_SPANS, Background, Curve, Proposals
@@ -126,9 +126,9 @@ def scene_edges(curve: Curve) -> Positions:
     """
     cuts, _ = curve.cuts
     if curve.features is None or len(curve) < MIN_CLIPS_FOR_CHANGES:
-        return distinct(cuts)
+        return np.unique(cuts)
     clear = np.flatnonzero(clear_changes(curve.features) >= CLEAR_CHANGE) + 1
-    return distinct(np.concatenate((cuts, clear)))
+    return np.unique(np.concatenate((cuts, clear)))
 
 
 def usual_level(curve: Curve) -> tuple[float, float]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from momentseek.core.errors import MomentseekError
-from momentseek.core.moments.arrays import FloatArray, Positions, quantiles
+from momentseek.core.moments.arrays import FloatArray, Positions
 from momentseek.core.ranking import suppress as unsuppressed
 from momentseek.core.registry import Registry
 
@@ -57,7 +57,7 @@ class Background:
     def of(cls, scores: ArrayLike, bins: int = 100) -> Background:
         """The background that a sample of scores shows."""
         s = np.asarray(scores, dtype=np.float64)
-        return cls(s.mean(), s.std(), np.array(quantiles(s, np.linspace(0, 1, bins + 1).tolist())))
+        return cls(s.mean(), s.std(), np.quantile(s, np.linspace(0, 1, bins + 1)))
 
     def quantile(self, share: float) -> float:
         """The score that a ``share`` of the library's clips stays below.

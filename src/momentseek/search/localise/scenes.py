@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.core.moments.arrays import FloatArray, Positions, quantiles
+from momentseek.core.moments.arrays import FloatArray, Positions
 from momentseek.core.native.kernels import address, call, kernels, writable
 from momentseek.search.localise.localiser import LOCALISERS, Background, Curve, Floats32, Proposals
 
@@ -242,7 +242,7 @@ def fit_background(values: FloatArray) -> tuple[FloatArray, float]:
     t = np.linspace(-1, 1, len(values))
     basis = np.stack((np.ones_like(t), t, t * t))
     ridge = np.diag([1e-9, 1.0, 1.0]) * STIFFNESS * len(values)
-    level: FloatArray = np.full(len(values), quantiles(values, (FIRST_QUANTILE,))[0])
+    level: FloatArray = np.full(len(values), np.quantile(values, FIRST_QUANTILE))
     outstanding = np.zeros(len(values), dtype=bool)
     for _ in range(MAX_ROUNDS):
         before, outstanding = outstanding, values - level > _spread_below(values - level)

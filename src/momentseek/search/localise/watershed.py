@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.core.moments.arrays import FloatArray, Positions, distinct, moving_mean, runs_of_true
+from momentseek.core.moments.arrays import FloatArray, Positions, moving_mean, runs_of_true
 from momentseek.search.localise.localiser import LOCALISERS, Curve, Proposals, suppress
 
 FLOOD_LEVELS = (0.35, 0.5, 0.65)
@@ -39,7 +39,7 @@ def smooth_scores(curve: Curve) -> FloatArray:
     cuts, _ = curve.cuts
     if not len(cuts):
         return moving_mean(curve.scores.astype(np.float64), 3)
-    edges = distinct(np.concatenate(([0], cuts)))
+    edges = np.unique(np.concatenate(([0], cuts)))
     size = np.diff(np.append(edges, len(curve)))
     return np.repeat(np.add.reduceat(curve.scores.astype(np.float64), edges) / size, size)
 
