@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -13,41 +12,39 @@ from fastapi import FastAPI
 
 from momentseek import __version__
 from momentseek.api.library import Library, open_library
+from momentseek.cluster.search.shard_client import ShardClient
 from momentseek.core.errors import MomentseekError
 from momentseek.search.rerank import open_reranker
-from momentseek.server import errors, page, reference
+from momentseek.server import errors, page
 from momentseek.server.database import DatabaseLocation
 from momentseek.server.judging.store import JudgementStore
 from momentseek.server.routes import (
     adding,
     bookmarks,
     compare,
-    encoders,
     evaluation,
     export,
     judging,
     login,
     media,
     search,
-    status,
     videos,
+)
+from momentseek.server.routes import (
+    library as library_routes,
 )
 from momentseek.server.schemas import API
 from momentseek.server.security.middleware import protect
 from momentseek.server.service import Service
 from momentseek.server.settings import ServerSettings
 
-if TYPE_CHECKING:
-    from momentseek.cluster.search.shard_client import ShardClient
-
 API_ROUTERS = (
-    status.router,
+    library_routes.router,
     search.router,
     videos.router,
     media.router,
     export.router,
     adding.router,
-    encoders.router,
     bookmarks.router,
     judging.router,
     evaluation.router,
@@ -83,7 +80,7 @@ def create_app(library: Path, settings: ServerSettings | None = None, fan_out: S
     for router in API_ROUTERS:
         app.include_router(router, prefix=API, responses=errors.COMMON_ERRORS)
     app.include_router(login.router, responses=errors.error_responses(400, 403, 422))
-    app.include_router(reference.router, prefix=API)
+    app.include_router(page.manual_router, prefix=API)
     app.include_router(page.page_router())
     errors.install_handlers(app)
     protect(app, settings, service.sessions)

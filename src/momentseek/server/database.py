@@ -12,7 +12,7 @@ import os
 import sqlite3
 import ssl
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -39,9 +39,8 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError, DisconnectionError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DisconnectionError, IntegrityError, SQLAlchemyError
 from sqlalchemy.schema import CreateSchema
 
 from momentseek.core.errors import LibraryBusyError, LibraryError, MomentseekError, optional_module, parameter
@@ -145,8 +144,8 @@ class ServerDatabase:
 
     def insert_new(self, table: Table, **values: Any) -> None:
         """Insert a row inside ``changes()``, unless one with the same key exists."""
-        inserting = sqlite.insert(table) if self.location.address is None else postgresql.insert(table)
-        self._db.execute(inserting.values(**values).on_conflict_do_nothing())
+        with suppress(IntegrityError), self._db.begin_nested():
+            self._db.execute(insert(table).values(**values))
 
     def _connect(self, create: bool) -> Connection:
         if self.location.address is not None:

@@ -16,22 +16,18 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from momentseek.api.library import open_library
+from momentseek.cluster.search.shard_client import ShardClient
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.library.location import library_name
 from momentseek.server.app import create_app
-from momentseek.server.security.clients import client_name
+from momentseek.server.security.sessions import client_name
 from momentseek.server.service import Service
 from momentseek.server.settings import ServerSettings
-
-if TYPE_CHECKING:
-    from momentseek.cluster.search.shard_client import ShardClient
-
 
 HEADER_SECONDS = 10.0
 """Time within which all headers of a request must arrive."""

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import Depends, Request
 
 from momentseek.api.library import Library
+from momentseek.cluster.search.shard_client import ShardClient
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.video import Video
 from momentseek.server.database import DatabaseLocation
@@ -22,9 +23,6 @@ from momentseek.server.previews import Previews
 from momentseek.server.security.sessions import Sessions, open_sessions
 from momentseek.server.settings import ServerSettings
 from momentseek.server.workers import ComparisonLibraries, LibraryWorkers
-
-if TYPE_CHECKING:
-    from momentseek.cluster.search.shard_client import ShardClient
 
 
 @dataclass(eq=False)

@@ -11,17 +11,14 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from momentseek.api.library import Library, open_library
+from momentseek.cluster.search.shard_client import ShardClient
 from momentseek.core.errors import MomentseekError
 from momentseek.library.encoders import vision_spec
 from momentseek.server.errors import ApiError
 from momentseek.server.settings import Limits
-
-if TYPE_CHECKING:
-    from momentseek.cluster.search.shard_client import ShardClient
-
 
 T = TypeVar("T")
 

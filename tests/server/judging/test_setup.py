@@ -11,7 +11,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.search.fusion import FUSIONS
 from momentseek.search.localise.localiser import LOCALISERS
 from momentseek.search.options import STREAMS
-from momentseek.server.judging.setup import SearchSetup, pool_setups
+from momentseek.server.judging.searches import SearchSetup, pool_setups
 
 
 @given(

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.server.security.clients import MAX_WRONG_IN_TOTAL, MAX_WRONG_PER_CLIENT, WINDOW_SECONDS, Throttle
+from momentseek.server.security.sessions import MAX_WRONG_IN_TOTAL, MAX_WRONG_PER_CLIENT, WINDOW_SECONDS, Throttle
 
 
 def test_all_clients_together_are_bounded_too() -> None:

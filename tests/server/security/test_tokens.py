@@ -6,7 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from momentseek.core.errors import MomentseekError
-from momentseek.server.security import clients as throttle
+from momentseek.server.security import sessions as throttle
 from momentseek.server.security.sessions import COOKIE_SECONDS, MAX_SESSIONS, Sessions
 from momentseek.server.settings import ServerSettings
 

@@ -12,7 +12,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.search.options import STREAMS
 from momentseek.server.judging.annotate import QueryState, SecondBatch
 from momentseek.server.judging.evaluation import DEFAULT_MEASURE
-from momentseek.server.judging.setup import SearchSetup
+from momentseek.server.judging.searches import SearchSetup
 from momentseek.server.schemas import EncoderName, FusionName, LocaliserName, StrictModel
 
 

@@ -26,7 +26,7 @@ from momentseek.server.folders import (
 )
 from momentseek.server.jobs import FailedFileOut, JobOut, Jobs
 from momentseek.server.schemas import StrictBody, clean_text
-from momentseek.server.security.clients import client_of
+from momentseek.server.security.sessions import client_of
 from momentseek.server.service import Service, ServiceParam
 
 router = APIRouter(tags=["adding"])

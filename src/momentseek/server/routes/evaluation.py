@@ -21,17 +21,15 @@ from momentseek.server.judging.annotate import QueryState, SecondBatch, read_sta
 from momentseek.server.judging.consensus import AnnotatorRule, consensus_statistics
 from momentseek.server.judging.evaluation import (
     DEFAULT_MEASURE,
+    DEFAULT_VIDEO_URL,
     HITS_PER_QUERY,
     ONE_ANNOTATOR_NOTE,
     JudgedTruth,
     MeasuredRun,
     judged_levels,
+    label_studio_files,
     parse_measure,
     read_truth,
-)
-from momentseek.server.judging.export import (
-    DEFAULT_VIDEO_URL,
-    label_studio_files,
     run_json,
     truth_lines,
     tvr_ranking_files,
@@ -39,13 +37,13 @@ from momentseek.server.judging.export import (
 )
 from momentseek.server.judging.schemas import EvaluationIn, Finite, SetupIn
 from momentseek.server.judging.searches import (
+    SearchSetup,
     find_judged_hits,
     left_out_note,
     measure_setup,
     resolve_setup,
     search_judged_queries,
 )
-from momentseek.server.judging.setup import SearchSetup
 from momentseek.server.judging.store import JudgementStore, with_store
 from momentseek.server.service import ServiceParam
 

@@ -30,8 +30,7 @@ from momentseek.server.judging.annotate import (
 )
 from momentseek.server.judging.consensus import AnnotatorRule, JudgementRow
 from momentseek.server.judging.schemas import QueryId, QueryOut, query_out
-from momentseek.server.judging.searches import find_hits, resolve_setup
-from momentseek.server.judging.setup import SearchSetup, pool_setups
+from momentseek.server.judging.searches import SearchSetup, find_hits, pool_setups, resolve_setup
 from momentseek.server.judging.store import JudgementStore, RuleSetting, with_store
 from momentseek.server.schemas import StrictBody, StrictModel, clean_text, media_url
 from momentseek.server.service import ServiceParam

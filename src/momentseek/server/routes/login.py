@@ -11,8 +11,7 @@ from pydantic import BaseModel, Field
 
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
 from momentseek.server.schemas import StrictBody
-from momentseek.server.security.clients import client_of
-from momentseek.server.security.sessions import COOKIE_SECONDS
+from momentseek.server.security.sessions import COOKIE_SECONDS, client_of
 from momentseek.server.service import ServiceParam
 
 router = APIRouter(tags=["token"])

@@ -21,7 +21,7 @@ from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses, hid
 from momentseek.server.files import OpenFile, OpenFileResponse, content_disposition, etag_matches, video_media_type
 from momentseek.server.previews import PreviewState
 from momentseek.server.schemas import API, Seconds, StrictBody, StrictModel, VideoId, clean_text
-from momentseek.server.security.clients import client_of
+from momentseek.server.security.sessions import client_of
 from momentseek.server.service import Service, ServiceParam, find_video
 
 router = APIRouter(tags=["media"])
