@@ -77,7 +77,7 @@ def test_a_reader_that_is_not_there_is_one_sentence(momentseek: Callable[..., An
     )
     done = momentseek("add", library.parent / "films", "--ocr", "--reader", "glasses", "--library", library)
     assert done.returncode == 2
-    assert "there is no reader 'glasses'" in done.stderr
+    assert "there is no OCR model 'glasses'" in done.stderr
 
 
 def test_the_former_names_do_the_same(momentseek: Callable[..., Any], library: Path) -> None:

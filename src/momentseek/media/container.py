@@ -243,7 +243,7 @@ def find_device() -> str:
 
 
 def acceleration(kind: str) -> Any:
-    """What `av.open` must be told to decode by a device; what that cannot decode, the processor does."""
+    """The setting of `av.open` that makes a device decode; what the device cannot decode, the processor does."""
     from av.codec.hwaccel import HWAccel
 
     return HWAccel(kind, allow_software_fallback=True)

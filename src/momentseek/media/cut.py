@@ -142,7 +142,7 @@ class _PictureEncoder:
         even.time_base = _CLOCK
         even.pts = round(time / _CLOCK)
         even.duration = max(1, round(until / _CLOCK) - even.pts)
-        even.pict_type = 0  # the encoder decides anew
+        even.pict_type = 0  # the encoder decides
         return list(self.stream.encode(even))
 
     def _filters(self, frame: VideoFrame) -> Any:
@@ -253,7 +253,7 @@ class Cut:
 def cut(path: FilePath, start: float, end: float, out: FilePath, *, exact: bool = True, pad: float = 0.0) -> Cut:
     """Write ``[start, end)`` of a video, ``pad`` seconds more on each side, as a clip of the kind of ``out``'s suffix.
 
-    Exactly: encoded anew (H.264 and AAC; VP9 and Opus for .webm), the first frame is the one shown at ``start``, and
+    Exactly: encoded again (H.264 and AAC; VP9 and Opus for .webm), the first frame is the one shown at ``start``, and
     the duration is right within one frame. Fast (``exact=False``): packets are copied from the last key frame at or
     before ``start``, so the clip may begin earlier; ``Cut.start`` says where. Times past either end are drawn in.
     The clip is looked at again before it takes its name; one of another duration than asked is not kept.
@@ -263,7 +263,7 @@ def cut(path: FilePath, start: float, end: float, out: FilePath, *, exact: bool 
 
 
 def place_clip(path: FilePath, out: FilePath, write: Callable[[Path | PinnedFile, Path], Cut]) -> Cut:
-    """Let ``write`` make a clip of a video under a temporary name beside ``out``, which it takes if all went well."""
+    """Let ``write`` make a clip of a video under a temporary name next to ``out``, which it takes if all went well."""
     source, target = regular_file(path), Path(out)
     _check_target(source, target)
     try:

@@ -1,6 +1,6 @@
 """Reading a video by what is cheap to decode: key frames, and the reference pictures near the times that are wanted.
 
-A file is a sequence of groups of pictures: a key frame, which stands alone, and what is told by its difference to
+A file is a sequence of groups of pictures: a key frame, which stands alone, and pictures stored as differences to
 others. Pictures that no other refers to are never decoded here, and no B-frames at all in a file whose other pictures
 do without them, which is tried out. Of the others, a group is decoded
 
@@ -301,7 +301,7 @@ class QuickReader(Reader):
                 yield Picture(time, 1 / float(self.rate), frame)
 
     def _drain(self) -> Iterator[Picture]:
-        """The pictures that the decoder still holds; afterwards it begins anew."""
+        """The pictures that the decoder still holds; afterwards it is empty."""
         if self._touched:
             yield from self._decode([None])
             self._begin_anew()

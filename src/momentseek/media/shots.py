@@ -1,4 +1,4 @@
-"""Shot boundaries in a run of small pictures: hard cuts, dissolves and fades, told from motion, flashes and exposure.
+"""Shot boundaries in a run of small pictures: hard cuts, dissolves and fades, but not motion, flashes or exposure.
 
 ``ShotDetector`` takes the pictures one by one; the rest is array code over a stretch of frames. Distances are between
 pictures reduced to a coarse grid of mean colours and three histograms:
@@ -41,7 +41,7 @@ _MAX_FRAMES = 2000
 
 
 class ShotDetector:
-    """Takes small pictures in order of time (the ``spy`` of `frames`) and tells the shot boundaries among them.
+    """Takes small pictures in order of time (the ``spy`` of `frames`) and finds the shot boundaries among them.
 
     Memory stays small however long the video: only the last few seconds are kept, as grids and histograms.
     """
@@ -70,7 +70,7 @@ class ShotDetector:
         return [b.time for b in merge_boundaries(self._found + rest)]
 
     def _settle(self) -> None:
-        """Decide all but the newest frames, and keep only what the next ones need beside them."""
+        """Decide all but the newest frames, and keep only what the next ones are compared with."""
         until = self._times[-1] - SHOT_CONTEXT_SECONDS
         self._found += [b for b in self._evaluate() if self._done <= b.time < until]
         self._done = until
@@ -129,7 +129,7 @@ class Stretch:
         return float(np.median(np.diff(self.times))) if len(self.times) > 1 else 1.0
 
     def lag(self, seconds: float) -> int:
-        """Number of frames in so many seconds, at least one."""
+        """Number of frames in a number of seconds, at least one."""
         return max(1, round(seconds / self.interval))
 
 
@@ -218,9 +218,9 @@ def fades(stretch: Stretch) -> list[Boundary]:
     reach = min(stretch.lag(FADE_SECONDS), n - 1)
     padded = np.pad(contrast, reach)
     greatest = np.lib.stride_tricks.sliding_window_view(padded, reach + 1).max(1)
-    beside = np.minimum(greatest[:n], greatest[reach : reach + n])
+    around = np.minimum(greatest[:n], greatest[reach : reach + n])
     found = []
-    dips = (contrast < MAX_DIP_SHARE * beside) & (beside > MIN_CONTRAST) & (contrast < MAX_FADE_CONTRAST)
+    dips = (contrast < MAX_DIP_SHARE * around) & (around > MIN_CONTRAST) & (contrast < MAX_FADE_CONTRAST)
     for first, last in np.transpose(runs_of_true(dips)).tolist():
         a, b = max(0, first - 2), min(n - 1, last + 1)
         brief = stretch.times[last - 1] - stretch.times[first] < FLASH_SECONDS
@@ -249,7 +249,7 @@ def correlation(a: Floats, b: Floats) -> Floats:
 
 
 def merge_boundaries(found: list[Boundary]) -> list[Boundary]:
-    """Boundaries in order of time, without those too close to a surer one: 0.25 s between cuts, 1 s beside a dissolve.
+    """Boundaries in order of time, without those too close to a surer one: 0.25 s between cuts, 1 s around a dissolve.
 
     Fades count as surer than cuts, since a cut to black and one out of it are one; dissolves as the least sure.
     """

@@ -50,25 +50,25 @@ def try_model(model: HubModel, folder: Path) -> list[str]:
 
 def _try_encoder(model: HubModel, encoder: DualEncoder, folder: Path) -> list[str]:
     faint = plain_picture(FAINT_COLOUR)
-    *rows, beside = encoder.encode_images([*(plain_picture(colour) for colour in COLOURS.values()), faint])
+    *rows, together = encoder.encode_images([*(plain_picture(colour) for colour in COLOURS.values()), faint])
     lines = encoder.encode([SENTENCE.format(name) for name in COLOURS])
-    if len(beside) != model.dim:
+    if len(together) != model.dim:
         raise MomentseekError(
-            f"{folder}: its vectors have {len(beside)} numbers, {model.name} has {model.dim}; "
+            f"{folder}: its vectors have {len(together)} numbers, {model.name} has {model.dim}; "
             f"these are files of another model, so get them from another source ({parameter('source')})"
         )
     problems = []
     names = list(COLOURS)
-    told = [names[int(np.argmax(lines @ row))] for row in rows]
-    wrong = [pair for pair in zip(names, told, strict=True) if pair[0] != pair[1]]
+    seen = [names[int(np.argmax(lines @ row))] for row in rows]
+    wrong = [pair for pair in zip(names, seen, strict=True) if pair[0] != pair[1]]
     if wrong:
         problems.append(
             f"{model.name} takes a {wrong[0][0]} picture for a {wrong[0][1]} one; "
             "it may be exported otherwise than we read it, so look at some searches before you add many videos"
         )
-    if float(encoder.encode_images([faint])[0] @ beside) < SAME_COSINE:
+    if float(encoder.encode_images([faint])[0] @ together) < SAME_COSINE:
         problems.append(
-            f"{model.name} gives a picture another vector alone than beside others; "
+            f"{model.name} gives a picture another vector alone than with others; "
             "prefer an export without 8-bit weights"
         )
     return problems
@@ -123,7 +123,7 @@ def fetch_model(
     ``source`` is a URL or folder with the same files. ``progress`` is called with the megabytes that have arrived and
     those that are missing in all; ``note`` with what a person should know of the model that came.
 
-    Every file is written beside its place and renamed when whole; its hash is written down at once, so that an
+    Every file is written under another name and renamed when whole; its hash is written down at once, so that an
     interrupted download keeps what is finished.
     """
     source = source or model.address
@@ -251,7 +251,7 @@ class EncoderEntry:
 
 
 def inventory(*, fresh: bool = False, only: str | None = None) -> list[EncoderEntry]:
-    """All encoders, or the one called ``only``; ``fresh`` computes every hash anew.
+    """All encoders, or the one called ``only``; ``fresh`` computes every hash again.
 
     >>> inventory(only="thinks")
     Traceback (most recent call last):

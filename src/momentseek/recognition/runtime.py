@@ -26,7 +26,7 @@ def onnx_runtime(extra: str = "offline") -> Any:
 
 
 def session(model: Path | bytes, threads: int | None = None, extra: str = "search") -> Any:
-    """An inference session on the CPU, for a file (whose weights may lie beside it) or its bytes."""
+    """An inference session on the CPU, for a file (whose weights may lie next to it) or its bytes."""
     onnxruntime = onnx_runtime(extra)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = thread_count(threads)

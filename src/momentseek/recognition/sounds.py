@@ -1,4 +1,4 @@
-"""A place for what recognises sounds that are neither speech nor music to be read: applause, a dog that barks, rain.
+"""Detectors of sounds that are not speech (applause, a dog that barks, rain), by name.
 
 No such model comes with momentseek, since none with a permissive licence ships in a package (docs/sounds.md). One of
 your own is registered by a name; :meth:`momentseek.Library.listen` then keeps what it hears, and searches find it.
@@ -35,7 +35,7 @@ class SoundDetector(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """What its answers depend on (the weights' hash, say): videos are heard anew when it changes."""
+        """What its answers depend on (the weights' hash, say): videos are listened to again when it changes."""
         ...
 
     def detect(self, blocks: Iterable[Samples]) -> Iterable[SoundEvent]:

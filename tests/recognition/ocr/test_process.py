@@ -53,7 +53,7 @@ def test_slides_are_read_with_times_and_boxes_and_nothing_upside_down(
 
 
 def test_an_unknown_reader_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(MomentseekError, match="there is no reader 'glasses'"):
+    with pytest.raises(MomentseekError, match="there is no OCR model 'glasses'"):
         ocr_fingerprint("glasses")
     with pytest.raises(MomentseekError, match=r"det\.onnx is missing"):
         ocr_fingerprint(f"ppocr:{tmp_path}")

@@ -1,7 +1,7 @@
 """What can be asked of the process that decodes, as functions like those that it calls.
 
-They do what their namesakes in `momentseek.media` do and raise what those raise; besides, `MediaError` says that the
-process crashed, stopped making progress, or needed more memory than it may have.
+They do what their namesakes in `momentseek.media` do and raise what those raise; in addition, `MediaError` says that
+the process crashed, stopped making progress, or needed more memory than it may have.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def cues_of(
 ) -> VideoCues:
     """What is said in a video, from the best subtitles it has, joined into sentences.
 
-    Subtitles in ``folder`` go before those beside the video, and those before tracks inside it; of each kind the first
+    Subtitles in ``folder`` go before those next to the video, and those before tracks inside it; of each kind the first
     of ``languages`` that is there wins (unnamed, English and others follow), complete subtitles before those with
     forced cues alone, which come last of all. A file that cannot be read is noted as a problem and the next one taken.
     Given the video's ``duration`` in seconds, more cues than anybody could say in it are left out, which is noted too.

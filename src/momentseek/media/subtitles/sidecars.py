@@ -85,9 +85,9 @@ def preference(language: str | None, languages: Sequence[str] = ()) -> tuple[int
 
 
 SUBTITLE_FOLDERS = frozenset({"subs", "sub", "subtitles", "subtitle", "captions"})
-"""Folders beside a video that are looked into, in any case."""
+"""Folders next to a video that are searched, in upper or lower case."""
 NAME_FLAGS = {"forced": "forced", "foreign": "forced", "sdh": "sdh", "hi": "sdh", "cc": "sdh", "default": "default"}
-"""What the parts of a name say besides its language. ``hi`` is "hearing impaired" only behind a language."""
+"""What the parts of a name say apart from its language. ``hi`` is "hearing impaired" only behind a language."""
 MAX_FOLDER_ENTRIES = 1_000_000
 """Most entries of one folder that are looked at."""
 MAX_MIRROR_DEPTH = 32
@@ -115,7 +115,7 @@ class Sidecar:
 def find_sidecars(video: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None) -> list[Sidecar]:
     """The subtitle files of a video, sorted by name: ``film.srt``, ``film.en.srt``, ``film.mp4.srt``.
 
-    They are looked for beside the video, in ``Subs`` or ``Subtitles`` there, and in ``folder``: at its top, in a
+    They are looked for next to the video, in ``Subs`` or ``Subtitles`` there, and in ``folder``: at its top, in a
     folder there named as the video or as the video's own folder, and the same way up, so that a copy of the videos'
     tree (``films/alien/disc1.mp4`` → ``folder/films/alien/disc1.srt``) is followed. Folders that are not there or
     cannot be listed hold nothing.

@@ -56,7 +56,7 @@ class Scene:
     said: tuple[tuple[float, float, str], ...]
     """Start, end and text of what is said in it."""
     frames: Callable[[int], Sequence[bytes]]
-    """Gives so many frames in order, as JPEG."""
+    """Gives a number of frames in order, as JPEG."""
     clips: Callable[[], tuple[Floats, float]]
     """Gives the vectors of all clips of the video, one row each, and the seconds of a clip."""
 
@@ -66,7 +66,7 @@ class SceneCaptioner(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called beside its captions."""
+        """Its name, shown with its captions."""
 
     @property
     def fingerprint(self) -> str:

@@ -106,8 +106,8 @@ class DualEncoderFiles:
     preprocessor: Path
 
     def all(self) -> list[Path]:
-        """Every file that the vectors depend on, weights that lie beside a graph included."""
-        beside = [
+        """Every file that the vectors depend on, weights that lie next to a graph included."""
+        weights = [
             path
             for graph in (self.vision, self.text)
             for path in sorted(graph.parent.iterdir())
@@ -115,7 +115,7 @@ class DualEncoderFiles:
         ]
         settings = [self.config, self.preprocessor, self.folder / "tokenizer.json"]
         optional = self.folder / "tokenizer_config.json"
-        return [self.vision, self.text, *beside, *settings, *([optional] if optional.is_file() else [])]
+        return [self.vision, self.text, *weights, *settings, *([optional] if optional.is_file() else [])]
 
 
 def rounds_batches(graph: Path) -> bool:
@@ -214,8 +214,8 @@ class DualEncoder:
     @cached_property
     def dim(self) -> int:
         """Columns of the vectors, found by encoding a text once, ever."""
-        told = load_or_make("dimension", self.fingerprint, lambda: str(self._encode(["a"]).shape[1]).encode())
-        return int(told)
+        found = load_or_make("dimension", self.fingerprint, lambda: str(self._encode(["a"]).shape[1]).encode())
+        return int(found)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """One row per text; of a text longer than the model can read, the beginning."""

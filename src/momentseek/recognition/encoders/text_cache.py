@@ -66,7 +66,7 @@ class TextVectorStore:
                             found[key] = np.frombuffer(data, "<f4")
         except (sqlite3.Error, TypeError):  # damaged or foreign: encoded again
             return {}
-        good = unit_rows(np.stack(list(found.values()))) if found else []
+        good = unit_rows(np.stack(list(found.values()))).tolist() if found else []
         return {key: found[key] for key, fine in zip(found, good, strict=True) if fine}
 
     def add(self, keys: Sequence[bytes], vectors: Vectors) -> None:

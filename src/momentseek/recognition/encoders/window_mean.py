@@ -16,9 +16,9 @@ from momentseek.core.errors import MomentseekError
 from momentseek.recognition.encoders.protocol import ImageTextEncoder, Pixels, Vectors, fingerprint
 
 FRAMES = 3
-"""Frames of a clip that are averaged unless told otherwise."""
+"""Frames of a clip that are averaged by default."""
 OFFERED = ("evidence", "knows", "unfamiliar", "unknown_words")
-"""What an encoder may offer besides, which is the same for the mean."""
+"""Optional methods of an encoder, which are the same for the mean."""
 
 
 class WindowMean:

@@ -134,7 +134,7 @@ def response(curve: Vectors, kernel: Vectors) -> FloatArray:
 def log_shares(values: FloatArray, window: int) -> FloatArray:
     """Logarithms of the softmax over all clips, or in a long video over the ``window`` clips about each.
 
-    A start in a film of two hours need not stand out from 4,800 clips, of which the model never saw so many.
+    A start in a film of two hours need not stand out from 4,800 clips, more than the model ever saw.
 
     >>> np.exp(log_shares(np.zeros(4), 100)).tolist(), np.exp(log_shares(np.zeros(4), 2)).tolist()
     ([0.25, 0.25, 0.25, 0.25], [0.5, 0.5, 0.5, 0.5])

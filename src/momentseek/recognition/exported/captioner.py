@@ -149,7 +149,7 @@ def log_softmax(logits: FloatArray) -> FloatArray:
 
 
 def read_captioner_manifest(folder: Path) -> CaptionerManifest:
-    """The manifest of an exported captioner; the files beside it must be those it was written with."""
+    """The manifest of an exported captioner; the files next to it must be those it was written with."""
     values = read_values(folder)
     if kind_of(values) != CAPTION_KIND:
         raise MomentseekError(f"{folder}: {values.get('model')} finds moments and describes none; export a captioner")

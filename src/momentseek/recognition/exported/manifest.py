@@ -27,7 +27,7 @@ MANIFEST_FORMAT = 1
 UNREADABLE_VALUES = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 """What values of another type or size than expected raise when they are read."""
 JOINT_KIND = "joint"
-"""The kind of models that re-rank (``trained.reranker``)."""
+"""The kind of models that re-rank."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class EncoderManifest(ModelManifest):
 
 
 def read_encoder_manifest(folder: Path) -> EncoderManifest:
-    """The manifest of an export; the files beside it must be those it was written with."""
+    """The manifest of an export; the files next to it must be those it was written with."""
     values = read_values(folder)
     if kind_of(values) == JOINT_KIND:
         raise MomentseekError(
@@ -263,7 +263,7 @@ class RerankerManifest(ModelManifest):
 
 
 def read_reranker_manifest(folder: Path) -> RerankerManifest:
-    """The manifest of an exported re-ranker; the graph beside it must be the one it was written with."""
+    """The manifest of an exported re-ranker; the graph next to it must be the one it was written with."""
     values = read_values(folder)
     if kind_of(values) != JOINT_KIND:
         raise MomentseekError(

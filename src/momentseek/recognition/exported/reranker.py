@@ -58,7 +58,7 @@ class VideoFeatures:
     subtitle: Vectors | None
     duration: float
     key: Hashable = None
-    """What tells these features from others, so that the same need not be looked at twice; None if nothing does."""
+    """A key for these features, so that the model need not see the same ones twice; None if there is none."""
     clip_scores: NDArray[np.float32] | None = None
     """How promising each clip is, comparable across videos: which windows are read if there are too many."""
 
@@ -284,7 +284,7 @@ class Reranker:
 
 
 def promising_windows(videos: Sequence[VideoFeatures], clips: int, most: int = MAX_WINDOWS) -> list[list[ClipWindow]]:
-    """The windows of so many clips that are read of each video: all, or the ``most`` with the most promising clips.
+    """The windows of ``clips`` clips that are read of each video: all, or the ``most`` with the most promising clips.
 
     Of every video the best one is read, and of equals the earlier.
 
@@ -349,7 +349,7 @@ def _load_warm(folder: Path, _: tuple[int, int, int]) -> Reranker:
 
 
 def _stamp(file: Path) -> tuple[int, int, int]:
-    """What tells a file from one written later; zeros where there is none."""
+    """What changes when a file is written again; zeros where there is none."""
     try:
         status = os.stat(file)
     except OSError:

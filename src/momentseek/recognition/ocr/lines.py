@@ -49,7 +49,7 @@ class OcrLine:
     text: str
     box: Box
     score: float
-    """How sure the reader is, 0 to 1."""
+    """How sure the OCR model is, 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class ScreenLine:
     box: Box
     """Where it stands in that frame."""
     score: float
-    """How sure the reader is of it, 0 to 1."""
+    """How sure the OCR model is of it, 0 to 1."""
 
 
 def frame_as_json(frame: OcrFrame) -> list[Any]:
@@ -171,7 +171,7 @@ def merge_lines(frames: Iterable[OcrFrame]) -> list[ScreenLine]:
 
 
 def letters(text: str) -> str:
-    """A text by what a reader is likely to see again: its letters and digits, whatever their case.
+    """A text by what OCR is likely to find again: its letters and digits, whatever their case.
 
     >>> letters("Platform 9, King's Cross")
     'platform9kingscross'
@@ -184,7 +184,7 @@ SLOT_SECONDS = 4.0
 MIN_SLOT_SECONDS = 1.0
 """Shortest stretch: in quicker cuts, shots share a frame."""
 STILL_BLOCKS = 24
-"""Blocks along each side of a frame whose mean brightness tells whether anything has changed."""
+"""Blocks along each side of a frame whose mean brightness shows whether anything has changed."""
 MAX_STILL_DIFFERENCE = 2.0
 """Largest change of a block's brightness, of 255, that is noise: letters that appear change theirs by more."""
 

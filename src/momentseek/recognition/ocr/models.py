@@ -1,6 +1,6 @@
-"""Which readers there are, and what each is made of.
+"""OCR models: which there are, the files of each, and PP-OCR by rapidocr.
 
-A reader is named by ``ppocr-small`` (the weights that come with the extra ``ocr``) or ``ppocr:FOLDER``, a folder with
+A model is named by ``ppocr-small`` (the weights that come with the extra ``ocr``) or ``ppocr:FOLDER``, a folder with
 another PP-OCR model as ``det.onnx`` and ``rec.onnx``, for instance for another script. Its fingerprint is stored with
 what it read.
 """
@@ -24,7 +24,7 @@ from momentseek.recognition.weights.files import PackagedWeights, hashes, locate
 DEFAULT_OCR_MODEL = "ppocr-small"
 OCR_EXTRA = "ocr"
 OCR_VARIABLE = "MOMENTSEEK_OCR"
-"""Environment variable that switches reading on (``on``) or off, or names another reader."""
+"""Environment variable that switches reading on (``on``) or off, or names another model."""
 RECIPE = "1"
 """Part of the fingerprint; change it whenever the same weights would read other lines."""
 
@@ -49,7 +49,7 @@ class OcrModel(Protocol):
 
 
 def is_installed() -> bool:
-    """Whether the default reader can run here: its program and its weights are installed."""
+    """Whether the default OCR model can run here: its program and its weights are installed."""
     if find_spec("rapidocr") is None:
         return False
     try:
@@ -60,7 +60,7 @@ def is_installed() -> bool:
 
 
 def default_ocr_model() -> str | None:
-    """The reader that ``add`` uses if none is named: what the environment says, else none."""
+    """The OCR model that ``add`` uses if none is named: what the environment says, else none."""
     named = os.environ.get(OCR_VARIABLE, "").strip()
     if named.lower() in ("", "0", "no", "off", "false"):
         return None
@@ -68,7 +68,7 @@ def default_ocr_model() -> str | None:
 
 
 def ocr_fingerprint(spec: str, every: float = SLOT_SECONDS) -> str:
-    """A hash that changes with the lines that a reader reads, one frame ``every`` so many seconds of a shot."""
+    """A hash that changes with the lines that a model reads, in one frame per ``every`` seconds of a shot."""
     if spec == DEFAULT_OCR_MODEL:
         model_files(spec)
         parts = sorted(_WEIGHTS.files.values())
@@ -87,7 +87,7 @@ def model_files(spec: str, *, check: bool = False) -> tuple[Path, Path]:
     kind, _, place = spec.partition(":")
     if kind != "ppocr" or not place:
         raise MomentseekError(
-            f"there is no reader {spec!r}; give {DEFAULT_OCR_MODEL}, or ppocr:FOLDER (with det.onnx and rec.onnx)"
+            f"there is no OCR model {spec!r}; give {DEFAULT_OCR_MODEL}, or ppocr:FOLDER (with det.onnx and rec.onnx)"
         )
     found = Path(place).expanduser() / "det.onnx", Path(place).expanduser() / "rec.onnx"
     for file in found:

@@ -1,4 +1,4 @@
-"""Hearing a whole file with bounded memory: a few minutes at a time, cut where nobody speaks.
+"""Transcribe a whole file with bounded memory: a few minutes at a time, cut where nobody speaks.
 
 Voice activity comes first: of a file in which nobody speaks nothing more is asked. Stretches of speech are packed into
 windows as long as the recogniser reads at once, since a window costs the same however little is in it.
@@ -36,7 +36,7 @@ Stretch = tuple[float, float]
 def transcribe_file(
     transcriber: Transcriber, path: FilePath, begin: float = 0.0, language: str | None = None
 ) -> Iterator[TranscribedPart]:
-    """Hear a file from ``begin`` on, where an earlier run may have stopped, part by part."""
+    """Transcribe a file from ``begin`` on, where an earlier run may have stopped, part by part."""
     at = round(begin * SAMPLE_RATE)
     skip = at
     held = np.empty(0, np.float32)
@@ -86,7 +86,7 @@ def _cut_between(stretches: Sequence[Stretch], seconds: float) -> float:
 def _hear(
     transcriber: Transcriber, samples: Samples, stretches: Sequence[Stretch], at: int, count: int, language: str | None
 ) -> TranscribedPart:
-    """Hear the stretches of a part that begins ``at`` so many samples of the file and is ``count`` long."""
+    """Transcribe the stretches of a part that begins at sample ``at`` of the file and has ``count`` samples."""
     offset = at / SAMPLE_RATE
     words: list[SpokenWord] = []
     sure = language

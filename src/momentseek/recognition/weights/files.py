@@ -61,7 +61,7 @@ BLOCK_BYTES = 1 << 20
 DIGEST_CHARACTERS = 16
 """Characters of a block's digest: 64 bits, against accidents; the whole file has its SHA-256."""
 BLOCKS_PER_CHECK = 4
-"""Blocks at random that are read each time besides the first and the last: some milliseconds."""
+"""Blocks at random that are read each time in addition to the first and the last: some milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class FileHashes:
 
 
 def hashes(paths: Iterable[Path], memory: Path | None = None, *, fresh: bool = False) -> dict[Path, str]:
-    """Each file's SHA-256, from memory where the file has not changed since; ``fresh`` computes all anew."""
+    """Each file's SHA-256, from memory where the file has not changed since; ``fresh`` computes all again."""
     memory = memory or cache_folder() / HASH_MEMORY_FILE
     known = {} if fresh else _recall(memory)
     found: dict[Path, str] = {}

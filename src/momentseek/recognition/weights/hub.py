@@ -46,7 +46,7 @@ def download(
     """Fetch ``url`` into ``target`` and give its SHA-256, which must be ``digest`` if that is known.
 
     ``otherwise`` says what a file with another hash is; it is thrown away. No file is larger than ``limit`` bytes.
-    ``advance`` is told of bytes as they arrive (those of an earlier attempt at once). Interrupted, the part stays.
+    ``advance`` is called with the bytes that arrive (those of an earlier attempt at once). Interrupted, the part stays.
     """
     _check_scheme(url)
     try:
