@@ -231,7 +231,7 @@ def ranking(folder: Path, queries: int, checkout: Path | None, record: Record) -
     record.figure("computing, processor's time", part_rounds["ours"], "s")
     whole = median_of(5, lambda: command(*asked))
     startup = median_of(
-        5, lambda: subprocess.run([sys.executable, "-c", "import momentseek.cli.evaluate, numpy, orjson"], check=True)
+        5, lambda: subprocess.run([sys.executable, "-c", "import momentseek.cli.measure, numpy, orjson"], check=True)
     )
     reading = median_of(3, lambda: (read_truth(gt), read_run(predictions)))
     computing = median_of(15, lambda: compute(judged, ranked))

@@ -12,6 +12,7 @@ from momentseek.core.moments.captions import CaptionTable
 from momentseek.core.moments.judgements import Corpus, Judgements
 from momentseek.core.moments.run import Run
 from momentseek.core.moments.table import Policy
+from momentseek.measuring import official
 from momentseek.measuring.compare import compare as compare_evaluations
 from momentseek.measuring.compare import unique_labels
 from momentseek.measuring.comparison import Comparison
@@ -64,6 +65,69 @@ def evaluate(
     )
 
 
+def evaluate_all(
+    runs: RunsLike,
+    truth: TruthLike,
+    measures: Iterable[str] | str | None = None,
+    *,
+    protocol: str = "paper",
+    missing: Missing = "error",
+    videos: Videos = None,
+    invalid: Policy = "error",
+) -> list[Evaluation]:
+    """Score several runs against one truth; the options are those of :func:`evaluate`."""
+    corpus = open_corpus(videos)
+    opened = _label_runs(runs, corpus, invalid)
+    standard = _standard(truth, opened[0][1] if opened else (), corpus, invalid)
+    return [
+        evaluate_run(given, standard, measures, protocol=protocol, missing=missing, label=name)
+        for name, given in opened
+    ]
+
+
+def official_report(
+    run: RunLike,
+    truth: TruthLike,
+    *,
+    protocol: str | None = None,
+    missing: Missing = "error",
+    videos: Videos = None,
+    invalid: Policy = "keep",
+) -> tuple[str, list[str]]:
+    """Exactly what an official evaluator prints for a run, and notes about the files and what was missing.
+
+    ``protocol`` names the evaluator; without it, it is the one that the kind of truth belongs to.
+    """
+    corpus = open_corpus(videos)
+    answers = _answers(run, corpus, invalid)
+    standard = _standard(truth, answers, corpus, invalid)
+    tables = (standard, *(answers if isinstance(answers, tuple) else (answers,)))
+    notes = [f"{table.source}: {finding}" for table in tables for finding in table.findings]
+    name = protocol or home_protocol(standard)
+    text = official.render(name, answers, standard, missing)
+    if missing != "error":
+        gone = evaluate_run(answers, standard, protocol=name, missing=missing).missing
+        what = "judged queries without predictions" if isinstance(answers, tuple) else "moments without a caption"
+        notes.append(f"{len(gone):,} {what} ({missing})")
+    return text, notes
+
+
+def home_protocol(truth: Judgements | CaptionTable) -> str:
+    """The protocol whose official evaluator a truth's kind belongs to."""
+    if isinstance(truth, CaptionTable):
+        return "tvc"
+    if truth.saliency is not None:
+        return "qvhighlights"
+    if len(truth.relevance) and truth.relevance.max() > 1:
+        return "tvr-ranking"
+    if "type" in truth.fields:
+        return "tvr"
+    raise MomentseekError(
+        f"{truth.source}: no official evaluator is known for this kind of truth; name one "
+        f"({parameter('protocol', 'tvr')}, …)"
+    )
+
+
 def compare(
     runs: RunsLike | Sequence[Evaluation],
     truth: TruthLike | None = None,
@@ -99,13 +163,9 @@ def compare(
     else:
         if truth is None:
             raise MomentseekError(f"a comparison of runs needs ground truth; give it ({parameter('truth')})")
-        corpus = open_corpus(videos)
-        opened = _label_runs(cast(RunsLike, runs), corpus, invalid)
-        standard = _standard(truth, opened[0][1] if opened else (), corpus, invalid)
-        evaluations = [
-            evaluate_run(given, standard, chosen, protocol=protocol, missing=missing, label=name)
-            for name, given in opened
-        ]
+        evaluations = evaluate_all(
+            cast(RunsLike, runs), truth, chosen, protocol=protocol, missing=missing, videos=videos, invalid=invalid
+        )
     return compare_evaluations(evaluations, test=test, correction=correction, alpha=alpha, seed=seed)
 
 
@@ -138,7 +198,7 @@ def diagnose(
     truths = [truth] if isinstance(truth, Judgements | CaptionTable | str | os.PathLike) else list(truth)
     several = [runs] if isinstance(runs, Run | CaptionTable | str | os.PathLike) else runs
     return diagnosis.diagnose(
-        [(name, _moments(given)) for name, given in _label_runs(several, corpus, invalid)],
+        [(name, ranked_moments(given)) for name, given in _label_runs(several, corpus, invalid)],
         [_judgements(each, corpus, invalid) for each in truths],
         (measures,) if isinstance(measures, str) else measures,
         protocol=protocol,
@@ -191,7 +251,7 @@ def _judgements(truth: TruthLike, corpus: Corpus | None, invalid: Policy) -> Jud
     return truth if isinstance(truth, Judgements) else read_truth(truth, corpus=corpus, invalid=invalid)
 
 
-def _moments(runs: Sequence[Run] | CaptionTable) -> Run:
+def ranked_moments(runs: Sequence[Run] | CaptionTable) -> Run:
     """Of the runs of a file, the one that ranks moments, in all videos if there is one."""
     if isinstance(runs, CaptionTable):
         raise MomentseekError(f"{runs.source}: holds captions, and there are no ranked moments to question")

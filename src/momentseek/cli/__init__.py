@@ -35,9 +35,9 @@ SECTIONS = {
         "shard": ("shard:command", "Split a library over shards, for many machines."),
     },
     "Measure": {
-        "evaluate": ("evaluate:command", "Score a run against judgements."),
-        "compare": ("compare:command", "Compare runs, with significance."),
-        "diagnose": ("diagnose:command", "Check measures and datasets for bias, ties and label noise."),
+        "evaluate": ("measure:evaluate", "Score a run against judgements."),
+        "compare": ("measure:compare", "Compare runs, with significance."),
+        "diagnose": ("measure:diagnose", "Check measures and datasets for bias, ties and label noise."),
         "convert": ("formats:convert", "Convert a file to another format."),
         "formats": ("formats:formats", "List the file formats that can be read and written."),
         "measures": ("formats:measures", "List the measures, their options and the protocols."),

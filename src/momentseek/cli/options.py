@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import math
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import click
 
 from momentseek.cli import terminal
 from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError
-from momentseek.core.moments.captions import CaptionTable
 from momentseek.core.reports import text_table
 from momentseek.library.file_stamp import path_text, printable
-from momentseek.measuring.formats import read_answers, read_corpus, read_standard
 from momentseek.measuring.measures import PROTOCOLS
 from momentseek.measuring.result import label_of
 
-if TYPE_CHECKING:
-    from momentseek.core.moments.judgements import Judgements
-    from momentseek.core.moments.run import Run
-    from momentseek.core.moments.table import Policy
-
 
 def _protocols(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-
     return [name for name in PROTOCOLS if name.startswith(incomplete)]
 
 
@@ -123,8 +117,6 @@ def command_line(words: Iterable[str], library: str | None = None) -> str:
     >>> command_line(["status", "--failed"], "my films/")
     "momentseek status --failed --library 'my films/'"
     """
-    import shlex
-
     where = ["--library", library] if library else []
     return " ".join(["momentseek", *(shlex.quote(printable(word)) for word in (*words, *where))])
 
@@ -136,8 +128,6 @@ def say(text: str) -> None:
 
 def echo_json(value: Any) -> None:
     """Print a value as JSON on stdout, paths as text."""
-    import json
-
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=path_text))
 
 
@@ -179,33 +169,6 @@ def check_targets(inputs: Iterable[str | None], outputs: Iterable[str | None], f
             raise MomentseekError(f"{path}: there is no folder {path.parent}; make it first")
         if not force and path.exists() and (not path.is_file() or path.stat().st_size):  # an empty file is no loss
             raise MomentseekError(f"{path}: is there already; choose another name, or overwrite it (--force)")
-
-
-def read(
-    run: str, truth: str, videos: str | None, invalid: str
-) -> tuple[Judgements | CaptionTable, tuple[Run, ...] | CaptionTable]:
-    """The truth and the run of a command (or references and captions), with the videos' durations where given."""
-
-    corpus = read_corpus(videos) if videos else None
-    policy = cast("Policy", invalid)
-    answers = read_answers(run, corpus=corpus, invalid=policy)
-    return read_standard(truth, answers, corpus=corpus, invalid=policy), answers
-
-
-def home_protocol(truth: Judgements | CaptionTable) -> str:
-    """The protocol whose official evaluator a truth's kind belongs to."""
-
-    if isinstance(truth, CaptionTable):
-        return "tvc"
-    if truth.saliency is not None:
-        return "qvhighlights"
-    if len(truth.relevance) and truth.relevance.max() > 1:
-        return "tvr-ranking"
-    if "type" in truth.fields:
-        return "tvr"
-    raise MomentseekError(
-        f"{truth.source}: no official evaluator is known for this kind of truth; name one (--protocol tvr, …)"
-    )
 
 
 def short_labels(paths: Sequence[str]) -> list[str]:

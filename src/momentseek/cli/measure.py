@@ -1,0 +1,341 @@
+"""``momentseek evaluate``, ``compare`` and ``diagnose``: score runs, compare them, and question the figures."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from string import ascii_lowercase
+from typing import Any
+
+import click
+
+from momentseek.api.measuring import compare as compare_evaluations
+from momentseek.api.measuring import evaluate as evaluate_run
+from momentseek.api.measuring import evaluate_all, official_report, ranked_moments
+from momentseek.cli import options
+from momentseek.core.errors import MomentseekError
+from momentseek.core.figures import check_folder
+from momentseek.core.moments.judgements import Judgements
+from momentseek.core.moments.run import Run
+from momentseek.measuring.compare import largest_differences, unique_labels
+from momentseek.measuring.comparison import render, render_differences
+from momentseek.measuring.diagnose import diagnosis
+from momentseek.measuring.diagnose.plots import draw
+from momentseek.measuring.formats import read_corpus, read_runs, read_truth, write_bytes
+from momentseek.measuring.measures import PROTOCOLS, parse_all
+from momentseek.measuring.report import as_json as report_json
+from momentseek.measuring.report import as_text, intervals
+from momentseek.measuring.report import per_query as per_query_lines
+
+
+@click.command()
+@click.argument("run", metavar="RUN", type=click.Path())
+@options.truth
+@options.protocol
+@options.measures
+@options.missing
+@click.option("--by", metavar="FIELD", help="Break down by a field of the truth's queries (TVR: type), or by length.")
+@click.option("--ci", is_flag=True, help="Add 95 % bootstrap intervals.")
+@click.option(
+    "--per-query",
+    metavar="FILE",
+    type=click.Path(),
+    help="Also write every query's values, to .csv or .jsonl (or .gz of them).",
+)
+@options.videos
+@options.invalid
+@options.as_json
+@click.option("--official", is_flag=True, help="Print exactly what the protocol's official evaluator prints.")
+def evaluate(
+    run: str,
+    truth: str,
+    protocol: str | None,
+    measures: tuple[str, ...],
+    by: str | None,
+    ci: bool,
+    per_query: str | None,
+    invalid: str | None,
+    as_json: bool,
+    official: bool,
+    **given: Any,
+) -> None:
+    """Score RUN, the ranked moments (or the captions) of a system, against ground truth.
+
+    \b
+    TVR-Ranking, as its evaluator computes it:
+      momentseek evaluate predictions.json --truth test.json --protocol tvr-ranking
+    Any measures, with intervals, by query type:
+      momentseek evaluate run.jsonl -t val.jsonl -m 'R@{1,5}[IoU>={0.5,0.7}]' -m AxIoU@5 --ci --by type
+    TVR's and QVHighlights' official metrics files:
+      momentseek evaluate submission.json --truth tvr_val.jsonl --official
+    Captions of moments against what people wrote of them:
+      momentseek evaluate captions.jsonl --truth tvc_val_release.jsonl --protocol tvc
+
+    Files may be gzipped. Without -m the protocol's measures are computed. Values are means over all judged queries;
+    a query the run leaves out is an error unless --missing says otherwise, because leaving it out silently would
+    raise the mean. --json has unrounded values between 0 and 1. --official follows the truth's own protocol and
+    keeps impossible times, as the official tools do.
+    """
+    if official and (measures or by or ci or as_json or per_query):
+        raise MomentseekError("--official prints a fixed report; leave out -m, --by, --ci, --per-query and --json")
+    ending = _per_query_ending(per_query)
+    options.check_targets([run, truth, given["videos"]], [per_query], force=True)
+    rules = _check_names(protocol, measures)
+    if official:
+        text, notes = official_report(run, truth, protocol=protocol, invalid=invalid or "keep", **given)
+        _say_notes(notes)
+        click.echo(text, nl=False)
+        return
+    result = evaluate_run(run, truth, measures, protocol=rules, invalid=invalid or "error", **given)
+    ends = intervals(result, by) if ci else None
+    if by:
+        result.by(by)  # refuse an unknown field before anything is written
+    if per_query:
+        write_bytes(per_query, per_query_lines(result, ending))
+    if as_json:
+        options.echo_json(report_json(result, by, ends))
+    else:
+        click.echo(as_text(result, by, ends))
+        _say_notes(result.notes)
+
+
+def _per_query_ending(per_query: str | None) -> str:
+    ending = Path((per_query or "values.csv").removesuffix(".gz")).suffix
+    if ending not in (".csv", ".jsonl"):
+        raise MomentseekError(f"{per_query}: per-query values are written as .csv or .jsonl (or .gz of them)")
+    return ending
+
+
+def _check_names(protocol: str | None, measures: Sequence[str]) -> str:
+    """The protocol's name; it and the measures' names are checked before large files are read."""
+    rules = PROTOCOLS[protocol or "paper"]
+    parse_all(measures, rules.options)
+    return rules.name
+
+
+def _say_notes(notes: Sequence[str]) -> None:
+    for note in notes:
+        options.say(f"note: {note}")
+
+
+@click.command()
+@click.argument("runs", metavar="RUN RUN...", nargs=-1, type=click.Path())
+@options.truth
+@options.protocol
+@options.measures
+@options.missing
+@click.option(
+    "--test",
+    type=click.Choice(["randomisation", "t", "tukey"]),
+    default="randomisation",
+    show_default=True,
+    help="Fisher's paired randomisation test, Student's paired t-test, or randomised Tukey HSD for all runs at once.",
+)
+@click.option(
+    "--correction",
+    type=click.Choice(["holm", "none"]),
+    default="holm",
+    show_default=True,
+    help="For the number of pairs of runs, within each measure; tukey has its own.",
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="What p must not exceed for a difference to be called significant.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For the random resamples.")
+@click.option(
+    "--per-query",
+    type=click.IntRange(min=1),
+    is_flag=False,
+    flag_value=10,
+    metavar="[N]",
+    help="Also list the N (10) queries on which the first two runs differ most, by the first measure.",
+)
+@options.videos
+@options.invalid
+@click.option("--markdown", is_flag=True, help="Print a GitHub table, the best in bold.")
+@click.option("--latex", is_flag=True, help="Print a booktabs table, the best in bold.")
+@options.as_json
+def compare(
+    runs: tuple[str, ...],
+    truth: str,
+    protocol: str | None,
+    measures: tuple[str, ...],
+    missing: Any,
+    per_query: int | None,
+    videos: str | None,
+    invalid: Any,
+    markdown: bool,
+    latex: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Compare two or more RUNs query by query: who is better, by how much, and whether chance could explain it.
+
+    \b
+    Two systems on TVR-Ranking, and the queries on which they differ most:
+      momentseek compare ours.json theirs.json --truth test.json -m 'NDCG@20[IoU>={0.3,0.5}]' --per-query
+    Four systems, corrected for comparing all of them, as a table for a paper:
+      momentseek compare a.json b.json c.json d.json -t test.json --test tukey --latex
+
+    RUNs are ranked moments, or captions of moments. They are called a, b, c, … in the order given. A raised letter
+    after a mean says that the run is significantly better than the run of that letter.
+    """
+    if len(runs) < 2:
+        raise MomentseekError("a comparison needs at least two runs: momentseek compare RUN RUN… --truth FILE")
+    if len(runs) > len(ascii_lowercase):
+        raise MomentseekError(
+            f"{len(runs)} runs are too many: they are called by letter, so at most 26 can be compared"
+        )
+    if markdown + latex + as_json > 1:
+        raise MomentseekError("choose one of --markdown, --latex and --json")
+    read = {"protocol": _check_names(protocol, measures), "missing": missing, "videos": videos}
+    named = dict(zip(unique_labels(options.short_labels(runs)), runs, strict=True))
+    evaluations = evaluate_all(named, truth, measures, invalid=invalid or "error", **read)
+    comparison = compare_evaluations(evaluations, **given)
+    measure = comparison.names[0]
+    apart = largest_differences(evaluations[0], evaluations[1], measure, per_query) if per_query else []
+    if as_json:
+        result = comparison.as_dict()
+        if per_query:
+            result["largest_differences"] = {"measure": measure, "queries": [asdict(row) for row in apart]}
+        options.echo_json(result)
+        return
+    style = "markdown" if markdown else "latex" if latex else "text"
+    click.echo(render(comparison, style))
+    if per_query:
+        title = comparison.title(measure)
+        click.echo("\n" + render_differences(apart, title, comparison.runs, comparison.percent, style))
+    _say_notes(list(dict.fromkeys(note for evaluation in evaluations for note in evaluation.notes)))
+
+
+@click.command()
+@click.argument("runs", metavar="RUN...", nargs=-1)
+@click.option(
+    "--truth",
+    "-t",
+    "truths",
+    required=True,
+    multiple=True,
+    metavar="FILE",
+    help="Ground truth, in any known format. Twice for a split: first the usual test set (iid), then the other (ood).",
+)
+@options.measures
+@options.protocol
+@options.missing
+@click.option(
+    "--only",
+    multiple=True,
+    type=click.Choice(["axioms", "ties", "noise", "location"]),
+    help="Only this part; may be given several times.",
+)
+@click.option(
+    "--annotators",
+    "annotations",
+    multiple=True,
+    metavar="FILE",
+    help="Re-annotations of the truth's queries (CSV with HITId, times in percent): score by each annotator in turn.",
+)
+@click.option(
+    "--noise",
+    "gammas",
+    multiple=True,
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="GAMMA",
+    help="Standard deviation of the noise on IoUs; may be given several times. Default: 0.05, 0.1 and 0.2.",
+)
+@click.option("--clip-noise", is_flag=True, help="Keep noisy IoUs within 0 and 1 (the paper does not).")
+@options.videos
+@options.invalid
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For everything random.")
+@click.option("--plots", "folder", metavar="DIR", help="Also draw the figures, as PNG and SVG, into this folder.")
+@options.as_json
+def diagnose(
+    runs: tuple[str, ...],
+    truths: tuple[str, ...],
+    measures: tuple[str, ...],
+    protocol: str | None,
+    annotations: tuple[str, ...],
+    videos: str | None,
+    invalid: Any,
+    folder: str | None,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Ask whether the figures of RUNs can be trusted: what the measures miss, and what the data gives away.
+
+    \b
+    axioms     which measures move when they should not, or stay when they should move, by example
+    ties       on how many queries the runs cannot be told apart
+    noise      how far the figures move if the true moments are unsure
+    location   whether runs find moments, or places where moments usually are
+
+    \b
+    Everything about two systems, with figures:
+      momentseek diagnose ours.json theirs.json --truth test.json --plots figures
+    Only the axioms, for two measures:
+      momentseek diagnose run.json -t test.json --only axioms -m 'AP@5[IoU>0.5]' -m AxIoU@5
+    What five other annotators would say:
+      momentseek diagnose run.json -t charades_test.json --only noise --annotators test_00.csv
+    A split by location, each system's runs in the same order:
+      momentseek diagnose iid.json ood.json -t test_iid.json -t test_ood.json --only location
+
+    Without -m every part takes the measures that its paper questions. Parts that lack something (a second run,
+    durations) are left out and say why.
+    """
+    if not runs:
+        raise MomentseekError("there is nothing to diagnose: momentseek diagnose RUN… --truth FILE")
+    rules = _check_names(protocol, measures)
+    if folder:
+        check_folder(folder)
+    with patience("reading"):
+        named, judgements = _read_tables(runs, truths, videos, invalid or "error")
+        people = [read_truth(path, format="hidden-challenges", invalid=invalid or "error") for path in annotations]
+    found = diagnosis.diagnose(
+        named, judgements, measures, protocol=rules, annotators=people, patience=patience, **given
+    )
+    if as_json:
+        options.echo_json(found.as_json())
+    else:
+        click.echo(found.as_text())
+        tables = (*judgements, *(run for _, run in named), *people)
+        _say_notes([f"{table.source}: {finding}" for table in tables for finding in table.findings])
+    if folder:
+        _draw(found, folder)
+
+
+def _read_tables(
+    runs: tuple[str, ...], truths: tuple[str, ...], videos: str | None, invalid: Any
+) -> tuple[list[tuple[str, Run]], list[Judgements]]:
+    """The runs with their labels, and the truths."""
+    corpus = read_corpus(videos) if videos else None
+    judgements = [read_truth(path, corpus=corpus, invalid=invalid) for path in truths]
+    opened = [ranked_moments(read_runs(path, corpus=corpus, invalid=invalid)) for path in runs]
+    return list(zip(unique_labels(options.short_labels(runs)), opened, strict=True)), judgements
+
+
+def _draw(found: diagnosis.Diagnosis, folder: str) -> None:
+    with patience("drawing"):
+        written = draw(found, folder)
+    for figure in written:
+        options.say(f"wrote {figure}")
+    if not written:
+        options.say(f"note: nothing was drawn into {folder}, because no part that was run has a figure")
+
+
+@contextmanager
+def patience(doing: str) -> Iterator[None]:
+    """Say what is being done, on stderr, if it takes longer than a second."""
+    timer = threading.Timer(1.0, options.say, [f"{doing} …"])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
