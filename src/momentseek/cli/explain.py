@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -9,7 +10,6 @@ import click
 from momentseek.cli import options
 from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError, optional_module
-from momentseek.models.features.data import Data
 
 FIGURES = (".png", ".svg", ".pdf")
 
@@ -29,7 +29,7 @@ def command(
     """Show what a model (xml, reloclnet) sees in a query and in the videos it chooses.
 
     Shows the weight of each word for pictures and for subtitles; for each of the best moments, the similarity of the
-    query to the video's clips, the responses of the learned start and end filters, and the moment beside the true ones;
+    query to the video's clips, the responses of the learned start and end filters, and the moment next to the truth;
     and the right video, if it was not found. A text that is not a query of the split can be used if the data say which
     encoder made the queries' features (`momentseek data features`).
 
@@ -38,35 +38,26 @@ def command(
       momentseek explain runs/xml --data simulation --split val --query 4100 --out why.png
       momentseek explain runs/xml --data films-data --query 'the flower on screen' --json
     """
-    import json
-
-    for package in ("torch", "h5py", "safetensors"):
-        optional_module(package, "train")
     if out is None and not as_json:
         raise MomentseekError("there is nowhere to draw; name a file (--out why.png), or ask for the numbers (--json)")
-    target = None if out is None else Path(out)
-    if target is not None and target.suffix.lower() not in (*FIGURES, ".json"):
-        raise MomentseekError(f"{target}: its ending names no known format; use one of {', '.join(FIGURES)}, .json")
-    if target is not None and target.suffix.lower() in FIGURES:
+    kind = Path(out).suffix.lower() if out is not None else ".json"
+    if kind not in (*FIGURES, ".json"):
+        raise MomentseekError(f"{out}: its ending names no known format; use one of {', '.join(FIGURES)}, .json")
+    for package in ("torch", "h5py", "safetensors"):
+        optional_module(package, "train")
+    if kind in FIGURES:
         optional_module("matplotlib", "plots")
     options.check_targets([checkpoint], [out], force)
-    from momentseek.models.explain.explanation import explain, question
-    from momentseek.models.training.checkpoint import load_checkpoint, refuse_other_dims
+    from momentseek.models.explain.explanation import explain_query
+    from momentseek.models.explain.figure import save
 
-    loaded = load_checkpoint(checkpoint)
-    training = loaded.config.training
-    with Data.open(data) as opened:
-        refuse_other_dims(loaded, opened, split, checkpoint)
-        asked = question(opened, split, query)
-        found = explain(loaded.model, opened, asked, top, training.end_time, training.nms)
+    found = explain_query(checkpoint, data, query, split=split, k=top)
     text = json.dumps(found.as_dict(), indent=1, ensure_ascii=False) + "\n"
-    if target is not None and target.suffix.lower() == ".json":
-        write_bytes(target, text.encode())
-    elif target is not None:
-        from momentseek.models.explain.figure import save
-
-        save(found, target)
+    if out is not None and kind == ".json":
+        write_bytes(Path(out), text.encode())
+    elif out is not None:
+        save(found, Path(out))
     if as_json:
         click.echo(text, nl=False)
-    elif target is not None:
-        options.say(f"wrote {target}")
+    else:
+        options.say(f"wrote {out}")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -13,12 +14,14 @@ import torch
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.moment import Moment, iou
+from momentseek.core.ranking import EndTime
 from momentseek.models.batch import Encodings
 from momentseek.models.features.data import Data, DataSplit
-from momentseek.models.features.store import Array
+from momentseek.models.features.store import Array, Features
 from momentseek.models.inference.prediction import predict
 from momentseek.models.inputs import clips_of, words_of
 from momentseek.models.model import CorpusModel
+from momentseek.models.training.checkpoint import load_checkpoint, refuse_other_dims
 from momentseek.models.zoo.xml import XML
 from momentseek.recognition.encoders.protocol import WordEncoder, fingerprint
 from momentseek.recognition.encoders.registry import text_encoder
@@ -46,7 +49,7 @@ class WordTable:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """One query, as something to predict for: a split of its own."""
+    """One query, as something to predict for."""
 
     id: str
     text: str
@@ -54,10 +57,8 @@ class Question:
     """The words that the rows of the query's features stand for."""
     relevant: tuple[tuple[Moment, int], ...]
     """Relevant moments of the query and their levels, best first; empty for a text that is no query of the split."""
-    query: WordTable
-    truth: Judgements
-    corpus: tuple[str, ...]
-    durations: Mapping[str, float]
+    split: DataSplit
+    """A split of this query alone."""
 
 
 def question(data: Data, split: str, asked: str) -> Question:
@@ -80,8 +81,8 @@ def question(data: Data, split: str, asked: str) -> Question:
     if not isinstance(encoder, WordEncoder) or (fingerprint(encoder) or encoder.name) != source.fingerprint:
         raise MomentseekError(f"{data.path}: its queries were encoded by another {source.spec!r} than the one here")
     truth = Judgements.from_groups([OWN_TEXT_ID], [0], [], [], [], queries=[asked])
-    words = tuple(encoder.tokens(asked))
-    return Question(OWN_TEXT_ID, asked, words, (), WordTable(encoder.words([asked])[0]), truth, of.corpus, of.durations)
+    words, table = tuple(encoder.tokens(asked)), cast(Features, WordTable(encoder.words([asked])[0]))
+    return Question(OWN_TEXT_ID, asked, words, (), replace(of, truth=truth, query=table))
 
 
 def _judged_question(data: Data, of: DataSplit, id: str) -> Question:
@@ -90,19 +91,9 @@ def _judged_question(data: Data, of: DataSplit, id: str) -> Question:
     order = np.argsort([-level for level in levels], kind="stable").tolist()
     relevant = tuple((moments[i], int(levels[i])) for i in order if levels[i] > 0)
     text = of.truth.text(id) or ""
-    features = of.query.read(id)
-    truth = Judgements.from_groups(
-        [id],
-        [len(moments)],
-        [m.video for m in moments],
-        [m.start for m in moments],
-        [m.end for m in moments],
-        levels,
-        queries=[text],
-    )
-    return Question(
-        id, text, _labels(data, text, len(features)), relevant, WordTable(features), truth, of.corpus, of.durations
-    )
+    videos, starts, ends = ([getattr(m, name) for m in moments] for name in ("video", "start", "end"))
+    truth = Judgements.from_groups([id], [len(moments)], videos, starts, ends, levels, queries=[text])
+    return Question(id, text, _labels(data, text, of.query.rows(id)), relevant, replace(of, truth=truth))
 
 
 def _labels(data: Data, text: str, rows: int) -> tuple[str, ...]:
@@ -176,6 +167,22 @@ class Explanation:
         return asdict(self)
 
 
+def explain_query(
+    checkpoint: str | os.PathLike[str],
+    data: Data | str | os.PathLike[str],
+    query: str,
+    *,
+    split: str = "val",
+    k: int = 3,
+) -> Explanation:
+    """What the model of a checkpoint sees in a query of a split, given by its id or text, or in any other text."""
+    loaded = load_checkpoint(checkpoint)
+    training = loaded.config.training
+    with Data.open(data) as opened:
+        refuse_other_dims(loaded, opened, split, str(checkpoint))
+        return explain(loaded.model, opened, question(opened, split, query), k, training.end_time, training.nms)
+
+
 @torch.no_grad()
 def explain(
     model: CorpusModel,
@@ -192,11 +199,11 @@ def explain(
         )
     model.eval()
     config = model.config
-    words = words_of(asked, [asked.id], config)
+    words = words_of(asked.split, [asked.id], config)
     attention: dict[str, Numbers] = {}
     if config.modular:
         attention = {m: _numbers(w[0]) for m, w in model.attention(words).items()}
-    run = predict(model, data, asked, k=k, nms=nms, end_time=end_time)  # type: ignore[arg-type]
+    run = predict(model, data, asked.split, k=k, nms=nms, end_time=cast(EndTime, end_time))
     queries = model.encode_words(words)
     start_filter, end_filter = (_numbers(kernel) for kernel in model.boundaries_head.filters.weight[:, 0])
 
@@ -224,18 +231,18 @@ def _view(
     responses = model.responses(queries, videos)[0]
     start, end = (part[0].exp() for part in model.boundaries(queries, videos))
     relevant = tuple((m.start, m.end, level) for m, level in asked.relevant if m.video == video)
-    seconds = edges(data.rows(video), config.max_clips, config.fit, data.clip_seconds, asked.durations[video])
+    seconds = edges(data.rows(video), config.max_clips, config.fit, data.clip_seconds, asked.split.durations[video])
     return VideoView(
-        video,
-        float(model.match(queries, videos)[0, 0]),
-        tuple(PredictedMoment(*moment, overlap=_overlap(moment[1], moment[2], relevant)) for moment in moments),
-        relevant,
-        tuple(seconds.tolist()),
-        _numbers(model.curve(queries, videos)[0]),
-        _numbers(responses[0]),
-        _numbers(responses[1]),
-        _numbers(start),
-        _numbers(end),
+        video=video,
+        match=float(model.match(queries, videos)[0, 0]),
+        found=tuple(PredictedMoment(*moment, overlap=_overlap(moment[1], moment[2], relevant)) for moment in moments),
+        relevant=relevant,
+        edges=tuple(seconds.tolist()),
+        curve=_numbers(model.curve(queries, videos)[0]),
+        start_response=_numbers(responses[0]),
+        end_response=_numbers(responses[1]),
+        start_probability=_numbers(start),
+        end_probability=_numbers(end),
     )
 
 

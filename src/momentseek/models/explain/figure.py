@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from momentseek.core.atomic import write_bytes
-from momentseek.core.figures import COLOURS, STYLE, check_folder
+from momentseek.core.figures import COLOURS, figure_bytes
 from momentseek.models.explain.explanation import Explanation, VideoView
 
 if TYPE_CHECKING:
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
 
 START, END, TRUTH, FOUND, CURVE = COLOURS[0], COLOURS[1], COLOURS[2], COLOURS[3], "#333333"
-FIGURE_METADATA = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 WIDTH, HEAD, STRIP = 9.0, 1.55, 1.9
 """Width of the figure, height of its head and height of each video's strip, in inches."""
 BAR_HEIGHT_SHARE = 0.17
@@ -30,14 +28,8 @@ MAX_SHOWN_WORDS = 28
 
 def save(found: Explanation, path: Path) -> None:
     """Draw it into a file, PNG, SVG or PDF by its ending; whole or not at all."""
-    check_folder(path.absolute().parent)
-    import matplotlib
-
-    kind = path.suffix.lstrip(".").lower()
-    data = io.BytesIO()
-    with matplotlib.rc_context(STYLE):
-        draw(found).savefig(data, format=kind, dpi=150, metadata=FIGURE_METADATA[kind])
-    write_bytes(path, data.getvalue())
+    (data,) = figure_bytes(lambda: draw(found), path.suffix.lstrip(".").lower())
+    write_bytes(path, data)
 
 
 def draw(found: Explanation) -> Figure:
@@ -149,9 +141,9 @@ def _caption(view: VideoView) -> str:
     if not view.found:
         return f"{view.video}: not found   match {view.match:.3f}"
     best = view.found[0]
-    told = f"#{best.rank}  {view.video}  {best.start:.1f}–{best.end:.1f} s   score {best.score:.2f}"
+    shown = f"#{best.rank}  {view.video}  {best.start:.1f}–{best.end:.1f} s   score {best.score:.2f}"
     overlap = "" if best.overlap is None else f", IoU with the truth {best.overlap:.2f}"
-    return f"{told}, match {view.match:.3f}{overlap}"
+    return f"{shown}, match {view.match:.3f}{overlap}"
 
 
 def _legend(figure: Figure, judged: bool) -> None:
