@@ -16,13 +16,14 @@ from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
 from momentseek.core.registry import did_you_mean
 from momentseek.measuring.formats import read_truth
+from momentseek.models import require_training
 
 if TYPE_CHECKING:
     from momentseek.benchmarks.simulation.corpus import SimulationReport
     from momentseek.benchmarks.simulation.film_corpus import GroundingReport
     from momentseek.models.features.data import Data
     from momentseek.models.training.folder import TrainingCallback, TrainingOutcome
-    from momentseek.models.training.session import SeedsOutcome
+    from momentseek.models.training.session import SeedCallback, SeedsOutcome
 
 
 def train(
@@ -37,18 +38,20 @@ def train(
     resume: Path | None = None,
     force: bool = False,
     progress: TrainingCallback | None = None,
+    announce: SeedCallback | None = None,
 ) -> TrainingOutcome | SeedsOutcome:
     """Train a model to find moments on the data of a folder (one with a data.toml), and keep its best checkpoint.
 
     The settings are those of ``preset``, of the TOML file ``config``, or else of the preset that the data name, changed
     by ``settings``: a mapping such as ``{"lr": 5e-4}``, or texts such as ``"lr=5e-4"``. The training run goes to the
     folder ``out`` (default: runs/MODEL-SPLIT); ``force`` replaces one that is there. With ``seeds`` it is trained so
-    often. ``resume`` names the folder of a training run that was stopped, and needs nothing else. Ctrl-C stops after a
-    step and saves. Needs ``momentseek[train]``.
+    often, and ``announce`` is called with each seed and its folder before. ``resume`` names the folder of a training
+    run that was stopped, and needs nothing else. Ctrl-C stops after a step and saves. Needs ``momentseek[train]``.
     """
-    _need_training()
+    require_training()
     from momentseek.models.training.session import resume_training, train_model, train_model_with_seeds
 
+    chosen: dict[str, Any] = {"preset": preset, "config": config, "settings": settings, "out": out, "force": force}
     if resume is not None:
         if model or preset or config or seeds or out or force:
             raise MomentseekError("a training run is resumed with its own model and settings; leave out other ones")
@@ -56,20 +59,8 @@ def train(
     if data is None:
         raise MomentseekError(f"there are no data to train on; give a folder with a data.toml ({parameter('data')})")
     if seeds is not None:
-        return train_model_with_seeds(
-            model,
-            seeds=seeds,
-            data=data,
-            preset=preset,
-            config=config,
-            settings=settings,
-            out=out,
-            force=force,
-            progress=progress,
-        )
-    return train_model(
-        model, data=data, preset=preset, config=config, settings=settings, out=out, force=force, progress=progress
-    )
+        return train_model_with_seeds(model, seeds=seeds, data=data, progress=progress, announce=announce, **chosen)
+    return train_model(model, data=data, progress=progress, **chosen)
 
 
 def predict(
@@ -95,7 +86,7 @@ def predict(
     that overlap a better one of their video by more than this IoU. The run is also written to ``out`` if given. Needs
     ``momentseek[train]``.
     """
-    _need_training()
+    require_training()
     from momentseek.models.training.prediction import predict_split
 
     run = predict_split(
@@ -188,8 +179,3 @@ def baseline(
 
     known = read(train) if train is not None else None
     return chosen.predict(known, read(test), BaselineSettings(seed, samples, bandwidth, top))
-
-
-def _need_training() -> None:
-    for package in ("torch", "h5py", "safetensors"):
-        optional_module(package, "train")

@@ -6,6 +6,7 @@ A preset is a config file that may say more: ``[models.NAME]`` has settings for 
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import tomllib
 from collections.abc import Mapping
@@ -16,8 +17,17 @@ from typing import Any
 from momentseek.core.config import read_toml
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.registry import did_you_mean
+from momentseek.core.reports import text_table
 from momentseek.models.captioner import CAPTIONERS
-from momentseek.models.training.config import Assignments, TrainConfig, apply_settings, network_spec
+from momentseek.models.registry import MODELS
+from momentseek.models.training.config import (
+    Assignments,
+    DataSettings,
+    TrainConfig,
+    TrainingSettings,
+    apply_settings,
+    network_spec,
+)
 
 CAPTION_TRAINING = {"measure": "CIDEr-D", "report": ["BLEU@4", "ROUGE-L", "CIDEr-D"]}
 """How captioners are measured unless a preset of their own says otherwise."""
@@ -80,3 +90,24 @@ def configure(
     split = apply_settings(sections, settings).get("data", {}).get("train")
     sections["training"] |= by_split.get(split, {})
     return TrainConfig.of(apply_settings(sections, settings), where)
+
+
+def list_settings(model: str | None = None) -> str:
+    """Tables of all models and presets; or of the settings of a model, with their defaults."""
+    if model is None:
+        models = sorted([spec.name, spec.summary] for spec in (*MODELS.values(), *CAPTIONERS.values()))
+        presets = [[name, str(preset_table(name).get("about", ""))] for name in preset_names()]
+        return "\n\n".join(
+            [
+                text_table(["model", "what it is"], models, align="ll"),
+                text_table(["preset", "what it is for"], presets, align="ll"),
+                "`momentseek train MODEL --list` lists the settings of a model.",
+            ]
+        )
+    sections = {"model": network_spec(model).config, "training": TrainingSettings, "data": DataSettings}
+    rows = [
+        [f"{section}.{f.name}", "" if f.default in (None, dataclasses.MISSING) else str(f.default)]
+        for section, kind in sections.items()
+        for f in dataclasses.fields(kind)
+    ]
+    return text_table(["setting", "default"], rows, align="ll")

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError, parameter
+from momentseek.core.reports import text_table
 from momentseek.measuring.resampling import SeedSpread, spread
 from momentseek.models.features.data import Data, open_data
 from momentseek.models.training.checkpoint import load_checkpoint
@@ -39,6 +40,16 @@ def score_spreads(reports: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, S
             for name, value in scores.items():
                 values.setdefault(split, {}).setdefault(name, []).append(value)
     return {split: {name: spread(v) for name, v in scores.items()} for split, scores in values.items()}
+
+
+def scores_text(reports: Sequence[Mapping[str, Any]]) -> str:
+    """The table of the reports' scores, mean ± sd where there are several."""
+    scores = score_spreads(reports)
+    names = list(dict.fromkeys(name for of_split in scores.values() for name in of_split))
+    rows = [[name, *(str(scores[split][name]) for split in scores)] for name in names]
+    about = reports[0]["data"]
+    note = f"{about['name']}, a simulation\n" if about["simulated"] else f"{about['name']}\n"
+    return note + text_table(["measure", *scores], rows)
 
 
 def train_or_read(

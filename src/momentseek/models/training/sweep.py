@@ -6,17 +6,20 @@ import csv
 import io
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from momentseek.core.atomic import write_all
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import markdown_table, safe_row
-from momentseek.models.training.config import TrainConfig
-from momentseek.models.training.presets import configure
-from momentseek.models.training.session import score_spreads
+from momentseek.measuring.measures import expand
+from momentseek.models.features.data import Data
+from momentseek.models.training.config import TrainConfig, summed_measures
+from momentseek.models.training.folder import TrainingCallback
+from momentseek.models.training.presets import configure, settings_table
+from momentseek.models.training.session import score_spreads, seeded_runs, train_seeds
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,10 @@ class SweepCell:
     """What tells this row from the others: model, train, and varied settings, by name."""
     config: TrainConfig
     folder: Path
+
+
+Rows = list[tuple[SweepCell, Sequence[Mapping[str, Any]]]]
+"""Rows that were trained, each with the reports of its seeds."""
 
 
 def sweep_cells(
@@ -59,7 +66,72 @@ def sweep_cells(
     return found
 
 
-def table_rows(done: Sequence[tuple[SweepCell, Sequence[Mapping[str, Any]]]]) -> list[dict[str, str | float | None]]:
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """A planned sweep: its rows, how many seeds each has, and which measures its printed table shows."""
+
+    cells: Sequence[SweepCell]
+    data: Data
+    out: Path
+    seeds: int
+    measures: Sequence[str]
+
+    @property
+    def note(self) -> str:
+        """What the tables say of the data."""
+        return f"{self.data.name}: a simulation, not real videos." if self.data.simulated else self.data.name
+
+    def runs(self) -> list[tuple[str, TrainConfig, Path]]:
+        """Name, settings and folder of every training run."""
+        return [
+            (f"{', '.join(cell.labels.values())}, seed {config.training.seed}", config, folder)
+            for cell in self.cells
+            for config, folder in seeded_runs(cell.config, cell.folder, self.seeds)
+        ]
+
+    def train(self, progress: TrainingCallback | None = None, announce: Callable[[str], None] | None = None) -> Rows:
+        """Train what is not trained yet, and write the tables after every row; the rows that are finished.
+
+        The last one has fewer seeds than wanted if training was stopped.
+        """
+        done: Rows = []
+        self.out.mkdir(parents=True, exist_ok=True)
+        for number, cell in enumerate(self.cells, start=1):
+            if announce is not None:
+                label = ", ".join(f"{k} {v}" for k, v in cell.labels.items())
+                announce(f"{number} of {len(self.cells)}: {label}")
+            done.append((cell, train_seeds(cell.config, self.data, cell.folder, self.seeds, progress=progress).reports))
+            write_tables(self.out, done, self.measures, self.note)
+            if len(done[-1][1]) < self.seeds:
+                break
+        return done
+
+
+def plan_sweep(
+    data: Data,
+    models: Sequence[str],
+    *,
+    splits: Sequence[str] = (),
+    varied: Sequence[str] = (),
+    seeds: int = 1,
+    preset: str | None = None,
+    config: str | None = None,
+    settings: Iterable[str] = (),
+    out: Path,
+    measures: Iterable[str] = (),
+) -> Sweep:
+    """A sweep over data with the settings of a preset or file; without ``measures``, the one that training goes by."""
+    sections, where = settings_table(preset, config, default=data.preset)
+    cells = [
+        replace(cell, config=replace(cell.config, data=replace(cell.config.data, path=data.location)))
+        for cell in sweep_cells(sections, models, splits, varied, settings, out, where)
+    ]
+    explicit = [m for each in measures for m in expand(each)]
+    chosen_by = [m for cell in cells for m in summed_measures(cell.config.training.measure)]
+    return Sweep(cells, data, out, seeds, list(dict.fromkeys(explicit or chosen_by)))
+
+
+def table_rows(done: Rows) -> list[dict[str, str | float | None]]:
     """One row per cell: labels, number of seeds, minutes per training run, and every measure's mean and sd by split."""
     table = []
     for cell, reports in done:
@@ -74,9 +146,7 @@ def table_rows(done: Sequence[tuple[SweepCell, Sequence[Mapping[str, Any]]]]) ->
     return table
 
 
-def markdown_text(
-    done: Sequence[tuple[SweepCell, Sequence[Mapping[str, Any]]]], measures: Sequence[str], note: str = ""
-) -> str:
+def markdown_text(done: Rows, measures: Sequence[str], note: str = "") -> str:
     """The table as Markdown: mean ± sd of some measures."""
     labels = list(done[0][0].labels)
     found = [score_spreads(reports) for _, reports in done]
@@ -92,9 +162,7 @@ def markdown_text(
     return f"{note}\n\n{table}\n" if note else f"{table}\n"
 
 
-def write_tables(
-    out: Path, done: Sequence[tuple[SweepCell, Sequence[Mapping[str, Any]]]], measures: Sequence[str], note: str
-) -> None:
+def write_tables(out: Path, done: Rows, measures: Sequence[str], note: str) -> None:
     """Write table.csv, table.json and table.md, all three or none."""
     table = table_rows(done)
     columns = list(dict.fromkeys(key for row in table for key in row))
