@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import click
 
@@ -11,20 +12,21 @@ from momentseek.cli import options
 from momentseek.cli.ingesting import ingest_more
 from momentseek.cli.options import Number
 from momentseek.cli.predict import StageLine
-from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
 from momentseek.library.ingest.captions import SceneSource, open_scene_captioner
 from momentseek.library.location import library_folder
 from momentseek.library.paths import clock_text
 from momentseek.measuring.formats import write_captions
 from momentseek.measuring.formats.files import writer_for
+from momentseek.models import require_training
 
 
 @click.command()
 @click.argument("checkpoint", metavar="[CHECKPOINT]", required=False)
-@click.option("--data", "folder", metavar="DIR", help="The data folder: one with a data.toml.")
+@click.option("--data", metavar="DIR", help="The data folder: one with a data.toml.")
 @click.option("--split", metavar="NAME", help="The split whose moments are described.")
-@click.option("--out", "-o", "target", metavar="FILE", help="The captions to write: .jsonl as TVC's, or as --to says.")
+@click.option("--out", "-o", metavar="FILE", help="The captions to write: .jsonl as TVC's, or as --to says.")
 @click.option("--to", metavar="FORMAT", help="The format of FILE. Default: tvc for .jsonl.")
 @click.option(
     "--beam",
@@ -37,21 +39,13 @@ from momentseek.measuring.formats.files import writer_for
 @options.library
 @click.option("--video", "videos", multiple=True, metavar="VIDEO", help="Only these videos of the library; repeatable.")
 @click.option("--at", metavar="START-END", help="Describe this moment of one video, and print it.")
-@click.option("--again", is_flag=True, help="Also videos that could not be described; those that are named, anew.")
-@click.option("--requests", type=click.IntRange(1), metavar="N", help="Ask an endpoint so many times at most.")
+@click.option("--again", is_flag=True, help="Also videos that could not be described; describe named ones again.")
+@click.option("--requests", type=click.IntRange(1), metavar="N", help="Ask an endpoint at most N times.")
 @options.wait
 @options.force
 @options.as_json
 @options.quiet
 def command(
-    checkpoint: str | None,
-    folder: str | None,
-    split: str | None,
-    target: str | None,
-    to: str | None,
-    beam: int | None,
-    length_penalty: float | None,
-    device: str,
     model: str | None,
     library: str | None,
     videos: tuple[str, ...],
@@ -59,9 +53,9 @@ def command(
     again: bool,
     requests: int | None,
     wait: float,
-    force: bool,
     as_json: bool,
     quiet: bool,
+    **given: Any,
 ) -> None:
     """Describe moments in words: those of a split of data, or the scenes of a library.
 
@@ -86,65 +80,55 @@ def command(
 
     Without --out the captions are printed, a line for each moment; with --json as objects with video, start and end.
     """
-    import json
-
-    if model is not None:
-        if checkpoint is not None or folder is not None or split is not None or target is not None:
-            raise MomentseekError("--model describes a library; leave out CHECKPOINT, --data, --split and --out")
-
-        if at is not None:
-            describe_moment(model, library, videos, at, requests=requests, as_json=as_json)
-            return
-        describe_library(
-            model, library, videos, again=again, requests=requests, wait=wait, quiet=quiet, as_json=as_json
-        )
+    if model is None:
+        if given["checkpoint"] is None or given["data"] is None or given["split"] is None:
+            raise MomentseekError(
+                "give a CHECKPOINT with --data and --split, or describe a library with --model FOLDER or URL#NAME"
+            )
+        describe_data(**given, as_json=as_json, quiet=quiet)
         return
-    if checkpoint is None or folder is None or split is None:
-        raise MomentseekError(
-            "give a CHECKPOINT with --data and --split, or describe a library with --model FOLDER or URL#NAME"
-        )
+    if any(given[name] is not None for name in ("checkpoint", "data", "split", "out")):
+        raise MomentseekError("--model describes a library; leave out CHECKPOINT, --data, --split and --out")
+    if at is not None:
+        describe_moment(model, library, videos, at, requests=requests, as_json=as_json)
+        return
+    describe_library(model, library, videos, again=again, requests=requests, wait=wait, quiet=quiet, as_json=as_json)
 
-    for package in ("torch", "h5py", "safetensors"):
-        optional_module(package, "train")
+
+def describe_data(
+    checkpoint: str,
+    data: str,
+    split: str,
+    out: str | None,
+    to: str | None,
+    *,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+    **how: Any,
+) -> None:
+    """Describe the moments of a split, and write or print the captions."""
+    require_training()
     from momentseek.models.training.captions import describe_split
 
-    if to and target is None:
+    if to and out is None:
         raise MomentseekError("--to is the format of a file; name it (--out FILE)")
-    writer = writer_for(to, target, "captions") if target is not None else None
-    options.check_targets([checkpoint], [target] if target is not None else [], force)
-    told = describe_split(
-        checkpoint,
-        folder,
-        split,
-        beam=beam,
-        length_penalty=length_penalty,
-        device=device,
-        progress=None if quiet else StageLine(),
-    )
-    table = told.captions
-    if target is not None and writer is not None:
-        write_captions(table, target, format=writer.name)
-    rows = [
-        {"id": name, "video": table.videos[video], "start": start, "end": end, "caption": caption}
-        for name, video, start, end, caption in zip(
-            table.query_ids,
-            table.video.tolist(),
-            table.start.tolist(),
-            table.end.tolist(),
-            table.captions,
-            strict=True,
-        )
-    ]
-    about = {"checkpoint": checkpoint, "model": told.model, "step": told.step, "split": split}
-    how = {"beam": told.decoding.beam, "length_penalty": told.decoding.length_penalty, "simulated": told.simulated}
+    writer = writer_for(to, out, "captions") if out is not None else None
+    options.check_targets([checkpoint], [out] if out is not None else [], force)
+    found = describe_split(checkpoint, data, split, **how, progress=StageLine(quiet=quiet))
+    if out is not None and writer is not None:
+        write_captions(found.captions, out, format=writer.name)
+    rows, decoding = found.rows(), found.decoding
     if as_json:
-        click.echo(json.dumps({**about, **how, "captions": rows}, indent=2, ensure_ascii=False))
-    elif target is None:
+        about = {"checkpoint": checkpoint, "model": found.model, "step": found.step, "split": split}
+        searched = {"beam": decoding.beam, "length_penalty": decoding.length_penalty, "simulated": found.simulated}
+        options.echo_json({**about, **searched, "captions": rows})
+    elif out is None:
         for row in rows:
             click.echo(f"{row['video']} {row['start']:.2f}-{row['end']:.2f}\t{row['caption']}")
-    if target is not None and not as_json:
-        searched = "greedy" if told.decoding.beam == 1 else f"beam of {told.decoding.beam}"
-        options.say(f"wrote {target}: {told.model}, {searched}; {count(len(table), 'moment')}")
+    else:
+        how_searched = "greedy" if decoding.beam == 1 else f"beam of {decoding.beam}"
+        options.say(f"wrote {out}: {found.model}, {how_searched}; {count(len(rows), 'moment')}")
 
 
 def describe_library(

@@ -10,6 +10,7 @@ import click
 from momentseek.cli import options
 from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.models import require_training
 
 FIGURES = (".png", ".svg", ".pdf")
 
@@ -43,8 +44,7 @@ def command(
     kind = Path(out).suffix.lower() if out is not None else ".json"
     if kind not in (*FIGURES, ".json"):
         raise MomentseekError(f"{out}: its ending names no known format; use one of {', '.join(FIGURES)}, .json")
-    for package in ("torch", "h5py", "safetensors"):
-        optional_module(package, "train")
+    require_training()
     if kind in FIGURES:
         optional_module("matplotlib", "plots")
     options.check_targets([checkpoint], [out], force)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
+
 import click
 
 from momentseek.cli import options
-from momentseek.core.errors import optional_module
+from momentseek.models import require_training
 
 
 @click.command()
@@ -37,21 +40,16 @@ def command(file: str, model: str, out: str, settings: tuple[str, ...], force: b
     One whose clips the weights do not tell:
       momentseek import-checkpoint tacos.pth --model mmn --set max_clips=128 --out mmn-tacos
     """
-    import dataclasses
-    import json
-    from pathlib import Path
-
-    for package in ("torch", "safetensors"):
-        optional_module(package, "train")
+    require_training()
     from momentseek.models.training.warm_start import import_checkpoint
 
     done = import_checkpoint(Path(file), model, Path(out), settings, force=force)
     if as_json:
-        click.echo(json.dumps({**dataclasses.asdict(done), "out": str(done.out)}, indent=2))
+        options.echo_json(dataclasses.asdict(done))
         return
     click.echo(f"wrote {done.out}: {done.model} with {done.parameters:,} parameters, from {done.source}")
     if done.assumed:
-        told = ", ".join(f"{key}={value}" for key, value in done.assumed.items())
-        options.say(f"note: settings that the weights do not tell are the authors': {told} (--set changes them)")
+        assumed = ", ".join(f"{key}={value}" for key, value in done.assumed.items())
+        options.say(f"note: settings that the weights do not tell are the authors': {assumed} (--set changes them)")
     if done.skipped:
         options.say(f"note: {len(done.skipped):,} tensors have no place in the model, such as {done.skipped[0]}")

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from momentseek.cli import options
 from momentseek.cli.options import Number
-from momentseek.cli.terminal import draw
-from momentseek.core.errors import optional_module
+from momentseek.cli.progress import ProgressLines
 from momentseek.core.reports import count
 from momentseek.measuring.formats import write_bytes
 from momentseek.measuring.formats.files import writer_for
+from momentseek.models import require_training
+
+if TYPE_CHECKING:
+    from momentseek.models.training.prediction import Prediction
 
 
 @click.command()
 @click.argument("checkpoint", metavar="CHECKPOINT")
-@click.option("--data", "folder", required=True, metavar="DIR", help="The data folder: one with a data.toml.")
+@click.option("--data", required=True, metavar="DIR", help="The data folder: one with a data.toml.")
 @click.option("--split", required=True, metavar="NAME", help="The split whose queries are answered.")
-@click.option(
-    "--out", "-o", "target", required=True, metavar="RUN", help="The run to write: .jsonl, or the format of --to."
-)
+@click.option("--out", "-o", required=True, metavar="RUN", help="The run to write: .jsonl, or the format of --to.")
 @click.option("--to", metavar="FORMAT", help="The format of RUN. Default: by its file ending.")
 @click.option(
     "--task",
@@ -55,20 +57,14 @@ from momentseek.measuring.formats.files import writer_for
 @options.quiet
 def command(
     checkpoint: str,
-    folder: str,
+    data: str,
     split: str,
-    target: str,
+    out: str,
     to: str | None,
-    task: str | None,
-    top: int | None,
-    videos: str | None,
-    first: int | None,
-    whole_corpus: bool,
-    nms: float | None,
-    device: str,
     force: bool,
     as_json: bool,
     quiet: bool,
+    **how: Any,
 ) -> None:
     """Answer the queries of a split with the model of CHECKPOINT: a file, or the folder of a training run.
 
@@ -86,62 +82,39 @@ def command(
     The first two commands give the figures of report.json (-m for measures other than NDCG). With --protocol
     tvr-ranking, evaluate gives those of TVR-Ranking's evaluator: gain 2^rel-1 instead of rel, IoU > instead of >=.
     """
-    import json
-
-    for package in ("torch", "h5py", "safetensors"):
-        optional_module(package, "train")
+    require_training()
     from momentseek.models.training.prediction import predict_split
 
-    options.check_targets([checkpoint, videos], [target], force)
-    writer = writer_for(to, target, "run")
-    prediction = predict_split(
-        checkpoint,
-        folder,
-        split,
-        task=task,
-        top=top,
-        videos=videos,
-        first=first,
-        whole_corpus=whole_corpus,
-        nms=nms,
-        device=device,
-        progress=None if quiet else StageLine(),
-    )
-    run, fewer, in_pools = prediction.run, prediction.queries_with_fewer_videos, prediction.in_pools
-    write_bytes(Path(target), writer.to_bytes((run,)))
-    queries = count(len(run), "query", "queries")
-    if fewer and not quiet:
-        places = [*(["the pool"] if in_pools else []), *([prediction.first_stage] if prediction.first_stage else [])]
-        options.say(
-            f"note: {fewer:,} of {queries} searched fewer than {count(first or 0, 'video')}: "
-            f"{' or '.join(places) or 'the corpus'} had no more"
-        )
+    options.check_targets([checkpoint, how["videos"]], [out], force)
+    writer = writer_for(to, out, "run")
+    found = predict_split(checkpoint, data, split, **how, progress=StageLine(quiet=quiet))
+    write_bytes(Path(out), writer.to_bytes((found.run,)))
+    if found.queries_with_fewer_videos and not quiet:
+        options.say(_fewer_videos(found, how["first"] or 0))
     if as_json:
-        about = {"checkpoint": checkpoint, "model": prediction.model, "step": prediction.step, "split": split}
-        figures = {
-            "task": prediction.task,
-            "queries": len(run),
-            "moments": len(run.start),
-            "pools": in_pools,
-            "queries_with_fewer_videos": fewer,
-            "simulated": prediction.simulated,
-        }
-        click.echo(json.dumps({**about, **figures, "run": target}, indent=2))
+        about = {"checkpoint": checkpoint, "model": found.model, "step": found.step, "split": split}
+        options.echo_json({**about, **found.figures(), "run": out})
         return
-    what = count(len(run.start), "video" if prediction.task == "VR" else "moment")
-    asked = queries + (", each in its pool" if in_pools else "")
-    options.say(f"wrote {target}: {prediction.model}, {prediction.task}; {asked}, {what}")
+    what = count(len(found.run.start), "video" if found.task == "VR" else "moment")
+    asked = count(len(found.run), "query", "queries") + (", each in its pool" if found.in_pools else "")
+    options.say(f"wrote {out}: {found.model}, {found.task}; {asked}, {what}")
+
+
+def _fewer_videos(found: Prediction, first: int) -> str:
+    """A note that some queries searched fewer videos than were asked for."""
+    places = [*(["the pool"] if found.in_pools else []), *([found.first_stage] if found.first_stage else [])]
+    queries = count(len(found.run), "query", "queries")
+    return (
+        f"note: {found.queries_with_fewer_videos:,} of {queries} searched fewer than {count(first, 'video')}: "
+        f"{' or '.join(places) or 'the corpus'} had no more"
+    )
 
 
 class StageLine:
-    """Shows the stage of a prediction and how much of it is done, on a terminal."""
+    """Shows the stage of a prediction and how much of it is done."""
 
-    def __init__(self) -> None:
-        import sys
-
-        self._terminal = sys.stderr.isatty()
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._lines = ProgressLines(quiet=quiet)
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        if self._terminal:
-            draw("\r", err=True)
-            click.echo(f"{stage}: {done:,} of {total:,}  " + ("\n" if done >= total else ""), err=True, nl=False)
+        self._lines.show(f"{stage}: {done:,} of {total:,}", share=done / max(total, 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from momentseek.core.errors import MomentseekError
-from momentseek.models.export.graphs import check_window
+from momentseek.models.export.checkpoints import check_window
 from momentseek.models.features.data import Dims
 from momentseek.models.registry import build
 

@@ -19,15 +19,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from momentseek.core.errors import MomentseekError, optional_module, parameter
-from momentseek.models.features.data import Data
+from momentseek.core.errors import optional_module
 from momentseek.models.model import CorpusModel
-from momentseek.models.zoo.xml import XML
 from momentseek.recognition.runtime import session
 
 OPSET = 17
-COVERED_VIDEOS_SHARE = 0.95
-"""Share of the training videos that are not longer than the longest that a model is given at once."""
 
 Inputs = Mapping[str, Tensor]
 Axes = Mapping[str, tuple[str, ...]]
@@ -122,23 +118,3 @@ def random_rows(rows: int, columns: int, counts: Sequence[int], rng: torch.Gener
     """Random tables of ``counts`` rows, filled up to ``rows`` by zeros, and the mask of the rows that are there."""
     mask = torch.arange(rows) < torch.tensor(counts)[:, None]
     return torch.randn(len(counts), rows, columns, generator=rng) * mask[..., None], mask
-
-
-def check_window(model: CorpusModel, name: str) -> None:
-    """Refuse a window for a model that reads clips as they are, as many as it was made for."""
-    if isinstance(model, XML) or model.config.fit == "truncate":
-        raise MomentseekError(
-            f"{name} reads videos by at most {model.config.max_clips} clips at once and stretches none, so "
-            f"{parameter('window')} "
-            "changes nothing; leave it out"
-        )
-
-
-def longest_video(data: Data, split: str, share: float = COVERED_VIDEOS_SHARE) -> float:
-    """Seconds that ``share`` of the videos with a training moment do not exceed, in whole clips.
-
-    Not the longest: one video of ten minutes among thousands of thirty seconds would have every film cut into pieces of
-    ten minutes, of which 16 clips tell nothing.
-    """
-    clips = [data.rows(name) for name in data.split(split).truth.videos] or [1]
-    return data.clip_seconds * float(np.quantile(clips, share, method="higher"))

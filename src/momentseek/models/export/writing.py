@@ -31,6 +31,7 @@ class ExportReport:
     """The folder that an export has written, and how far at most its graphs are from torch."""
 
     folder: Path
+    model: str
     fingerprint: str
     difference: float
     bytes: int
@@ -55,7 +56,7 @@ def export(
     ``encoders`` are those of the features it was trained on, by ``video``, ``subtitle`` and ``query``; without them the
     export cannot serve a library. ``window`` is, for a model that stretches whole videos, the seconds of the longest it
     is given; longer ones are cut, by a model of moments into windows of ``cut`` seconds if that is less. ``nms`` is the
-    overlap above which a model drops the worse of two moments. ``trained`` is told along: step, measure, data.
+    overlap above which a model drops the worse of two moments. ``trained`` goes into the manifest: step, measure, data.
     """
     settings = {"end_time": end_time, "window": window, "cut": cut, "clip_seconds": clip_seconds, "nms": nms}
     found = draw_graphs(model, name, settings)
@@ -88,7 +89,9 @@ def write_export(
         raise MomentseekError(f"{out}: cannot be written ({e.strerror}); check the folder") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    return ExportReport(out, str(values["fingerprint"]), difference, sum(map(len, graphs.values())))
+    return ExportReport(
+        out, str(values["model"]), str(values["fingerprint"]), difference, sum(map(len, graphs.values()))
+    )
 
 
 def _check_place(out: Path, force: bool) -> None:

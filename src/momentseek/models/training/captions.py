@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -169,6 +170,15 @@ class SplitDescription:
     decoding: DecodingSettings
     simulated: bool
     """Whether the data are simulated."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Id, video, start, end and caption of each moment."""
+        table = self.captions
+        columns = (table.query_ids, table.video.tolist(), table.start.tolist(), table.end.tolist(), table.captions)
+        return [
+            {"id": name, "video": table.videos[video], "start": start, "end": end, "caption": caption}
+            for name, video, start, end, caption in zip(*columns, strict=True)
+        ]
 
 
 def describe_split(

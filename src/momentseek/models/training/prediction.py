@@ -61,6 +61,17 @@ class Prediction:
     simulated: bool
     """Whether the data are simulated."""
 
+    def figures(self) -> dict[str, str | int | bool]:
+        """What was predicted, in numbers."""
+        return {
+            "task": self.task,
+            "queries": len(self.run),
+            "moments": len(self.run.start),
+            "pools": self.in_pools,
+            "queries_with_fewer_videos": self.queries_with_fewer_videos,
+            "simulated": self.simulated,
+        }
+
 
 def predict_split(
     checkpoint: str | os.PathLike[str],
@@ -130,14 +141,14 @@ def predict_split(
             searched=count_fewer,
         )
         return Prediction(
-            run,
-            trained.config.model,
-            trained.step,
-            chosen,
-            stage or None,
-            pooled and chosen != "SVMR",
-            fewer[0],
-            opened.simulated,
+            run=run,
+            model=trained.config.model,
+            step=trained.step,
+            task=chosen,
+            first_stage=stage or None,
+            in_pools=pooled and chosen != "SVMR",
+            queries_with_fewer_videos=fewer[0],
+            simulated=opened.simulated,
         )
 
 

@@ -1,0 +1,161 @@
+"""Exporting what a checkpoint holds: which encoders its features were made by, and how long videos may be."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from momentseek.core.errors import MomentseekError, parameter
+from momentseek.models.export.captioner import export_captioner
+from momentseek.models.export.writing import ExportReport, export
+from momentseek.models.features.data import Data
+from momentseek.models.model import CorpusModel
+from momentseek.models.training.checkpoint import (
+    Checkpoint,
+    SavedTraining,
+    is_captioner,
+    load_captioner,
+    load_checkpoint,
+    refuse_other_dims,
+)
+from momentseek.models.zoo.xml import XML
+from momentseek.recognition.exported.manifest import EncoderRef, sources_of
+
+COVERED_VIDEOS_SHARE = 0.95
+"""Share of the training videos that are not longer than the longest that a model is given at once."""
+UNUSABLE = "this export cannot serve a library: "
+
+PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class FeatureSources:
+    """What an export must know of the data that a model was trained on."""
+
+    encoders: dict[str, EncoderRef] = field(default_factory=dict)
+    clip_seconds: float = 1.5
+    longest: float | None = None
+    """Seconds that nearly all training videos do not exceed."""
+    median: float | None = None
+    """Seconds of the training videos' median length."""
+    missing: str = ""
+    """Why the export cannot serve a library; empty if it can."""
+
+
+def export_checkpoint(
+    checkpoint: PathLike,
+    out: PathLike,
+    *,
+    data: PathLike | None = None,
+    window: float | None = None,
+    force: bool = False,
+) -> tuple[ExportReport, str | None]:
+    """Write the model of a checkpoint as a folder; the report, and why it cannot serve a library (empty if it can).
+
+    ``data`` are those that it was trained on, if they are no longer where they were then. ``window`` is, for a model
+    that stretches whole videos, the seconds of the longest that is read at once. A captioner serves no library.
+    """
+    if is_captioner(checkpoint):
+        if window is not None:
+            raise MomentseekError(
+                f"a captioner is given moments, whatever their length; leave out {parameter('window')}"
+            )
+        return _export_captioner(checkpoint, Path(out), data, force), None
+    loaded = load_checkpoint(checkpoint)
+    training = loaded.config.training
+    if window is not None:
+        check_window(loaded.model, loaded.config.model)
+    sources = _sources(data or loaded.config.data.path, loaded, asked=data is not None)
+    report = export(
+        loaded.model,
+        loaded.config.model,
+        Path(out),
+        encoders=sources.encoders,
+        clip_seconds=sources.clip_seconds,
+        end_time=training.end_time,
+        window=window or sources.longest,
+        cut=None if window else sources.median,
+        nms=training.nms,
+        trained={"step": loaded.step, "measure": training.measure, **_origin(loaded)},
+        force=force,
+    )
+    return report, sources.missing
+
+
+def _export_captioner(checkpoint: PathLike, out: Path, data: PathLike | None, force: bool) -> ExportReport:
+    loaded, sources = load_captioner(checkpoint), FeatureSources()
+    try:
+        with Data.open(data or loaded.config.data.path) as opened:
+            sources = FeatureSources(sources_of(opened.path), opened.clip_seconds)
+    except MomentseekError:
+        if data is not None:
+            raise
+    return export_captioner(
+        loaded.model,
+        loaded.config.model,
+        out,
+        encoders=sources.encoders,
+        clip_seconds=sources.clip_seconds,
+        trained={"step": loaded.step, **_origin(loaded)},
+        force=force,
+    )
+
+
+def _origin(loaded: SavedTraining) -> dict[str, object]:
+    return {"value": loaded.value, "data": loaded.fingerprint, "version": loaded.version}
+
+
+def _sources(folder: PathLike, trained: Checkpoint, *, asked: bool) -> FeatureSources:
+    """What the data say that a model was trained on; where they were not asked for, what is wrong with them."""
+    if not folder:
+        return FeatureSources(
+            missing=f"{UNUSABLE}the checkpoint does not say where its data are; give {parameter('data', ...)}"
+        )
+    try:
+        with Data.open(folder) as data:
+            same = trained.imported or trained.was_trained_on(data)
+            data.use(trained.model.config.modalities)
+            split = trained.config.data.train
+            if trained.imported:  # public weights know no data: only the widths can be compared
+                refuse_other_dims(trained, data, split if split in data.splits else data.splits[0], str(folder))
+            known = same and split in data.splits
+            found = FeatureSources(
+                sources_of(data.path),
+                data.clip_seconds,
+                longest_video(data, split) if known else None,
+                longest_video(data, split, 0.5) if known else None,
+            )
+    except MomentseekError as e:
+        if asked:
+            raise
+        return FeatureSources(missing=f"{UNUSABLE}{e}")
+    if not same:
+        raise MomentseekError(
+            f"{folder}: is not what the model was trained on; give those data ({parameter('data', ...)})"
+        )
+    if found.encoders:
+        return found
+    return replace(found, missing=f"{UNUSABLE}{folder} does not say which encoders made its features")
+
+
+def check_window(model: CorpusModel, name: str) -> None:
+    """Refuse a window for a model that reads clips as they are, as many as it was made for."""
+    if isinstance(model, XML) or model.config.fit == "truncate":
+        raise MomentseekError(
+            f"{name} reads videos by at most {model.config.max_clips} clips at once and stretches none, so "
+            f"{parameter('window')} "
+            "changes nothing; leave it out"
+        )
+
+
+def longest_video(data: Data, split: str, share: float = COVERED_VIDEOS_SHARE) -> float:
+    """Seconds that ``share`` of the videos with a training moment do not exceed, in whole clips.
+
+    Not the longest: one video of ten minutes among thousands of thirty seconds would have every film cut into pieces of
+    ten minutes, of which 16 clips tell nothing.
+    """
+    clips = [data.rows(name) for name in data.split(split).truth.videos] or [1]
+    return data.clip_seconds * float(np.quantile(clips, share, method="higher"))
