@@ -120,7 +120,7 @@ def add(paths: tuple[str, ...], library: str | None, on: str | None, quiet: bool
     folder = library_folder(library)
     encoder = _encoder(folder, given["encoder"], given["model"])
     display = IngestLines(quiet=quiet)
-    shown = {"library": library, "as_json": as_json}
+    shown: dict[str, Any] = {"library": library, "as_json": as_json}
     again = _again(paths, on, **given)
     if on is None or place_text(folder) == str(folder):  # nodes that share no folder fetch for themselves
         paths = tuple(fetch_videos(paths, folder, display))

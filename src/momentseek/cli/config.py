@@ -196,7 +196,7 @@ def _commands(context: click.Context) -> list[str]:
 
 def _settable_options(command: click.Command) -> dict[str, click.Option]:
     """The options of a command that a setting can choose, by their long names without the dashes, former ones too."""
-    found = {}
+    found: dict[str, click.Option] = {}
     for option in command.params:
         if isinstance(option, click.Option) and not option.hidden:
             longest = max(option.opts, key=len)

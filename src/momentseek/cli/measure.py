@@ -37,13 +37,13 @@ from momentseek.measuring.report import per_query as per_query_lines
 @options.protocol
 @options.measures
 @options.missing
-@click.option("--by", metavar="FIELD", help="Break down by a field of the truth's queries (TVR: type), or by length.")
+@click.option("--by", metavar="FIELD", help="Break down by FIELD of the truth's queries (TVR: type), or by length.")
 @click.option("--ci", is_flag=True, help="Add 95 % bootstrap intervals.")
 @click.option(
     "--per-query",
     metavar="FILE",
     type=click.Path(),
-    help="Also write every query's values, to .csv or .jsonl (or .gz of them).",
+    help="Also write every query's values to FILE, .csv or .jsonl (or .gz of them).",
 )
 @options.videos
 @options.invalid
@@ -57,7 +57,7 @@ def evaluate(
     by: str | None,
     ci: bool,
     per_query: str | None,
-    invalid: str | None,
+    invalid: Any,
     as_json: bool,
     official: bool,
     **given: Any,
@@ -139,16 +139,16 @@ def _say_notes(notes: Sequence[str]) -> None:
     type=click.Choice(["holm", "none"]),
     default="holm",
     show_default=True,
-    help="For the number of pairs of runs, within each measure; tukey has its own.",
+    help="Correct for the number of pairs of runs, within each measure; tukey has its own.",
 )
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
     show_default=True,
-    help="What p must not exceed for a difference to be called significant.",
+    help="Call a difference significant if p is at most this.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For the random resamples.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random resamples.")
 @click.option(
     "--per-query",
     type=click.IntRange(min=1),
@@ -233,7 +233,7 @@ def compare(
     "--only",
     multiple=True,
     type=click.Choice(["axioms", "ties", "noise", "location"]),
-    help="Only this part; may be given several times.",
+    help="Run only this part; may be given several times.",
 )
 @click.option(
     "--annotators",
@@ -253,8 +253,8 @@ def compare(
 @click.option("--clip-noise", is_flag=True, help="Keep noisy IoUs within 0 and 1 (the paper does not).")
 @options.videos
 @options.invalid
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For everything random.")
-@click.option("--plots", "folder", metavar="DIR", help="Also draw the figures, as PNG and SVG, into this folder.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of everything random.")
+@click.option("--plots", "folder", metavar="DIR", help="Also draw the figures, as PNG and SVG, into DIR.")
 @options.as_json
 def diagnose(
     runs: tuple[str, ...],

@@ -11,7 +11,6 @@ import click
 from momentseek.cli import options
 from momentseek.cli.progress import progress_bars
 from momentseek.core.errors import MomentseekError
-from momentseek.core.reports import text_table
 from momentseek.recognition.downloads import fetch_model, inventory, missing_files, try_model
 from momentseek.recognition.weights import hub as lock
 from momentseek.recognition.weights.catalog import find_hub_model
@@ -59,9 +58,8 @@ def list_models(as_json: bool) -> None:
         ]
         for entry in entries
     ]
-    click.echo(
-        text_table(["name", "kind", "dim", "state", "size", "licence", "good for", "from"], rows, align="llrlrlll")
-    )
+    header = ["name", "kind", "dim", "state", "size", "licence", "good for", "from"]
+    options.echo_table(header, rows, align="llrlrlll")
     if any(entry.name.startswith("hub:") and entry.state == "absent" for entry in entries):
         click.echo("\nTo get one that is absent: momentseek models get NAME (without hub:); sizes are as published.")
     for entry in entries:
@@ -78,7 +76,7 @@ def get_model(name: str, yes: bool, source: str | None) -> None:
 
     \b
       momentseek models get siglip2-base
-    A larger recogniser of speech, then hear by it:
+    A larger model for speech, then transcribe with it:
       momentseek models get whisper-small
       momentseek transcribe --transcriber whisper-small
     On a machine without network, from a folder with the same files:

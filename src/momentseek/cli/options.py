@@ -35,35 +35,35 @@ measures = click.option(
     "measures",
     multiple=True,
     metavar="MEASURE",
-    help="A measure, e.g. 'NDCG@{10,20}[IoU>={0.3,0.5}]'; may be given several times.",
+    help="Compute MEASURE, e.g. 'NDCG@{10,20}[IoU>={0.3,0.5}]'; may be given several times.",
 )
 protocol = click.option(
     "--protocol",
     "-p",
     metavar="NAME",
     shell_complete=_protocols,
-    help="Whose rules to follow (`momentseek measures` lists them). Default: paper.",
+    help="Follow the rules of the protocol NAME (`momentseek measures` lists them). Default: paper.",
 )
 missing = click.option(
     "--missing",
     type=click.Choice(["error", "zero", "skip"]),
     default="error",
     show_default=True,
-    help="What a judged query without predictions is: refused, worth 0, or left out of the mean.",
+    help="Refuse judged queries without predictions (error), count them as 0, or leave them out of the mean (skip).",
 )
 videos = click.option(
     "--videos",
     type=click.Path(),
     metavar="FILE",
-    help="The collection's videos with durations (and indices): video_corpus.json, Charades' CSV, ….",
+    help="Read the videos' durations (and indices) from FILE: video_corpus.json, Charades' CSV, ….",
 )
 invalid = click.option(
     "--invalid",
     type=click.Choice(["error", "drop", "clip", "keep"]),
-    help="Moments with impossible times: refuse, drop (a prediction keeps its rank), clip into the video, or keep. "
+    help="Refuse moments with impossible times, drop them (a prediction keeps its rank), clip or keep them. "
     "Default: error.",
 )
-force = click.option("--force", is_flag=True, help="Overwrite files that are there already.")
+force = click.option("--force", is_flag=True, help="Overwrite existing files.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 library = click.option(
@@ -71,7 +71,7 @@ library = click.option(
     "-l",
     "library",
     metavar="NAME|PATH",
-    help="Which library: a name, or a path with a separator. Default: $MOMENTSEEK_LIBRARY, else that of the settings "
+    help="Library to use: a name, or a path with a separator. Default: $MOMENTSEEK_LIBRARY, else that of the settings "
     "(`momentseek config`), else 'default'.",
 )
 wait = click.option(
@@ -79,7 +79,7 @@ wait = click.option(
     type=click.FloatRange(min=0),
     default=0.0,
     metavar="SECONDS",
-    help="How long to wait while another process changes the library. Default: refuse at once.",
+    help="Wait up to SECONDS while another process changes the library. Default: fail at once.",
 )
 on_shards = click.option(
     "--on",
@@ -89,9 +89,9 @@ on_shards = click.option(
 on_cluster = click.option(
     "--on",
     metavar="ADDRESS",
-    help="Do it on a Ray cluster (ray://HOST:10001, auto, local) that sees the same folders: docs/cluster.md.",
+    help="Work on a Ray cluster (ray://HOST:10001, auto, local) that sees the same folders: docs/cluster.md.",
 )
-quiet = click.option("--quiet", "-q", is_flag=True, help="Say only what failed.")
+quiet = click.option("--quiet", "-q", is_flag=True, help="Report only failures.")
 
 
 def encoder_or_model(encoder: str | None, model: str | None) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from momentseek.cli.terminal import bare_stream, escape_controls
-from momentseek.core.progress import Advance, ShowCount
+from momentseek.core.progress import ShowCount
 
 if TYPE_CHECKING:
     from momentseek.models.training.folder import TrainingProgress
@@ -76,7 +76,7 @@ class ProgressLines:
             self._live = None
 
 
-class RateColumn(ProgressColumn):
+class RateColumn(ProgressColumn):  # type: ignore[misc]
     """Steps per second."""
 
     def render(self, task: Task) -> Text:
@@ -138,12 +138,12 @@ class CountLine:
 
 
 @contextmanager
-def progress_bar(total: int, label: str) -> Iterator[Advance]:
+def progress_bar(total: int, label: str) -> Iterator[Callable[[int], None]]:
     """A callback that counts steps more as done, for work whose amount is known."""
     with progress_bars(label) as show:
         done = 0
 
-        def advance(steps: int = 1) -> None:
+        def advance(steps: int) -> None:
             nonlocal done
             done += steps
             show(done, total)
