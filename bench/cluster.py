@@ -25,7 +25,6 @@ import numpy as np
 from merge import print_merges
 from momentseek.cluster.connection import join_cluster
 from momentseek.cluster.manifest import read_manifest
-from momentseek.cluster.search.engine import ShardedEngine
 from momentseek.cluster.searching import RayShards
 from momentseek.cluster.shards.making import split_library
 from momentseek.library.catalog import Catalog, SegmentRow
@@ -157,7 +156,7 @@ def main() -> None:
             return lambda number: engine.search(Query.parse(f"query {number}"), OPTIONS)
 
         def make_sharded() -> Callable[[int], Results]:
-            engine = ShardedEngine(fan_out, open_reader(manifest.folders(target)[0], encoder))
+            engine = Engine(open_reader(manifest.folders(target)[0], encoder), fan_out)
             return lambda number: engine.search(Query.parse(f"query {number}"), OPTIONS)
 
         before = resident()

@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 
 from momentseek.cluster.connection import join_cluster
-from momentseek.cluster.search.engine import ShardedEngine
 from momentseek.cluster.searching import RayShards
 from momentseek.cluster.shards.making import split_library
+from momentseek.search.engine import Engine
 from momentseek.search.query import Query
 from shards import make_library, make_queries, open_reader
 
@@ -46,7 +46,7 @@ def main() -> None:
         manifest = split_library(folder, target, args.shards)
         shards = RayShards(cluster, target)
         shards.wait()
-        engine = ShardedEngine(shards, open_reader(manifest.folders(target)[0]))
+        engine = Engine(open_reader(manifest.folders(target)[0]), shards)
         right = [list(engine.search(Query.parse(text), options)) for text, options in queries]
         hurt: float | None = None
         took = []

@@ -25,9 +25,7 @@ import numpy as np
 
 from momentseek.api.library import bring_folder
 from momentseek.cluster.manifest import read_manifest
-from momentseek.cluster.search.engine import ShardedEngine
-from momentseek.cluster.search.shard import SearchShard
-from momentseek.cluster.search.shard_client import LocalShards
+from momentseek.cluster.shard_client import LocalShards
 from momentseek.cluster.shards.making import make_elsewhere, split_library
 from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.paths import folder_size
@@ -35,6 +33,7 @@ from momentseek.library.reader import LibraryReader
 from momentseek.library.segments import build_segment, write_segment
 from momentseek.library.video import Video
 from momentseek.recognition.encoders.protocol import Vectors
+from momentseek.search.engine import Engine
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
 from s3_storage import serve_s3
@@ -115,9 +114,9 @@ def measure_start(place: str) -> ColdStart:
         library = LibraryReader(path, Catalog(path))
         library.encoders = encoders  # type: ignore[assignment]
         libraries.append(library)
-        shards[name] = SearchShard(library)
+        shards[name] = library
     opened = time.perf_counter() - begun
-    engine = ShardedEngine(LocalShards(shards), libraries[0])
+    engine = Engine(libraries[0], LocalShards(shards))
     times = []
     for text in ("a dog", "a dog on the beach"):
         start = time.perf_counter()

@@ -24,8 +24,9 @@ from momentseek.library.segments import build_segment
 from momentseek.library.video import Video
 from momentseek.search.localise.localiser import DEFAULT_LOCALISER
 from momentseek.search.query import Part
-from momentseek.search.state import StreamIndex
-from momentseek.search.streams.vision import build_vision_query, search_vision
+from momentseek.search.stream_index import SampledIndex, StreamIndex
+from momentseek.search.streams.span_search import in_order, seek_spans, sort_hits
+from momentseek.search.streams.vision import MAX_VIDEOS, ClipSearch, build_vision_query
 
 DIM = 256
 SECONDS = 1.5
@@ -77,9 +78,17 @@ class World:
 
 
 def best(world: World, vector: np.ndarray) -> tuple[str, int, float]:
-    query = build_vision_query(world.vision, [Part("")], [], lambda texts: np.stack([vector] * len(texts)))
-    state = SimpleNamespace(vision=world.vision, videos=lambda ids: world.videos)
-    found = search_vision(state, query, None, DEFAULT_LOCALISER, page=1).hits[0]
+    index = SampledIndex.of(world.vision)
+    query = build_vision_query(index, [Part("")], [], lambda texts: np.stack([vector] * len(texts)))
+    search, state = (
+        ClipSearch(query, DEFAULT_LOCALISER),
+        SimpleNamespace(vision=world.vision, videos=lambda _: world.videos),
+    )
+    listed = world.vision.scan.search(search.probes, MAX_VIDEOS, gone=world.vision.gone).ids[0]
+    places = world.vision.places(listed)
+    scores = in_order(search.video_scores(state, places))
+    hits = seek_spans(scores, search.budget(1), lambda id: search.spans(state, id, places[id]))
+    found = sort_hits(hit for some in hits for hit in some)[0]
     return found.level, found.video, found.peak
 
 

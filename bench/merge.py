@@ -13,22 +13,19 @@ import time
 
 import numpy as np
 
-from momentseek.cluster.search.merge import CardIndex, join_meant, join_phrases, join_texts
-from momentseek.cluster.search.requests import ShardAnswer, TextKind, TextRows, VideoCards
-from momentseek.cluster.search.shard import LIMITS
-from momentseek.cluster.word_counts import RankedTexts
 from momentseek.search.confidence import Scale
 from momentseek.search.hit import StreamHit
+from momentseek.search.requests import CardIndex, FoundMoments, TextRows, VideoCards
 from momentseek.search.streams.span_search import SearchedVideos, VideoList, join_lists, seek_spans
 from momentseek.search.streams.speech import MeantCues
-from momentseek.search.streams.timed_text import best_sounds
+from momentseek.search.streams.timed_text import MAX_TEXTS, TextKind, best_sounds
 from momentseek.search.streams.vision import PageBudget
 
 KINDS: tuple[TextKind, ...] = ("cues", "lines", "captions", "names")
 VIDEOS = 100
 
 
-def make_answers(shards: int) -> tuple[dict[int, tuple[VideoList, ...]], dict[int, ShardAnswer]]:
+def make_answers(shards: int) -> tuple[dict[int, tuple[VideoList, ...]], dict[int, FoundMoments]]:
     """What scans list in each shard, and what the shards find."""
     rng = np.random.default_rng(0)
     lists, answers = {}, {}
@@ -37,35 +34,34 @@ def make_answers(shards: int) -> tuple[dict[int, tuple[VideoList, ...]], dict[in
         scores = np.sort(rng.random(400))[::-1]
         zeros = np.zeros(400)
         said = ["what is said here"] * 400
-        text = TextRows.of(RankedTexts(ids, ids, scores), zeros, zeros + 1, zeros, zeros > 0, said)
-        texts = {kind: TextRows(text.table[:, :n].copy(), said[:n]) for kind in KINDS for n in [LIMITS[kind]]}
+        table = np.stack([ids, ids, scores, zeros, zeros + 1, zeros, zeros])
+        texts = {kind: TextRows(table[:, :n].copy(), said[:n]) for kind in KINDS for n in [MAX_TEXTS[kind]]}
         meant = MeantCues(
             ids[:100], zeros[:100].astype(np.int64), scores[:100], zeros[:100], zeros[:100] + 1, scores[:100]
         )
         lists[shard] = (VideoList(ids[:VIDEOS], scores[:VIDEOS].astype(np.float32)),)
         cards = VideoCards(ids, zeros + 30, [f"{id}" for id in ids])
-        answers[shard] = ShardAnswer(None, (), None, texts, meant, (), cards)
+        answers[shard] = FoundMoments(None, (), None, texts, meant, (), cards)
     for shard, ids in join_lists(lists, VIDEOS).items():
         hits = [[StreamHit(int(id), 0.0, 3.0, 0.5, "fair", 1.0)] * 2 for id in ids]
-        looked = SearchedVideos(ids, np.linspace(1, 0.5, len(ids)), hits)
-        answers[shard] = ShardAnswer(looked, (), None, answers[shard].texts, answers[shard].meant, (), cards)
+        searched = SearchedVideos(ids, np.linspace(1, 0.5, len(ids)), hits)
+        answers[shard] = FoundMoments(searched, (), None, answers[shard].texts, answers[shard].meant, (), cards)
     return lists, answers
 
 
-def merge(lists: dict[int, tuple[VideoList, ...]], answers: dict[int, ShardAnswer]) -> None:
+def merge(lists: dict[int, tuple[VideoList, ...]], answers: dict[int, FoundMoments]) -> None:
     """All that a search does to make one answer of many."""
     join_lists(lists, VIDEOS)
-    looked = [answer.looked for answer in answers.values() if answer.looked is not None]
-    worth, found = SearchedVideos.join(looked, VIDEOS)
-    seek_spans(worth, PageBudget(Scale(0.0, 0.1, 4000), 40), found.__getitem__)
-    join_meant(answers)
-    join_phrases(answers)
+    searched = [answer.searched for answer in answers.values() if answer.searched is not None]
+    scores, found = SearchedVideos.join(searched, VIDEOS)
+    seek_spans(scores, PageBudget(Scale(0.0, 0.1, 4000), 40), found.__getitem__)
+    MeantCues.join([answer.meant for answer in answers.values() if answer.meant is not None])
     best_sounds([match for answer in answers.values() for match in answer.sounds])
     for kind in KINDS:
-        join_texts(answers, kind, LIMITS[kind])
+        TextRows.join([answer.texts[kind] for answer in answers.values()], MAX_TEXTS[kind]).matches()
     cards = CardIndex()
     cards.add(answers)
-    cards.find(list(worth))
+    cards.find(scores)
 
 
 def measure_merge(shards: int, times: int = 50) -> tuple[float, float]:

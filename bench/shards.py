@@ -17,9 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from momentseek.cluster.search.engine import ShardedEngine
-from momentseek.cluster.search.shard import SearchShard
-from momentseek.cluster.search.shard_client import LocalShards
+from momentseek.cluster.shard_client import LocalShards
 from momentseek.cluster.shards.making import split_library
 from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.segments import build_segment, write_segment
@@ -128,10 +126,8 @@ def main() -> None:
             manifest = split_library(folder, target, shards)
             split = time.perf_counter() - begun
             libraries = [open_reader(each, RandomWords()) for each in manifest.folders(target)]
-            fan_out = LocalShards(
-                {name: SearchShard(one) for name, one in zip(manifest.shards, libraries, strict=True)}
-            )
-            engine = ShardedEngine(fan_out, libraries[0])
+            fan_out = LocalShards(dict(zip(manifest.shards, libraries, strict=True)))
+            engine = Engine(libraries[0], fan_out)
             begun = time.perf_counter()
             found = [engine.search(Query.parse(text), options) for text, options in queries]
             took = time.perf_counter() - begun

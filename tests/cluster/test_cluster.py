@@ -14,7 +14,6 @@ import pytest
 from momentseek.cluster.adding import add_on_cluster
 from momentseek.cluster.connection import Cluster
 from momentseek.cluster.manifest import read_manifest
-from momentseek.cluster.search.engine import ShardedEngine
 from momentseek.cluster.searching import RayShards
 from momentseek.cluster.shards.making import make_shards
 from momentseek.core.errors import MomentseekError
@@ -117,7 +116,7 @@ def test_a_search_is_that_of_one_library_and_says_what_is_missing(cluster: Clust
         shards = RayShards(cluster, sharded, seconds=20)
         try:
             shards.wait()
-            engine = ShardedEngine(shards, about)
+            engine = Engine(about, shards)
             assert found(engine.search(query, options)) == right
             assert [(one.name, one.replicas, one.answering) for one in shards.status()] == [
                 ("shard-000", 1, 1),

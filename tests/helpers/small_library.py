@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,13 @@ from momentseek.library.video import Video
 from momentseek.library.words import content_words
 from momentseek.media.subtitles.cues import Cue
 from momentseek.recognition.encoders.protocol import Vectors
+from momentseek.search.options import SearchOptions
+from momentseek.search.part import LibraryPart, OneLibraryQuestions
+from momentseek.search.query import Query
+from momentseek.search.requests import StatisticsRequest
+from momentseek.search.session import SearchedLibrary, SearchSession
+from momentseek.search.stream_index import SampledIndex, StreamIndex
+from momentseek.search.streams.vision import VisionQuery
 
 DIM = 64
 SECONDS = 1.5
@@ -87,6 +95,20 @@ def fill(
             vectors = [speech.encode([cue.text for cue in cues[n]]) for _, n in talkative]
             _segment(catalog, folder, "speech", [i for i, _ in talkative], vectors)
     return catalog
+
+
+def vision_session(
+    index: StreamIndex, videos: Mapping[int, Video], query: VisionQuery, **options: Any
+) -> SearchSession:
+    """A search for what is seen in some videos, by their vectors alone."""
+    known = SimpleNamespace(
+        vision=index, damaged=False, catalog=None, videos=lambda ids: {id: videos[id] for id in ids}
+    )
+    library = SearchedLibrary({}, SampledIndex.of(index), SampledIndex.of(index), SimpleNamespace())  # type: ignore[arg-type]
+    asked = StatisticsRequest(query=Query(), options=SearchOptions(streams=("vision",), **options), now=0.0)
+    session = SearchSession(library, OneLibraryQuestions(LibraryPart(known)), asked, {})  # type: ignore[arg-type]
+    session.vision_query = query
+    return session
 
 
 class OpenLibrary:

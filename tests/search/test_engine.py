@@ -351,7 +351,7 @@ def test_a_library_of_nothing_but_damage_is_said_to_be_damaged(tmp_path):
     assert list(hits) == []
     assert "damaged" in hits.note
     with pytest.raises(MomentseekError, match="run momentseek verify"):
-        build_vision_query(on.state().vision, [Part("dog")], [], WordVectors().encode)
+        build_vision_query(on.sampled_vision(), [Part("dog")], [], WordVectors().encode)
 
 
 def test_a_damaged_vector_of_what_is_said_costs_only_its_cue(tmp_path):

@@ -14,11 +14,14 @@ from momentseek.library.reader import take_snapshot
 from momentseek.library.segments import build_segment
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.moment_map import MomentMap
-from momentseek.search.engine import SearchSession
 from momentseek.search.hit import Hit
 from momentseek.search.options import SearchOptions
+from momentseek.search.part import LibraryPart, OneLibraryQuestions
 from momentseek.search.query import Query
-from momentseek.search.state import LibraryState, StreamIndex
+from momentseek.search.requests import PartCounts, StatisticsRequest
+from momentseek.search.session import SearchedLibrary, SearchSession
+from momentseek.search.state import LibraryState
+from momentseek.search.stream_index import SampledIndex, StreamIndex
 
 HALF = 16
 START, LENGTH = np.array([(start, n) for n in (1, 2, 3, 4) for start in range(5 - n)]).T
@@ -61,14 +64,16 @@ class MomentLibrary:
             taken,
             StreamIndex(taken.vision, none, SECONDS, spans=(spans,), moments=KNOWN),
             StreamIndex((), none, SECONDS),
-            OneVector(),  # type: ignore[arg-type]
         )
         for video in self.catalog.videos(list(counts)):
             self.state.known_videos[video.id] = replace(video, duration=seconds.get(video.id, video.duration))
 
     def search(self, **options: object) -> list[Hit]:
         given = {"localiser": "map", "streams": ("vision",), **options}
-        session = SearchSession(self.state, Query.parse("dog"), SearchOptions(**given), None)  # type: ignore[arg-type]
+        vision, speech = SampledIndex.of(self.state.vision), SampledIndex.of(self.state.speech)
+        library = SearchedLibrary({0: PartCounts()}, vision, speech, OneVector())  # type: ignore[arg-type]
+        asked = StatisticsRequest(query=Query.parse("dog"), options=SearchOptions(**given), now=0.0)  # type: ignore[arg-type]
+        session = SearchSession(library, OneLibraryQuestions(LibraryPart(self.state)), asked, {})
         return session.show(session.rank())
 
 

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.search import state as products
-from momentseek.search.state import row_products
+from momentseek.search import stream_index as products
+from momentseek.search.stream_index import row_products
 
 
 @given(seed=st.integers(0, 10**6), rows=st.integers(0, 3000), dim=st.sampled_from([8, 64, 384]))

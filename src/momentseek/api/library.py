@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING
 from momentseek.cluster.manifest import ShardManifest, is_sharded
 from momentseek.cluster.replicas.place import MAX_PICTURED_BYTES, source_file
 from momentseek.cluster.replicas.replica import bring_library
-from momentseek.cluster.search.engine import ShardedEngine
-from momentseek.cluster.search.requests import ExampleRequest
-from momentseek.cluster.search.shard import SearchShard
-from momentseek.cluster.search.shard_client import Asker, LocalShards, ShardClient
+from momentseek.cluster.shard_client import LocalShards, ShardClient
 from momentseek.cluster.shards.catalog import ShardedCatalog
 from momentseek.cluster.shards.store import ShardedVerbs, open_sharded_store, open_shards
 from momentseek.core.errors import MediaError, MomentseekError
@@ -28,13 +25,14 @@ from momentseek.library.store import LibraryStore
 from momentseek.library.video import is_missing
 from momentseek.media.pixels import read_picture
 from momentseek.media.sandbox.calls import cut, thumbnail
-from momentseek.search.engine import Engine, SearchExample, example_of_moment, example_of_picture, search_like
+from momentseek.search.engine import Engine
+from momentseek.search.example import SearchExample, example_of_picture
 from momentseek.search.fusion import DEFAULT_FUSION
 from momentseek.search.hit import Hit, Results
 from momentseek.search.localise.localiser import DEFAULT_LOCALISER, LEARNED_LOCALISER, LOCALISERS, MAP_LOCALISER
 from momentseek.search.options import STREAMS, Group, SearchOptions, Stream
 from momentseek.search.query import Query
-from momentseek.search.state import QueryEncoder, SampledIndex
+from momentseek.search.stream_index import SampledIndex
 
 if TYPE_CHECKING:
     from momentseek.media.cut import Cut
@@ -92,7 +90,7 @@ class Library(LibraryStore):
         chosen = STREAMS if streams is None else tuple(streams)
         again = None if rerank is None else os.fspath(rerank)
         options = SearchOptions(k, where, group, chosen, explain, all, fusion, again, rerank_videos)
-        results = self._ask(asked, options)
+        results = self._engine.search(asked, options)
         if not results and not self.catalog.totals()["videos"]:
             results.note = EMPTY_NOTE
         return results
@@ -116,7 +114,7 @@ class Library(LibraryStore):
         found = self.catalog.videos([id])
         if not found:
             raise MomentseekError("the video of the example is no longer in the library; search for another one")
-        asked = self._example(id, example.start, example.end)
+        asked = self._engine.example(id, example.start, example.end)
         return self._search_like(asked, where, k, localiser, group, all)
 
     def search_picture(
@@ -148,7 +146,7 @@ class Library(LibraryStore):
         chosen = self._known_localiser(localiser) if localiser else self.localiser
         if chosen in (LEARNED_LOCALISER, MAP_LOCALISER):  # models find spans by words
             chosen = DEFAULT_LOCALISER
-        return self._ask_like(example, asked, SearchOptions(k, chosen, group, ("vision",), all=all))
+        return self._engine.search_like(example, asked, SearchOptions(k, chosen, group, ("vision",), all=all))
 
     def part_with(self, video: int) -> Library:
         """The library that has the vectors of a video: this one; in a sharded library, the video's shard."""
@@ -156,18 +154,7 @@ class Library(LibraryStore):
 
     def sampled_vision(self) -> SampledIndex:
         """What is usual in this library for what is seen, by which a query is judged."""
-        return self._engine.state().vision
-
-    def _ask(self, query: Query, options: SearchOptions) -> Results:
-        return self._engine.search(query, options)
-
-    def _ask_like(self, example: SearchExample, where: Query, options: SearchOptions) -> Results:
-
-        return search_like(self._engine, example, where, options)
-
-    def _example(self, video: int, start: float, end: float) -> SearchExample:
-
-        return example_of_moment(self._engine.state().vision, self.catalog.videos([video])[0], start, end)
+        return self._engine.sampled_vision()
 
     def _named_video(self, name: str) -> int:
         ids = [video.id for video in self.videos() if name in (video.name, str(video.path))]
@@ -234,11 +221,8 @@ class ShardedLibrary(ShardedVerbs, Library):
     ) -> None:
         """Take the shards; ``fan_out`` is a way to ask them elsewhere than in this process."""
         super().adopt(manifest, shards)
-        encoder = QueryEncoder(self.encoders)
-        self.fan_out = fan_out or LocalShards(
-            {name: SearchShard(one, encoder) for name, one in zip(manifest.shards, self.shards, strict=True)}
-        )
-        self._sharded = ShardedEngine(self.fan_out, self, encoder)
+        self.fan_out = fan_out or LocalShards(dict(zip(manifest.shards, self.shards, strict=True)))
+        self._engine = Engine(self, self.fan_out)
 
     def __repr__(self) -> str:
         return f"<ShardedLibrary {self.path}: {len(self.shards)} shards>"
@@ -248,21 +232,6 @@ class ShardedLibrary(ShardedVerbs, Library):
         shard = self.shard_with(video)
         assert isinstance(shard, Library)
         return shard
-
-    def sampled_vision(self) -> SampledIndex:
-        """What is usual in all shards for what is seen."""
-        return self._sharded.sampled_vision()
-
-    def _ask(self, query: Query, options: SearchOptions) -> Results:
-        return self._sharded.search(query, options)
-
-    def _ask_like(self, example: SearchExample, where: Query, options: SearchOptions) -> Results:
-        return self._sharded.search_like(example, where, options)
-
-    def _example(self, video: int, start: float, end: float) -> SearchExample:
-        number = self.shards.index(self.shard_with(video))
-        example: SearchExample = Asker(self.fan_out).ask("example", {number: ExampleRequest(video, start, end)})[number]
-        return example
 
     def thumbnail(self, hit: Hit, width: int = 320) -> bytes:
         """A WebP picture of a hit's most representative frame; kept in its shard's folder while there is room."""

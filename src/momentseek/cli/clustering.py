@@ -19,7 +19,7 @@ from momentseek.library.location import is_remote, sources_folder
 from momentseek.recognition.encoders.registry import encode_texts
 
 if TYPE_CHECKING:
-    from momentseek.cluster.search.shard_client import ShardClient
+    from momentseek.cluster.shard_client import ShardClient
     from momentseek.cluster.shard_writer import WriterSettings
     from momentseek.library.ingest.report import AddReport, ShowIngest
     from momentseek.recognition.encoders.protocol import Vectors

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,12 @@ from momentseek.cluster.connection import Cluster
 from momentseek.cluster.manifest import read_manifest
 from momentseek.cluster.replicas.place import shard_place
 from momentseek.cluster.replicas.replica import bring_shard
-from momentseek.cluster.search.shard import SearchShard
-from momentseek.cluster.search.shard_client import ClientAnswers, ShardStatus
+from momentseek.cluster.shard_client import ShardAnswers, ShardClient, ShardStatus
 from momentseek.core.errors import LibraryError, MomentseekError, optional_module
 from momentseek.library.catalog import Catalog
 from momentseek.library.reader import LibraryReader
 from momentseek.recognition.runtime import THREADS_VARIABLE, available_cores
+from momentseek.search.part import WarmState
 
 ANSWER_SECONDS = 10.0
 """How long a shard may take to answer before an answer goes without it."""
@@ -38,11 +38,11 @@ class ShardSearcher:
         # as many threads as are left for each where so many share a machine: with more, they would wait for each other
         os.environ.setdefault(THREADS_VARIABLE, str(max(1, available_cores() // neighbours)))
         path = bring_shard(place)
-        self._shard = SearchShard(LibraryReader(path, Catalog(path)))
+        self._shard = WarmState(LibraryReader(path, Catalog(path)))
 
-    def ask(self, method: str, argument: object) -> Any:
+    def ask(self, method: str, request: object) -> Any:
         """Ask the shard a question."""
-        return getattr(self._shard, method)(argument)
+        return self._shard.ask(method, request)
 
     def process(self) -> int:
         """The number of the process that this runs in."""
@@ -55,7 +55,7 @@ class ShardSearcher:
         return str(ray.get_runtime_context().get_node_id())
 
 
-class RayShards:
+class RayShards(ShardClient):
     """Asks all shards at once; one that fails or is late is left out of the answer, which says so.
 
     ``replicas`` actors per shard take turns, so that several questions are answered at a time.
@@ -64,7 +64,7 @@ class RayShards:
     def __init__(self, cluster: Cluster, library: Path, *, replicas: int = 1, seconds: float = ANSWER_SECONDS) -> None:
         manifest = read_manifest(library)
         self._ray, self._seconds = cluster.ray, seconds
-        self.names: Sequence[str] = manifest.shards
+        self.names = manifest.shards
         # a question that was under way when an actor died is not asked again: it would come too late
         kind = cluster.actor(
             ShardSearcher, num_cpus=0, max_restarts=-1, max_task_retries=0, scheduling_strategy="SPREAD"
@@ -83,18 +83,18 @@ class RayShards:
         except self._ray.exceptions.RayError as e:
             raise LibraryError(f"a shard cannot be opened on the cluster ({_reason(e)})") from None
 
-    def ask(self, method: str, arguments: Mapping[int, object]) -> ClientAnswers:
-        """Call a method on some shards, each with its own argument, and wait for what answers in time.
+    def ask(self, method: str, requests: Mapping[int, object]) -> ShardAnswers:
+        """Call a method on some shards, each with its own request, and wait for what answers in time.
 
         A shard whose replicas all owe an answer is not asked: a search would only wait for it again, and the questions
         would pile up.
         """
-        turn, out, asked = next(self._turns), ClientAnswers(), {}
-        for number, argument in arguments.items():
+        turn, out, asked = next(self._turns), ShardAnswers(), {}
+        for number, request in requests.items():
             if (replica := self._free_replica(number, turn)) is None:
                 out.failed[number] = "has not answered an earlier question"
             else:
-                asked[self.actors[number][replica].ask.remote(method, argument)] = number, replica
+                asked[self.actors[number][replica].ask.remote(method, request)] = number, replica
         if not asked:
             return out
         ready, late = self._ray.wait(list(asked), num_returns=len(asked), timeout=self._seconds)

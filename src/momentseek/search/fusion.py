@@ -185,6 +185,13 @@ def drop_copies(
         yield one
 
 
+def without_times(
+    candidates: Iterable[Candidate], times: Mapping[int, Sequence[tuple[float, float]]]
+) -> list[Candidate]:
+    """The candidates that overlap none of the times given for their videos."""
+    return [c for c in candidates if not any(s < c.end and c.start < e for s, e in times.get(c.video, ()))]
+
+
 def _repeats(one: Candidate, other: Candidate) -> bool:
     shared = _shared_seconds(one.start, one.end, other.start, other.end)
     return shared > MAX_REPEATED_SHARE * min(one.end - one.start, other.end - other.start)

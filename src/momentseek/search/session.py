@@ -1,23 +1,28 @@
-"""One search from its streams to its hits, wherever the videos lie: in one library, or in shards on many machines.
+"""One search from its streams to its hits, wherever the videos lie.
 
 The streams run on their own. What they find on the same moment of a video becomes one candidate, with the times that
-the picture gives. Candidates are fused into one ranking, repetitions dropped, and levels decide what is shown.
-:class:`RankingSession` does that; what it must ask of videos and their vectors is left to those that can tell
-(:class:`momentseek.search.engine.SearchSession`, :class:`momentseek.cluster.search.session.ShardedSession`).
+the picture gives. Candidates are fused into one ranking, repetitions dropped, and levels decide what is shown. What
+must be asked of videos and their vectors is asked of the parts of the library (:mod:`momentseek.search.requests`).
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.library.tracks.readings import MAX_SPELLINGS
+from momentseek.library.word_counts import WordCounts
+from momentseek.library.words import content_words
+from momentseek.recognition.exported.reranker import Reranker
+from momentseek.search.example import SearchExample
 from momentseek.search.fusion import (
     MAX_WORD_CANDIDATES,
     Candidate,
-    KnownVideo,
     StreamPlaces,
     drop_copies,
     drop_repeats,
@@ -25,33 +30,70 @@ from momentseek.search.fusion import (
     merge_hits,
     rank_candidates,
     stream_places,
+    without_times,
 )
 from momentseek.search.hit import MAX_HIDDEN, Hit, Results, StreamHit
 from momentseek.search.localise.localiser import MAP_LOCALISER, MAX_SPANS
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
-from momentseek.search.rerank import rank_reranked, rerank_videos
-from momentseek.search.state import QueryEncoder, SampledIndex
-from momentseek.search.streams.name import NameHit
-from momentseek.search.streams.vision import MAX_VIDEOS, VisionQuery, VisionResult, build_vision_query
-
-if TYPE_CHECKING:
-    from momentseek.recognition.exported.reranker import Reranker
-    from momentseek.search.rerank import RerankInput
-
+from momentseek.search.requests import (
+    CardIndex,
+    DetailRequest,
+    FindRequest,
+    FoundMoments,
+    HitsRequest,
+    PartCounts,
+    PartStatistics,
+    Questions,
+    RerankRequest,
+    ScanRequest,
+    SearchRequest,
+    StatisticsRequest,
+    TextRows,
+    Times,
+    VideoCard,
+    VideoDetails,
+)
+from momentseek.search.rerank import RerankInput, rank_reranked, rerank_videos
+from momentseek.search.state import QueryEncoder
+from momentseek.search.stream_index import SampledIndex
+from momentseek.search.streams.moment_map import bound_videos
+from momentseek.search.streams.name import NameHit, judge_names, name_terms
+from momentseek.search.streams.span_search import PagedSearch, SearchedVideos, VideoList, join_lists, sort_hits
+from momentseek.search.streams.speech import MAX_BOUNDED_HITS, MeantCues, ask_meaning, fuse_hits, meant_hits
+from momentseek.search.streams.timed_text import (
+    MAX_TEXTS,
+    TextKind,
+    TextMatch,
+    best_sounds,
+    judge_texts,
+    rarest_words,
+    rarity,
+)
+from momentseek.search.streams.trained import choose_moments, choose_search, content_key
+from momentseek.search.streams.vision import MAX_VIDEOS, VisionQuery, build_vision_query, query_of_vector
 
 SMALL_LIBRARY_CLIPS = 200
 """Clips (five minutes) below which the nearest hits are shown even if none is sure …"""
 MAX_NEAREST_HITS = 3
-"""… so many of them."""
+"""… at most this many."""
 LARGE_DIFFERENCE_SPREADS = 2.0
 """Spreads between the scores of two pictures that are a large difference, where scores are fused."""
 UNKNOWN_WORDS_NOTE = "the encoder of pictures knows no word of the query; ask in other words, or see docs/encoders.md"
 DAMAGED_NOTE = "some of the library's vectors are damaged; run momentseek verify"
 NOT_RERANKED_NOTE = "the query says nothing that a picture could show, so the moments were not re-ranked"
 
-Times = dict[int, list[tuple[float, float]]]
-"""Starts and ends by video."""
+R = TypeVar("R", bound=SearchRequest)
+
+
+@dataclass(frozen=True, eq=False)
+class SearchedLibrary:
+    """What is known of a library between two searches: how much its parts hold, and what is usual in its streams."""
+
+    counts: Mapping[int, PartCounts]
+    vision: SampledIndex
+    speech: SampledIndex
+    encoder: QueryEncoder
 
 
 @dataclass(frozen=True)
@@ -61,191 +103,269 @@ class WordHits:
     spoken: Sequence[StreamHit] = ()
     written: Sequence[StreamHit] = ()
     sounds: Sequence[StreamHit] = ()
-    told: Sequence[StreamHit] = ()
+    described: Sequence[StreamHit] = ()
 
     @property
     def candidates(self) -> list[StreamHit]:
         """Those that may enter the ranking where the picture shows nothing."""
-        lists = (self.spoken, self.written, self.sounds, self.told)
+        lists = (self.spoken, self.written, self.sounds, self.described)
         return [hit for hits in lists for hit in hits[:MAX_WORD_CANDIDATES]]
 
 
-@dataclass(frozen=True)
 class AskedStreams:
     """Which streams a search asks, and in which words."""
 
-    query: Query
-    options: SearchOptions
-
-    @property
-    def speech(self) -> bool:
+    def __init__(self, query: Query, options: SearchOptions) -> None:
+        streams = options.streams
+        named = bool(query.names)
+        self.speech = "speech" in streams and not query.phrases and bool(query.speech_text)
         """Whether words are looked for in what is said; phrases are found otherwise."""
-        query = self.query
-        wanted = "speech" in self.options.streams and not query.phrases and bool(query.speech_text)
-        return wanted and not (query.names and not query.said)
-
-    @property
-    def text(self) -> bool:
-        """Whether words are looked for in what is written."""
-        query = self.query
-        return "text" in self.options.streams and bool(query.written_text) and not (query.names and not query.written)
-
-    @property
-    def described(self) -> bool:
-        """Whether words are looked for in what a model says of scenes."""
-        query = self.query
-        wanted = "described" in self.options.streams and bool(query.described_text)
-        return wanted and not (query.names and not query.described)
-
-    @property
-    def sounds(self) -> bool:
+        self.speech &= bool(query.said) or not named
+        self.text = "text" in streams and bool(query.written_text) and (bool(query.written) or not named)
+        self.described = "described" in streams and bool(query.described_text) and (bool(query.described) or not named)
+        self.sounds = "speech" in streams and bool(query.picture_parts)
         """Whether sounds are looked for: they are heard, as speech is."""
-        return "speech" in self.options.streams and bool(self.query.picture_parts)
-
-    @property
-    def names(self) -> bool:
-        """Whether words are looked for in the names of videos."""
-        return "name" in self.options.streams and bool(self.query.name_text) and not self.query.phrases
-
-    @property
-    def picture_text(self) -> str:
+        self.names = "name" in streams and bool(query.name_text) and not query.phrases
+        self.picture_text = " ".join(part.text for part in query.picture_parts)
         """All that the query says of the picture."""
-        return " ".join(part.text for part in self.query.picture_parts)
+        words: dict[TextKind, list[str]] = {
+            "cues": content_words(query.speech_text) if self.speech else [],
+            "lines": content_words(query.written_text) if self.text else [],
+            "captions": content_words(query.described_text) if self.described else [],
+            "names": name_terms(query.name_text) if self.names else [],
+        }
+        self.words = {kind: terms for kind, terms in words.items() if terms}
+        """The words that are looked for, by where."""
 
 
-class SearchedLibrary(Protocol):
-    """What a session knows of the library before it asks: how to encode, and what is usual."""
-
-    @property
-    def vision(self) -> SampledIndex: ...
-
-    @property
-    def encoder(self) -> QueryEncoder: ...
-
-    @property
-    def damaged(self) -> bool: ...
+def first_statistics(query: Query, options: SearchOptions, now: float) -> StatisticsRequest:
+    """The first question of a search."""
+    words = AskedStreams(query, options).words
+    misspelt = words.get("lines", ()) if query.written else ()
+    return StatisticsRequest(query=query, options=options, now=now, words=words, misspelt=misspelt)
 
 
-class PagedSearch(Protocol):
-    """A look at videos that seeks spans on as many of them as are needed."""
-
-    def result(self, page: int) -> VisionResult:
-        """The best spans by what is seen, if a page has so many; a larger page goes on from a smaller one."""
-        ...
-
-
-def first_page(options: SearchOptions) -> tuple[int, int]:
-    """How many spans fill the first page, and on how many videos they are sought at most."""
-    if options.rerank is not None:  # then it is videos that are wanted
-        return MAX_SPANS * options.rerank_videos, max(MAX_VIDEOS, options.rerank_videos)
-    return 2 * max(options.k, MAX_HIDDEN), MAX_VIDEOS
-
-
-class RankingSession(ABC):
+class SearchSession:
     """One search while it runs: :meth:`rank` asks the streams, :meth:`show` makes hits of the best candidates."""
 
-    def __init__(self, state: SearchedLibrary, query: Query, options: SearchOptions) -> None:
-        self._searched, self.query, self.options = state, query, options
-        self.asks = AskedStreams(query, options)
+    def __init__(
+        self,
+        library: SearchedLibrary,
+        questions: Questions,
+        asked: StatisticsRequest,
+        statistics: Mapping[int, PartStatistics],
+    ) -> None:
+        self.query, self.options = asked.query, asked.options
+        self._library, self._questions, self._now, self._statistics = library, questions, asked.now, statistics
+        self._asks = AskedStreams(asked.query, asked.options)
+        self._cards = CardIndex()
+        self._answers: Mapping[int, FoundMoments] | None = None
+        self._damaged = False
         self.vision_query: VisionQuery | None = None
-        self.vision = VisionResult([], {})
-        self.unknown_words = False
+        self.seen: list[StreamHit] = []
+        """What the vision stream found, best first."""
+        self._unknown_words = False
         """Whether the vision stream was asked in words that its encoder does not know."""
-        self.strange_words: list[str] = []
+        self._strange_words: list[str] = []
         """The words among those of which its encoder knows nothing."""
-        self.unfamiliar: tuple[str, ...] = ()
+        self._unfamiliar: tuple[str, ...] = ()
         """Words of the query for which an encoder that works by labels has none."""
-        self.phrases: list[StreamHit] = []
+        self._phrases: list[StreamHit] = []
         """Where the phrases of the query are said, word for word."""
-        self.unsaid: Times = {}
+        self._unsaid: Times = {}
         """Where something is said or written that must not be, by video."""
 
-    # what is asked of the library
+    # asking the parts
 
-    @abstractmethod
-    def look(self, asked: VisionQuery, depth: int) -> PagedSearch:
-        """A look at what is seen, on ``depth`` videos at most."""
+    def _request(self, kind: type[R], **more: Any) -> R:
+        return kind(query=self.query, options=self.options, now=self._now, **{"vision": self.vision_query, **more})
 
-    @abstractmethod
-    def find_words(self) -> WordHits:
-        """What the streams of words find; where phrases are asked for, ``spoken`` are those."""
+    def _ask_all(self, method: str, request: SearchRequest) -> dict[int, Any]:
+        return self._questions.ask(method, dict.fromkeys(self._questions.parts, request))
 
-    @abstractmethod
-    def find_names(self) -> list[NameHit]:
-        """The videos whose names have words of the query, best first."""
+    def _details(self, by_part: Mapping[int, Mapping[str, Any]]) -> dict[int, VideoDetails]:
+        return self._questions.ask(
+            "details", {part: self._request(DetailRequest, **more) for part, more in by_part.items()}
+        )
 
-    @abstractmethod
-    def known_videos(self, ids: Iterable[int]) -> Mapping[int, KnownVideo]:
-        """Videos by their ids; those that have just been removed are missing."""
+    def _details_of(self, what: str, ids: Iterable[int]) -> list[VideoDetails]:
+        """What the parts that have some videos say of these."""
+        return list(self._details({part: {what: some} for part, some in self._cards.by_part(ids).items()}).values())
 
-    @abstractmethod
-    def best_candidates(self, ids: Sequence[int]) -> dict[int, Candidate]:
-        """The best span of each of some videos, or all of it where no picture is looked for."""
+    def _find(self, videos: Mapping[int, Any] | None = None, page: int = 0, depth: int = 0) -> dict[int, FoundMoments]:
+        """Ask all parts what they find; for words only the first time."""
+        more: dict[str, Any] = {"page": page, "depth": depth}
+        if self._answers is None:
+            more |= {
+                "meaning": self._meaning(),
+                "words": self._counted_words(),
+                "sounds": self._asks.picture_text if self._asks.sounds else "",
+            }
+        request = self._request(FindRequest, **more)
+        asked = {part: replace(request, videos=(videos or {}).get(part)) for part in self._questions.parts}
+        answers: dict[int, FoundMoments] = self._questions.ask("find", asked)
+        self._damaged |= any(answer.damaged for answer in answers.values())
+        self._cards.add(answers)
+        if self._answers is None:
+            self._answers = answers
+            self._phrases = self._join_phrases()
+        return answers
 
-    @abstractmethod
-    def unwanted_times(self, videos: set[int]) -> Times:
-        """When something is said, written or described in some videos that must not be."""
+    def _known(self, ids: Iterable[int]) -> dict[int, VideoCard]:
+        return self._cards.find(ids)
 
-    @abstractmethod
-    def rerank_inputs(self, model: Reranker, firsts: Sequence[Candidate]) -> dict[int, RerankInput]:
-        """What a re-ranking model reads of the videos of some candidates, by video."""
-
-    @abstractmethod
-    def make_hits(self, shown: Sequence[Candidate], places: StreamPlaces) -> list[Hit]:
-        """The hits of candidates, with all that is shown of them."""
-
-    # asking the streams
+    # ranking
 
     def rank(self) -> list[Candidate]:
         """Rank everything that the streams find as one list of candidates without repetitions."""
         query = self.query
-        if "vision" in self.options.streams and query.picture_parts and len(self._searched.vision.sample):
+        if "vision" in self.options.streams and query.picture_parts and len(self._library.vision.sample):
             self._search_words()
-        found = self.find_words()
-        videos = self.known_videos(hit.video for hit in (*self.vision.hits, *found.candidates))
-        candidates = merge_hits(self.vision.hits, found.spoken, videos, found.written, found.sounds, found.told)
+        found = self._find_words()
+        videos = self._known(hit.video for hit in (*self.seen, *found.candidates))
+        candidates = merge_hits(self.seen, found.spoken, videos, found.written, found.sounds, found.described)
         if query.phrases:
             candidates = [c for c in candidates if "speech" in c.ranks]
-        if self.asks.names:
+        if self._asks.names:
             self._add_names(candidates)
-        self.unsaid = self.unwanted_times({c.video for c in candidates})
-        return drop_repeats(self.fuse(self._without_unsaid(candidates)))
+        if query.unsaid or query.unwritten or query.undescribed:
+            details = self._details_of("unwanted", {c.video for c in candidates})
+            self._unsaid = {id: times for one in details for id, times in one.unwanted.items()}
+        return drop_repeats(self._fuse(without_times(candidates, self._unsaid)))
+
+    def rank_like(self, example: SearchExample) -> list[Candidate]:
+        """Rank the moments that look like an example; the example itself is no answer."""
+        index = self._library.vision
+        if not len(index.sample):
+            return []
+        self.search_vision(query_of_vector(index, example.vector))
+        videos = self._known(hit.video for hit in self.seen)
+        found = merge_hits(self.seen, [], videos)
+        return drop_repeats(self._fuse([c for c in found if not example.is_shown_by(c, videos[c.video])]))
+
+    def _fuse(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Candidates as one ranking of all streams, best first."""
+        units = {}
+        if (query := self.vision_query) is not None:
+            moments = query.moments if self._searches_by_map(query) else None
+            spread = query.scale.spread if moments is None else moments.spread
+            units["vision"] = LARGE_DIFFERENCE_SPREADS * spread
+        return rank_candidates(candidates, self.options.fusion, units)
+
+    def _add_names(self, candidates: list[Candidate]) -> None:
+        """Let the names of videos count for the best moment of each."""
+        names = self._find_names()
+        videos = self._known(name.video for name in names)
+        best = {c.video: c for c in reversed(self._fuse(candidates))}
+        wanted = [name.video for name in names if name.video in videos and name.video not in best]
+        new = {id: one for details in self._details_of("best", wanted) for id, one in details.best.items()}
+        for rank, name in enumerate(names, 1):
+            one = best.get(name.video) or new.get(name.video)
+            if one is not None:
+                one.add_stream("name", rank, name.score, name.level)
+                if name.video in new:
+                    candidates.append(one)
+
+    def rerank(self, candidates: Sequence[Candidate], model: Reranker) -> list[Candidate]:
+        """The model's moments in the first videos of a ranking, where what must be said is said and nothing else."""
+        videos = self._known(c.video for c in candidates)
+        firsts = list(drop_copies(candidates, videos, one_per_video=True))[: self.options.rerank_videos]
+        asked = {
+            part: self._request(RerankRequest, firsts=[c for c in firsts if c.video in some])
+            for part, some in self._cards.by_part(c.video for c in firsts).items()
+        }
+        answers: dict[int, dict[int, RerankInput]] = self._questions.ask("rerank_inputs", asked)
+        inputs = {id: one for found in answers.values() for id, one in found.items()}
+        moments = rerank_videos(inputs, model, self._asks.picture_text, firsts)
+        if self.query.phrases:
+            moments = [
+                c for c in moments
+                if any(p.video == c.video and is_same_moment(p.start, p.end, c.start, c.end) for p in self._phrases)
+            ]  # fmt: skip
+        return rank_reranked(without_times(moments, self._unsaid))
+
+    # what is seen
 
     def _search_words(self) -> None:
         """Search for what the query's words describe. Where the encoder knows none of them, nothing is sure."""
-        query, index, encoder = self.query, self._searched.vision, self._searched.encoder
-        encode = encoder.encode
+        query, index, encoder = self.query, self._library.vision, self._library.encoder
         texts = [part.text for part in query.picture_parts]
-        self.unknown_words = not encoder.knows_words("vision", texts)
-        self.strange_words = encoder.unknown_words("vision", texts)
-        encode_spans = partial(encode, "spans") if index.head or index.moments else None
-        named = encoder.evidence("vision", self.asks.picture_text)
-        self.unfamiliar = encoder.unfamiliar_words("vision", texts)
-        self.search_vision(
-            build_vision_query(index, query.picture_parts, query.avoid, partial(encode, "vision"), encode_spans, named)
+        self._unknown_words = not encoder.knows_words("vision", texts)
+        self._strange_words = encoder.unknown_words("vision", texts)
+        self._unfamiliar = encoder.unfamiliar_words("vision", texts)
+        asked = build_vision_query(
+            index,
+            query.picture_parts,
+            query.avoid,
+            partial(encoder.encode, "vision"),
+            encode_spans=partial(encoder.encode, "spans") if index.head or index.moments else None,
+            named=encoder.evidence("vision", self._asks.picture_text),
         )
-        if self.unknown_words:
-            weak = [replace(hit, level="weak") for hit in self.vision.hits]
-            self.vision = VisionResult(weak, self.vision.curves)
+        self.search_vision(asked)
+        if self._unknown_words:
+            self.seen = [replace(hit, level="weak") for hit in self.seen]
 
     def search_vision(self, asked: VisionQuery) -> None:
         """Search what is seen until a page of hits is full."""
         self.vision_query = asked
-        page, depth = first_page(self.options)
-        look = self.look(asked, depth)
-        while True:
-            self.vision = look.result(page)
-            if self.vision.whole or len(self.vision.hits) < page or self._fills_page(self.vision.hits):
+        page, depth = 2 * max(self.options.k, MAX_HIDDEN), MAX_VIDEOS
+        if self.options.rerank is not None:  # then it is videos that are wanted
+            page, depth = MAX_SPANS * self.options.rerank_videos, max(MAX_VIDEOS, self.options.rerank_videos)
+        if self._searches_by_map(asked):
+            self.seen = sort_hits(self.search_by_map(asked, depth))
+            return
+        search, whole = self.paged_search(asked, depth), False
+        while not whole:
+            self.seen, whole = search.result(page)
+            if len(self.seen) < page or self._fills_page(self.seen):
                 break
             page *= 2
+
+    def paged_search(self, asked: VisionQuery, depth: int) -> PagedSearch:
+        """A search of what is seen, on ``depth`` videos at most."""
+        search = choose_search(asked, self.options.localiser, self._library.vision.head)
+        scanned = search.scan_depth(depth)
+        lists: dict[int, tuple[VideoList, ...]] = self._ask_all(
+            "scan", self._request(ScanRequest, probes=search.probes, depth=scanned, vision=None)
+        )
+        best = join_lists(lists, scanned)
+        owner = {id: part for part, ids in best.items() for id in ids.tolist()}
+
+        def begin(page: int) -> list[SearchedVideos]:
+            answers = self._find(best, page)
+            return [answer.searched for answer in answers.values() if answer.searched is not None]
+
+        def go_on(videos: Sequence[int]) -> dict[int, list[StreamHit]]:
+            wanted: dict[int, dict[str, list[int]]] = {}
+            for id in videos:
+                wanted.setdefault(owner[id], {"spans": []})["spans"].append(id)
+            return {id: found for one in self._details(wanted).values() for id, found in one.spans.items()}
+
+        return PagedSearch(search.budget, depth, len(self._questions.parts), begin, go_on)
 
     def _searches_by_map(self, query: VisionQuery) -> bool:
         return query.moments is not None and self.options.localiser == MAP_LOCALISER
 
+    def search_by_map(self, asked: VisionQuery, depth: int) -> list[StreamHit]:
+        """The best moments of the ``depth`` best videos, a few of each, until no other video could be among those."""
+        assert asked.moments is not None
+        assert self._library.vision.moments is not None
+        listed = depth
+        while True:
+            lists = [answer.planes for answer in self._find(depth=listed).values() if answer.planes]
+            joined = [VideoList.join(plane, listed) for plane in zip(*lists, strict=True)]
+            bounds = bound_videos(self._library.vision.moments, asked.moments, joined) if joined else {}
+            videos = self._known(bounds)
+            if len(bounds) < listed or len({content_key(video) for video in videos.values()}) >= depth:
+                break
+            listed *= 2
+        moments = {id: found for one in self._details_of("moments", videos) for id, found in one.spans.items()}
+        return choose_moments(bounds, videos, lambda id: moments.get(id, []), depth)
+
     def _fills_page(self, hits: Sequence[StreamHit]) -> bool:
         """Whether hits fill a page once copies of a file, and others of the same video if so asked, are left out."""
         first: dict[str | int, int] = {}
-        for id, video in self.known_videos(hit.video for hit in hits).items():
+        for id, video in self._known(hit.video for hit in hits).items():
             first.setdefault(video.hash or id, id)
         if self.options.rerank is not None:
             return len(first) >= self.options.rerank_videos
@@ -256,52 +376,106 @@ class RankingSession(ABC):
             return len(own) >= self.options.k and len(own - sure) >= MAX_HIDDEN
         return len(mine) >= self.options.k and sum(hit.level == "weak" for hit in mine) >= MAX_HIDDEN
 
-    def _add_names(self, candidates: list[Candidate]) -> None:
-        """Let the names of videos count for the best moment of each."""
-        names = self.find_names()
-        videos = self.known_videos(name.video for name in names)
-        best = {c.video: c for c in reversed(self.fuse(candidates))}
-        new = self.best_candidates([name.video for name in names if name.video in videos and name.video not in best])
-        for rank, name in enumerate(names, 1):
-            one = best.get(name.video) or new.get(name.video)
-            if one is not None:
-                one.add_stream("name", rank, name.score, name.level)
-                if name.video in new:
-                    candidates.append(one)
+    # what is said, written, described and heard
 
-    # ranking
+    def _meaning(self) -> Any:
+        if not self._asks.speech:
+            return None
+        return ask_meaning(self._library.speech, self._library.encoder, self.query.speech_text)
 
-    def fuse(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Candidates as one ranking of all streams, best first."""
-        units = {}
-        if (query := self.vision_query) is not None:
-            moments = query.moments if self._searches_by_map(query) else None
-            spread = query.scale.spread if moments is None else moments.spread
-            units["vision"] = LARGE_DIFFERENCE_SPREADS * spread
-        return rank_candidates(candidates, self.options.fusion, units)
+    def _everywhere(self, kind: TextKind) -> WordCounts:
+        return WordCounts.total(one.words[kind] for one in self._statistics.values() if kind in one.words)
 
-    def _without_unsaid(self, candidates: list[Candidate]) -> list[Candidate]:
-        """The candidates in which nothing is said or written that must not be."""
-        return [c for c in candidates if not any(s < c.end and c.start < e for s, e in self.unsaid.get(c.video, ()))]
+    def _spellings(self) -> dict[str, list[str]]:
+        """For each word that is looked for on screen, what it may be misread as."""
+        found = [one.spellings for one in self._statistics.values()]
+        return {
+            term: sorted({other for one in found for other in one.get(term, ())})[:MAX_SPELLINGS]
+            for term in self._asks.words.get("lines", ())
+        }
 
-    def rerank(self, candidates: Sequence[Candidate], model: Reranker) -> list[Candidate]:
-        """The model's moments in the first videos of a ranking, where what must be said is said and nothing else."""
+    def _counted_words(self) -> dict[TextKind, tuple[Sequence[str], WordCounts]]:
+        """The words that are looked for, by where, and how often they occur in all parts."""
+        out: dict[TextKind, tuple[Sequence[str], WordCounts]] = {}
+        for kind, terms in self._asks.words.items():
+            total = self._everywhere(kind)
+            out[kind] = (terms if kind == "names" else rarest_words(terms, total.of(terms)), total)
+        if other := list(dict.fromkeys(word for some in self._spellings().values() for word in some)):
+            words = {"spellings": other}
+            counts: dict[int, PartStatistics] = self._ask_all(
+                "statistics", self._request(StatisticsRequest, words=words, vision=None)
+            )
+            out["spellings"] = (other, WordCounts.total(one.words["spellings"] for one in counts.values()))
+        return out
 
-        videos = self.known_videos(c.video for c in candidates)
-        firsts = list(drop_copies(candidates, videos, one_per_video=True))[: self.options.rerank_videos]
-        moments = rerank_videos(self.rerank_inputs(model, firsts), model, self.asks.picture_text, firsts)
-        if self.query.phrases:
-            moments = [
-                c for c in moments
-                if any(p.video == c.video and is_same_moment(p.start, p.end, c.start, c.end) for p in self.phrases)
-            ]  # fmt: skip
-        return rank_reranked(self._without_unsaid(moments))
+    def _weight(self, kind: TextKind) -> NDArray[np.float64]:
+        total = self._everywhere(kind)
+        return rarity(total.of(self._asks.words[kind]), total.texts)
+
+    def _find_words(self) -> WordHits:
+        """What the streams of words find."""
+        if self._answers is None:
+            self._find()
+        query, answers = self.query, self._answers or {}
+        return WordHits(
+            self._phrases if query.phrases else self._find_speech(),
+            self._judge("lines", self._line_matches(), only_here=bool(query.written), spellings=self._spellings()),
+            best_sounds([match for answer in answers.values() for match in answer.sounds]),
+            self._judge("captions", self._matches("captions"), only_here=bool(query.described)),
+        )
+
+    def _judge(self, kind: TextKind, matches: Sequence[TextMatch], **more: Any) -> list[StreamHit]:
+        if kind not in self._asks.words:
+            return []
+        return judge_texts(kind, matches, self._asks.words[kind], self._weight(kind), **more)
+
+    def _matches(self, kind: TextKind) -> list[TextMatch]:
+        """The texts of all parts that hold words best."""
+        parts = [answer.texts[kind] for answer in (self._answers or {}).values() if kind in answer.texts]
+        return TextRows.join(parts, MAX_TEXTS[kind]).matches() if parts else []
+
+    def _line_matches(self) -> list[TextMatch]:
+        matches = self._matches("lines")
+        known = {(match.video, match.id) for match in matches}
+        return matches + [match for match in self._matches("spellings") if (match.video, match.id) not in known]
+
+    def _find_speech(self) -> list[StreamHit]:
+        hits = self._judge("cues", self._matches("cues"), only_here=bool(self.query.said))
+        meant = [answer.meant for answer in (self._answers or {}).values() if answer.meant is not None]
+        if meant:
+            hits = fuse_hits(hits, meant_hits(MeantCues.join(meant)))
+        return self._set_word_times(hits) if self.query.said else hits
+
+    def _set_word_times(self, hits: list[StreamHit]) -> list[StreamHit]:
+        """The first hits with the times of the words that should be said."""
+        first = hits[:MAX_BOUNDED_HITS]
+        cards = self._known(hit.video for hit in first)
+        by_part: dict[int, list[int]] = {}
+        for at, hit in enumerate(first):
+            if hit.video in cards:
+                by_part.setdefault(cards[hit.video].part, []).append(at)
+        details = self._details({part: {"spoken": [first[at] for at in some]} for part, some in by_part.items()})
+        for part, one in details.items():
+            for at, hit in zip(by_part[part], one.spoken, strict=True):
+                first[at] = hit
+        return [*first, *hits[MAX_BOUNDED_HITS:]]
+
+    def _join_phrases(self) -> list[StreamHit]:
+        """Where phrases are said in all parts, best first; the first of them bounded by their words."""
+        found = [answer.phrases for answer in (self._answers or {}).values() if answer.phrases is not None]
+        pairs = [pair for some in found for pair in zip(some.hits, some.bounded, strict=True)]
+        pairs.sort(key=lambda pair: (-pair[0].score, pair[0].video, pair[0].start, pair[0].end))
+        return [bounded if at < MAX_BOUNDED_HITS else hit for at, (hit, bounded) in enumerate(pairs)]
+
+    def _find_names(self) -> list[NameHit]:
+        """The videos whose names have words of the query, best first."""
+        return judge_names(self._matches("names"), self.query.name_text)
 
     # showing
 
     def show(self, candidates: Sequence[Candidate]) -> Results:
         """Hits of the best candidates, how many weak ones are left out, and what to say about it."""
-        videos = self.known_videos(c.video for c in candidates)
+        videos = self._known(c.video for c in candidates)
         chosen = list(drop_copies(candidates, videos, one_per_video=self.options.group == "video"))
         sure = [c for c in chosen if c.level != "weak"]
         k, notes = self.options.k, []
@@ -310,15 +484,15 @@ class RankingSession(ABC):
         elif sure:
             shown = sure[:k]
         else:
-            small = self._searched.vision.clips < SMALL_LIBRARY_CLIPS and not self.unknown_words
+            small = self._library.vision.clips < SMALL_LIBRARY_CLIPS and not self._unknown_words
             shown = chosen[: min(k, MAX_NEAREST_HITS)] if small else []
-            if chosen and not self.unknown_words:
+            if chosen and not self._unknown_words:
                 notes.append("nothing matches well; these are the nearest" if shown else "nothing matches well")
-        if self.unknown_words:
+        if self._unknown_words:
             notes.append(UNKNOWN_WORDS_NOTE)
-        elif self.strange_words:
-            notes.append(f"the encoder of pictures does not know: {', '.join(self.strange_words)}")
-        if self._searched.damaged:
+        elif self._strange_words:
+            notes.append(f"the encoder of pictures does not know: {', '.join(self._strange_words)}")
+        if self._damaged:
             notes.append(DAMAGED_NOTE)
         if self.options.rerank is not None and not self.query.picture_parts:
             notes.append(NOT_RERANKED_NOTE)
@@ -326,6 +500,17 @@ class RankingSession(ABC):
         if not self.options.all:  # the same for every k: weak hits are counted as far as they are always looked for
             hidden = max(0, min(len(chosen) - len(sure), MAX_HIDDEN) - (0 if sure else len(shown)))
         places = stream_places(chosen if self.options.all else sure or shown)
-        results = Results(self.make_hits(shown, places), self.query, hidden, note="; ".join(notes))
-        results.unfamiliar = self.unfamiliar
+        results = Results(self._make_hits(shown, places), self.query, hidden, note="; ".join(notes))
+        results.unfamiliar = self._unfamiliar
         return results
+
+    def _make_hits(self, shown: Sequence[Candidate], places: StreamPlaces) -> list[Hit]:
+        """The hits of candidates, with all that the parts that have them know of them."""
+        asked = {}
+        for part, ids in self._cards.by_part(c.video for c in shown).items():
+            mine = [(rank, c) for rank, c in enumerate(shown, 1) if c.video in ids]
+            ranks, candidates = zip(*mine, strict=True)
+            unsaid = {id: self._unsaid[id] for id in ids if id in self._unsaid}
+            asked[part] = self._request(HitsRequest, ranks=ranks, candidates=candidates, places=places, unsaid=unsaid)
+        hits = [hit for found in self._questions.ask("hits", asked).values() for hit in found]
+        return sorted(hits, key=lambda hit: hit.rank)

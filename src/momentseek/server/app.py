@@ -12,7 +12,7 @@ from fastapi import FastAPI
 
 from momentseek import __version__
 from momentseek.api.library import Library, open_library
-from momentseek.cluster.search.shard_client import ShardClient
+from momentseek.cluster.shard_client import ShardClient
 from momentseek.core.errors import MomentseekError
 from momentseek.search.rerank import open_reranker
 from momentseek.server import errors, page

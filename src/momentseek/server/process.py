@@ -21,7 +21,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from momentseek.api.library import open_library
-from momentseek.cluster.search.shard_client import ShardClient
+from momentseek.cluster.shard_client import ShardClient
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.library.location import library_name
 from momentseek.server.app import create_app

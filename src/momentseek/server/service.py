@@ -12,7 +12,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from momentseek.api.library import Library
-from momentseek.cluster.search.shard_client import ShardClient
+from momentseek.cluster.shard_client import ShardClient
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.video import Video
 from momentseek.server.database import DatabaseLocation

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from momentseek.api.library import Library, open_library
-from momentseek.cluster.search.shard_client import ShardClient
+from momentseek.cluster.shard_client import ShardClient
 from momentseek.core.errors import MomentseekError
 from momentseek.library.encoders import vision_spec
 from momentseek.server.errors import ApiError

@@ -14,15 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_library import OpenLibrary, WordVectors, fill, film, nothing
 
-from momentseek.cluster.search.engine import ShardedEngine
-from momentseek.cluster.search.shard import SearchShard
-from momentseek.cluster.search.shard_client import ClientAnswers, LocalShards
+from momentseek.cluster.shard_client import LocalShards, ShardAnswers
 from momentseek.cluster.shards.making import split_library
 from momentseek.library.catalog import Catalog
 from momentseek.library.tracks.descriptions import keep_caption
 from momentseek.library.tracks.readings import LINE_COLUMNS, READING
 from momentseek.media.subtitles.cues import Cue
-from momentseek.search import session, state
+from momentseek.search import session, stream_index
 from momentseek.search.engine import Engine
 from momentseek.search.hit import Results
 from momentseek.search.options import SearchOptions
@@ -40,8 +38,8 @@ QUERIES = (
 class Pickled(LocalShards):
     """Shards whose questions and answers go through pickle, as they would to another machine."""
 
-    def ask(self, method: str, arguments: Mapping[int, object]) -> ClientAnswers:
-        got: ClientAnswers = pickle.loads(pickle.dumps(super().ask(method, pickle.loads(pickle.dumps(arguments)))))
+    def ask(self, method: str, requests: Mapping[int, object]) -> ShardAnswers:
+        got: ShardAnswers = pickle.loads(pickle.dumps(super().ask(method, pickle.loads(pickle.dumps(requests)))))
         return got
 
 
@@ -82,12 +80,12 @@ def build(folder: Path, rng: np.random.Generator, videos: int, clips: int) -> Ca
     return catalog
 
 
-def open_shards(folder: Path, shards: int, encoder: WordVectors) -> ShardedEngine:
+def open_shards(folder: Path, shards: int, encoder: WordVectors) -> Engine:
     split = folder.parent / f"{folder.name}-{shards}"
     manifest = split_library(folder, split, shards)
     libraries = [OpenLibrary(each, Catalog(each), encoder) for each in manifest.folders(split)]
-    fan_out = Pickled(dict(zip(manifest.shards, map(SearchShard, libraries), strict=True)))  # type: ignore[arg-type]
-    return ShardedEngine(fan_out, libraries[0])  # type: ignore[arg-type]
+    client = Pickled(dict(zip(manifest.shards, libraries, strict=True)))  # type: ignore[arg-type]
+    return Engine(libraries[0], client)  # type: ignore[arg-type]
 
 
 def told(results: Results) -> Sequence[Any]:
@@ -107,7 +105,7 @@ def told(results: Results) -> Sequence[Any]:
 def test_any_library_answers_alike_in_shards(seed, videos, shards, clips, chosen, sampled, depth):
     rng = np.random.default_rng(seed)
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as made:
-        patch.setattr(state, "SAMPLE_CLIPS", sampled)
+        patch.setattr(stream_index, "SAMPLE_CLIPS", sampled)
         patch.setattr(session, "MAX_VIDEOS", depth)  # fewer than there are, so that shards must agree on the best
         patch.setattr(session, "MAX_HIDDEN", 2)
         folder, encoder = Path(made) / "one", WordVectors()
@@ -125,20 +123,20 @@ class Failing(LocalShards):
 
     method = ""
 
-    def ask(self, method: str, arguments: Mapping[int, object]) -> ClientAnswers:
-        if method != self.method or 1 not in arguments:
-            return super().ask(method, arguments)
-        rest = super().ask(method, {number: asked for number, asked in arguments.items() if number != 1})
-        return ClientAnswers(rest.answers, {1: "the machine is away"})
+    def ask(self, method: str, requests: Mapping[int, object]) -> ShardAnswers:
+        if method != self.method or 1 not in requests:
+            return super().ask(method, requests)
+        rest = super().ask(method, {number: asked for number, asked in requests.items() if number != 1})
+        return ShardAnswers(rest.answers, {1: "the machine is away"})
 
 
-@pytest.mark.parametrize("method", ["statistics", "sample", "lists", "search", "show"])
+@pytest.mark.parametrize("method", ["statistics", "sample", "scan", "find", "hits"])
 def test_a_shard_that_does_not_answer_makes_an_answer_incomplete_until_it_does(method: str, tmp_path: Path) -> None:
     build(tmp_path / "one", np.random.default_rng(3), 20, 12).close()
     manifest = split_library(tmp_path / "one", tmp_path / "new", 3)
     libraries = [OpenLibrary(each, Catalog(each), WordVectors()) for each in manifest.folders(tmp_path / "new")]
-    shards = Failing(dict(zip(manifest.shards, map(SearchShard, libraries), strict=True)))  # type: ignore[arg-type]
-    engine = ShardedEngine(shards, libraries[0])  # type: ignore[arg-type]
+    shards = Failing(dict(zip(manifest.shards, libraries, strict=True)))  # type: ignore[arg-type]
+    engine = Engine(libraries[0], shards)  # type: ignore[arg-type]
     query, options = Query.parse("dog beach"), SearchOptions(k=50, all=True)
     shards.method = method
     partly = engine.search(query, options)
@@ -147,5 +145,5 @@ def test_a_shard_that_does_not_answer_makes_an_answer_incomplete_until_it_does(m
     shards.method = ""
     again = engine.search(query, options)
     assert again.complete
-    fresh = ShardedEngine(shards, libraries[0])  # type: ignore[arg-type]
+    fresh = Engine(libraries[0], shards)  # type: ignore[arg-type]
     assert told(again) == told(fresh.search(query, options))

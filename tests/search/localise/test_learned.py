@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from small_library import vision_session
 
 from momentseek.benchmarks.simulation.corpus import simulate
 from momentseek.benchmarks.simulation.settings import SimulationSettings
@@ -32,9 +32,8 @@ from momentseek.recognition.exported.manifest import EncoderRef
 from momentseek.search.localise.learned import learned
 from momentseek.search.localise.localiser import Curve, localise
 from momentseek.search.query import Part
-from momentseek.search.state import StreamIndex
-from momentseek.search.streams.trained import HeadSearch
-from momentseek.search.streams.vision import MAX_VIDEOS, LibrarySearch, build_vision_query
+from momentseek.search.stream_index import SampledIndex, StreamIndex
+from momentseek.search.streams.vision import MAX_VIDEOS, build_vision_query
 
 SMALL = {"hidden": 32, "heads": 4, "longest": 12, "max_clips": 200}  # longer videos differ: they are cut there
 
@@ -82,11 +81,11 @@ def searched(
     def encode(which: int) -> Any:
         return lambda texts: np.concatenate([vectors[text][which] for text in texts])
 
-    state: Any = SimpleNamespace(vision=index, videos=lambda some: {i: known[i] for i in some})
     found = {}
     for query in ids:
-        target = build_vision_query(index, [Part(query)], [], encode(0), encode(1))
-        moments = LibrarySearch(state, HeadSearch(target, state.vision.head), None, MAX_VIDEOS).result(10_000).hits
+        target = build_vision_query(SampledIndex.of(index), [Part(query)], [], encode(0), encode(1))
+        session = vision_session(index, known, target, localiser="learned")
+        moments, _ = session.paged_search(target, MAX_VIDEOS).result(10_000)
         found[query] = [(names[m.video], m.start, m.end, m.score) for m in moments]
     return found
 

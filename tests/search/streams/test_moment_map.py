@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from small_library import vision_session
 
 from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
 from momentseek.benchmarks.simulation.films import GroundingSettings
@@ -32,10 +32,10 @@ from momentseek.recognition.exported.moment_map import MomentMap, combine_cosine
 from momentseek.search.confidence import Scale
 from momentseek.search.fusion import fit_spans
 from momentseek.search.query import Part
-from momentseek.search.state import StreamIndex
-from momentseek.search.streams.moment_map import score_moments, tangent, upper_bounds
-from momentseek.search.streams.trained import search_by_map
-from momentseek.search.streams.vision import VisionQuery, build_vision_query, search_vision
+from momentseek.search.stream_index import SampledIndex, StreamIndex
+from momentseek.search.streams.moment_map import bound_videos, list_by_planes, score_moments, tangent
+from momentseek.search.streams.span_search import sort_hits
+from momentseek.search.streams.vision import VisionQuery, build_vision_query
 
 SMALL = {"hidden": 16, "space": 12, "max_clips": 8, "longest": 8, "map_layers": 2, "kernel": 3}
 SPLIT = "test_iid"
@@ -82,18 +82,19 @@ class Library:
         self.known = {i: film(i, name, asked.durations[name], len(rows[i][0])) for i, name in enumerate(self.names)}
 
     def query(self, query: str, *avoid: str) -> VisionQuery:
-        return build_vision_query(self.index, [Part(query)], [Part(a) for a in avoid], self._encode(0), self._encode(1))
+        index = SampledIndex.of(self.index)
+        return build_vision_query(index, [Part(query)], [Part(a) for a in avoid], self._encode(0), self._encode(1))
 
     def search(
         self, query: str, *avoid: str, localiser: str = "map", page: int = 10_000, depth: int = 100
     ) -> list[Told]:
         target = self.query(query, *avoid)
-        state: Any = SimpleNamespace(vision=self.index, videos=lambda some: {i: self.known[i] for i in some})
+        session = vision_session(self.index, self.known, target, localiser=localiser)
         if localiser == "map":
-            found = search_by_map(state, target, None, depth)
+            found = sort_hits(session.search_by_map(target, depth))
         else:
-            found = search_vision(state, target, None, localiser, page, depth)
-        return [(self.names[m.video], m.start, m.end, m.score) for m in found.hits]
+            found, _ = session.paged_search(target, depth).result(page)
+        return [(self.names[m.video], m.start, m.end, m.score) for m in found]
 
     def _encode(self, which: int) -> Any:
         return lambda texts: np.concatenate([self._vectors[text][which] for text in texts])
@@ -160,7 +161,9 @@ def test_no_video_has_a_better_moment_than_its_bound(data: Data, tmp_path: Path)
     for query in library.ids:
         target = library.query(query)
         assert target.moments is not None
-        bounds = upper_bounds(library.index, target.moments, None, depth=5)
+        lists = list_by_planes(library.index, target.moments, None, depth=5)
+        assert library.index.moments is not None
+        bounds = bound_videos(library.index.moments, target.moments, lists)
         best = {video: score for video, _, _, score in reversed(library.search(query))}
         assert 5 <= len(bounds) <= 15
         assert all(bound >= best[library.names[id]] for id, bound in bounds.items())

@@ -14,10 +14,9 @@ from momentseek.media.subtitles.cues import Cue
 from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine, OcrPart
 from momentseek.search.display import table
 from momentseek.search.engine import Engine
-from momentseek.search.hit import Results
+from momentseek.search.hit import Results, StreamHit
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
-from momentseek.search.streams.timed_text import search_text
 
 Seen = tuple[float, float, str]
 BOX = Box(0.1, 0.2, 0.5, 0.1)
@@ -44,6 +43,20 @@ def _ask(on: Catalog, folder: Path, text: str, **options: object) -> Results:
     return Engine(OpenLibrary(folder, on, WordVectors())).search(Query.parse(text), SearchOptions(**options))  # type: ignore[arg-type]
 
 
+def search_text(
+    on: Catalog, text: str, allowed: Sequence[int] | None = None, *, only_text: bool = False
+) -> list[StreamHit]:
+    """What the text stream finds."""
+    asked = Query.parse(f'text:"{text}"' if only_text else text)
+    engine = Engine(OpenLibrary(on.path.parent, on, WordVectors()))  # type: ignore[arg-type]
+    hits = engine.search(asked, SearchOptions(k=100, streams=("text",), all=True))
+    return [
+        StreamHit(hit.video_id, hit.start, hit.end, hit.streams["text"].score, hit.level, hit.peak)
+        for hit in hits
+        if allowed is None or hit.video_id in allowed
+    ]
+
+
 def test_a_line_is_found_by_its_words_and_more_of_them_are_better(tmp_path: Path) -> None:
     on = _library(
         tmp_path,
@@ -53,7 +66,7 @@ def test_a_line_is_found_by_its_words_and_more_of_them_are_better(tmp_path: Path
     assert [(hit.video, hit.start, hit.end, hit.level) for hit in found] == [(1, 4, 8, "strong"), (2, 8, 12, "weak")]
     assert found[0].peak == 6
     assert search_text(on, "the of", only_text=True) == []
-    assert search_text(on, "sunday", np.array([2, 3])) == []
+    assert search_text(on, "sunday", [2, 3]) == []
 
 
 def test_lines_at_one_time_are_read_together(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 from s3_server import serve_s3
 
-from momentseek.cluster.search.shard_client import LocalShards, ShardStatus
+from momentseek.cluster.shard_client import LocalShards, ShardStatus
 from momentseek.cluster.shards.making import make_elsewhere, split_library
 from momentseek.library.location import library_folder
 

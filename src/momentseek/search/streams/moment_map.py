@@ -20,7 +20,7 @@ from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.moment_map import MomentMap, MomentScores, combine_cosines, cosines
 from momentseek.search.confidence import SCENE_CLIPS, TOLERATED_SPREADS, Scale
 from momentseek.search.fusion import fit_spans
-from momentseek.search.state import Ids, SampledIndex, StreamIndex
+from momentseek.search.stream_index import Ids, SampledIndex, StreamIndex
 from momentseek.search.streams.span_search import VideoList
 
 BOUNDED_WINDOWS = 100
@@ -145,12 +145,6 @@ def score_moments(index: StreamIndex, query: MapQuery, video: Video) -> MomentSc
     start, end = (np.minimum(column[there] * index.clip_seconds, ends) for column in (at.start, at.end))
     start, end = fit_spans(start, end, video.duration if video.duration > 0 else ends)
     return MomentScores(start, end, score[there], sureness(match[there]))
-
-
-def upper_bounds(index: StreamIndex, query: MapQuery, allowed: Ids | None, depth: int) -> dict[int, float]:
-    """The videos that may have the best moments, by id, with the highest score that the best of each can have."""
-    assert index.moments is not None
-    return bound_videos(index.moments, query, list_by_planes(index, query, allowed, depth))
 
 
 def list_by_planes(index: StreamIndex, query: MapQuery, allowed: Ids | None, depth: int) -> tuple[VideoList, ...]:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from momentseek.library.catalog import Catalog
 from momentseek.library.words import UNSPACED_LETTER, plain_words, words
 from momentseek.search.hit import StreamHit
-from momentseek.search.state import Ids
-from momentseek.search.streams.speech import MAX_CUE_GAP_SECONDS, MAX_UTTERANCE_SECONDS
+from momentseek.search.stream_index import Ids
+from momentseek.search.streams.timed_text import MAX_CUE_GAP_SECONDS, MAX_UTTERANCE_SECONDS
 
 Rows = NDArray[np.int64]
 

@@ -1,12 +1,13 @@
-"""How videos are looked at, so that a look at the videos of many shards finds what a look at one library would.
+"""Spans on the best videos of a library, which may lie in several parts.
 
-Scans list the best videos; spans are sought on these, in the order of what they are worth, until there are enough. With
-shards, the lists are joined first: then each shard seeks spans on those of its videos that are among the best of all,
-and no others.
+Scans list the best videos; spans are sought on these, in the order of their scores, until there are enough. The lists
+of several parts are joined first: then each part seeks spans on those of its videos that are among the best of all, and
+no others. So many parts find what one library finds.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -16,7 +17,10 @@ from numpy.typing import NDArray
 
 from momentseek.core.moments.arrays import Positions
 from momentseek.search.hit import StreamHit
-from momentseek.search.state import Ids
+from momentseek.search.stream_index import Ids
+
+MORE_VIDEOS = 32
+"""Videos on which spans are asked for at a time where parts have stopped too soon."""
 
 
 class VideoList(NamedTuple):
@@ -55,28 +59,29 @@ def best_places(ids: Ids, scores: NDArray[np.float32], limit: int) -> Positions:
 
 @dataclass(frozen=True, eq=False)
 class SearchedVideos:
-    """Videos in the order in which spans are sought on them, what they are worth, and the spans on the first ones."""
+    """Videos in the order in which spans are sought on them, their scores, and the spans on the first ones."""
 
     videos: Ids
-    worth: NDArray[np.float64]
+    scores: NDArray[np.float64]
     hits: list[list[StreamHit]]
 
     @classmethod
     def join(cls, parts: Sequence[SearchedVideos], limit: int) -> tuple[dict[int, float], dict[int, list[StreamHit]]]:
-        """The ``limit`` videos that are worth most, in that order, and the spans that are known on some of them."""
+        """The ``limit`` videos that score most, in that order, and the spans that are known on some of them."""
         if not parts:
             return {}, {}
-        videos, worth = np.concatenate([part.videos for part in parts]), np.concatenate([part.worth for part in parts])
-        order = np.lexsort((videos, -worth))[:limit]
+        videos = np.concatenate([part.videos for part in parts])
+        scores = np.concatenate([part.scores for part in parts])
+        order = np.lexsort((videos, -scores))[:limit]
         hits = {id: found for part in parts for id, found in zip(part.videos.tolist(), part.hits, strict=False)}
-        return dict(zip(videos[order].tolist(), worth[order].tolist(), strict=True)), hits
+        return dict(zip(videos[order].tolist(), scores[order].tolist(), strict=True)), hits
 
 
 class SpanBudget(Protocol):
     """Decides when enough spans have been found."""
 
-    def allows(self, worth: float) -> bool:
-        """Whether spans are sought on the next video, which is worth so much."""
+    def allows(self, score: float) -> bool:
+        """Whether spans are sought on the next video, which has this score."""
         ...
 
     def spend(self, found: Sequence[StreamHit]) -> None:
@@ -84,47 +89,92 @@ class SpanBudget(Protocol):
         ...
 
 
-def in_order(worth: Mapping[int, float], limit: int | None = None) -> dict[int, float]:
-    """Videos in the order in which spans are sought on them: those worth most first, ties by id.
+def in_order(scores: Mapping[int, float]) -> dict[int, float]:
+    """Videos in the order in which spans are sought on them: those with the highest scores first, ties by id.
 
     >>> in_order({3: 0.5, 2: 0.5, 1: 0.1})
     {2: 0.5, 3: 0.5, 1: 0.1}
     """
-    return {id: worth[id] for id in sorted(worth, key=lambda id: (-worth[id], id))[:limit]}
+    return {id: scores[id] for id in sorted(scores, key=lambda id: (-scores[id], id))}
 
 
 def seek_spans(
-    worth: Mapping[int, float], budget: SpanBudget, find: Callable[[int], list[StreamHit]]
+    scores: Mapping[int, float], budget: SpanBudget, find: Callable[[int], list[StreamHit]]
 ) -> list[list[StreamHit]]:
     """The spans on each of the first videos, until the budget is spent."""
     out: list[list[StreamHit]] = []
-    for id, value in worth.items():
-        if not budget.allows(value):
+    for id, score in scores.items():
+        if not budget.allows(score):
             break
         out.append(find(id))
         budget.spend(out[-1])
     return out
 
 
-def join_lists(lists: Mapping[int, Sequence[VideoList]], reach: int) -> dict[int, Ids]:
-    """Shard → those of its videos that are among the best ``reach`` of all shards in one of the scans.
+def join_lists(lists: Mapping[int, Sequence[VideoList]], depth: int) -> dict[int, Ids]:
+    """Part → those of its videos that are among the best ``depth`` of all parts in one of the scans.
 
     >>> one, two = VideoList(np.array([3, 1]), np.array([9, 5])), VideoList(np.array([2]), np.array([7]))
-    >>> {shard: ids.tolist() for shard, ids in join_lists({0: [one], 4: [two]}, 2).items()}
+    >>> {part: ids.tolist() for part, ids in join_lists({0: [one], 4: [two]}, 2).items()}
     {0: [3], 4: [2]}
     """
     pairs = []
     for scan in range(max(map(len, lists.values()), default=0)):
-        given = {shard: some[scan] for shard, some in lists.items() if len(some) > scan}
+        given = {part: some[scan] for part, some in lists.items() if len(some) > scan}
         owner = np.repeat(np.array(list(given)), [len(each.ids) for each in given.values()])
         ids, scores = VideoList.concatenate(given.values())
-        best = best_places(ids, scores, reach)
+        best = best_places(ids, scores, depth)
         pairs.append(np.stack([owner[best], ids[best]]))
     if not pairs:
         return {}
     owner, ids = np.concatenate(pairs, axis=1)
-    order = np.lexsort((ids, owner))
-    owner, ids = owner[order], ids[order]
-    cuts = np.flatnonzero(np.diff(owner)) + 1
-    parts = zip(owner[np.concatenate(([0], cuts))].tolist(), np.split(ids, cuts), strict=True) if len(ids) else ()
-    return {shard: part if len(pairs) == 1 else np.unique(part) for shard, part in parts}
+    return {int(part): np.unique(ids[owner == part]) for part in np.unique(owner)}
+
+
+class PagedSearch:
+    """Spans on the best videos of all parts, in the order in which one library would seek them.
+
+    ``begin`` asks the parts for the scores of their videos and for the spans on the first of them, until each part has
+    a page of a given size; ``go_on`` asks for the spans on further videos.
+    """
+
+    def __init__(
+        self,
+        budget: Callable[[int], SpanBudget],
+        depth: int,
+        parts: int,
+        begin: Callable[[int], Sequence[SearchedVideos]],
+        go_on: Callable[[Sequence[int]], dict[int, list[StreamHit]]],
+    ) -> None:
+        self._budget, self._depth, self._parts, self._begin, self._go_on = budget, depth, parts, begin, go_on
+        self._scores: dict[int, float] | None = None
+        self._found: dict[int, list[StreamHit]] = {}
+
+    def result(self, page: int) -> tuple[list[StreamHit], bool]:
+        """The spans that fill a page, best first, and whether a larger page would have no more of them."""
+        if self._scores is None:
+            self._scores, self._found = SearchedVideos.join(self._begin(page_share(page, self._parts)), self._depth)
+        found = seek_spans(self._scores, self._budget(page), self._spans)
+        return sort_hits(hit for some in found for hit in some), len(found) == len(self._scores)
+
+    def _spans(self, video: int) -> list[StreamHit]:
+        if video not in self._found:
+            unknown = [id for id in self._scores or () if id not in self._found]
+            wanted = unknown[:MORE_VIDEOS]
+            self._found |= {id: [] for id in wanted} | self._go_on(wanted)  # nothing, if a part is away now
+        return self._found[video]
+
+
+def sort_hits(hits: Iterable[StreamHit]) -> list[StreamHit]:
+    """Hits by their scores, best first; ties by video and time."""
+    return sorted(hits, key=lambda h: (-h.score, h.video, h.start, h.end))
+
+
+def page_share(page: int, parts: int) -> int:
+    """How many spans of a page are sought in each of some parts at first: its share, and two deviations of chance.
+
+    >>> page_share(40, 1), page_share(40, 2), page_share(40, 64)
+    (40, 29, 3)
+    """
+    share = page / max(1, parts)
+    return page if parts < 2 else math.ceil(share + 2 * math.sqrt(share))

@@ -1,13 +1,8 @@
-"""What is said: cues that hold the query's words (BM25), or mean the same (vectors of cues, where there are any).
-
-Words of one sentence are often spread over neighbouring cues, so a cue takes the next ones in while they bring words
-that were still missing. Words are weighted by how rare they are in the library's speech: of "the red lighthouse", a cue
-with "lighthouse" has nearly all.
-"""
+"""What is said: cues that mean what a query says (by their vectors), and when the words of a phrase are spoken."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import NamedTuple
@@ -15,100 +10,29 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.catalog import Catalog, CueMatch
+from momentseek.library.catalog import Catalog
 from momentseek.library.tracks.transcripts import transcribed_videos, transcript
-from momentseek.library.words import WordMatcher, content_words, plain_words
+from momentseek.library.words import plain_words
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.speech.transcript import SpokenCue, SpokenWord
 from momentseek.search.confidence import MIN_CLIPS, Scale
 from momentseek.search.fusion import RRF_K
 from momentseek.search.hit import StreamHit
-from momentseek.search.state import Ids, LibraryState, QueryEncoder, SampledIndex, row_products
-from momentseek.search.streams.timed_text import rarest_words, rarity, word_level
+from momentseek.search.state import LibraryState, QueryEncoder
+from momentseek.search.stream_index import Ids, SampledIndex, row_products
 
-MAX_CUES = 400
-"""Cues that are looked at."""
+MAX_MEANT_CUES = 400
+"""Cues of the same meaning that are ranked."""
 MAX_MEANT_VIDEOS = 100
-"""Videos that are looked at for cues of the same meaning."""
-MAX_CUE_GAP_SECONDS = 2.0
-"""Longest pause between two cues of one utterance."""
-MAX_UTTERANCE_SECONDS = 15.0
+"""Videos that are searched for cues of the same meaning."""
 MIN_MEANING = 0.45
 """Cosine below which two sentences do not mean the same, however far it stands out: on real recordings with few cues,
 all that stood out with less was about something else."""
-HEARD_WEIGHT = 0.9
-"""What words count that a recogniser heard, against words of subtitles: it may have misheard."""
-
-
-def search_speech(
-    state: LibraryState, text: str, allowed: Ids | None = None, *, only_speech: bool = False
-) -> list[StreamHit]:
-    """StreamHits with the words of a text, or with words of that meaning, best first.
-
-    ``only_speech`` says that the words were asked for as speech (``said:``); else they may also be about the picture.
-    """
-    by_word = _search_words(state.catalog, text, allowed, only_speech)
-    asked = ask_meaning(state.speech, state.encoder, text)
-    return by_word if asked is None else fuse_hits(by_word, meant_hits(find_meant(state, asked, allowed)))
-
-
-def _search_words(catalog: Catalog, text: str, allowed: Ids | None, only_speech: bool) -> list[StreamHit]:
-    terms = content_words(text)
-    if not terms:
-        return []
-    counts = [catalog.count_cues(term) for term in terms]
-    matches = catalog.best_cues(rarest_words(terms, counts), allowed, MAX_CUES)
-    if not matches:
-        return []
-
-    return judge_cues(matches, transcribed_videos(catalog), terms, rarity(counts, catalog.count_cues()), only_speech)
-
-
-def judge_cues(
-    matches: Sequence[CueMatch],
-    heard: Collection[int],
-    terms: Sequence[str],
-    weight: NDArray[np.float64],
-    only_speech: bool,
-) -> list[StreamHit]:
-    """StreamHits of the cues that match some words best, best first.
-
-    ``heard`` are the videos whose cues a recogniser made, ``weight`` is what each of the terms counts.
-    """
-    has = WordMatcher([m.cue.text for m in matches]).matches(terms)
-    out = []
-    for utterance in _join_cues(matches, has):
-        covered = has[utterance].any(axis=0)
-        share = float(weight[covered].sum() / weight.sum())
-        first, last = matches[utterance[0]].cue, matches[utterance[-1]].cue
-        bm25 = max(matches[i].bm25 for i in utterance)
-        score = float(weight[covered].sum()) + bm25 / (1 + bm25)  # weight decides, BM25 breaks its ties
-        if matches[utterance[0]].video in heard:
-            score *= HEARD_WEIGHT
-        level = word_level(share, int(covered.sum()), only_speech)
-        out.append(StreamHit(matches[utterance[0]].video, first.start, max(first.end, last.end), score, level))
-    return sorted(out, key=lambda u: (-u.score, u.video, u.start, u.end))
-
-
-def _join_cues(matches: Sequence[CueMatch], has: NDArray[np.bool_]) -> list[list[int]]:
-    """Join matches with those that follow closely and bring missing words; returns positions by utterance."""
-    order = sorted(range(len(matches)), key=lambda i: (matches[i].video, matches[i].cue.start, matches[i].cue.end))
-    out: list[list[int]] = []
-    for i in order:
-        if out:
-            first, last = matches[out[-1][0]], matches[out[-1][-1]]
-            covered = has[out[-1]].any(axis=0)
-            if (
-                matches[i].video == last.video
-                and matches[i].cue.start - last.cue.end <= MAX_CUE_GAP_SECONDS
-                and matches[i].cue.end - first.cue.start <= MAX_UTTERANCE_SECONDS
-                and (has[i] & ~covered).any()
-                and (covered & ~has[i]).any()
-            ):
-                out[-1].append(i)
-                continue
-        out.append([i])
-    return out
+WORD_MARGIN_SECONDS = 0.1
+"""Time before the first and after the last word of a phrase that its moment takes in (docs/transcribing.md)."""
+MAX_BOUNDED_HITS = 200
+"""Hits that are bounded by their words; nobody looks at more."""
+TimedToken = tuple[str, float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,10 +57,14 @@ class MeantCues(NamedTuple):
     end: NDArray[np.float64]
     video_score: NDArray[np.float64]
 
-    def part(self, chosen: NDArray[np.bool_]) -> MeantCues:
-        """Those of the cues that are chosen."""
-        numbers = (column[chosen] for column in (self.score, self.start, self.end, self.video_score))
-        return MeantCues(self.video[chosen], self.row[chosen], *numbers)
+    @classmethod
+    def join(cls, parts: Sequence[MeantCues]) -> MeantCues:
+        """The cues of the best videos of several parts of a library."""
+        whole = cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        first = np.flatnonzero(np.diff(whole.video, prepend=-1))  # the cues of a video lie together
+        best = np.lexsort((whole.video[first], -whole.video_score[first]))[:MAX_MEANT_VIDEOS]
+        chosen = np.isin(np.arange(len(first)), best)
+        return cls(*(column[np.repeat(chosen, np.diff(first, append=len(whole.video)))] for column in whole))
 
 
 def ask_meaning(index: SampledIndex, encoder: QueryEncoder, text: str) -> MeaningQuery | None:
@@ -175,7 +103,7 @@ def find_meant(state: LibraryState, asked: MeaningQuery, allowed: Ids | None) ->
 
 def meant_hits(found: MeantCues) -> list[StreamHit]:
     """StreamHits of cues by their meaning, best first; meaning alone is never strong."""
-    order = np.lexsort((found.row, found.video, -found.score))[:MAX_CUES]
+    order = np.lexsort((found.row, found.video, -found.score))[:MAX_MEANT_CUES]
     columns = (column[order].tolist() for column in (found.video, found.start, found.end, found.score))
     return [StreamHit(video, start, end, score, "fair") for video, start, end, score in zip(*columns, strict=True)]
 
@@ -196,12 +124,7 @@ def fuse_hits(by_word: list[StreamHit], by_meaning: list[StreamHit]) -> list[Str
     return [replace(u, level="fair") if u.level == "weak" and u in meant else u for u in order]
 
 
-WORD_MARGIN_SECONDS = 0.1
-"""Time before the first and after the last word of a phrase that its moment takes in (docs/transcribing.md)."""
-MAX_BOUNDED_HITS = 200
-"""Hits that are bounded by their words; nobody looks at more."""
-
-TimedToken = tuple[str, float, float]
+# when the words of a phrase are spoken, where a recogniser heard them: bounds that are closer than a cue's
 
 
 def bound_by_words(catalog: Catalog, hits: Sequence[StreamHit], phrases: Sequence[str]) -> list[StreamHit]:

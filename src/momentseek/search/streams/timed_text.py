@@ -1,36 +1,161 @@
-"""Words in timed text: lines on screen, captions of scenes and labels of sounds that hold the query's words.
+"""Words in timed text: what is said, written on screen, described by a model, and the labels of sounds.
 
-Lines that stand in the picture at the same time are read together: a slide's title and its points, the two rows of a
-sign. A word with one letter wrong counts less, and only where words on screen were asked for (``text:``). A caption is
-a model's opinion of a picture, so it makes no moment more than fair.
+Words of one sentence are often spread over neighbouring cues, so a cue takes the next ones in while they bring words
+that were still missing. Lines that stand in the picture at the same time are read together: a slide's title and its
+points, the two rows of a sign. Words are weighted by how rare they are: of "the red lighthouse", a cue with
+"lighthouse" has nearly all. A word with one letter wrong counts less, and only where words on screen were asked for
+(``text:``). A caption is a model's opinion of a picture, so it makes no moment more than fair.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.catalog import Catalog
-from momentseek.library.tracks.descriptions import best_captions, count_captions
-from momentseek.library.tracks.readings import best_lines, count_lines, near_spellings
 from momentseek.library.tracks.sounds import events_with_labels, sound_labels
 from momentseek.library.words import WordMatcher, content_words, plain_words
 from momentseek.search.hit import Level, StreamHit
-from momentseek.search.state import Ids
+from momentseek.search.stream_index import Ids
 
+TextKind = Literal["cues", "lines", "spellings", "captions", "names"]
+"""Texts in which words are looked for; the spellings are lines too, found by words with a letter wrong."""
+MAX_TEXTS: Mapping[TextKind, int] = {"cues": 400, "lines": 400, "spellings": 400, "captions": 400, "names": 100}
+"""Texts of each kind that are judged."""
+MAX_EVENTS = 400
+"""Sounds that are judged."""
 MAX_WORDS = 24
 """Words of a text that are looked for."""
 FAIR_SHARE = 0.6
 """Share of the words' weight from which a moment is a fair hit."""
+MISSPELT = 0.7
+"""What a word counts that was read with one letter wrong."""
+TRANSCRIPT_WEIGHT = 0.9
+"""What words count that a recogniser heard, against words of subtitles: it may have misheard."""
+SURE_SCORE = 0.5
+"""Score of a sound from which its label can make a hit strong; a detector that is less sure makes it fair at most."""
+MAX_CUE_GAP_SECONDS = 2.0
+"""Longest pause between two cues of one utterance."""
+MAX_UTTERANCE_SECONDS = 15.0
+
+
+class TextMatch(NamedTuple):
+    """A text that holds words of a query: a cue, a line on screen, a caption, or the name of a video."""
+
+    id: int
+    video: int
+    bm25: float
+    start: float
+    end: float
+    at: float
+    """Time in seconds of the frame to show."""
+    transcribed: bool
+    """Whether a recogniser made it."""
+    text: str
+
+
+def judge_texts(
+    kind: TextKind,
+    matches: Sequence[TextMatch],
+    terms: Sequence[str],
+    weight: NDArray[np.float64],
+    *,
+    only_here: bool,
+    spellings: Mapping[str, Sequence[str]] | None = None,
+) -> list[StreamHit]:
+    """Hits of the texts of one kind that match some words best, best first.
+
+    ``weight`` is what each of the terms counts, ``spellings`` what each may be misread as. ``only_here`` says that the
+    words were asked for in these texts (``said:``, ``text:``, ``described:``); else they may also be about the picture,
+    and weak hits on lines and captions are left out.
+    """
+    if not matches:
+        return []
+    values = word_values([match.text for match in matches], terms, spellings or {})
+    out = []
+    for group in (join_cues if kind == "cues" else join_lines)(matches, values):
+        some = [matches[i] for i in group]
+        value = values[group].max(axis=0)
+        gain = float((weight * value)[value > 0].sum())
+        level = word_level(gain / float(weight.sum()), int((value == 1).sum()), only_here)
+        bm25 = max(match.bm25 for match in some)
+        score = gain + bm25 / (1 + bm25)  # weight decides, BM25 breaks its ties
+        if kind == "cues":
+            score *= TRANSCRIPT_WEIGHT if some[0].transcribed else 1.0
+            out.append(StreamHit(some[0].video, some[0].start, max(some[0].end, some[-1].end), score, level))
+        elif level != "weak" or only_here:
+            start, end = max(match.start for match in some), min(match.end for match in some)
+            best = some[int(np.argmax((values[group] * weight).sum(axis=1)))]
+            sure = "fair" if kind == "captions" and level == "strong" else level
+            out.append(StreamHit(some[0].video, start, end, score, sure, min(max(best.at, start), end)))
+    return sorted(out, key=lambda hit: (-hit.score, hit.video, hit.start, hit.end))
+
+
+def word_values(
+    texts: Sequence[str], terms: Sequence[str], spellings: Mapping[str, Sequence[str]]
+) -> NDArray[np.float64]:
+    """``(texts, terms)``: 1 where a text has a term, less where it has it with a wrong letter, else 0."""
+    values = WordMatcher(texts).matches(terms).astype(np.float64)
+    if any(spellings.values()):
+        held = [set(text.split()) for text in plain_words(texts)]
+        for column, term in enumerate(terms):
+            other = set(spellings.get(term, ()))
+            for row, words in enumerate(held):
+                if other & words:
+                    values[row, column] = max(values[row, column], MISSPELT)
+    return values
+
+
+def join_cues(matches: Sequence[TextMatch], values: NDArray[np.float64]) -> list[list[int]]:
+    """Join cues with those that follow closely and bring missing words; returns positions by utterance."""
+    has = values > 0
+    order = sorted(range(len(matches)), key=lambda i: (matches[i].video, matches[i].start, matches[i].end))
+    out: list[list[int]] = []
+    for i in order:
+        if out:
+            first, last = matches[out[-1][0]], matches[out[-1][-1]]
+            covered = has[out[-1]].any(axis=0)
+            if (
+                matches[i].video == last.video
+                and matches[i].start - last.end <= MAX_CUE_GAP_SECONDS
+                and matches[i].end - first.start <= MAX_UTTERANCE_SECONDS
+                and (has[i] & ~covered).any()
+                and (covered & ~has[i]).any()
+            ):
+                out[-1].append(i)
+                continue
+        out.append([i])
+    return out
+
+
+def join_lines(matches: Sequence[TextMatch], values: NDArray[np.float64]) -> list[list[int]]:
+    """Join lines that stand in the picture together and bring missing words; returns positions by group."""
+    order = sorted(range(len(matches)), key=lambda i: (-values[i].sum(), matches[i].video, matches[i].start, i))
+    groups: list[list[int]] = []
+    by_video: dict[int, list[list[int]]] = {}
+    for i in order:
+        for group in by_video.get(matches[i].video, ()):
+            start = max(matches[j].start for j in group)
+            end = min(matches[j].end for j in group)
+            brings = (values[i] > values[group].max(axis=0)).any()
+            if brings and matches[i].start < end and start < matches[i].end:
+                group.append(i)
+                break
+        else:
+            groups.append([i])
+            by_video.setdefault(matches[i].video, []).append(groups[-1])
+    return groups
+
+
+# how much words count
 
 
 def word_level(share: float, found: int, only_here: bool) -> Level:
-    """How sure a moment is that has a share of the words' weight, and so many of them.
+    """How sure a moment is that has a share of the words' weight, and this many of them.
 
     ``only_here`` says that the words were asked for as speech (``said:``), or as writing (``text:``); else they may
     also be about the picture, and one word alone is no proof.
@@ -54,10 +179,7 @@ def rarest_words(terms: Sequence[str], counts: Sequence[int]) -> list[str]:
     return [terms[i] for i in sorted(range(len(terms)), key=lambda i: (counts[i], i)) if counts[i]][:MAX_WORDS]
 
 
-MAX_EVENTS = 400
-"""Events that are looked at."""
-SURE_SCORE = 0.5
-"""Score of an event from which its label can make a hit strong; a detector that is less sure makes it fair at most."""
+# sounds: events whose labels have the query's words, such as "dog barking" for "a dog barks"
 
 
 class SoundMatch(NamedTuple):
@@ -68,11 +190,6 @@ class SoundMatch(NamedTuple):
     """How sure the detector is of it."""
     order: int
     """Its place among the equals of its video."""
-
-
-def search_sounds(catalog: Catalog, text: str, allowed: Ids | None = None) -> list[StreamHit]:
-    """Hits on sounds whose labels have most of the words of a text, best first: by the words, then by the score."""
-    return best_sounds(find_sounds(catalog, text, allowed))
 
 
 def find_sounds(catalog: Catalog, text: str, allowed: Ids | None = None) -> list[SoundMatch]:
@@ -97,170 +214,6 @@ def find_sounds(catalog: Catalog, text: str, allowed: Ids | None = None) -> list
 
 
 def best_sounds(found: Sequence[SoundMatch]) -> list[StreamHit]:
-    """Hits of the surest of some sounds, best first."""
+    """Hits of the surest of some sounds, best first: by the words, then by the score."""
     surest = sorted(found, key=lambda match: (-match.score, match.hit.video, match.order))[:MAX_EVENTS]
     return sorted((match.hit for match in surest), key=lambda hit: (-hit.score, hit.video, hit.start, hit.end))
-
-
-class TimedText(Protocol):
-    """A text with its times."""
-
-    @property
-    def start(self) -> float: ...
-
-    @property
-    def end(self) -> float: ...
-
-    @property
-    def text(self) -> str: ...
-
-    @property
-    def at(self) -> float:
-        """Time in seconds of the frame to show."""
-
-
-class TimedMatch(Protocol):
-    """A text that holds words of a query."""
-
-    @property
-    def video(self) -> int: ...
-
-    @property
-    def line(self) -> TimedText: ...
-
-    @property
-    def bm25(self) -> float: ...
-
-
-def word_hits(
-    matches: Sequence[TimedMatch], values: NDArray[np.float64], weight: NDArray[np.float64], *, only_here: bool
-) -> list[StreamHit]:
-    """StreamHits of texts with times, best first; ``values`` ``(texts, words)`` says which has which word.
-
-    ``only_here`` says that the words were asked for in these texts; else they may also be about the picture, and weak
-    hits are left out.
-    """
-    out = []
-    for group in join_lines(matches, values):
-        value = values[group].max(axis=0)
-        share = float((weight * value).sum() / weight.sum())
-        level = word_level(share, int((value == 1).sum()), only_here)
-        if level == "weak" and not only_here:
-            continue
-        bm25 = max(matches[i].bm25 for i in group)
-        score = float((weight * value).sum()) + bm25 / (1 + bm25)  # weight decides, BM25 breaks its ties
-        lines = [matches[i].line for i in group]
-        best = lines[int(np.argmax((values[group] * weight).sum(axis=1)))]
-        start, end = max(line.start for line in lines), min(line.end for line in lines)
-        peak = min(max(best.at, start), end)
-        out.append(StreamHit(matches[group[0]].video, start, end, score, level, peak))
-    return sorted(out, key=lambda hit: (-hit.score, hit.video, hit.start, hit.end))
-
-
-def join_lines(matches: Sequence[TimedMatch], values: NDArray[np.float64]) -> list[list[int]]:
-    """Join lines that stand in the picture together and bring missing words; returns positions by group."""
-    order = sorted(range(len(matches)), key=lambda i: (-values[i].sum(), matches[i].video, matches[i].line.start, i))
-    groups: list[list[int]] = []
-    by_video: dict[int, list[list[int]]] = {}
-    for i in order:
-        line = matches[i].line
-        for group in by_video.get(matches[i].video, ()):
-            start = max(matches[j].line.start for j in group)
-            end = min(matches[j].line.end for j in group)
-            brings = (values[i] > values[group].max(axis=0)).any()
-            if brings and line.start < end and start < line.end:
-                group.append(i)
-                break
-        else:
-            groups.append([i])
-            by_video.setdefault(matches[i].video, []).append(groups[-1])
-    return groups
-
-
-MAX_LINES = 400
-"""Lines that are looked at."""
-MISSPELT = 0.7
-"""What a word counts that was read with one letter wrong."""
-
-
-def search_text(catalog: Catalog, text: str, allowed: Ids | None = None, *, only_text: bool = False) -> list[StreamHit]:
-    """StreamHits with the words of a text written in the picture, best first.
-
-    ``only_text`` says that the words were asked for as writing (``text:``); else they may also be about the picture.
-    """
-    terms = content_words(text)
-    if not terms or not catalog.has_readings or not (total := count_lines(catalog)):
-        return []
-    counts = [count_lines(catalog, term) for term in terms]
-    other = {term: near_spellings(catalog, term) if only_text else [] for term in terms}
-    matches = best_lines(catalog, rarest_words(terms, counts), allowed, MAX_LINES)
-    misspelt = best_lines(catalog, all_spellings(other), allowed, MAX_LINES, spelt=True)
-    known = {match.id for match in matches}
-    matches += [match for match in misspelt if match.id not in known]
-    return judge_lines(matches, terms, other, rarity(counts, total), only_text)
-
-
-def all_spellings(other: Mapping[str, Sequence[str]]) -> list[str]:
-    """The other spellings of all words, each once."""
-    return list(dict.fromkeys(spelling for some in other.values() for spelling in some))
-
-
-def judge_lines(
-    matches: Sequence[TimedMatch],
-    terms: Sequence[str],
-    other: Mapping[str, Sequence[str]],
-    weight: NDArray[np.float64],
-    only_text: bool,
-) -> list[StreamHit]:
-    """StreamHits of the lines that match some words best, best first.
-
-    ``other`` are spellings of each term with one letter wrong, ``weight`` is what each counts.
-    """
-    if not matches:
-        return []
-    return word_hits(matches, _word_values(matches, terms, other), weight, only_here=only_text)
-
-
-def _word_values(
-    matches: Sequence[TimedMatch], terms: Sequence[str], other: Mapping[str, Sequence[str]]
-) -> NDArray[np.float64]:
-    """``(lines, terms)``: 1 where a line has a term, less where it has it with a wrong letter, else 0."""
-    texts = [match.line.text for match in matches]
-    values = WordMatcher(texts).matches(terms).astype(np.float64)
-    held = [set(text.split()) for text in plain_words(texts)]
-    for column, term in enumerate(terms):
-        spellings = set(other[term])
-        for row, words in enumerate(held):
-            if spellings & words:
-                values[row, column] = max(values[row, column], MISSPELT)
-    return values
-
-
-MAX_CAPTIONS = 400
-"""Captions that are looked at."""
-
-
-def search_described(
-    catalog: Catalog, text: str, allowed: Ids | None = None, *, only_described: bool = False
-) -> list[StreamHit]:
-    """StreamHits with the words of a text in what a model says of a scene, best first.
-
-    ``only_described`` says that the words were asked for in descriptions (``described:``).
-    """
-    terms = content_words(text)
-    if not terms or not catalog.has_descriptions or not (total := count_captions(catalog)):
-        return []
-    counts = [count_captions(catalog, term) for term in terms]
-    matches = best_captions(catalog, rarest_words(terms, counts), allowed, MAX_CAPTIONS)
-    return judge_captions(matches, terms, rarity(counts, total), only_described)
-
-
-def judge_captions(
-    matches: Sequence[TimedMatch], terms: Sequence[str], weight: NDArray[np.float64], only_described: bool
-) -> list[StreamHit]:
-    """StreamHits of the captions that match some words best, best first; ``weight`` is what each term counts."""
-    if not matches:
-        return []
-    values = WordMatcher([match.line.text for match in matches]).matches(terms).astype(np.float64)
-    found = word_hits(matches, values, weight, only_here=only_described)
-    return [replace(hit, level="fair") if hit.level == "strong" else hit for hit in found]

@@ -18,23 +18,19 @@ from momentseek.search.confidence import Scale
 from momentseek.search.fusion import KnownVideo
 from momentseek.search.hit import StreamHit
 from momentseek.search.localise.localiser import LEARNED_LOCALISER, MAX_SPANS, Curve
-from momentseek.search.state import Ids, LibraryState
-from momentseek.search.streams.moment_map import upper_bounds
+from momentseek.search.state import LibraryState
 from momentseek.search.streams.span_search import SpanBudget
 from momentseek.search.streams.vision import (
-    MAX_VIDEOS,
     ClipSearch,
     SegmentPlace,
     VisionQuery,
-    VisionResult,
     VisionSearch,
     build_curve,
-    hits_on_curve,
 )
 
 
 class HeadSearch(VisionSearch):
-    """A look at videos by the score of a model with a boundary head, and spans until no other could have a better one.
+    """Search videos by the score of a model with a boundary head, and spans until no other could have a better one.
 
     The scans find candidates by all modalities together and by each alone; then the model's own score ranks them.
     """
@@ -48,7 +44,7 @@ class HeadSearch(VisionSearch):
         """What is looked for, by all modalities and by each."""
         return self._head.probes(self.query.vector)
 
-    def reach(self, depth: int) -> int:
+    def scan_depth(self, depth: int) -> int:
         """As many as spans are wanted on."""
         return depth
 
@@ -56,7 +52,7 @@ class HeadSearch(VisionSearch):
         """A page of the best spans is enough."""
         return HeadBudget(self._head.alpha, page)
 
-    def worth(self, state: LibraryState, places: Mapping[int, SegmentPlace]) -> dict[int, float]:
+    def video_scores(self, state: LibraryState, places: Mapping[int, SegmentPlace]) -> dict[int, float]:
         """The model's score of each video."""
         segments, known = state.vision.segments, state.videos(places)
         return {
@@ -65,14 +61,9 @@ class HeadSearch(VisionSearch):
             if id in known
         }
 
-    def spans(self, state: LibraryState, video: int, place: SegmentPlace | None) -> list[StreamHit]:
-        """The spans that the head finds."""
-        curve = self.curve(state, video, place)
-        return [] if curve is None else hits_on_curve(video, curve, self.query, LEARNED_LOCALISER)
-
 
 def choose_search(query: VisionQuery, localiser: str, head: BoundaryHead | None) -> VisionSearch:
-    """How to look at videos for a query: by a trained model's head where that is wanted and there, else by clips."""
+    """How to search videos for a query: by a trained model's head where that is wanted and exists, else by clips."""
     if head is not None and query.spans is not None and localiser == LEARNED_LOCALISER:
         return HeadSearch(query, head)
     return ClipSearch(query, localiser)
@@ -85,50 +76,22 @@ class HeadBudget:
         self._alpha, self._page = alpha, page
         self._scores: list[float] = []
 
-    def allows(self, worth: float) -> bool:
-        """Whether spans are sought on the next video, which the model gives so much."""
-        return len(self._scores) < self._page or self._alpha * worth >= self._scores[self._page - 1]
+    def allows(self, score: float) -> bool:
+        """Whether spans are sought on the next video, to which the model gives this score."""
+        return len(self._scores) < self._page or self._alpha * score >= self._scores[self._page - 1]
 
     def spend(self, found: Sequence[StreamHit]) -> None:
         """Take note of what was found on it."""
         self._scores = sorted([*self._scores, *(hit.score for hit in found)], reverse=True)
 
 
-def search_by_map(
-    state: LibraryState, query: VisionQuery, allowed: Ids | None, depth: int = MAX_VIDEOS
-) -> VisionResult:
-    """The best moments of the ``depth`` best videos, a few of each, until no other video could be among those.
-
-    How many moments are wanted does not matter: surer ones go first, and how sure one is does not follow from its
-    score. Files with the same content count as one video.
-    """
-    index, moments_query = state.vision, query.moments
-    assert moments_query is not None
-    reach = depth
-    bounds = upper_bounds(index, moments_query, allowed, reach)
-    videos = state.videos(bounds)
-    while len(bounds) >= reach and len({content_key(video) for video in videos.values()}) < depth:
-        reach *= 2
-        bounds = upper_bounds(index, moments_query, allowed, reach)
-        videos = state.videos(bounds)
-    curves: dict[int, Curve] = {}
-
-    def find(id: int) -> list[StreamHit]:
-        curve, found = moments_of_video(state, query, videos[id])
-        if curve is not None:
-            curves[id] = curve
-        return found
-
-    return VisionResult.from_hits(choose_moments(bounds, videos, find, depth), curves)
-
-
-def moments_of_video(state: LibraryState, query: VisionQuery, video: Video) -> tuple[Curve | None, list[StreamHit]]:
-    """A video's curve and the moments of it that enter the ranking; None and nothing where it has no sound vectors."""
+def moments_of_video(state: LibraryState, query: VisionQuery, video: Video) -> list[StreamHit]:
+    """The moments of a video that enter the ranking, best first; none where it has no undamaged vectors."""
     assert query.moments is not None
     curve = build_curve(state.vision, query, video)
     if curve is None or curve.moments is None or not len(curve.moments.start):
-        return None, []
-    return curve, _best_moments(video.id, curve, curve.moments, query.moments.sureness)
+        return []
+    return _best_moments(video.id, curve, curve.moments, query.moments.sureness)
 
 
 def choose_moments(
@@ -137,9 +100,10 @@ def choose_moments(
     find: Callable[[int], list[StreamHit]],
     depth: int,
 ) -> list[StreamHit]:
-    """The moments of the ``depth`` best videos, which are looked at in the order of what they can have at most.
+    """The moments of the ``depth`` best videos, which are searched in the order of what they can score at most.
 
-    ``find`` gives a video's moments, best first.
+    ``find`` gives a video's moments, best first. How many moments are wanted does not matter: surer ones go first, and
+    how sure one is does not follow from its score. Files with the same content count as one video.
     """
     hits: dict[int, list[StreamHit]] = {}
     best: dict[str | int, float] = {}

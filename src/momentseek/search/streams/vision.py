@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,26 +13,20 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import FloatArray
 from momentseek.library.video import Video
 from momentseek.recognition.encoders.protocol import Vectors
+from momentseek.recognition.exported.boundary_head import Boundaries
 from momentseek.search.confidence import SCENE_CLIPS, TOLERATED_SPREADS, Scale, evidence
 from momentseek.search.hit import Level, StreamHit
 from momentseek.search.localise.localiser import LEARNED_LOCALISER, Background, Curve, Proposals, localise
 from momentseek.search.query import Part
-from momentseek.search.state import Encode, Evidence, Ids, LibraryState, SampledIndex, StreamIndex, row_products
-from momentseek.search.streams.moment_map import build_map_query, score_moments
-from momentseek.search.streams.span_search import SpanBudget, in_order, seek_spans
-
-if TYPE_CHECKING:
-    from momentseek.recognition.exported.boundary_head import Boundaries
-    from momentseek.recognition.exported.moment_map import MomentScores
-    from momentseek.search.streams.moment_map import MapQuery
-
+from momentseek.search.state import Encode, Evidence, LibraryState
+from momentseek.search.stream_index import SampledIndex, SegmentPlace, StreamIndex, row_products
+from momentseek.search.streams.moment_map import MapQuery, build_map_query, score_moments
+from momentseek.search.streams.span_search import SpanBudget
 
 MAX_VIDEOS = 100
 """Best videos on whose curves spans are sought."""
 MIN_VIDEOS = 8
 """Videos on which spans are sought in any case."""
-SegmentPlace = tuple[int, int]
-"""Which segment a video's vectors are in, and where."""
 MIN_AVOIDED_LENGTH = 0.1
 """Length below which nothing is left of a thing to avoid once what is looked for is taken out of it."""
 
@@ -77,21 +70,6 @@ class VisionQuery:
     def scores(self, clips: Vectors) -> NDArray[np.float32]:
         """The score of each clip, given the clips' vectors."""
         return _clip_scores(clips, self.vector, self.avoid, self.spread)
-
-
-@dataclass(frozen=True, eq=False)
-class VisionResult:
-    """What the vision stream found: hits, best first, and the curves of the videos that it looked at, by id."""
-
-    hits: list[StreamHit]
-    curves: dict[int, Curve]
-    whole: bool = False
-    """Whether spans were sought on all videos that scans list, so that a larger page would have no more."""
-
-    @classmethod
-    def from_hits(cls, hits: list[StreamHit], curves: dict[int, Curve], *, whole: bool = False) -> VisionResult:
-        """Hits in any order, sorted; ties by video and time."""
-        return cls(sorted(hits, key=lambda h: (-h.score, h.video, h.start, h.end)), curves, whole)
 
 
 def build_vision_query(
@@ -149,21 +127,8 @@ def query_of_vector(index: SampledIndex, vector: Vectors) -> VisionQuery:
     return VisionQuery(vector, (), Scale.of(usual).spread, scale, Background.of(usual))
 
 
-@dataclass(frozen=True)
-class WholeSearch:
-    """A look that has found all at once."""
-
-    found: VisionResult
-
-    def result(self, page: int) -> VisionResult:
-        """The same for every page."""
-        return replace(self.found, whole=True)
-
-
 class VisionSearch(ABC):
-    """How the videos of a library are looked at for one query: what scans look for, what a video is worth by its own
-    vectors, and the spans on it.
-    """
+    """How videos are searched for one query: what scans look for, what a video scores, and the spans on it."""
 
     def __init__(self, query: VisionQuery, localiser: str) -> None:
         self.query, self.localiser = query, localiser
@@ -176,23 +141,24 @@ class VisionSearch(ABC):
         """What is scanned for: a row for each scan."""
 
     @abstractmethod
-    def reach(self, depth: int) -> int:
+    def scan_depth(self, depth: int) -> int:
         """Number of videos that each scan lists if spans are wanted on ``depth`` of them."""
 
     @abstractmethod
     def budget(self, page: int) -> SpanBudget:
-        """When there are enough spans, if a page has so many."""
+        """Decides when there are enough spans for a page of this size."""
 
     @abstractmethod
-    def worth(self, state: LibraryState, places: Mapping[int, SegmentPlace]) -> dict[int, float]:
-        """What videos are worth, which lie at these places of the segments; those without sound vectors are missing."""
+    def video_scores(self, state: LibraryState, places: Mapping[int, SegmentPlace]) -> dict[int, float]:
+        """The scores of the videos at these places of the segments; those with damaged vectors are missing."""
 
-    @abstractmethod
     def spans(self, state: LibraryState, video: int, place: SegmentPlace | None) -> list[StreamHit]:
-        """The spans on a video."""
+        """The spans that the localiser proposes on a video."""
+        curve = self.curve(state, video, place)
+        return [] if curve is None else hits_on_curve(video, curve, self.query, self.localiser)
 
     def curve(self, state: LibraryState, video: int, place: SegmentPlace | None) -> Curve | None:
-        """The curve of a video, built once; None if it has no sound vectors."""
+        """The curve of a video, built once; None if it has no undamaged vectors."""
         if video not in self.curves:
             known = state.videos([video])
             curve = build_curve(state.vision, self.query, known[video], place) if known else None
@@ -203,7 +169,7 @@ class VisionSearch(ABC):
 
 
 class ClipSearch(VisionSearch):
-    """A look at videos by their best clips, with the spans that a localiser proposes on their curves."""
+    """Search videos by their best clips, with the spans that a localiser proposes on their curves."""
 
     def __init__(self, query: VisionQuery, localiser: str) -> None:
         super().__init__(replace(query, moments=None), localiser)  # they are not asked for, and many
@@ -213,71 +179,19 @@ class ClipSearch(VisionSearch):
         """What is looked for."""
         return self.query.vector[None]
 
-    def reach(self, depth: int) -> int:
-        """More videos are scanned for if something is to be avoided."""
-        return scan_reach(bool(self.query.avoid), depth)
+    def scan_depth(self, depth: int) -> int:
+        """More videos if something is to be avoided, which is known only clip by clip."""
+        return depth * (4 if self.query.avoid else 1)
 
     def budget(self, page: int) -> SpanBudget:
         """A page of weak spans is enough."""
         return PageBudget(self.query.scale, page)
 
-    def worth(self, state: LibraryState, places: Mapping[int, SegmentPlace]) -> dict[int, float]:
+    def video_scores(self, state: LibraryState, places: Mapping[int, SegmentPlace]) -> dict[int, float]:
         """The score of each video's best clip."""
         state.videos(places)
         curves = {id: self.curve(state, id, place) for id, place in places.items()}
         return {id: float(curve.scores.max()) for id, curve in curves.items() if curve is not None}
-
-    def spans(self, state: LibraryState, video: int, place: SegmentPlace | None) -> list[StreamHit]:
-        """The spans that the localiser proposes."""
-        curve = self.curve(state, video, place)
-        return [] if curve is None else hits_on_curve(video, curve, self.query, self.localiser)
-
-
-class LibrarySearch:
-    """A look at the videos of one library: they are scanned once, and spans are sought on as many as pages need.
-
-    Spans are sought on every video with a clip that stands out, ``depth`` at most; on others, while there are fewer
-    than a page of weak spans.
-    """
-
-    def __init__(self, state: LibraryState, look: VisionSearch, allowed: Ids | None, depth: int) -> None:
-        self._state, self.look = state, look
-        index = state.vision
-        best = index.scan.search(look.probes, look.reach(depth), allowed=index.allowed_mask(allowed), gone=index.gone)
-        columns = (column.ravel().tolist() for column in (best.ids, best.segment, best.at))
-        self._places = {id: (segment, at) for id, segment, at in zip(*columns, strict=True)}
-        self._worth = in_order(look.worth(state, self._places), depth)
-        self._found: dict[int, list[StreamHit]] = {}
-
-    def result(self, page: int) -> VisionResult:
-        """What is found until a page has so many spans."""
-        hits = seek_spans(self._worth, self.look.budget(page), self._spans)
-        return VisionResult.from_hits(
-            [hit for found in hits for hit in found], self.look.curves, whole=len(hits) == len(self._worth)
-        )
-
-    def _spans(self, id: int) -> list[StreamHit]:
-        if id not in self._found:
-            self._found[id] = self.look.spans(self._state, id, self._places[id])
-        return self._found[id]
-
-
-def search_vision(
-    state: LibraryState,
-    query: VisionQuery,
-    allowed: Ids | None,
-    localiser: str,
-    page: int = 20,
-    depth: int = MAX_VIDEOS,
-) -> VisionResult:
-    """Find the best videos by their best clip, then spans on each of these, all ranked together."""
-    return LibrarySearch(state, ClipSearch(query, localiser), allowed, depth).result(page)
-
-
-def scan_reach(avoids: bool, depth: int) -> int:
-    """Number of videos that are scanned for if spans are wanted on so many, and something is to be avoided or not."""
-    # what must be avoided is known only clip by clip, so more videos are looked at
-    return depth * (4 if avoids else 1)
 
 
 class PageBudget:
@@ -287,10 +201,10 @@ class PageBudget:
         self._scale, self._page = scale, page
         self._videos = self._weak = 0
 
-    def allows(self, worth: float) -> bool:
-        """Whether spans are sought on the next video, whose best clip scores so much."""
+    def allows(self, score: float) -> bool:
+        """Whether spans are sought on the next video, whose best clip has this score."""
         # from here on all is weak: what fills a page is enough
-        return self._videos < MIN_VIDEOS or self._weak < self._page or self._scale.level(worth) != "weak"
+        return self._videos < MIN_VIDEOS or self._weak < self._page or self._scale.level(score) != "weak"
 
     def spend(self, found: Sequence[StreamHit]) -> None:
         """Take note of what was found on it."""
@@ -299,11 +213,11 @@ class PageBudget:
 
 
 def build_curve(
-    index: StreamIndex, query: VisionQuery, video: Video, place: tuple[int, int] | None = None
+    index: StreamIndex, query: VisionQuery, video: Video, place: SegmentPlace | None = None
 ) -> Curve | None:
-    """The query's score on each clip of a video; None if the video has no sound vectors in this stream.
+    """The query's score on each clip of a video; None if the video has no undamaged vectors in this stream.
 
-    ``place`` says in which segment the video is and where, if the scan has told.
+    ``place`` says in which segment the video is and where, if that is known.
     """
     rows = index.rows(video.id) if place is None else index.segments[place[0]].vectors(place[1])
     if rows is None or not len(rows):
@@ -322,16 +236,8 @@ def build_curve(
         np.asarray(video.shots, np.float64),
         query.background,
         _boundaries(index, query, video.id, rows, scores),
-        _moments(index, query, video),
+        None if query.moments is None else score_moments(index, query.moments, video),
     )
-
-
-def _moments(index: StreamIndex, query: VisionQuery, video: Video) -> MomentScores | None:
-    """How a map model scores a video's moments; None where none made the library's vectors."""
-    if query.moments is None:
-        return None
-
-    return score_moments(index, query.moments, video)
 
 
 def _boundaries(

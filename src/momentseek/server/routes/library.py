@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek import __version__
 from momentseek.api.library import Library
-from momentseek.cluster.search.shard_client import ShardClient
+from momentseek.cluster.shard_client import ShardClient
 from momentseek.core.errors import MomentseekError
 from momentseek.library.location import library_name
 from momentseek.library.tracks.descriptions import described_counts

@@ -29,7 +29,7 @@ from momentseek.search.hit import Hit
 from momentseek.search.localise.localiser import LOCALISERS
 from momentseek.search.options import STREAMS, Stream
 from momentseek.search.query import Query
-from momentseek.search.state import StreamIndex
+from momentseek.search.stream_index import StreamIndex
 from momentseek.search.streams.vision import build_curve, build_vision_query
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
 from momentseek.server.hits import HitOut, hits_out

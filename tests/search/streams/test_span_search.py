@@ -8,15 +8,21 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from momentseek.cluster.search.session import ShardedSearch
 from momentseek.search.confidence import Scale
 from momentseek.search.hit import StreamHit
 from momentseek.search.localise.localiser import Background
-from momentseek.search.streams.span_search import SearchedVideos, VideoList, in_order, join_lists, seek_spans
+from momentseek.search.streams.span_search import (
+    PagedSearch,
+    SearchedVideos,
+    VideoList,
+    in_order,
+    join_lists,
+    seek_spans,
+)
 from momentseek.search.streams.vision import ClipSearch, VisionQuery
 
 SCALE = Scale(0.0, 1.0, 400)
-LOOK = ClipSearch(VisionQuery(np.ones(2, np.float32), (), 1.0, SCALE, Background.of([0.0, 1.0])), "height")
+SEARCH = ClipSearch(VisionQuery(np.ones(2, np.float32), (), 1.0, SCALE, Background.of([0.0, 1.0])), "height")
 
 
 @settings(max_examples=60, deadline=None)
@@ -41,7 +47,7 @@ def test_shards_together_seek_the_spans_that_one_library_seeks(seed, videos, sha
         parts = []
         for shard in range(shards):
             mine = in_order({id: value for id, value in worth.items() if owner[id] == shard})
-            found = seek_spans(mine, LOOK.budget(page), hits.__getitem__)
+            found = seek_spans(mine, SEARCH.budget(page), hits.__getitem__)
             asked.extend(list(mine)[: len(found)])
             parts.append(SearchedVideos(np.array(list(mine), np.int64), np.array(list(mine.values())), found))
         return parts
@@ -50,12 +56,12 @@ def test_shards_together_seek_the_spans_that_one_library_seeks(seed, videos, sha
         asked.extend(wanted)
         return {id: hits[id] for id in wanted}
 
-    spread = ShardedSearch(LOOK, depth, shards, begin, go_on)
+    paged = PagedSearch(SEARCH.budget, depth, shards, begin, go_on)
     for page in pages:
-        found = seek_spans(in_order(worth, depth), LOOK.budget(page), hits.__getitem__)
-        got = spread.result(page)
-        assert sorted(map(repr, got.hits)) == sorted(repr(hit) for some in found for hit in some)
-        assert got.whole == (len(found) == min(depth, videos))
+        found = seek_spans(dict(list(in_order(worth).items())[:depth]), SEARCH.budget(page), hits.__getitem__)
+        hits_found, whole = paged.result(page)
+        assert sorted(map(repr, hits_found)) == sorted(repr(hit) for some in found for hit in some)
+        assert whole == (len(found) == min(depth, videos))
     assert len(asked) == len(set(asked))
 
 

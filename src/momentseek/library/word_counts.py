@@ -1,10 +1,10 @@
-"""How often words occur in a library's texts, and the best texts by BM25 when the library is one shard of a larger one.
+"""How often words occur in a library's texts, and the best texts by BM25.
 
-BM25 weighs a word by how rare it is and a text by how long it is beside the others. SQLite's own ``bm25()`` counts in
-the one database that it is asked in. A shard must count over all shards, else a word would be rare in one of them and
-common in another; so each shard gives its :class:`WordCounts`, and scores its texts by their sum. How often a text has
-a word follows from SQLite's own score: ``s = idf · 2.2 f / (f + c)`` with ``c = 1.2 (0.25 + 0.75 length / mean)``, and
-all but ``f`` is known.
+BM25 weighs a word by how rare it is and a text by how long it is compared with the others. SQLite's own ``bm25()``
+counts in the one database that it is asked in. A library that is part of a larger one must count over all parts, else a
+word would be rare in one of them and common in another; so each gives its :class:`WordCounts`, and scores its texts by
+their sum. How often a text has a word follows from SQLite's own score: ``s = idf · 2.2 f / (f + c)`` with
+``c = 1.2 (0.25 + 0.75 length / mean)``, and all but ``f`` is known.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class WordCounts:
 
     @classmethod
     def total(cls, parts: Iterable[WordCounts]) -> WordCounts:
-        """The counts of several shards together.
+        """The counts of several libraries together.
 
         >>> WordCounts.total([WordCounts(3, 9, (("dog", 1),)), WordCounts(2, 8, (("dog", 2),))])
         WordCounts(texts=5, words=17, holding=(('dog', 3),))
@@ -131,13 +131,15 @@ def rank_texts(
     limit: int,
     everywhere: WordCounts,
 ) -> RankedTexts:
-    """The ``limit`` texts that match any of the words best, by the counts of all shards; as ``bm25()`` would say there.
+    """The ``limit`` texts that match any of the words best, by the counts of the whole library.
 
     ``videos`` restricts the answer to these ids, None stands for all.
     """
     none = RankedTexts(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     if not terms or not index.in_catalog(catalog):
         return none
+    if _totals(catalog, index) == (everywhere.texts, everywhere.words):  # all texts are here
+        return _rank_all(catalog, index, terms, videos, limit)
     here = count_words(catalog, index, terms)
     found = [_frequencies(catalog, index, term, videos, here) for term in terms]
     ids = np.concatenate([each.id for each in found])
@@ -153,6 +155,28 @@ def rank_texts(
         times[np.searchsorted(ids, each.id)] = each.times
         score += everywhere.rarity(holding) * ((times * (K1 + 1.0)) / (times + damp))
     return RankedTexts(ids, video, score).first(limit)
+
+
+def _rank_all(
+    catalog: Catalog, index: WordIndex, terms: Sequence[str], videos: NDArray[np.int64] | None, limit: int
+) -> RankedTexts:
+    """The best texts of a library by SQLite's own BM25."""
+    some, ids = _restriction(index, videos)
+    rows = catalog.rows(
+        f"""SELECT t.id, t.{index.video}, -bm25({index.table}) FROM {index.table}
+            JOIN {index.texts} AS t ON t.id = {index.table}.rowid WHERE {index.table} MATCH ? {some}
+            ORDER BY bm25({index.table}), t.{index.video}, t.id LIMIT ?""",
+        (match_any(terms), *ids, limit),
+    )
+    id, video, score = zip(*rows, strict=True) if rows else ((), (), ())
+    return RankedTexts(np.array(id, np.int64), np.array(video, np.int64), np.array(score, np.float64))
+
+
+def _restriction(index: WordIndex, videos: NDArray[np.int64] | None) -> tuple[str, tuple[str, ...]]:
+    """SQL that restricts texts ``t`` to those of some videos, and its values."""
+    if videos is None:
+        return "", ()
+    return f"AND t.{index.video} IN (SELECT value FROM json_each(?))", (json.dumps(videos.tolist()),)
 
 
 def read_texts(catalog: Catalog, index: WordIndex, ids: NDArray[np.int64]) -> list[tuple[float, float, str, float]]:
@@ -176,8 +200,7 @@ class _Frequencies(NamedTuple):
 def _frequencies(
     catalog: Catalog, index: WordIndex, term: str, videos: NDArray[np.int64] | None, here: WordCounts
 ) -> _Frequencies:
-    some = "" if videos is None else f"AND t.{index.video} IN (SELECT value FROM json_each(?))"
-    ids = () if videos is None else (json.dumps(videos.tolist()),)
+    some, ids = _restriction(index, videos)
     rows = catalog.rows(
         f"""SELECT t.id, t.{index.video}, -bm25({index.table}), d.sz FROM {index.table}
             JOIN {index.texts} AS t ON t.id = {index.table}.rowid

@@ -1,0 +1,64 @@
+"""Examples for "more like this": a moment of the library, or a picture from elsewhere, as the vector to search for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from momentseek.core.errors import MomentseekError
+from momentseek.library.video import Video
+from momentseek.recognition.encoders.protocol import ImageTextEncoder, Pixels, Vectors
+from momentseek.search.fusion import Candidate, KnownVideo
+from momentseek.search.query import Query
+from momentseek.search.stream_index import StreamIndex
+
+
+@dataclass(frozen=True, eq=False)
+class SearchExample:
+    """What moments should look like: a unit vector, and the moment it was taken from, if it is in the library."""
+
+    vector: Vectors
+    video: Video | None = None
+    start: float = 0.0
+    end: float = 0.0
+
+    def is_shown_by(self, candidate: Candidate, video: KnownVideo) -> bool:
+        """Whether a candidate shows some of the example itself, be it in a copy of the file."""
+        if self.video is None or (video.hash or video.id) != (self.video.hash or self.video.id):
+            return False
+        return candidate.start < self.end and self.start < candidate.end
+
+
+def example_of_moment(index: StreamIndex, video: Video, start: float, end: float) -> SearchExample:
+    """The clips of a moment as an example: the mean of their vectors; a moment shorter than a clip is that clip."""
+    rows = index.rows(video.id)
+    if rows is None or not len(rows) or not np.isfinite(rows).all():
+        raise MomentseekError(f"{video.name}: has no sound vectors to compare with; run momentseek verify")
+    middles = (np.arange(len(rows)) + 0.5) * index.clip_seconds
+    inside = (middles >= start) & (middles < end)
+    if not inside.any():
+        inside[min(int((start + end) / 2 / index.clip_seconds), len(rows) - 1)] = True
+    first, last = np.flatnonzero(inside)[[0, -1]].tolist()
+    begin, finish = min(start, first * index.clip_seconds), max(end, (last + 1) * index.clip_seconds)
+    return SearchExample(_unit(rows[inside].mean(axis=0)), video, begin, min(finish, video.duration))
+
+
+def example_of_picture(encoder: ImageTextEncoder, picture: Pixels) -> SearchExample:
+    """A picture as an example."""
+    return SearchExample(_unit(encoder.encode_images([picture])[0]))
+
+
+def check_filters(where: Query) -> None:
+    """Refuse words next to an example."""
+    if where or where.avoid or where.unsaid:
+        raise MomentseekError(
+            "an example and words exclude each other; of a query, only in:, before: and after: go with an example"
+        )
+
+
+def _unit(vector: Vectors) -> Vectors:
+    length = float(np.linalg.norm(vector))
+    if not np.isfinite(length) or length < 1e-6:
+        raise MomentseekError("the example says nothing to the library's encoder; choose another one")
+    return np.asarray(vector / length, np.float32)

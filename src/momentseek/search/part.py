@@ -1,0 +1,399 @@
+"""LibraryPart: answers the questions of a search about the videos of one library, in one state.
+
+The same questions are asked in this process and on other machines: what goes in and out can be pickled.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from momentseek.core.errors import MomentseekError
+from momentseek.library.catalog import Catalog
+from momentseek.library.reader import LibraryReader
+from momentseek.library.tracks.descriptions import caption_times, captions_between
+from momentseek.library.tracks.readings import line_times, lines_between, near_spellings
+from momentseek.library.tracks.transcripts import transcribed_videos
+from momentseek.library.video import Video
+from momentseek.library.word_counts import (
+    CAPTIONS,
+    CUES,
+    LINES,
+    NAMES,
+    SPELLINGS,
+    WordCounts,
+    WordIndex,
+    count_words,
+    rank_texts,
+    read_texts,
+)
+from momentseek.search import rerank
+from momentseek.search.example import SearchExample, example_of_moment
+from momentseek.search.fusion import Candidate, StreamPlaces, drop_repeats, fit_span, fit_spans, without_times
+from momentseek.search.hit import Hit, Results, StreamHit
+from momentseek.search.localise.localiser import Curve, localise
+from momentseek.search.query import Query, time_period
+from momentseek.search.requests import (
+    DetailRequest,
+    ExampleRequest,
+    FindRequest,
+    FoundMoments,
+    HitsRequest,
+    PartCounts,
+    PartStatistics,
+    PhraseHits,
+    Questions,
+    RerankRequest,
+    SampleRequest,
+    ScanRequest,
+    SearchRequest,
+    StatisticsRequest,
+    TextRows,
+    Times,
+    VideoCards,
+    VideoDetails,
+)
+from momentseek.search.state import LibraryState
+from momentseek.search.stream_index import Ids, SamplePart
+from momentseek.search.streams.moment_map import list_by_planes
+from momentseek.search.streams.phrases import find_phrases, phrase_times
+from momentseek.search.streams.span_search import SearchedVideos, VideoList, in_order, seek_spans
+from momentseek.search.streams.speech import bound_by_words, find_meant
+from momentseek.search.streams.timed_text import MAX_TEXTS, TextKind, find_sounds
+from momentseek.search.streams.trained import choose_search, moments_of_video
+from momentseek.search.streams.vision import VisionQuery, VisionSearch, build_curve
+
+CONTEXT_SECONDS = 6.0
+"""Time before and after what is said in which the picture may set the times of a moment."""
+WORD_INDICES: dict[TextKind, WordIndex] = {
+    "cues": CUES, "lines": LINES, "spellings": SPELLINGS, "captions": CAPTIONS, "names": NAMES,
+}  # fmt: skip
+
+
+class WarmState:
+    """A library's state, opened again only if the library has changed."""
+
+    def __init__(self, library: LibraryReader) -> None:
+        self._library = library
+        self._state: LibraryState | None = None
+
+    def state(self) -> LibraryState:
+        """The library as it is now."""
+        snapshot = self._library.snapshot()
+        if self._state is None or self._state.snapshot is not snapshot:
+            self._state = LibraryState.open(self._library, snapshot)
+        return self._state
+
+    def part(self) -> LibraryPart:
+        """The library as it is now, ready to be asked."""
+        return LibraryPart(self.state())
+
+    def ask(self, method: str, request: object) -> Any:
+        """One question about the library as it is now."""
+        return getattr(self.part(), method)(request)
+
+
+class OneLibrary:
+    """A library in one part, as a search asks it."""
+
+    def __init__(self, library: LibraryReader) -> None:
+        self._warm = WarmState(library)
+
+    def begin(self) -> Questions:
+        """A way to ask the library as it is now; it stays in this state for all of the search."""
+        return OneLibraryQuestions(self._warm.part())
+
+
+class OneLibraryQuestions:
+    """Asks one part; what it cannot answer is an error of the search."""
+
+    def __init__(self, part: LibraryPart) -> None:
+        self._part = part
+        self.parts = [0]
+        self.failed: dict[int, str] = {}
+
+    def ask(self, method: str, requests: Mapping[int, object]) -> dict[int, Any]:
+        """The answer, as that of part 0."""
+        return {number: getattr(self._part, method)(request) for number, request in requests.items()}
+
+    def finish(self, results: Results) -> None:
+        """Nothing is lacking."""
+
+
+def allowed_videos(catalog: Catalog, query: Query, now: float | None = None) -> Ids | None:
+    """Ids of the videos that pass a query's filters (``in:``, ``before:``, ``after:``); None for all.
+
+    ``now`` is the time from which they count, in seconds since 1970.
+    """
+    since, until = time_period(query.after, query.before, time.time() if now is None else now)
+    if since is not None and until is not None and since >= until:
+        raise MomentseekError(f"no time is after {query.after} and before {query.before}; widen one of them")
+    allowed = None
+    if query.within or since is not None or until is not None:
+        allowed = catalog.ids(names=query.within, after=since, before=until)
+    if query.outside:
+        allowed = catalog.ids() if allowed is None else allowed
+        allowed = allowed[~np.isin(allowed, catalog.ids(names=query.outside))]
+    return allowed
+
+
+class LibraryPart:
+    """One library in one state; the methods are the questions of :class:`momentseek.search.session.SearchSession`.
+
+    What a question needs again is kept: the filters' videos, where phrases are said, and the curves of a search.
+    """
+
+    def __init__(self, state: LibraryState) -> None:
+        self.state, self._catalog = state, state.catalog
+        self._filters: dict[tuple[Query, float], Ids | None] = {}
+        self._phrases: dict[tuple[Query, float], list[StreamHit]] = {}
+        self._search: tuple[VisionQuery, VisionSearch] | None = None
+
+    # statistics
+
+    def statistics(self, asked: StatisticsRequest) -> PartStatistics:
+        """How much this part holds, and how often words occur in it."""
+        state, allowed = self.state, self._allowed(asked)
+        vision = state.vision
+        return PartStatistics(
+            PartCounts(
+                state.snapshot.generation,
+                vision.clips,
+                state.speech.clips,
+                vision.span_count,
+                vision.window_count,
+                state.snapshot.encoders,
+            ),
+            None if allowed is None else len(allowed),
+            {kind: count_words(self._catalog, WORD_INDICES[kind], terms) for kind, terms in asked.words.items()},
+            {term: near_spellings(self._catalog, term) for term in asked.misspelt}
+            if self._catalog.has_readings
+            else {},
+        )
+
+    def _allowed(self, asked: SearchRequest) -> Ids | None:
+        key = asked.query, asked.now
+        if key not in self._filters:
+            self._filters[key] = allowed_videos(self._catalog, asked.query, asked.now)
+        return self._filters[key]
+
+    def _said(self, asked: SearchRequest) -> list[StreamHit]:
+        """Where the phrases of a query are said, word for word."""
+        key = asked.query, asked.now
+        if key not in self._phrases:
+            self._phrases[key] = find_phrases(self._catalog, asked.query.phrases, self._allowed(asked))
+        return self._phrases[key]
+
+    def _searched(self, asked: SearchRequest) -> Ids | None:
+        """The videos in which a search may find something: word for word is a condition, whichever stream is asked."""
+        if not asked.query.phrases:
+            return self._allowed(asked)
+        return np.unique(np.array([hit.video for hit in self._said(asked)], np.int64))
+
+    def sample(self, asked: SampleRequest) -> SamplePart:
+        """The share of a sample that lies here."""
+        return (self.state.vision if asked.stream == "vision" else self.state.speech).sampled(asked.kind, asked.step)
+
+    # candidates
+
+    def scan(self, asked: ScanRequest) -> tuple[VideoList, ...]:
+        """The videos here that scans list, best first."""
+        index = self.state.vision
+        if not index.segments:
+            return ()
+        mask = index.allowed_mask(self._searched(asked))
+        best = index.scan.search(asked.probes, asked.depth, allowed=mask, gone=index.gone)
+        return tuple(VideoList(*each) for each in zip(best.ids, best.scores, strict=True))
+
+    def find(self, asked: FindRequest) -> FoundMoments:
+        """What this part has of what is looked for: at least what it would have in the answer of the whole library."""
+        state, allowed = self.state, self._searched(asked)
+        phrases = None
+        if asked.query.phrases:
+            said = self._said(asked)
+            phrases = PhraseHits(said, bound_by_words(self._catalog, said, asked.query.phrases))
+        searched = None if asked.vision is None or asked.depth else self._spans(asked, asked.vision)
+        planes: tuple[VideoList, ...] = ()
+        if asked.depth and asked.vision is not None and asked.vision.moments is not None and state.vision.moments:
+            planes = list_by_planes(state.vision, asked.vision.moments, allowed, asked.depth)
+        transcribed = transcribed_videos(self._catalog) if "cues" in asked.words else frozenset()
+        texts = {kind: self._texts(kind, *asked.words[kind], allowed, transcribed) for kind in asked.words}
+        meant = None if asked.meaning is None else find_meant(state, asked.meaning, allowed)
+        sounds = tuple(find_sounds(self._catalog, asked.sounds, allowed)) if asked.sounds else ()
+        mentioned = {match.hit.video for match in sounds} | {hit.video for hit in (phrases.hits if phrases else ())}
+        mentioned.update(video for rows in texts.values() for video in rows.videos)
+        mentioned.update(id for some in planes for id in some.ids.tolist())
+        mentioned.update([] if meant is None else meant.video.tolist())
+        mentioned.update([] if searched is None else searched.videos.tolist())
+        cards = self._cards(mentioned)
+        return FoundMoments(searched, planes, phrases, texts, meant, sounds, cards, state.damaged)
+
+    def _vision_search(self, asked: SearchRequest, vision: VisionQuery) -> VisionSearch:
+        """How pictures are searched; the same as before if the same is asked, with its curves."""
+        if self._search is None or self._search[0] is not vision:
+            self._search = vision, choose_search(vision, asked.options.localiser, self.state.vision.head)
+        return self._search[1]
+
+    def _spans(self, asked: FindRequest, vision: VisionQuery) -> SearchedVideos:
+        """The spans on videos of this part, until it has a page of them."""
+        search = self._vision_search(asked, vision)
+        places = {} if asked.videos is None else self.state.vision.places(asked.videos)
+        scores = in_order(search.video_scores(self.state, places))
+        hits = seek_spans(scores, search.budget(asked.page), lambda id: search.spans(self.state, id, places[id]))
+        return SearchedVideos(np.array(list(scores), np.int64), np.array(list(scores.values()), np.float64), hits)
+
+    def _texts(
+        self,
+        kind: TextKind,
+        terms: Sequence[str],
+        everywhere: WordCounts,
+        allowed: Ids | None,
+        transcribed: frozenset[int],
+    ) -> TextRows:
+        index = WORD_INDICES[kind]
+        ranked = rank_texts(self._catalog, index, terms, allowed, MAX_TEXTS[kind], everywhere)
+        rows = read_texts(self._catalog, index, ranked.id)
+        start, end, texts, at = zip(*rows, strict=True) if rows else ((),) * 4
+        by_machine = [video in transcribed for video in ranked.video.tolist()]
+        columns = (*ranked, start, end, at, by_machine)
+        return TextRows(np.stack([np.asarray(one, np.float64) for one in columns]), list(texts))
+
+    def _cards(self, ids: Iterable[int]) -> VideoCards:
+        known = self.state.videos(sorted(ids))
+        return VideoCards(
+            np.array(list(known), np.int64),
+            np.array([video.duration for video in known.values()], np.float64),
+            [video.hash for video in known.values()],
+        )
+
+    # single videos
+
+    def details(self, asked: DetailRequest) -> VideoDetails:
+        """The best spans of videos, all their spans, when something is in them that must not be, times of words."""
+        state = self.state
+        spans: dict[int, list[StreamHit]] = {}
+        if asked.vision is not None and state.vision.moments is not None:
+            for id, video in state.videos(asked.moments).items():
+                spans[id] = moments_of_video(state, asked.vision, video)
+        if asked.vision is not None and asked.spans:
+            search = self._vision_search(asked, asked.vision)
+            places = state.vision.places(np.array(asked.spans, np.int64))
+            spans |= {id: search.spans(state, id, place) for id, place in places.items()}
+        return VideoDetails(
+            {id: self._best_span(asked, video) for id, video in state.videos(asked.best).items()},
+            self._unwanted(asked.query, set(asked.unwanted)) if asked.unwanted else {},
+            spans,
+            bound_by_words(self._catalog, asked.spoken, asked.query.said) if asked.spoken else [],
+        )
+
+    def _best_span(self, asked: SearchRequest, video: Video) -> Candidate:
+        """The best span of a video, or all of it where no picture is looked for."""
+        curve = self._curve(asked, video)
+        if curve is None:
+            return Candidate(video.id, 0.0, video.duration, video.duration / 2)
+        spans = localise(curve, asked.options.localiser, limit=1)
+        return Candidate(video.id, float(spans.start[0]), float(spans.end[0]), float(spans.peak[0]))
+
+    def _curve(self, asked: SearchRequest, video: Video) -> Curve | None:
+        """The vision stream's curve of a video; None where no picture is looked for or the video has no vectors."""
+        return None if asked.vision is None else build_curve(self.state.vision, asked.vision, video)
+
+    def _unwanted(self, query: Query, videos: set[int]) -> Times:
+        """When something is said, written or described in some videos that must not be."""
+        out: Times = {}
+        for found in (
+            phrase_times(self._catalog, query.unsaid, videos),
+            line_times(self._catalog, query.unwritten, videos),
+            caption_times(self._catalog, query.undescribed, videos),
+        ):
+            for video, times in found.items():
+                out.setdefault(video, []).extend(times)
+        return out
+
+    def rerank_inputs(self, asked: RerankRequest) -> dict[int, rerank.RerankInput]:
+        """What a re-ranking model reads of the videos of candidates."""
+        if asked.options.rerank is None:
+            raise MomentseekError("no model was named; name the folder of one")
+        model = rerank.open_reranker(asked.options.rerank, self._catalog, self.state.vision.clip_seconds)
+        videos = self.state.videos(c.video for c in asked.firsts)
+        return {
+            c.video: rerank.read_input(self.state, model, video, self._curve(asked, video), c.peak)
+            for c in asked.firsts
+            if (video := videos.get(c.video)) is not None
+        }
+
+    def example(self, asked: ExampleRequest) -> SearchExample | None:
+        """A moment of a video as an example; None if this part does not have the video."""
+        found = self.state.videos([asked.video])
+        return example_of_moment(self.state.vision, found[asked.video], asked.start, asked.end) if found else None
+
+    # hits
+
+    def hits(self, asked: HitsRequest) -> list[Hit]:
+        """The hits of candidates, with all that is shown of them."""
+        known = self.state.videos(c.video for c in asked.candidates)
+        pairs = [(rank, c) for rank, c in zip(asked.ranks, asked.candidates, strict=True) if c.video in known]
+        timed = self._set_times_by_picture(asked, [c for _, c in pairs])
+        return [self._hit(asked, rank, c, asked.places) for (rank, _), c in zip(pairs, timed, strict=True)]
+
+    def _set_times_by_picture(self, asked: HitsRequest, chosen: list[Candidate]) -> list[Candidate]:
+        """Give moments that are only said the times that the picture near the words has, if it is at least fair there.
+
+        Done last, and only for what is shown. A moment that would then repeat another, or hold words that must not be
+        said, keeps the time of its words.
+        """
+        out: list[Candidate] = []
+        for at, c in enumerate(chosen):
+            wider = self._with_picture_times(asked, c) if "vision" not in c.ranks and "speech" in c.ranks else None
+            others = [o for o in (*out, *chosen[at + 1 :]) if o.video == c.video]
+            fits = wider is not None and len(drop_repeats([*others, wider])) > len(others)
+            out.append(wider if wider is not None and fits and without_times([wider], asked.unsaid) else c)
+        return out
+
+    def _with_picture_times(self, asked: HitsRequest, said: Candidate) -> Candidate | None:
+        """A spoken moment with the times of the span that the picture shows there; None if that is not even fair."""
+        video = self.state.known_videos[said.video]
+        curve = self._curve(asked, video)
+        if asked.vision is None or curve is None:
+            return None
+        near = curve.around(said.start, said.end, CONTEXT_SECONDS)
+        spans = localise(near, asked.options.localiser)
+        starts, ends = fit_spans(spans.start, spans.end, video.duration)
+        for start, end, peak in zip(starts.tolist(), ends.tolist(), spans.peak.tolist(), strict=True):
+            covers = min(end, said.end) - max(start, said.start) >= (said.end - said.start) / 2
+            if covers and asked.vision.level(curve, start, end) != "weak":
+                return replace(said, start=start, end=end, peak=peak)
+        return None
+
+    def _hit(self, asked: HitsRequest, rank: int, c: Candidate, places: StreamPlaces) -> Hit:
+        video, catalog = self.state.known_videos[c.video], self._catalog
+        start, end = fit_span(c.start, c.end, video.duration)
+        curve = self._curve(asked, video) if asked.options.explain else None
+        return Hit(
+            rank=rank,
+            video_id=video.id,
+            path=video.path,
+            name=video.name,
+            start=start,
+            end=end,
+            score=c.score,
+            level=c.level,
+            peak=min(max(c.peak, start), end),
+            duration=video.duration,
+            rate=video.rate,
+            said=tuple(cue for cue in catalog.cues(video.id) if cue.start < end and start < cue.end),
+            streams={name: replace(one, rank=places[name][one.rank]) for name, one in c.ranks.items()},
+            curve=() if curve is None else tuple(curve.scores.tolist()),
+            also=catalog.copies(video),
+            width=video.width or None,
+            height=video.height or None,
+            audio=video.audio,
+            first=c.first,
+            model=c.model,
+            written=tuple(lines_between(catalog, video.id, start, end)),
+            described=tuple(captions_between(catalog, video.id, start, end)),
+        )

@@ -1,0 +1,347 @@
+"""The vectors that one stream searches, and the sample of them by which it is judged what is usual for a query.
+
+A query is judged by how it scores on the library in general, so a few thousand clips are sampled: of every video each
+``step``-th clip, beginning at a place that follows from the video's own vectors. So the sample depends on what the
+videos are, not on how they are stored, and samples of parts of a library make up the sample of the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.library.scan.scan import Scan
+from momentseek.library.segments import Segment, locate
+from momentseek.recognition.encoders.protocol import Vectors
+from momentseek.recognition.exported.boundary_head import BoundaryHead
+from momentseek.recognition.exported.moment_map import MomentMap
+
+SAMPLE_CLIPS = 8192
+"""Clips from which it is judged what is usual for a query."""
+SAMPLE_MOMENTS = 1 << 15
+"""Rows of moments from which the same is judged where a model keeps vectors of moments …"""
+MIN_SAMPLE_WINDOWS = 32
+"""… those of at least this many windows."""
+BLOCK_VALUES = 1 << 17
+"""Values of a block of a product, fewer than BLAS shares among threads."""
+
+Ids = NDArray[np.int64]
+"""Ids of videos in the catalog."""
+Keys = NDArray[np.uint64]
+KeyedRows = tuple[tuple[int, int], Vectors]
+"""Rows of a sample, with the place that they have in it."""
+SegmentPlace = tuple[int, int]
+"""Which segment a video's vectors are in, and where."""
+SampleKind = Literal["clips", "videos", "windows"]
+
+
+@dataclass(frozen=True, eq=False)
+class SampledRows:
+    """Some rows of vectors, each with the number of its video and its place in the video, by which they are sorted."""
+
+    keys: Keys
+    places: NDArray[np.int64]
+    rows: Vectors
+
+    @classmethod
+    def join(cls, parts: Sequence[SampledRows]) -> SampledRows:
+        """Several samples as one, sorted; a part without rows says nothing about their width."""
+        filled = [part for part in parts if len(part.rows)] or parts[:1]
+        if not filled:
+            return cls(np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros((0, 0), np.float32))
+        keys, places = (np.concatenate([getattr(p, name) for p in filled]) for name in ("keys", "places"))
+        order = np.lexsort((places, keys))
+        return cls(keys[order], places[order], np.concatenate([part.rows for part in filled])[order])
+
+
+@dataclass(frozen=True, eq=False)
+class SamplePart:
+    """What a part of a library adds to a sample: rows of clips or cues, or stretches of videos."""
+
+    rows: SampledRows | None = None
+    stretches: tuple[KeyedRows, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class StreamIndex:
+    """The vectors that one stream searches: its segments, in one state of the library."""
+
+    segments: tuple[Segment, ...]
+    gone: Ids
+    """Videos in the segments that are no longer in the library."""
+    clip_seconds: float
+    plan: Path | None = None
+    """Folder of the plan by which a large library is scanned, if it has one."""
+    damaged_videos: set[int] = field(default_factory=set)
+    """Videos met so far whose vectors are not finite, because their file was damaged."""
+    spans: tuple[Segment, ...] = ()
+    """What a trained model finds spans by: a row for each clip, or for each moment if it keeps vectors of moments."""
+    head: BoundaryHead | None = None
+    """The trained model's head that finds spans, if it has one."""
+    moments: MomentMap | None = None
+    """The moments of which a trained model keeps vectors, if it does."""
+
+    @cached_property
+    def scan(self) -> Scan:
+        """The search for the videos with the best clips."""
+        return Scan(self.segments) if self.plan is None else Scan.open(self.segments, self.plan)
+
+    @cached_property
+    def moment_scan(self) -> Scan:
+        """The search for the videos with the best moments, where a model keeps vectors of moments."""
+        return Scan(self.spans)
+
+    @cached_property
+    def ids(self) -> Ids:
+        """Ids of the videos in all segments, in their order."""
+        return np.concatenate([np.asarray(s.ids) for s in self.segments] or [np.zeros(0, np.int64)])
+
+    @cached_property
+    def _sorted_ids(self) -> tuple[Ids, Ids]:
+        """The ids in order, and where each is among all."""
+        order = np.argsort(self.ids, kind="stable")
+        return self.ids[order], order
+
+    def places(self, videos: Ids) -> dict[int, SegmentPlace]:
+        """In which segment each of some videos is, and where; those that are in none are missing."""
+        ids, order = self._sorted_ids
+        if not len(ids):
+            return {}
+        near = np.minimum(np.searchsorted(ids, videos), len(ids) - 1)
+        there = ids[near] == videos
+        at = order[near[there]]
+        begins = np.cumsum([0, *(len(s.ids) for s in self.segments)])
+        segment = np.searchsorted(begins, at, side="right") - 1
+        columns = (column.tolist() for column in (videos[there], segment, at - begins[segment]))
+        return {id: (one, place) for id, one, place in zip(*columns, strict=True)}
+
+    @cached_property
+    def clips(self) -> int:
+        """Number of clips of all videos that have not been removed."""
+        return self._count_rows(self.segments)
+
+    @cached_property
+    def span_count(self) -> int:
+        """Number of rows by which a trained model finds the spans of videos that have not been removed."""
+        return self._count_rows(self.spans)
+
+    def _count_rows(self, segments: Sequence[Segment]) -> int:
+        return int(sum(np.diff(s.offsets)[~np.isin(s.ids, self.gone)].sum() for s in segments))
+
+    @cached_property
+    def clip_counts(self) -> dict[int, int]:
+        """Number of clips of each video, by its id."""
+        return {
+            id: clips
+            for s in self.segments
+            for id, clips in zip(s.ids.tolist(), np.diff(s.offsets).tolist(), strict=True)
+        }
+
+    @cached_property
+    def window_count(self) -> int:
+        """Number of windows of all videos, where a model keeps vectors of moments; 0 elsewhere."""
+        if self.moments is None:
+            return 0
+        gone = set(self.gone.tolist())
+        return sum(self.moments.count(clips) for id, clips in self.clip_counts.items() if id not in gone)
+
+    def rows(self, video: int) -> Vectors | None:
+        """The vectors of a video's clips (or cues); None if it has none here."""
+        return _rows(self.segments, video)
+
+    def span_rows(self, video: int) -> Vectors | None:
+        """The vectors by which a trained model finds a video's spans; None if it has none here."""
+        return _rows(self.spans, video)
+
+    def allowed_mask(self, allowed: Ids | None) -> NDArray[np.bool_] | None:
+        """Which videos of the segments are among ``allowed``, as a scan takes it; None stands for all."""
+        return None if allowed is None else np.isin(self.ids, allowed)
+
+    # its part of a sample
+
+    def sampled(self, kind: SampleKind, step: int) -> SamplePart:
+        """The part of a sample that lies here: every ``step``-th clip, video, or window of moments."""
+        if kind == "clips":
+            return SamplePart(self.sampled_clips(step))
+        found = self.sampled_videos(step) if kind == "videos" else self.sampled_windows(step)
+        return SamplePart(stretches=tuple(found))
+
+    def sampled_clips(self, step: int) -> SampledRows:
+        """Every ``step``-th clip of each video; damaged ones are left out."""
+        parts = []
+        for segment in self.segments:
+            there = np.flatnonzero(~np.isin(segment.ids, self.gone))
+            keys = video_keys(segment)[there]
+            video, row = chosen_rows(keys, np.diff(segment.offsets)[there], step)
+            vectors = segment.half[segment.offsets[there[video]] + row].astype(np.float32)
+            whole = np.isfinite(vectors).all(axis=1)
+            self.damaged_videos.update(np.asarray(segment.ids)[there[video[~whole]]].tolist())
+            parts.append(SampledRows(keys[video[whole]], row[whole], vectors[whole]))
+        return SampledRows.join(parts)
+
+    def sampled_videos(self, step: int) -> list[KeyedRows]:
+        """Every ``step``-th video, in parts as long as a model reads at a time, each with its place in the sample."""
+        window = self.head.window if self.head is not None else SAMPLE_CLIPS
+        parts: list[KeyedRows] = []
+        gone = set(self.gone.tolist())
+        for segment in self.segments:
+            keys = video_keys(segment)
+            for at in np.flatnonzero(keys % np.uint64(step) == 0).tolist():
+                rows = segment.vectors(at)
+                if int(segment.ids[at]) not in gone and len(rows) and np.isfinite(rows).all():
+                    firsts = range(0, len(rows), window)
+                    parts += [((int(keys[at]), first), rows[first : first + window]) for first in firsts]
+        return sorted(parts, key=lambda part: part[0])
+
+    def sampled_windows(self, step: int) -> list[KeyedRows]:
+        """The moments of every ``step``-th window of each video, each window with its place in the sample."""
+        parts: list[KeyedRows] = []
+        if self.moments is None:
+            return parts
+        gone = set(self.gone.tolist())
+        for segment in self.spans:
+            keys = video_keys(segment).tolist()
+            for place, (id, key) in enumerate(zip(segment.ids.tolist(), keys, strict=True)):
+                clips = 0 if id in gone else self.clip_counts.get(id, 0)
+                chosen = range(key % step, self.moments.count(clips), step) if clips else range(0)
+                if not chosen:
+                    continue
+                found, owner = segment.vectors(place), self.moments.of(clips).window
+                if len(found) != len(owner) or not np.isfinite(found).all():
+                    self.damaged_videos.add(id)
+                    continue
+                parts += [((key, window), found[owner == window]) for window in chosen]
+        return sorted(parts, key=lambda part: part[0])
+
+
+@dataclass(frozen=True, eq=False)
+class SampledIndex:
+    """One stream of a library as a query is judged by it: its size, and samples, fetched when they are first needed."""
+
+    fetch: Callable[[SampleKind, int], Sequence[SamplePart]]
+    """Gets a sample at a step from all parts of the library."""
+    clips: int
+    span_count: int = 0
+    window_count: int = 0
+    head: BoundaryHead | None = None
+    moments: MomentMap | None = None
+
+    @classmethod
+    def of(cls, index: StreamIndex) -> SampledIndex:
+        """The index of a library that lies in one part."""
+        return cls(
+            lambda kind, step: [index.sampled(kind, step)],
+            index.clips,
+            index.span_count,
+            index.window_count,
+            index.head,
+            index.moments,
+        )
+
+    @cached_property
+    def sample(self) -> Vectors:
+        """Clips (or cues) taken at even steps from all videos, always the same ones."""
+        parts = self.fetch("clips", sample_step(self.clips))
+        return SampledRows.join([part.rows for part in parts if part.rows is not None]).rows
+
+    @cached_property
+    def sample_videos(self) -> list[Vectors]:
+        """Videos taken at even steps from the whole library, long ones in parts as long as a model reads at a time."""
+        return self._stretches("videos", sample_step(self.clips))[:SAMPLE_CLIPS]
+
+    @cached_property
+    def sample_windows(self) -> list[Vectors]:
+        """The moments of windows taken at even steps from all videos, all moments of each window."""
+        return self._stretches("windows", window_step(self.span_count, self.window_count))
+
+    def _stretches(self, kind: SampleKind, step: int) -> list[Vectors]:
+        found = sorted((one for part in self.fetch(kind, step) for one in part.stretches), key=lambda one: one[0])
+        return [rows for _, rows in found]
+
+
+def sample_step(clips: int) -> int:
+    """The step at which a sample is taken from this many clips.
+
+    >>> sample_step(100), sample_step(SAMPLE_CLIPS + 1)
+    (1, 2)
+    """
+    return max(1, -(-clips // SAMPLE_CLIPS))
+
+
+def window_step(rows: int, windows: int) -> int:
+    """The step at which windows of moments are sampled, given the number of moments and of windows."""
+    return max(1, min(-(-rows // SAMPLE_MOMENTS), windows // MIN_SAMPLE_WINDOWS))
+
+
+def video_keys(segment: Segment) -> Keys:
+    """A number for each video of a segment that follows from its vectors alone and is spread evenly; 0 without rows.
+
+    It is made of the scales of the video's rows, which lie together and are read by every scan anyway.
+
+    >>> from momentseek.library.segments import build_segment
+    >>> rows = [np.float32([[3, 4]]), np.float32([[1, 0], [0, 2]])]
+    >>> ones, others = build_segment("vision", [7, 9], rows), build_segment("vision", [1, 4], rows[::-1])
+    >>> bool((video_keys(ones) == video_keys(others)[::-1]).all())
+    True
+    """
+    lengths = np.diff(segment.offsets)
+    filled = np.flatnonzero(lengths)
+    keys = np.zeros(len(lengths), np.uint64)
+    if len(filled):
+        bits = np.asarray(segment.scales).view(np.uint32)
+        keys[filled] = splitmix64(np.add.reduceat(bits, segment.offsets[:-1][filled], dtype=np.uint64))
+    return keys
+
+
+def splitmix64(numbers: Keys) -> Keys:
+    """Numbers made even over all 64 bits, the same ones from the same (SplitMix64, Steele et al. 2014).
+
+    >>> splitmix64(np.array([1, 2], np.uint64)).tolist()
+    [6238072747940578789, 15839785061582574730]
+    """
+    z = numbers.copy()
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
+    z ^= z >> np.uint64(31)
+    return z
+
+
+def chosen_rows(keys: Keys, lengths: NDArray[np.int64], step: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Every ``step``-th row of each of some videos: which video, and which of its rows.
+
+    >>> video, row = chosen_rows(np.array([1, 5], np.uint64), np.array([4, 2]), 3)
+    >>> video.tolist(), row.tolist()
+    ([0], [1])
+    >>> [each.tolist() for each in chosen_rows(np.array([1, 5], np.uint64), np.array([1, 2]), 1)]
+    [[0, 1, 1], [0, 0, 1]]
+    """
+    first = (keys % np.uint64(step)).astype(np.int64)
+    counts = np.maximum(0, -(-(lengths - first) // step))
+    video = np.repeat(np.arange(len(keys)), counts)
+    nth = np.arange(len(video)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return video, first[video] + nth * step
+
+
+def row_products(rows: Vectors, vector: Vectors) -> NDArray[np.float32]:
+    """``rows @ vector``, in blocks too small for BLAS to share among threads, which would cost more than it gives.
+
+    8,192 rows of 256 take 6 ms at once, and 1 ms in blocks (two cores); the bits are the same.
+
+    >>> row_products(np.eye(3, dtype=np.float32), np.array([3, 4, 5], np.float32)).tolist()
+    [3.0, 4.0, 5.0]
+    """
+    if rows.size <= BLOCK_VALUES:
+        return np.asarray(rows @ vector)
+    step = max(1, BLOCK_VALUES // rows.shape[1])
+    return np.concatenate([rows[at : at + step] @ vector for at in range(0, len(rows), step)])
+
+
+def _rows(segments: Sequence[Segment], video: int) -> Vectors | None:
+    place = locate(segments, video)
+    return None if place is None else segments[place[0]].vectors(place[1])
