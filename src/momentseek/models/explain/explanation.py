@@ -168,19 +168,16 @@ class Explanation:
 
 
 def explain_query(
-    checkpoint: str | os.PathLike[str],
-    data: Data | str | os.PathLike[str],
-    query: str,
-    *,
-    split: str = "val",
-    k: int = 3,
+    checkpoint: str | os.PathLike[str], data: str | os.PathLike[str], query: str, *, split: str = "val", k: int = 3
 ) -> Explanation:
     """What the model of a checkpoint sees in a query of a split, given by its id or text, or in any other text."""
     loaded = load_checkpoint(checkpoint)
     training = loaded.config.training
     with Data.open(data) as opened:
         refuse_other_dims(loaded, opened, split, str(checkpoint))
-        return explain(loaded.model, opened, question(opened, split, query), k, training.end_time, training.nms)
+        asked = question(opened, split, query)
+        found: Explanation = explain(loaded.model, opened, asked, k, training.end_time, training.nms)
+    return found
 
 
 @torch.no_grad()

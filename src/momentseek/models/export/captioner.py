@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.captioner import Captioner
-from momentseek.models.export.graphs import Inputs, difference_from_torch, trace
+from momentseek.models.export.graphs import Axes, Inputs, difference_from_torch, trace
 from momentseek.models.export.writing import ExportReport, write_export
 from momentseek.models.zoo.mmt import MMT
 from momentseek.recognition.captions.inputs import MomentParts, stack_moments
@@ -80,7 +80,7 @@ def draw(model: MMT) -> tuple[dict[str, bytes], float]:
     """Both graphs, and their largest difference from torch."""
     rows = ("moments", "rows")
     moments = [_random_moments(model, clips, words) for clips, words in ((2, 3), (1, 1), (3, 2), (0, 1))]
-    axes = {"clips": ("moments", "clips"), **dict.fromkeys(("tokens", "mask", "memory"), rows)}
+    axes: Axes = {"clips": ("moments", "clips"), **dict.fromkeys(("tokens", "mask", "memory"), rows)}
     memory = trace(MomentMemory(model), moments[0], ("memory",), axes)
     begun = []
     for length, given in enumerate(moments, start=1):

@@ -96,7 +96,7 @@ def difference(model: CorpusModel, graph: bytes) -> float:
     sizes = [rows] if config.fit in ("stretch", "rounded") else [rows, max(1, rows // 2), max(1, rows // 5)]
     lengths = sorted({1, max(1, config.max_words // 2), config.max_words})
     samples = [random_pair(model, words, clips, seed) for seed, clips in enumerate(sizes) for words in lengths]
-    return difference_from_torch(AnswerOfPair(model), graph, samples)
+    return float(difference_from_torch(AnswerOfPair(model), graph, samples))
 
 
 def random_pair(model: CorpusModel, words: int, clips: int, seed: int = 0) -> Inputs:

@@ -199,6 +199,7 @@ class MapConvolution(nn.Module):
         """
         for i, (layer, norm) in enumerate(zip(self.convolutions, self.norms, strict=True)):
             assert isinstance(layer, nn.Conv2d)
+            assert layer.bias is not None
             kernel, reach = layer.kernel_size[0], layer.kernel_size[0] // 2
             number = torch.full((cells.clips + 2 * reach, cells.clips + 2 * reach), len(cells))
             number[cells.start + reach, cells.end + reach] = torch.arange(len(cells))

@@ -129,7 +129,7 @@ def _event_writer(folder: Path, step: int) -> Any:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         return None
-    return SummaryWriter(str(folder), purge_step=step or None)  # type: ignore[no-untyped-call]
+    return SummaryWriter(str(folder), purge_step=step or None)
 
 
 @dataclass(frozen=True)

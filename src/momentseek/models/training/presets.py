@@ -95,7 +95,7 @@ def configure(
 def list_settings(model: str | None = None) -> str:
     """Tables of all models and presets; or of the settings of a model, with their defaults."""
     if model is None:
-        models = sorted([spec.name, spec.summary] for spec in (*MODELS.values(), *CAPTIONERS.values()))
+        models = sorted([name, network_spec(name).summary] for name in (*MODELS, *CAPTIONERS))
         presets = [[name, str(preset_table(name).get("about", ""))] for name in preset_names()]
         return "\n\n".join(
             [
