@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -119,20 +119,8 @@ class Run(MomentTable):
         alphabetical = np.empty(len(names), dtype=np.int64)
         alphabetical[np.argsort(names, kind="stable")] = np.arange(len(names))
         order = np.lexsort((self.end, self.start, alphabetical[self.video], -self.score, self.row_query))
-        return Run(
-            query_ids=self.query_ids,
-            offsets=self.offsets,
-            videos=self.videos,
-            video=self.video[order],
-            start=self.start[order],
-            end=self.end[order],
-            score=self.score[order],
-            queries=self.queries,
-            saliency=self.saliency,
-            task=self.task,
-            findings=self.findings,
-            source=self.source,
-        )
+        rows = {name: getattr(self, name)[order] for name in ("video", "start", "end", "score")}
+        return replace(self, **rows)
 
 
 def _check_saliency(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -70,17 +71,14 @@ def _only(run: Run, truth: Judgements) -> Run:
     """The part of the run that answers the truth's queries."""
     kept = np.array([q in truth for q in run.query_ids], dtype=bool)
     rows = kept[run.row_query]
-    return Run(
-        query_ids=tuple(q for q, k in zip(run.query_ids, kept, strict=True) if k),
+    return replace(
+        run,
+        query_ids=tuple(compress(run.query_ids, kept)),
         offsets=offsets_of(run.counts[kept].tolist()),
-        videos=run.videos,
-        video=run.video[rows],
-        start=run.start[rows],
-        end=run.end[rows],
-        score=run.score[rows],
-        queries=None if run.queries is None else tuple(q for q, k in zip(run.queries, kept, strict=True) if k),
-        task=run.task,
-        source=run.source,
+        queries=None if run.queries is None else tuple(compress(run.queries, kept)),
+        saliency=None,
+        findings=(),
+        **{name: getattr(run, name)[rows] for name in ("video", "start", "end", "score")},
     )
 
 
