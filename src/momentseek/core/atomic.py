@@ -7,9 +7,11 @@ flushed before it gets its name, and the folder after that, so that what relies 
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 import pathlib
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
@@ -110,11 +112,7 @@ def _unwritable(target: pathlib.Path, e: OSError) -> MomentseekError:
 
 
 def _written_beside(target: pathlib.Path, data: bytes, flush: bool) -> pathlib.Path:
-    import tempfile  # here, because reading must not wait for it
-
     if target.suffix == ".gz":
-        import gzip
-
         data = gzip.compress(data, mtime=0)
     temporary = None
     try:

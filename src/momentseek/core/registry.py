@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Collection, Iterator, MutableMapping
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, TypeVar
 
 from momentseek.core.errors import MomentseekError
@@ -17,8 +19,6 @@ def did_you_mean(name: str, known: Collection[str], otherwise: str | None = None
     >>> did_you_mean("watersheds", ["scenes", "watershed"]), did_you_mean("x", ["scenes", "watershed"])
     ("did you mean 'watershed'?", 'there are scenes, watershed')
     """
-    import difflib  # for errors alone: commands start without it
-
     near = difflib.get_close_matches(name, known, n=1)
     if near:
         return f"did you mean {near[0]!r}?"
@@ -113,8 +113,6 @@ class Registry(MutableMapping[str, T]):
     def _load(self) -> dict[str, T]:
         package = self._package  # another thread may finish meanwhile
         if package is not None:
-            from pkgutil import iter_modules
-
             for module in iter_modules(import_module(package).__path__):
                 if not module.ispkg:
                     import_module(f"{package}.{module.name}")

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
-from momentseek.measuring.diagnose.axiom_cases import Case, ListedMoment, Trials
-from momentseek.measuring.diagnose.axioms import AxiomReport, breaks, check_axioms, cost, shrink
-from momentseek.measuring.diagnose.report import axiom_text
+from momentseek.measuring.diagnose.axiom_cases import Case, ListedMoment, Trials, cost, shrink
+from momentseek.measuring.diagnose.axioms import AxiomReport, axiom_text, breaks, check_axioms
 from momentseek.measuring.measures import parse, parse_all
 
 RECALLS = ["R@{1,5,10}[IoU>={0.3,0.5,0.7}]"]

@@ -12,7 +12,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
+import subprocess
 import sys
+import sysconfig
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -52,9 +56,6 @@ def library_suffix() -> str:
 
 def compiler_commands() -> list[list[str]]:
     """Compilers to try, the likeliest first, each as the start of a command."""
-    import shlex
-    import sysconfig
-
     if os.environ.get("CC"):
         return [shlex.split(os.environ["CC"])]
     python = shlex.split(sysconfig.get_config_var("CC") or "")[:1]
@@ -78,9 +79,6 @@ def build(*extra: str) -> Path:
 
 def compile_library(path: Path, extra: tuple[str, ...] = ()) -> None:
     """Compile all sources into the library ``path``, which appears whole or not at all."""
-    import subprocess
-    import tempfile
-
     reasons = []
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".kernels-") as work:
         made = Path(work) / path.name

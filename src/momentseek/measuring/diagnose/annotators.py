@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +17,7 @@ from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.moment import iou
 from momentseek.core.moments.run import Run
+from momentseek.core.reports import count, decimals, percentage, text_table
 from momentseek.measuring.evaluate import check_queries
 from momentseek.measuring.measures import Alignment, Measure
 from momentseek.measuring.result import Missing
@@ -282,3 +284,35 @@ def _stability(scores: Sequence[AnnotatorScores], measures: Sequence[Measure]) -
         table = np.array([s.by_annotator for s in scores if s.measure == m.name]).T
         found.append(Stability(m.name, *stability(table)))
     return tuple(found)
+
+
+def annotator_text(report: AnnotatorReport) -> str:
+    """Scores over annotators, how much they agree, and whether they order the runs alike."""
+    rows = [
+        [
+            s.run,
+            s.measure,
+            decimals(s.original),
+            decimals(s.mean),
+            decimals(s.sd),
+            f"{decimals(s.low)}–{decimals(s.high)}",
+        ]
+        for s in report.scores
+    ]
+    blocks = [
+        "ANNOTATORS: what if somebody else had drawn the true moments?",
+        f"{Path(report.truth).name}: {count(report.queries, 'query', 'queries')} of it found among the "
+        f"{report.asked:,} re-annotated, by {count(report.annotators, 'annotator')} each.",
+        text_table(["run", "measure", "original", "mean", "sd", "range"], rows, align="llr"),
+        "original: by the truth given; mean, sd and range: over the annotators, each in turn the truth.",
+        f"Two annotators' moments overlap with a mean IoU of {decimals(report.agreement, 2)}; an annotator's with the "
+        f"original one, {decimals(report.agreement_with_truth, 2)}.\nA prediction's IoU varies over annotators with a "
+        f"standard deviation of {decimals(report.gamma, 2)}: the γ of the noise model, measured.",
+    ]
+    if report.stability:
+        order = [[s.measure, decimals(s.tau, 2), percentage(s.winner_changes)] for s in report.stability]
+        blocks.append(
+            text_table(["measure", "Kendall τ", "other winner"], order)
+            + "\nHow alike two annotators order the runs (1: the same), and how many pairs disagree on the best."
+        )
+    return "\n\n".join([*blocks, *(f"Note: {n}." for n in report.notes)])

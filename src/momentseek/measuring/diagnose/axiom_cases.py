@@ -7,8 +7,10 @@ thousands of them are evaluated at once, by the real measures, in two calls: the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
@@ -50,6 +52,15 @@ class Case:
     agreement: int = 1
     origin: str = ""
     """Where the list comes from, in words."""
+
+    def spans(self) -> list[ListedMoment]:
+        """All moments: the true ones, the ranked ones, and the changed one."""
+        return [*self.truth, *self.ranked, self.changed]
+
+    def with_spans(self, spans: Sequence[ListedMoment]) -> Case:
+        """The case with other moments in the places of ``spans``."""
+        ends = len(self.truth)
+        return replace(self, truth=tuple(spans[:ends]), ranked=tuple(spans[ends:-1]), changed=spans[-1])
 
     @property
     def after(self) -> tuple[ListedMoment, ...]:
@@ -219,7 +230,7 @@ def _random(depth: int, moments: int, rng: np.random.Generator) -> Case:
     ranked = tuple(_near(truth, rng) for _ in range(int(rng.integers(1, depth + 1))))
     rank = int(rng.integers(1, len(ranked) + 1))
     changed = _near(truth, rng)
-    if _best(changed, truth) < _best(ranked[rank - 1], truth):
+    if _best_overlap(changed, truth) < _best_overlap(ranked[rank - 1], truth):
         changed, ranked = ranked[rank - 1], (*ranked[: rank - 1], changed, *ranked[rank:])
     return Case(truth, ranked, rank, changed, {"v": float(RANDOM_VIDEO_SECONDS)}, origin="random lists")
 
@@ -232,7 +243,7 @@ def _near(truth: tuple[ListedMoment, ...], rng: np.random.Generator) -> ListedMo
     return ListedMoment("v", start, end)
 
 
-def _best(span: ListedMoment, truth: tuple[ListedMoment, ...]) -> float:
+def _best_overlap(span: ListedMoment, truth: tuple[ListedMoment, ...]) -> float:
     """The best IoU with a true moment, of moments that are longer than nothing."""
     return max(_overlap(span, t) for t in truth)
 
@@ -241,3 +252,110 @@ def _overlap(one: ListedMoment, other: ListedMoment) -> float:
     """``moments.iou`` of two, without the arrays that take ten times as long."""
     shared = max(0.0, min(one.end, other.end) - max(one.start, other.start))
     return shared / ((one.end - one.start) + (other.end - other.start) - shared)
+
+
+ROUND_SECONDS = (10.0, 5.0, 2.0, 1.0, 0.5, 0.1)
+MAX_ROUNDS = 60
+Cost = tuple[float, ...]
+
+
+def shrink(case: Case, still: Callable[[Sequence[Case]], BoolArray]) -> Case:
+    """The simplest case reachable from ``case`` for which ``still`` holds.
+
+    >>> first, second = ListedMoment("v", 1.23, 5.0), ListedMoment("v", 8.01, 9.99)
+    >>> long = Case((ListedMoment("v", 3.1, 17.7),), (first, second), 2, ListedMoment("v", 7.5, 12.34))
+    >>> small = shrink(long, lambda cases: np.array([c.changed.end > c.truth[0].start for c in cases]))
+    >>> small.truth == small.ranked == (small.changed,), small.changed
+    (True, ListedMoment(video='v', start=0.0, end=10.0, relevance=1))
+    """
+    case = _simplest(case, _plain, still) or case
+    for _ in range(MAX_ROUNDS):
+        # Shorter lists first: there is less to round in them.
+        better = next(filter(None, (_simplest(case, change, still) for change in (_fewer, _plainer, _rounder))), None)
+        if better is None:
+            return case
+        case = better
+    return case
+
+
+def _simplest(
+    case: Case, change: Callable[[Case], Iterator[Case]], still: Callable[[Sequence[Case]], BoolArray]
+) -> Case | None:
+    """The simplest of the changed cases that is simpler than ``case`` and for which ``still`` holds."""
+    now = cost(case)
+    possible = (c for c in change(case) if all(0 <= s.start < s.end for s in c.spans()))
+    priced = sorted(((cost(c), i, c) for i, c in enumerate(possible)), key=lambda entry: entry[:2])
+    simpler = [c for price, _, c in priced if price < now]
+    return next((c for c, holds in zip(simpler, still(simpler), strict=True) if holds), None) if simpler else None
+
+
+def cost(case: Case) -> Cost:
+    """What makes a case hard to read, the worst first."""
+    spans = case.spans()
+    times = [t for s in spans for t in (s.start, s.end)]
+    return (
+        len(case.ranked),
+        len(case.truth),
+        len({s.video for s in spans}),
+        sum(abs(t.relevance - 1) for t in case.truth),
+        sum(_odd(t) for t in times),
+        sum(times),
+        sum(_odd(d) for d in case.durations.values()),
+        sum(case.durations.values()),
+    )
+
+
+@lru_cache(maxsize=10_000)
+def _odd(seconds: float) -> int:
+    """0 for whole tens, more the more digits a time takes."""
+    return next((i for i, grid in enumerate(ROUND_SECONDS) if _on(seconds, grid) == seconds), len(ROUND_SECONDS))
+
+
+def _on(seconds: float, grid: float) -> float:
+    return round(round(seconds / grid) * grid, 6)
+
+
+def _fewer(case: Case) -> Iterator[Case]:
+    for i in range(len(case.ranked)):
+        if i != case.rank - 1:
+            kept = (*case.ranked[:i], *case.ranked[i + 1 :])
+            yield replace(case, ranked=kept, rank=case.rank - (i < case.rank - 1))
+    for i in range(len(case.truth) if len(case.truth) > 1 else 0):
+        yield replace(case, truth=(*case.truth[:i], *case.truth[i + 1 :]))
+
+
+def _plain(case: Case) -> Iterator[Case]:
+    """Lists of one and two moments around a true one at 0–10 s, laid on a grid of 5 s in all ways."""
+    true = case.truth[0]._replace(start=0.0, end=10.0, relevance=1)
+    seconds = {true.video: 20.0} if case.durations else {}
+    pairs = [ListedMoment(true.video, start, end) for start, end in combinations((0.0, 5.0, 10.0, 15.0, 20.0), 2)]
+    for rank in (1, 2):
+        for *ranked, changed in product(pairs, repeat=rank + 1):
+            yield replace(case, truth=(true,), ranked=tuple(ranked), rank=rank, changed=changed, durations=seconds)
+
+
+def _plainer(case: Case) -> Iterator[Case]:
+    video = case.truth[0].video
+    seconds = {video: case.durations[video]} if video in case.durations else {}
+    yield replace(case.with_spans([s._replace(video=video) for s in case.spans()]), durations=seconds)
+    yield replace(case, truth=tuple(t._replace(relevance=1) for t in case.truth))
+    first = min(s.start for s in case.spans())
+    yield case.with_spans([s._replace(start=s.start - first, end=s.end - first) for s in case.spans()])
+    last = max(s.end for s in case.spans())
+    for seconds_now in (100.0, 10 * np.ceil(last / 10)):
+        yield replace(case, durations={v: float(max(seconds_now, last)) for v in case.durations})
+
+
+def _rounder(case: Case) -> Iterator[Case]:
+    spans = case.spans()
+    for grid in ROUND_SECONDS:
+        yield case.with_spans([s._replace(start=_on(s.start, grid), end=_on(s.end, grid)) for s in spans])
+    for i, span in enumerate(spans):
+        times = list(dict.fromkeys((s.start, s.end) for s in spans))
+        for grid in ROUND_SECONDS:
+            start, end = _on(span.start, grid), _on(span.end, grid)
+            times += [(start, span.end), (span.start, end), (start, end)]
+        for less in (10.0, 5.0, 1.0):
+            times += [(span.start - less, span.end - less), (span.start, span.end - less)]
+        for start, end in times:
+            yield case.with_spans([*spans[:i], span._replace(start=start, end=end), *spans[i + 1 :]])

@@ -2,152 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from itertools import combinations, product
 from typing import Literal
 
 import numpy as np
 
 from momentseek.core.moments.arrays import BoolArray, FloatArray
 from momentseek.core.moments.judgements import Judgements
+from momentseek.core.moments.moment import iou
 from momentseek.core.moments.run import Run
-from momentseek.measuring.diagnose.axiom_cases import Case, ListedMoment, Trials, cases_from_run, random_cases
+from momentseek.core.reports import text_table
+from momentseek.measuring.diagnose.axiom_cases import Case, ListedMoment, Trials, cases_from_run, random_cases, shrink
 from momentseek.measuring.measures import Measure, parse_all
-
-ROUND_SECONDS = (10.0, 5.0, 2.0, 1.0, 0.5, 0.1)
-MAX_ROUNDS = 60
-Cost = tuple[float, ...]
-
-
-def shrink(case: Case, still: Callable[[Sequence[Case]], BoolArray]) -> Case:
-    """The simplest case reachable from ``case`` for which ``still`` holds.
-
-    >>> first, second = ListedMoment("v", 1.23, 5.0), ListedMoment("v", 8.01, 9.99)
-    >>> long = Case((ListedMoment("v", 3.1, 17.7),), (first, second), 2, ListedMoment("v", 7.5, 12.34))
-    >>> small = shrink(long, lambda cases: np.array([c.changed.end > c.truth[0].start for c in cases]))
-    >>> small.truth == small.ranked == (small.changed,), small.changed
-    (True, ListedMoment(video='v', start=0.0, end=10.0, relevance=1))
-    """
-    case = _best(case, _plain, still) or case
-    for _ in range(MAX_ROUNDS):
-        # Shorter lists first: there is less to round in them.
-        better = next(filter(None, (_best(case, change, still) for change in (_fewer, _plainer, _rounder))), None)
-        if better is None:
-            return case
-        case = better
-    return case
-
-
-def _best(
-    case: Case, change: Callable[[Case], Iterator[Case]], still: Callable[[Sequence[Case]], BoolArray]
-) -> Case | None:
-    """The simplest of the changed cases that is simpler than ``case`` and for which ``still`` holds."""
-    now = cost(case)
-    possible = (c for c in change(case) if all(0 <= s.start < s.end for s in (*c.truth, *c.ranked, c.changed)))
-    priced = sorted(((cost(c), i, c) for i, c in enumerate(possible)), key=lambda entry: entry[:2])
-    simpler = [c for price, _, c in priced if price < now]
-    return next((c for c, holds in zip(simpler, still(simpler), strict=True) if holds), None) if simpler else None
-
-
-def cost(case: Case) -> Cost:
-    """What makes a case hard to read, the worst first."""
-    spans = [*case.truth, *case.ranked, case.changed]
-    times = [t for s in spans for t in (s.start, s.end)]
-    return (
-        len(case.ranked),
-        len(case.truth),
-        len({s.video for s in spans}),
-        sum(abs(t.relevance - 1) for t in case.truth),
-        sum(_odd(t) for t in times),
-        sum(times),
-        sum(_odd(d) for d in case.durations.values()),
-        sum(case.durations.values()),
-    )
-
-
-@lru_cache(maxsize=10_000)
-def _odd(seconds: float) -> int:
-    """0 for whole tens, more the more digits a time takes."""
-    return next((i for i, grid in enumerate(ROUND_SECONDS) if _on(seconds, grid) == seconds), len(ROUND_SECONDS))
-
-
-def _on(seconds: float, grid: float) -> float:
-    return round(round(seconds / grid) * grid, 6)
-
-
-def _fewer(case: Case) -> Iterator[Case]:
-    for i in range(len(case.ranked)):
-        if i != case.rank - 1:
-            kept = (*case.ranked[:i], *case.ranked[i + 1 :])
-            yield replace(case, ranked=kept, rank=case.rank - (i < case.rank - 1))
-    for i in range(len(case.truth) if len(case.truth) > 1 else 0):
-        yield replace(case, truth=(*case.truth[:i], *case.truth[i + 1 :]))
-
-
-def _plain(case: Case) -> Iterator[Case]:
-    """Lists of one and two moments around a true one at 0–10 s, laid on a grid of 5 s in all ways."""
-    true = case.truth[0]._replace(start=0.0, end=10.0, relevance=1)
-    seconds = {true.video: 20.0} if case.durations else {}
-    pairs = [ListedMoment(true.video, start, end) for start, end in combinations((0.0, 5.0, 10.0, 15.0, 20.0), 2)]
-    for rank in (1, 2):
-        for *ranked, changed in product(pairs, repeat=rank + 1):
-            yield replace(case, truth=(true,), ranked=tuple(ranked), rank=rank, changed=changed, durations=seconds)
-
-
-def _plainer(case: Case) -> Iterator[Case]:
-    video = case.truth[0].video
-    seconds = {video: case.durations[video]} if video in case.durations else {}
-    yield replace(_every(case, lambda s: s._replace(video=video)), durations=seconds)
-    yield replace(case, truth=tuple(t._replace(relevance=1) for t in case.truth))
-    first = min(s.start for s in (*case.truth, *case.ranked, case.changed))
-    yield _every(case, lambda s: s._replace(start=s.start - first, end=s.end - first))
-    last = max(s.end for s in (*case.truth, *case.ranked, case.changed))
-    for seconds_now in (100.0, 10 * np.ceil(last / 10)):
-        yield replace(case, durations={v: float(max(seconds_now, last)) for v in case.durations})
-
-
-def _rounder(case: Case) -> Iterator[Case]:
-    for grid in ROUND_SECONDS:
-        yield _every(case, partial(_round_times, grid=grid))
-    spans = [*case.truth, *case.ranked, case.changed]
-    for i, span in enumerate(spans):
-        for other in dict.fromkeys((s.start, s.end) for s in spans):
-            yield _one(case, i, *other)
-        for grid in ROUND_SECONDS:
-            yield _one(case, i, _on(span.start, grid), span.end)
-            yield _one(case, i, span.start, _on(span.end, grid))
-            yield _one(case, i, _on(span.start, grid), _on(span.end, grid))
-        for less in (10.0, 5.0, 1.0):
-            yield _one(case, i, span.start - less, span.end - less)
-            yield _one(case, i, span.start, span.end - less)
-
-
-def _round_times(span: ListedMoment, grid: float) -> ListedMoment:
-    return span._replace(start=_on(span.start, grid), end=_on(span.end, grid))
-
-
-def _every(case: Case, change: Callable[[ListedMoment], ListedMoment]) -> Case:
-    return replace(
-        case,
-        truth=tuple(map(change, case.truth)),
-        ranked=tuple(map(change, case.ranked)),
-        changed=change(case.changed),
-    )
-
-
-def _one(case: Case, i: int, start: float, end: float) -> Case:
-    """The case with span ``i`` (true moments, then the list, then the changed moment) at other times."""
-    truth, ranked = list(case.truth), list(case.ranked)
-    if i < len(truth):
-        truth[i] = truth[i]._replace(start=start, end=end)
-    elif i < len(truth) + len(ranked):
-        ranked[i - len(truth)] = ranked[i - len(truth)]._replace(start=start, end=end)
-    else:
-        return replace(case, changed=case.changed._replace(start=start, end=end))
-    return replace(case, truth=tuple(truth), ranked=tuple(ranked))
-
 
 Axiom = Literal["INV-k", "MON-k"]
 AXIOMS: dict[Axiom, str] = {
@@ -290,7 +157,7 @@ def _with_examples(axiom: Axiom, findings: Sequence[_AxiomCount]) -> list[AxiomV
         elif not f.tried:
             note = "no list met the axiom's condition"
         chosen = next(small[i] for i in most_first if good[i]) if f.first else None
-        example = _example(f.measure, replace(chosen, origin=f.first.origin)) if chosen and f.first else None
+        example = _counter_example(f.measure, replace(chosen, origin=f.first.origin)) if chosen and f.first else None
         verdicts.append(AxiomVerdict(axiom, f.tried, f.broken, example, note))
     return verdicts
 
@@ -320,7 +187,7 @@ def _cutoff(measure: Measure) -> int:
     return min(k, getattr(measure, "depth", None) or k)
 
 
-def _example(measure: Measure, case: Case) -> CounterExample:
+def _counter_example(measure: Measure, case: Case) -> CounterExample:
     trials = Trials([case])
     before, after = trials.values(measure)
     return CounterExample(
@@ -331,3 +198,74 @@ def _example(measure: Measure, case: Case) -> CounterExample:
         before=float(before[0]),
         after=float(after[0]),
     )
+
+
+def axiom_text(report: AxiomReport) -> str:
+    """A table of verdicts, what they mean, and the smallest counter-examples."""
+    rows = [[m.measure, f"1–{m.cutoff}" if m.cutoff > 1 else "1", *map(_verdict, m.verdicts)] for m in report.measures]
+    blocks = [
+        "AXIOMS: does the measure move when it should, and only then?",
+        "\n".join(f"{axiom}  {meaning}." for axiom, meaning in AXIOMS.items()),
+        text_table(["measure", "ranks", *AXIOMS], rows, align="lrll"),
+        f"Each axiom was tried on {report.from_runs:,} lists of the runs with one moment made better and on "
+        f"{report.at_random:,} random lists (seed {report.seed}).\n"
+        "One counter-example proves an axiom broken; having found none proves nothing. Changes below the last rank a\n"
+        "measure looks at cannot be seen, so MON-k is not asked for there.",
+        *(_example(axiom, found) for (axiom, _), found in _group_examples(report).items()),
+        *(f"Left out: {text}." for text in report.skipped),
+    ]
+    return "\n\n".join(blocks)
+
+
+def _verdict(verdict: AxiomVerdict) -> str:
+    if verdict.broken:
+        return f"BROKEN in {verdict.broken:,} of {verdict.tried:,}"
+    if verdict.note.startswith("holds trivially"):
+        return "holds trivially (one rank)"
+    return f"no counter-example in {verdict.tried:,}" if verdict.tried else f"not tried: {verdict.note}"
+
+
+def _group_examples(report: AxiomReport) -> dict[tuple[str, str], list[tuple[str, CounterExample]]]:
+    """Counter-examples that several measures share, together."""
+    groups: dict[tuple[str, str], list[tuple[str, CounterExample]]] = {}
+    for measure in report.measures:
+        for verdict in measure.verdicts:
+            if verdict.example:
+                case = verdict.example.case
+                key = (verdict.axiom, repr((case.truth, case.ranked, case.rank, case.changed)))
+                groups.setdefault(key, []).append((measure.measure, verdict.example))
+    return groups
+
+
+def _example(axiom: str, found: list[tuple[str, CounterExample]]) -> str:
+    example = found[0][1]
+    case = example.case
+    lines = [f"How {axiom} is broken (the smallest list found):"]
+    several = len({s.video for s in case.spans()}) > 1
+    true = ", ".join(_span(t, several) for t in case.truth)
+    lines.append(f"  true moment{'s' * (len(case.truth) > 1)}: {true}")
+    for title, spans in (("before", case.ranked), ("after", case.after)):
+        lines.append(f"  {title}:")
+        for rank, span in enumerate(spans, 1):
+            mark = "  ← changed" if title == "after" and rank == case.rank else ""
+            lines.append(f"    {rank}. {_span(span, several)}  IoU {_best(span, case):.2f}{mark}")
+    values = [[name, f"{e.before:.4g}", f"{e.after:.4g}"] for name, e in found]
+    lines += ["  " + line for line in text_table(["measure", "before", "after"], values).splitlines()]
+    where = f"rank {case.rank} rises from IoU {example.r_before:.2f} to {example.r_after:.2f}"
+    if axiom == "INV-k":
+        lines.append(f"  The moment at {where}, no better than the best above it ({example.best_above:.2f}), yet pays.")
+        if len(case.truth) > 1:
+            lines.append("  It answers another of the true moments: INV-k presumes that one good answer is enough.")
+    else:
+        lines.append(f"  The moment at {where} and is now the best so far, yet the value does not rise.")
+    lines.append(f"  First met in: {case.origin}.")
+    return "\n".join(lines)
+
+
+def _best(span: ListedMoment, case: Case) -> float:
+    same = [t for t in case.truth if t.video == span.video and t.relevance > 0]
+    return max((float(iou(span.start, span.end, t.start, t.end)) for t in same), default=0.0)
+
+
+def _span(span: ListedMoment, several: bool) -> str:
+    return f"{span.start:g}–{span.end:g} s" + (f" of {span.video}" if several else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,12 +17,11 @@ from momentseek.core.registry import did_you_mean
 from momentseek.core.reports import to_plain
 from momentseek.measuring.diagnose import annotators as people
 from momentseek.measuring.diagnose import axioms, label_noise, ties
-from momentseek.measuring.diagnose.annotators import AnnotatorReport, by_annotator
-from momentseek.measuring.diagnose.axioms import AxiomReport, check_axioms
-from momentseek.measuring.diagnose.label_noise import DEFAULT_GAMMAS, NoiseReport
-from momentseek.measuring.diagnose.location_bias import LocationReport, Side, location_bias, sides
-from momentseek.measuring.diagnose.report import annotator_text, axiom_text, location_text, noise_text, tie_text
-from momentseek.measuring.diagnose.ties import TieReport, count_ties
+from momentseek.measuring.diagnose.annotators import AnnotatorReport, annotator_text, by_annotator
+from momentseek.measuring.diagnose.axioms import AxiomReport, axiom_text, check_axioms
+from momentseek.measuring.diagnose.label_noise import DEFAULT_GAMMAS, NoiseReport, noise_text
+from momentseek.measuring.diagnose.location_bias import LocationReport, Side, location_bias, location_text, sides
+from momentseek.measuring.diagnose.ties import TieReport, count_ties, tie_text
 from momentseek.measuring.evaluate import check_queries, evaluate
 from momentseek.measuring.measures import PROTOCOLS, Alignment, Measure, parse_all
 from momentseek.measuring.result import Missing
@@ -54,8 +54,6 @@ class Diagnosis:
         return f"<Diagnosis under protocol {self.protocol}: {', '.join(there) or 'nothing'}; print its as_text()>"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         return f"<pre>{escape(self.as_text())}</pre>"
 
     def as_text(self) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,44 +15,52 @@ from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import BoolArray, FloatArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
+from momentseek.core.reports import count, decimals, text_table
 from momentseek.measuring.evaluate import check_queries
 from momentseek.measuring.measures import Alignment, Measure
 from momentseek.measuring.measures.axiou import AxIoU
 from momentseek.measuring.measures.recall import Recall
 from momentseek.measuring.result import Missing
 
-_ERF = np.frompyfunc(math.erf, 1, 1)
-
-
+NOISE_MEASURES = ("AxIoU@{1,5,10}", "R@{1,5,10}[IoU>={0.3,0.5,0.7}]")
+DEFAULT_GAMMAS = (0.05, 0.1, 0.2)
+NOISE_THRESHOLDS = tuple(round(0.05 * i, 2) for i in range(1, 20))
+EXAMPLE_IOU = 0.5
+"""The true IoU of the paper's example (Fig. 2)."""
 DEFAULT_DRAWS = 100
 Score = Callable[[FloatArray], FloatArray]
 """Computes a measure's value per query from the best IoU among the first k, given for every query and k."""
 
 
 @dataclass(frozen=True)
-class ExactErrors:
-    """Per query: expected observed minus true value, and the variance of the observed one."""
+class QueryErrors:
+    """Per query: expected observed minus true value, variance of the observed one, and mean squared error."""
 
     bias: FloatArray
     variance: FloatArray
+    mse: FloatArray
 
-    @property
-    def mse(self) -> FloatArray:
-        """Mean squared error: bias² + variance."""
-        return self.bias**2 + self.variance
+    @classmethod
+    def exact(cls, bias: FloatArray, variance: FloatArray) -> QueryErrors:
+        """The errors of a known distribution, whose mean squared error is bias² + variance."""
+        return cls(bias, variance, bias**2 + variance)
+
+    def times(self, noisy: BoolArray) -> QueryErrors:
+        """The errors where there is noise, and none elsewhere."""
+        return QueryErrors(self.bias * noisy, self.variance * noisy, self.mse * noisy)
 
 
-def axiou_errors(r: ArrayLike, gamma: float) -> ExactErrors:
+def axiou_errors(r: ArrayLike, gamma: float) -> QueryErrors:
     r"""AxIoU@1 under :math:`\hat r = r + N(0, \gamma^2)`: no bias, variance γ².
 
     >>> axiou_errors(0.5, 0.1).mse.round(4).tolist()
     0.01
     """
     shape = np.asarray(r, dtype=np.float64).shape
-    return ExactErrors(np.zeros(shape), np.full(shape, gamma**2))
+    return QueryErrors.exact(np.zeros(shape), np.full(shape, gamma**2))
 
 
-def recall_errors(r: ArrayLike, threshold: ArrayLike, gamma: float, strict: bool = False) -> ExactErrors:
+def recall_errors(r: ArrayLike, threshold: ArrayLike, gamma: float, strict: bool = False) -> QueryErrors:
     r"""R@1[IoU>=θ] under :math:`\hat r = r + N(0, \gamma^2)`.
 
     .. math:: bias = P(\hat r \ge \theta) - 1\{r \ge \theta\}, \qquad variance = P(\hat r \ge \theta) P(\hat r < \theta)
@@ -65,7 +74,7 @@ def recall_errors(r: ArrayLike, threshold: ArrayLike, gamma: float, strict: bool
     true, limit = np.asarray(r, dtype=np.float64), np.asarray(threshold, dtype=np.float64)
     passes = normal_cdf((true - limit) / gamma)
     hit = true > limit if strict else true >= limit
-    return ExactErrors(passes - hit, passes * (1 - passes))
+    return QueryErrors.exact(passes - hit, passes * (1 - passes))
 
 
 def normal_cdf(z: ArrayLike) -> FloatArray:
@@ -74,7 +83,9 @@ def normal_cdf(z: ArrayLike) -> FloatArray:
     >>> normal_cdf([0.0, 1.96]).round(4).tolist()
     [0.5, 0.975]
     """
-    erf: FloatArray = np.asarray(_ERF(np.asarray(z, dtype=np.float64) / math.sqrt(2)), dtype=np.float64)
+    erf: FloatArray = np.asarray(
+        np.frompyfunc(math.erf, 1, 1)(np.asarray(z, dtype=np.float64) / math.sqrt(2)), dtype=np.float64
+    )
     return (1 + erf) / 2
 
 
@@ -87,15 +98,6 @@ class Overlaps:
     noisy: BoolArray
 
 
-@dataclass(frozen=True)
-class SimulatedErrors:
-    """Per query: mean observed minus true value, unbiased variance of the observed one, mean squared error."""
-
-    bias: FloatArray
-    variance: FloatArray
-    mse: FloatArray
-
-
 def simulate_noise(
     overlaps: Overlaps,
     scores: Mapping[str, Score],
@@ -104,7 +106,7 @@ def simulate_noise(
     draws: int = DEFAULT_DRAWS,
     clip: bool = False,
     seed: int = 0,
-) -> dict[tuple[str, float], SimulatedErrors]:
+) -> dict[tuple[str, float], QueryErrors]:
     """Add N(0, γ²) to every prediction's IoU, ``draws`` times, and see what becomes of each score.
 
     The same noise, scaled, serves all γ and scores, so that they can be compared. ``clip`` keeps noisy IoUs within
@@ -131,7 +133,7 @@ def simulate_noise(
     found = {}
     for key, (first, second) in sums.items():
         mean, mse = first / draws, second / draws
-        found[key] = SimulatedErrors(mean, np.maximum(0, mse - mean**2) * draws / max(1, draws - 1), mse)
+        found[key] = QueryErrors(mean, np.maximum(0, mse - mean**2) * draws / max(1, draws - 1), mse)
     return found
 
 
@@ -144,13 +146,6 @@ def best_so_far(iou: FloatArray, present: BoolArray) -> FloatArray:
     best: FloatArray = np.maximum.accumulate(np.where(present, iou, -np.inf), axis=1)
     best[np.isneginf(best)] = 0.0
     return best
-
-
-NOISE_MEASURES = ("AxIoU@{1,5,10}", "R@{1,5,10}[IoU>={0.3,0.5,0.7}]")
-DEFAULT_GAMMAS = (0.05, 0.1, 0.2)
-NOISE_THRESHOLDS = tuple(round(0.05 * i, 2) for i in range(1, 20))
-EXAMPLE_IOU = 0.5
-"""The true IoU of the paper's example (Fig. 2)."""
 
 
 def covers(measure: Measure) -> bool:
@@ -256,12 +251,29 @@ def label_noise(
         )
     chosen = [m for m in measures if covers(m)]
     skipped = [f"{m.name}: the noise model is defined for AxIoU and R of moments" for m in measures if not covers(m)]
-    found = [
-        _of_run(name, run, truth, chosen, gammas, missing=missing, draws=draws, clip=clip, seed=seed)
-        for name, run in runs
-    ]
+    depth = max((depth_of(m) for m in chosen), default=1)
+    scores: dict[str, Score] = {m.name: partial(value_of, m) for m in chosen if clip or depth_of(m) > 1}
+    found = []
+    for name, run in runs:
+        view = Alignment(run, truth)
+        check_queries([view], truth, missing)
+        kept = view.has_predictions() if missing == "skip" else np.ones(len(truth), dtype=bool)
+        overlaps = overlaps_of(view, depth, kept)
+        simulated = simulate_noise(overlaps, scores, gammas, draws=draws, clip=clip, seed=seed) if scores else {}
+        first, noisy = overlaps.iou[:, 0], overlaps.noisy[:, 0]
+        best = np.maximum.accumulate(overlaps.iou, axis=1)
+        errors = [
+            _summary(
+                m, g, value_of(m, best), simulated.get((m.name, g)) or _exact(m, first, noisy, g), m.name in scores
+            )
+            for m in chosen
+            for g in gammas
+        ]
+        curves = tuple(_curve(first, noisy, g) for g in gammas)
+        found.append(RunNoise(name, int(kept.sum()), tuple(errors), curves))
+    one = np.array([EXAMPLE_IOU])
     example = [
-        _summary(m, g, value_of(m, np.array([[EXAMPLE_IOU]])), *_exact(m, np.array([EXAMPLE_IOU]), np.array([True]), g))
+        _summary(m, g, value_of(m, one[None]), _exact(m, one, np.array([True]), g))
         for m in chosen
         for g in gammas
         if depth_of(m) == 1
@@ -269,45 +281,13 @@ def label_noise(
     return NoiseReport(truth.source, tuple(found), tuple(example), tuple(gammas), draws, clip, seed, tuple(skipped))
 
 
-def overlaps_of(view: Alignment, depth: int) -> Overlaps:
-    """The run's best IoU with a relevant moment at every rank, as a (queries, depth) matrix."""
+def overlaps_of(view: Alignment, depth: int, kept: BoolArray) -> Overlaps:
+    """The run's best IoU with a relevant moment at every rank, as a (queries, depth) matrix of the queries kept."""
     return Overlaps(
-        view.by_rank(view.best_iou(), depth),
-        view.by_rank(np.ones(len(view.query)), depth).astype(bool),
-        view.by_rank(view.in_judged_video(), depth).astype(bool),
+        view.by_rank(view.best_iou(), depth)[kept],
+        view.by_rank(np.ones(len(view.query)), depth).astype(bool)[kept],
+        view.by_rank(view.in_judged_video(), depth).astype(bool)[kept],
     )
-
-
-def _of_run(
-    name: str,
-    run: Run,
-    truth: Judgements,
-    measures: Sequence[Measure],
-    gammas: Sequence[float],
-    *,
-    missing: Missing,
-    draws: int,
-    clip: bool,
-    seed: int,
-) -> RunNoise:
-    view = Alignment(run, truth)
-    check_queries([view], truth, missing)
-    all_ranks = overlaps_of(view, max((depth_of(m) for m in measures), default=1))
-    kept = view.has_predictions() if missing == "skip" else np.ones(len(truth), dtype=bool)
-    overlaps = Overlaps(all_ranks.iou[kept], all_ranks.present[kept], all_ranks.noisy[kept])
-    scores: dict[str, Score] = {m.name: partial(value_of, m) for m in measures if clip or depth_of(m) > 1}
-    simulated = simulate_noise(overlaps, scores, gammas, draws=draws, clip=clip, seed=seed) if scores else {}
-    errors = []
-    for m in measures:
-        true = value_of(m, np.maximum.accumulate(overlaps.iou, axis=1))
-        for g in gammas:
-            if m.name in scores:
-                s = simulated[m.name, g]
-                errors.append(_summary(m, g, true, s.bias, s.variance, s.mse, "simulated"))
-            else:
-                errors.append(_summary(m, g, true, *_exact(m, overlaps.iou[:, 0], overlaps.noisy[:, 0], g)))
-    curves = tuple(_curve(overlaps.iou[:, 0], overlaps.noisy[:, 0], g) for g in gammas)
-    return RunNoise(name, int(kept.sum()), tuple(errors), curves)
 
 
 def _curve(r: FloatArray, noisy: BoolArray, gamma: float) -> NoiseCurve:
@@ -319,36 +299,70 @@ def _curve(r: FloatArray, noisy: BoolArray, gamma: float) -> NoiseCurve:
     )
 
 
-def _exact(
-    measure: Measure, r: FloatArray, noisy: BoolArray, gamma: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    if isinstance(measure, Recall):
-        assert measure.iou is not None
-        errors = recall_errors(r, measure.iou, gamma, measure.strict)
-    else:
-        errors = axiou_errors(r, gamma)
-    return errors.bias * noisy, errors.variance * noisy, errors.mse * noisy
+def _exact(measure: Measure, r: FloatArray, noisy: BoolArray, gamma: float) -> QueryErrors:
+    if not isinstance(measure, Recall):
+        return axiou_errors(r, gamma).times(noisy)
+    assert measure.iou is not None
+    return recall_errors(r, measure.iou, gamma, measure.strict).times(noisy)
 
 
 def _summary(
-    measure: Measure,
-    gamma: float,
-    true: FloatArray,
-    bias: FloatArray,
-    variance: FloatArray,
-    mse: FloatArray,
-    method: str = "exact",
+    measure: Measure, gamma: float, true: FloatArray, errors: QueryErrors, simulated: bool = False
 ) -> NoiseError:
-    n = len(true)
-    squared, scatter = float(mse.mean()), float(variance.mean())
+    squared, scatter = float(errors.mse.mean()), float(errors.variance.mean())
     return NoiseError(
         measure=measure.name,
         gamma=gamma,
         value=float(true.mean()),
-        shift=float(bias.mean()),
-        spread=float(np.sqrt(scatter / n)),
+        shift=float(errors.bias.mean()),
+        spread=float(np.sqrt(scatter / len(true))),
         bias_squared=max(0.0, squared - scatter),
         variance=scatter,
         mse=squared,
-        method=method,
+        method="simulated" if simulated else "exact",
     )
+
+
+def noise_text(report: NoiseReport) -> str:
+    """Per run a table of every measure by γ; then the paper's example."""
+    model = "kept within 0 and 1" if report.clip else "not clipped"
+    blocks = [
+        "LABEL NOISE: how far do the figures move if the true moments are unsure?",
+        f"Model: every IoU in the right video is observed with Gaussian noise of standard deviation γ ({model}).\n"
+        f"K = 1 is exact, the rest simulated with {report.draws} draws (seed {report.seed}); "
+        f"{Path(report.truth).name}.",
+    ]
+    levels = [f"γ {g:g}" for g in report.gammas]
+    for run in report.runs:
+        rows = []
+        for measure in dict.fromkeys(e.measure for e in run.errors):
+            errors = [e for e in run.errors if e.measure == measure]
+            moved = [f"{e.shift:+.4f} ± {e.spread:.4f}" for e in errors]
+            rows.append([measure, decimals(errors[0].value), *moved, *(decimals(e.mse) for e in errors)])
+        header = ["measure", "value", *levels, *(f"error, {level}" for level in levels)]
+        blocks.append(f"{run.run}, {count(run.queries, 'query', 'queries')}\n" + text_table(header, rows))
+    blocks.append(
+        "Under each γ: how far the mean moves in expectation (more queries do not cure it) ± the standard deviation\n"
+        "that chance adds; error: mean squared error of a single query's value, bias² + variance. With K > 1 AxIoU is\n"
+        "biased too: the best of several noisy IoUs is higher than the best of the true ones."
+    )
+    if report.example:
+        rows = [
+            [
+                e.measure,
+                f"{e.gamma:g}",
+                f"{e.shift:+.4f}",
+                decimals(e.bias_squared),
+                decimals(e.variance),
+                decimals(e.mse),
+            ]
+            for e in report.example
+        ]
+        blocks.append(
+            "One query whose true IoU is 0.5 (the paper's example, Fig. 2"
+            + ("; its noise is never clipped)\n" if report.clip else ")\n")
+            + text_table(["measure", "γ", "bias", "bias²", "variance", "MSE"], rows)
+            + "\nA threshold at the true IoU turns small noise into a coin toss: its error is of another order."
+        )
+    blocks += [f"Left out: {text}." for text in report.skipped]
+    return "\n\n".join(blocks)

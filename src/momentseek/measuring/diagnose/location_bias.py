@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +14,7 @@ from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import FloatArray, offsets_of
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
+from momentseek.core.reports import count, decimals, percentage, text_table
 from momentseek.measuring.evaluate import evaluate
 from momentseek.measuring.measures import Alignment
 from momentseek.measuring.resampling import CHANCE_RESAMPLES
@@ -280,3 +282,45 @@ def predicted_density(run: Run, truth: Judgements) -> tuple[Density, int]:
     known = first & ~np.isnan(seconds) & (view.start < view.end)
     placed = density(view.start[known] / seconds[known], view.end[known] / seconds[known])
     return placed, int(first.sum() - known.sum())
+
+
+def location_text(report: LocationReport) -> str:
+    """R against dR, then densities, then the gap between two truths."""
+    blocks = ["LOCATION BIAS: does the run find this moment, or the place where moments usually are?"]
+    for side in report.sides:
+        curves = [
+            [run.run, kind, *(percentage(v, unit="") for v in values)]
+            for run in side.runs
+            for kind, values in (("R@1", run.curve.recall), ("dR@1", run.curve.discounted))
+        ]
+        header = ["run", "%", *(f"{t:g}" for t in side.runs[0].curve.thresholds)]
+        places = [["true moments", "", "", decimals(side.true.effective_cells, 0), percentage(side.true.fullest)]]
+        for run in side.runs:
+            spread = decimals(run.predicted.effective_cells, 0), percentage(run.predicted.fullest)
+            places.append([run.run, decimals(run.divergence, 3), decimals(run.by_chance, 3), *spread])
+        blocks += [
+            f"{Path(side.truth).name}: {count(side.queries, 'query', 'queries')}, by IoU threshold\n"
+            + text_table(header, curves, align="llr"),
+            "dR discounts a hit by how far its boundaries are off. A wide gap at low thresholds means hits that are\n"
+            "long or lucky rather than right.",
+            text_table(["", "JS divergence", "by chance", "cells", "fullest"], places),
+            "JS divergence: how far the places (start, end) of first predictions are from those of the true moments,\n"
+            "0 to 1; by chance: what perfect predictions' scatter would give; cells: over how many of "
+            f"{POSSIBLE_CELLS} places\nthey spread; fullest: the share in the most common one.",
+        ]
+        unplaced = {r.run: r.left_out for r in side.runs if r.left_out}
+        blocks += [
+            f"Note: {n:,} first prediction{'s' * (n != 1)} of {run} cannot be placed in a video."
+            for run, n in unplaced.items()
+        ]
+    if report.gaps:
+        rows = [
+            [gap.system, name, decimals(gap.iid[name]), decimals(gap.ood[name]), f"{difference:+.4f}"]
+            for gap in report.gaps
+            for name, difference in gap.difference.items()
+        ]
+        blocks += [
+            text_table(["run", "measure", "iid", "ood", "gap"], rows, align="llr"),
+            "iid: the first truth, ood: the second. What a run loses where places are unusual it owed to usual ones.",
+        ]
+    return "\n\n".join(blocks)

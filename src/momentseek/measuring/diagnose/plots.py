@@ -23,8 +23,7 @@ from momentseek.core.reports import decimals
 from momentseek.measuring.diagnose.diagnosis import Diagnosis
 from momentseek.measuring.diagnose.label_noise import EXAMPLE_IOU, NoiseReport, recall_errors
 from momentseek.measuring.diagnose.location_bias import Density, LocationReport
-from momentseek.measuring.diagnose.report import all_runs
-from momentseek.measuring.diagnose.ties import TieReport
+from momentseek.measuring.diagnose.ties import TieReport, all_runs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import BoolArray
+from momentseek.core.reports import count, percentage, text_table
 from momentseek.measuring.result import Evaluation
 
 TIE_MEASURES = ("R@{1,5,10}[IoU>={0.3,0.5,0.7}]", "AxIoU@{1,5,10}")
@@ -63,3 +65,30 @@ def count_ties(evaluations: Sequence[Evaluation]) -> TieReport:
 
 def _share(rows: BoolArray) -> float:
     return float(rows.mean()) if len(rows) else float("nan")
+
+
+def tie_text(report: TieReport) -> str:
+    """The all-tied query ratios, and which measures learn least and most."""
+    rows = [[t.measure, percentage(t.ratio), percentage(t.at_zero), percentage(t.at_one)] for t in report.measures]
+    return "\n\n".join(
+        [
+            f"TIES: on how many queries do {all_runs(report)} score exactly the same?",
+            f"{Path(report.truth).name}: {count(report.queries, 'query', 'queries')}; runs {', '.join(report.runs)}.",
+            text_table(["measure", "all tied", "all at 0", "all at 1"], rows),
+            f"On such queries the measure says nothing about which run is better. {_learning(report)}",
+        ]
+    )
+
+
+def all_runs(report: TieReport) -> str:
+    """All runs together in words: "both runs", "all 3 runs"."""
+    return "both runs" if len(report.runs) == 2 else f"all {len(report.runs)} runs"
+
+
+def _learning(report: TieReport) -> str:
+    most, least = (pick(report.measures, key=lambda t: t.ratio) for pick in (max, min))
+    share = percentage(1 - most.ratio)
+    if len(report.measures) == 1 or share == percentage(1 - least.ratio):
+        who = most.measure if len(report.measures) == 1 else "Every measure"
+        return f"{who} learns from\n{share} of the queries."
+    return f"{most.measure} learns from\n{share} of the queries, {least.measure} from {percentage(1 - least.ratio)}."

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
+from shutil import which
 from typing import IO
 
 import numpy as np
@@ -27,8 +31,6 @@ INSTEAD = "or leave METEOR out (METEOR-exact, another measure, needs neither)"
 
 def meteor_jar() -> Path | None:
     """Where the program lies, if the package that carries it is installed whole."""
-    from importlib.util import find_spec
-
     spec = find_spec(JAR_PACKAGE)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         jar = Path(folder) / "meteor" / "meteor-1.5.jar"
@@ -37,15 +39,9 @@ def meteor_jar() -> Path | None:
     return None
 
 
-def _java() -> str | None:
-    from shutil import which
-
-    return which("java")
-
-
 def what_meteor_lacks() -> str | None:
     """What has to be installed before METEOR can be computed, in words; None where all is there."""
-    lacking = [INSTALL_JAVA] * (_java() is None) + [INSTALL_JAR] * (meteor_jar() is None)
+    lacking = [INSTALL_JAVA] * (which("java") is None) + [INSTALL_JAR] * (meteor_jar() is None)
     return " and ".join(lacking) or None
 
 
@@ -55,7 +51,7 @@ def meteor_statistics(pairs: Sequence[tuple[str, Sequence[str]]]) -> FloatArray:
     A row of 23 numbers, of the best reference.
     """
     lacking = what_meteor_lacks()
-    jar, java = meteor_jar(), _java()
+    jar, java = meteor_jar(), which("java")
     if lacking or jar is None or java is None:
         raise MomentseekError(
             f"METEOR is computed by its authors' Java program, which is not here: {lacking}; {INSTEAD}"
@@ -69,9 +65,6 @@ def meteor_statistics(pairs: Sequence[tuple[str, Sequence[str]]]) -> FloatArray:
 
 def _ask(command: Sequence[str], lines: Sequence[str]) -> list[str]:
     """An answer to each line, from a program that answers line by line."""
-    import subprocess
-    import threading
-
     try:
         with subprocess.Popen(
             command,
