@@ -155,6 +155,16 @@ class ModelConfig:
         return tuple(name for name in MODALITIES if name in named)
 
 
+@dataclass(frozen=True, kw_only=True)
+class GroundingConfig(ModelConfig):
+    """Settings of models that find moments in given videos: they see, and another model's few videos are searched."""
+
+    modalities: str = "video"
+    alpha: float = 0.0
+    videos: int = 5
+    dropout: float = 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class CurveFilters:
     """Spans by two filters over a curve: what the curve is the mean of, and the filters of starts and ends.
@@ -205,9 +215,17 @@ class CorpusModel(Network):
     def encode_clips(self, clips: Clips) -> Encodings:
         """Encode videos; the encodings always have a ``mask``, (videos, clips). Padding changes nothing else."""
 
-    @abstractmethod
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """(queries, videos): the score of each video for each query."""
+        """(queries, videos): the score of each video for each query.
+
+        If a model does not say otherwise, that of its best span, or moment, pair by pair: costly, for small sets.
+        """
+        mask, found = videos["mask"], []
+        for i in range(len(next(iter(queries.values())))):
+            asked = take_rows(queries, torch.full((len(mask),), i, device=mask.device))
+            scores = self.moments(asked, videos)[2] if self.continuous else self.spans(asked, videos).flatten(1)
+            found.append(scores.amax(1))
+        return torch.stack(found)
 
     @property
     def best_clip_parts(self) -> tuple[str, ...]:
@@ -254,15 +272,3 @@ class CorpusModel(Network):
     @abstractmethod
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         """The terms of the loss by name, weighted; training minimises their sum. ``rng`` decides what is sampled."""
-
-
-def match_by_best_span(model: CorpusModel, queries: Encodings, videos: Encodings) -> Tensor:
-    """(queries, videos): the score of the best span, or moment, of each pair, computed query by query."""
-    mask = videos["mask"]
-    found = []
-    for i in range(len(next(iter(queries.values())))):
-        here = torch.full((len(mask),), i, device=mask.device)
-        asked = take_rows(queries, here)
-        scores = model.moments(asked, videos)[2] if model.continuous else model.spans(asked, videos).flatten(1)
-        found.append(scores.amax(1))
-    return torch.stack(found)

@@ -15,12 +15,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
 from momentseek.models.features.data import Dims
 from momentseek.models.layers.projection import Dropout, JointClips
 from momentseek.models.layers.recurrent import Recurrent
-from momentseek.models.model import CorpusModel, ModelConfig, Predicted
+from momentseek.models.model import CorpusModel, GroundingConfig, Predicted
 from momentseek.models.registry import at_least, one_of, register
 
 FLOOR = 1e-12
@@ -30,17 +29,14 @@ SHORTEST_SHARE = 1e-4
 
 
 @dataclass(frozen=True, kw_only=True)
-class AblrConfig(ModelConfig):
+class AblrConfig(GroundingConfig):
     """ABLR's settings; the defaults are those for ActivityNet Captions."""
 
     official: ClassVar[Mapping[str, Any]] = {"reduction": "sum"}
     hidden: int = 256
     max_clips: int = 128
     fit: str = "stretch"
-    modalities: str = "video"
     max_words: int = 35
-    alpha: float = 0.0
-    videos: int = 5
     dropout: float = 0.5
     between: int = 64
     """Columns between the attention (or what it gathers) and the two boundaries."""
@@ -59,11 +55,7 @@ class AblrConfig(ModelConfig):
         one_of(self, "reduction", "mean", "sum")
         at_least(self, 1, "between")
         at_least(self, 0, "attention")
-        if self.fit not in ("stretch", "rounded"):
-            raise MomentseekError(
-                "model: ABLR reads exactly max_clips parts of a video, so fit must be stretch or rounded, not "
-                f"{self.fit!r}"
-            )
+        one_of(self, "fit", "stretch", "rounded")
 
 
 class ConditionedAttention(nn.Module):

@@ -17,7 +17,7 @@ from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
 from momentseek.models.features.data import Dims
 from momentseek.models.layers.projection import JointClips
 from momentseek.models.layers.spans import span_grid
-from momentseek.models.model import CorpusModel, ModelConfig, match_by_best_span
+from momentseek.models.model import CorpusModel, ModelConfig
 from momentseek.models.registry import above_nothing, at_least, register
 
 
@@ -112,10 +112,6 @@ class EdgeModel(CorpusModel):
         outside = ~videos["mask"]
         start, end = (F.logsigmoid(x).masked_fill(outside, -torch.inf) for x in self.edges(queries, videos))
         return span_grid(start, end, self.config.shortest, self.config.longest)
-
-    def match(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """The best span's score, query by query."""
-        return match_by_best_span(self, queries, videos)
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         """Cross-entropy of both edges and their soft labels (eq. 10–12)."""

@@ -21,7 +21,7 @@ from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
 from momentseek.models.features.data import Dims
 from momentseek.models.layers.projection import JointClips
 from momentseek.models.layers.recurrent import Recurrent
-from momentseek.models.model import CorpusModel, ModelConfig, Phase, Predicted, match_by_best_span
+from momentseek.models.model import CorpusModel, GroundingConfig, Phase, Predicted
 from momentseek.models.registry import at_least, one_of, register
 
 UNITS = 32
@@ -34,7 +34,7 @@ STAGES = ("first", "second", "third")
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrnConfig(ModelConfig):
+class DrnConfig(GroundingConfig):
     """DRN's settings; the defaults are those for Charades-STA."""
 
     official: ClassVar[Mapping[str, Any]] = {"good": 0.9}
@@ -46,10 +46,6 @@ class DrnConfig(ModelConfig):
     stride: int = 4
     """Rows of features per segment, of which the maximum counts."""
     fit: str = "stretch"
-    modalities: str = "video"
-    alpha: float = 0.0
-    videos: int = 5
-    dropout: float = 0.0
     least: float = 0.05
     """Positions that score less give no moment; the whole video is the answer if all do."""
     good: float = 0.9
@@ -68,10 +64,7 @@ class DrnConfig(ModelConfig):
         for name in ("least", "good"):
             if not 0 <= getattr(self, name) < 1:
                 raise MomentseekError(f"model: {name} must be from 0 to below 1, not {getattr(self, name):g}")
-        if self.fit not in ("stretch", "rounded"):
-            raise MomentseekError(
-                f"model: DRN has a fixed pyramid, so fit must be stretch or rounded, not {self.fit!r}"
-            )
+        one_of(self, "fit", "stretch", "rounded")
         if self.max_clips % 4 or self.hidden % 2:
             raise MomentseekError(
                 "model: DRN halves its segments twice; max_clips must be a multiple of 4, hidden even"
@@ -188,10 +181,6 @@ class Drn(CorpusModel):
         video, subtitle = (None if x is None else most_of(x, stride) for x in (clips.video, clips.subtitle))
         rows = Clips(video, subtitle, clips.mask[:, ::stride])
         return {"clips": self.clips(rows), "mask": rows.mask}
-
-    def match(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """The best position's score, pair by pair; costly, for small sets."""
-        return match_by_best_span(self, queries, videos)
 
     def pyramid(self, queries: Encodings, videos: Encodings) -> tuple[Tensor, Tensor, Tensor]:
         """Logits (n, points), distances (n, points, 2) in units, and grades' logits (n, points)."""

@@ -20,7 +20,7 @@ from momentseek.models.features.data import Dims
 from momentseek.models.layers.moment_map import overlap_of_moments
 from momentseek.models.layers.projection import Dropout, JointClips
 from momentseek.models.layers.recurrent import Recurrent
-from momentseek.models.model import CorpusModel, ModelConfig, Predicted, match_by_best_span
+from momentseek.models.model import CorpusModel, GroundingConfig, Predicted
 from momentseek.models.registry import at_least, one_of, register
 
 ANCHORS = (0.25, 0.5, 0.75, 1.0)
@@ -32,14 +32,11 @@ FLAT = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScdmConfig(ModelConfig):
+class ScdmConfig(GroundingConfig):
     """SCDM's settings; the defaults are those for Charades-STA, with clips of a second."""
 
     hidden: int = 512
     max_clips: int = 64
-    modalities: str = "video"
-    alpha: float = 0.0
-    videos: int = 5
     dropout: float = 0.2
     """Of the words' states."""
     max_words: int = 15
@@ -189,10 +186,6 @@ class Scdm(CorpusModel):
 
     def encode_clips(self, clips: Clips) -> Encodings:
         return {"clips": self.clips(clips) * clips.mask[..., None], "mask": clips.mask}
-
-    def match(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """The best anchor's score, pair by pair; costly, for small sets."""
-        return match_by_best_span(self, queries, videos)
 
     def detect(self, queries: Encodings, videos: Encodings) -> tuple[Tensor, Tensor]:
         """Logits of overlap (n, anchors), and corrections (n, anchors, 2) of centre and width."""

@@ -28,23 +28,19 @@ from momentseek.models.layers.moment_map import (
     scale_overlap,
 )
 from momentseek.models.layers.projection import MapClips
-from momentseek.models.model import CorpusModel, ModelConfig, match_by_best_span
+from momentseek.models.model import CorpusModel, GroundingConfig
 from momentseek.models.registry import at_least, one_of, register
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tan2dConfig(ModelConfig):
+class Tan2dConfig(GroundingConfig):
     """2D-TAN's settings; the defaults are those for Charades-STA."""
 
     official: ClassVar[Mapping[str, Any]] = {"padding": "first", "fit": "rounded"}
     hidden: int = 512
     max_clips: int = 16
     fit: str = "stretch"
-    modalities: str = "video"
     longest: int = 16
-    alpha: float = 0.0
-    videos: int = 5
-    dropout: float = 0.0
     fit_first: bool = False
     normalise_words: bool | None = False
     stride: int = 16
@@ -69,11 +65,7 @@ class Tan2dConfig(ModelConfig):
             raise MomentseekError(f"model: kernel must be odd, so that the map keeps its size, not {self.kernel}")
         if not self.low < self.high:
             raise MomentseekError(f"model: low ({self.low:g}) must be below high ({self.high:g})")
-        if self.fit not in ("stretch", "rounded"):
-            raise MomentseekError(
-                "model: a map has cells for exactly max_clips clips, so fit must be stretch or rounded, not "
-                f"{self.fit!r}"
-            )
+        one_of(self, "fit", "stretch", "rounded")
         if self.shortest != 1:
             raise MomentseekError(
                 f"model: a map has cells from one clip on, so shortest must be 1, not {self.shortest}"
@@ -149,10 +141,6 @@ class Tan2d(CorpusModel):
         """Logarithm of each candidate's score."""
         scores = F.logsigmoid(self.logits(queries["query"], self.candidates(videos["clips"])))
         return self.cells.as_spans(scores, self.config.longest)
-
-    def match(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """The best candidate's score, pair by pair; costly, for small sets."""
-        return match_by_best_span(self, queries, videos)
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         """The terms of queries and candidates as they are encoded."""

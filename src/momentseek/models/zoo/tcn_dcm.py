@@ -21,7 +21,7 @@ from momentseek.models.features.data import Dims
 from momentseek.models.layers.moment_map import Cells, cells, max_over, overlap, waves
 from momentseek.models.layers.projection import Dropout, MapClips
 from momentseek.models.losses import draw_negatives, related_masks
-from momentseek.models.model import CorpusModel, match_by_best_span
+from momentseek.models.model import CorpusModel
 from momentseek.models.registry import at_least, one_of, register
 from momentseek.models.zoo.tan2d import SentenceEncoder, Tan2dConfig, overlap_loss
 
@@ -196,10 +196,6 @@ class TcnDcm(CorpusModel):
         content, location = self.split(self.candidates(videos["clips"]))
         scores = F.logsigmoid(self.logits(queries["query"], content, location))
         return self.cells.as_spans(scores, self.config.longest)
-
-    def match(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """The best candidate's score, pair by pair; costly, for small sets."""
-        return match_by_best_span(self, queries, videos)
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         """Overlaps; nothing in other videos; and content and location kept apart."""

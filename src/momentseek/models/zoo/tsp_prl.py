@@ -18,7 +18,7 @@ from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
 from momentseek.models.features.data import Dims
 from momentseek.models.layers.projection import JointClips
 from momentseek.models.layers.recurrent import SENTENCE_ENCODERS, Sentence
-from momentseek.models.model import CorpusModel, ModelConfig, Phase, Predicted, match_by_best_span
+from momentseek.models.model import CorpusModel, GroundingConfig, Phase, Predicted
 from momentseek.models.registry import at_least, one_of, register
 
 BRANCHES = (4, 3, 3, 3, 3)
@@ -112,15 +112,11 @@ def discounted_returns(reward: Tensor, value: Tensor, counted: Tensor, discount:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TspPrlConfig(ModelConfig):
+class TspPrlConfig(GroundingConfig):
     """TSP-PRL's settings; a clip is a unit of 16 frames."""
 
     hidden: int = 1024
     max_clips: int = 300
-    modalities: str = "video"
-    alpha: float = 0.0
-    videos: int = 5
-    dropout: float = 0.0
     unit: int = 128
     """Columns that a clip is mapped to before ten of a window are put side by side (not in the paper, whose two layers
     of 80,000 columns have most of its 168 million weights)."""
@@ -199,10 +195,6 @@ class TspPrl(CorpusModel):
 
     def encode_clips(self, clips: Clips) -> Encodings:
         return {"clips": self.clips(clips) * clips.mask[..., None], "mask": clips.mask}
-
-    def match(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """The best window's guess, pair by pair; costly, for small sets."""
-        return match_by_best_span(self, queries, videos)
 
     def observe(self, clips: Tensor, window: Tensor) -> Tensor:
         """(n, seen · unit): clips at even places of windows (n, 2), whole clips and both included, side by side."""

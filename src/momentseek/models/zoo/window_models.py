@@ -22,7 +22,7 @@ from momentseek.models.features.data import Dims
 from momentseek.models.layers.projection import JointClips
 from momentseek.models.layers.recurrent import SENTENCE_ENCODERS, Sentence
 from momentseek.models.losses import draw_negatives
-from momentseek.models.model import CorpusModel, ModelConfig, Predicted, match_by_best_span
+from momentseek.models.model import CorpusModel, GroundingConfig, Predicted
 from momentseek.models.registry import at_least, one_of
 
 
@@ -119,15 +119,11 @@ def alignment(scores: Tensor, counted: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WindowConfig(ModelConfig):
+class WindowConfig(GroundingConfig):
     """Settings of models of sliding windows; lengths are in clips, which had 16 frames in the papers."""
 
     hidden: int = 1024
     max_clips: int = 300
-    modalities: str = "video"
-    alpha: float = 0.0
-    videos: int = 5
-    dropout: float = 0.0
     head: int = 1000
     """Columns between window and query together and the three numbers that come out."""
     windows: tuple[int, ...] = (4, 8, 16, 32)
@@ -203,10 +199,6 @@ class WindowModel(CorpusModel):
     def encode_clips(self, clips: Clips) -> Encodings:
         """Each clip as the windows' means need it: they are linear, so that clips are mapped once."""
         return {"clips": self.clips(clips) * clips.mask[..., None], "mask": clips.mask}
-
-    def match(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """The best window's score, pair by pair; costly, for small sets."""
-        return match_by_best_span(self, queries, videos)
 
     def moments(self, queries: Encodings, videos: Encodings) -> Predicted:
         """Every window, its ends moved by the offsets; the score is the logarithm of a probability."""

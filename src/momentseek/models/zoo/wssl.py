@@ -25,7 +25,7 @@ from momentseek.models.features.data import Dims
 from momentseek.models.inputs import PADDING, KnownWords, word_ids
 from momentseek.models.layers.projection import Dropout, JointClips
 from momentseek.models.layers.recurrent import GruStack, SegmentCaptioner, states_at
-from momentseek.models.model import CorpusModel, ModelConfig, Phase, Predicted
+from momentseek.models.model import CorpusModel, GroundingConfig, Phase, Predicted
 from momentseek.models.registry import at_least, one_of, register
 from momentseek.recognition.captions.inputs import caption_words
 
@@ -43,17 +43,14 @@ LAST = 1 - 1e-4
 
 
 @dataclass(frozen=True, kw_only=True)
-class WsslConfig(ModelConfig):
+class WsslConfig(GroundingConfig):
     """WSSL's settings; the defaults are those for ActivityNet Captions."""
 
     official: ClassVar[Mapping[str, Any]] = {"centred": False}
     hidden: int = 512
     max_clips: int = 300
     fit: str = "resample"
-    modalities: str = "video"
     max_words: int = 20
-    alpha: float = 0.0
-    videos: int = 5
     dropout: float = 0.3
     layers: int = 2
     vocabulary: int = 6000
