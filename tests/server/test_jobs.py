@@ -169,7 +169,11 @@ def test_one_stream_tells_of_all_jobs(tmp_path: Path) -> None:
             job = json.loads(data)
             told.append((name, job["id"], job["state"]))
             if len(told) == 2:  # a new one, and one that changes
-                jobs.listed = (JobOut.new("3", "retry", None, state="failed"), running.having(state="done"), waiting)
+                jobs.listed = (
+                    JobOut.new("3", "retry", None, state="failed"),
+                    running.model_copy(update={"state": "done"}),
+                    waiting,
+                )
             if len(told) == 4:
                 jobs.stopping.set()
         return told

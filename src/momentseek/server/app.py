@@ -76,7 +76,7 @@ def create_app(library: Path, settings: ServerSettings | None = None, fan_out: S
         redoc_url=None,
         separate_input_output_schemas=False,
     )
-    service = app.state.service = Service.of(library, settings, fan_out)
+    service = app.state.service = Service(library, settings, fan_out)
     for router in API_ROUTERS:
         app.include_router(router, prefix=API, responses=errors.COMMON_ERRORS)
     app.include_router(login.router, responses=errors.error_responses(400, 403, 422))

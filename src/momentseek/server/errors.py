@@ -14,37 +14,23 @@ from starlette.responses import JSONResponse, Response
 
 from momentseek.core.errors import LibraryBusyError, LibraryError, MediaError, MomentseekError
 
-ERROR_CODES = {
-    400: "bad_request",
-    401: "token_needed",
-    403: "forbidden",
-    404: "not_found",
-    405: "method_not_allowed",
-    408: "too_slow",
-    409: "conflict",
-    413: "too_large",
-    415: "unsupported_type",
-    416: "range_not_satisfiable",
-    422: "invalid",
-    429: "too_many_tries",
-    500: "fault",
-    503: "busy",
+ERRORS = {
+    400: ("bad_request", "The query cannot be parsed, or the address contains a secret."),
+    401: ("token_needed", "The token is missing or wrong."),
+    403: ("forbidden", "The request comes from another site, or uses a name for the server that is not allowed."),
+    404: ("not_found", "There is no such video, moment, folder, job or query."),
+    405: ("method_not_allowed", "The method is not allowed here."),
+    408: ("too_slow", "The body took too long to arrive."),
+    409: ("conflict", "The state of the library or of the file does not allow it now."),
+    413: ("too_large", "The body is too large."),
+    415: ("unsupported_type", "The body must be application/json."),
+    416: ("range_not_satisfiable", "The range lies outside the file."),
+    422: ("invalid", "A parameter is missing, unknown or out of range."),
+    429: ("too_many_tries", "Too many wrong tokens; `Retry-After` says when to try again."),
+    500: ("fault", "An error in the server."),
+    503: ("busy", "The server is busy, and `Retry-After` says when to try again; or the library cannot be used."),
 }
-ERROR_MEANINGS = {
-    400: "The query cannot be parsed, or the address contains a secret.",
-    401: "The token is missing or wrong.",
-    403: "The request comes from another site, or uses a name for the server that is not allowed.",
-    404: "There is no such video, moment, folder, job or query.",
-    408: "The body took too long to arrive.",
-    409: "The state of the library or of the file does not allow it now.",
-    413: "The body is too large.",
-    415: "The body must be application/json.",
-    416: "The range lies outside the file.",
-    422: "A parameter is missing, unknown or out of range.",
-    429: "Too many wrong tokens; `Retry-After` says when to try again.",
-    503: "The server is busy, and `Retry-After` says when to try again; or the library cannot be used.",
-}
-
+"""Status → a fixed word for programs, and what it means."""
 _FOLDERS = re.compile(r"""(?<![^\s('"])(?:/(?!api/v1)(?=\S)(?:[^/:;\n]+/)*|[A-Za-z]:\\(?:[^\\:;\n]+\\)*)""")
 
 
@@ -83,7 +69,7 @@ class ApiError(Exception):
         self, status: int, message: str, *, code: str | None = None, headers: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(message)
-        self.status, self.message, self.code = status, message, code or ERROR_CODES[status]
+        self.status, self.message, self.code = status, message, code or ERRORS[status][0]
         self.headers = dict(headers or {})
 
     def response(self) -> JSONResponse:
@@ -94,7 +80,7 @@ class ApiError(Exception):
 
 def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The possible errors of a route, as the OpenAPI document lists them."""
-    return {status: {"model": ErrorBody, "description": ERROR_MEANINGS[status]} for status in statuses}
+    return {status: {"model": ErrorBody, "description": ERRORS[status][1]} for status in statuses}
 
 
 COMMON_ERRORS = error_responses(400, 401, 403, 422, 429, 503)
@@ -131,7 +117,7 @@ def api_error(e: Exception, method: str = "GET") -> ApiError:
         case RequestValidationError():
             return ApiError(422, validation_sentence(e.errors()))
         case HTTPException():
-            status = e.status_code if e.status_code in ERROR_CODES else 400
+            status = e.status_code if e.status_code in ERRORS else 400
             messages = {
                 404: "there is nothing at this address; /api/v1/docs lists the routes",
                 405: f"{method} is not allowed here; /api/v1/docs lists the routes",

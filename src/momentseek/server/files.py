@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from starlette.datastructures import Headers
@@ -34,6 +35,16 @@ def video_media_type(path: Path) -> str:
     ('video/mp4', 'application/octet-stream')
     """
     return VIDEO_MEDIA_TYPES.get(path.suffix.lower(), "application/octet-stream")
+
+
+def file_responses(about: str, *media_types: str, ranges: bool = False) -> dict[int | str, dict[str, Any]]:
+    """The answers of a route that sends a file, as the OpenAPI document lists them."""
+    content = {kind: {"schema": {"type": "string", "format": "binary"}} for kind in media_types}
+    answers: dict[int | str, dict[str, Any]] = {200: {"description": about, "content": content}}
+    if ranges:
+        answers[206] = {"description": "The range asked for.", "content": content}
+        answers[304] = {"description": "The client's copy is still good."}
+    return answers
 
 
 def content_disposition(name: str, *, attachment: bool = True) -> str:

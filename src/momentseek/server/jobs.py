@@ -6,12 +6,12 @@ A job pauses between two batches of frames while somebody waits for a search.
 from __future__ import annotations
 
 import os
-import queue
 import secrets
 import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -130,19 +130,12 @@ class JobOut(BaseModel):
         """Whether the job has ended: done, failed or cancelled."""
         return self.state in ("done", "failed", "cancelled")
 
-    def having(self, **changes: Any) -> JobOut:
-        """The job with other values."""
-        return self.model_copy(update=changes)
-
 
 @dataclass(eq=False)
-class _JobOrder:
-    """What the working thread needs to know of a job."""
+class _JobControl:
+    """What a job is about (the same is not done twice at a time), and how it is stopped."""
 
-    id: str
     key: Path | str | None
-    """What the work is about: the same is not done twice at a time."""
-    work: JobWork
     stop: threading.Event = field(default_factory=threading.Event)
 
 
@@ -155,10 +148,9 @@ class Jobs:
         """Whether the machine is wanted for something that goes before adding."""
         self._waiting = waiting
         self._jobs: dict[str, JobOut] = {}
-        self._orders: dict[str, _JobOrder] = {}
-        self._queue: queue.Queue[_JobOrder | None] = queue.Queue()
+        self._controls: dict[str, _JobControl] = {}
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="jobs", initializer=lower_priority)
         self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
         self.stopping = threading.Event()
 
     def add(self, path: Path, name: str) -> JobOut:
@@ -201,9 +193,9 @@ class Jobs:
             job = self._jobs.get(id)
             if job is None or job.over:
                 return job
-            self._orders[id].stop.set()
+            self._controls[id].stop.set()
             if job.state == "waiting":
-                job = self._jobs[id] = job.having(state="cancelled", ended=time.time())
+                job = self._change(id, state="cancelled", ended=time.time())
             return job
 
     @property
@@ -215,8 +207,8 @@ class Jobs:
     def stop_soon(self) -> None:
         """Accept no more jobs and end the running one; safe to call from a signal handler."""
         self.stopping.set()
-        for order in list(self._orders.values()):
-            order.stop.set()
+        for control in list(self._controls.values()):
+            control.stop.set()
 
     def close(self) -> None:
         """Stop all jobs, and wait until every complete video is written."""
@@ -224,106 +216,91 @@ class Jobs:
         for job in self.all():
             if job.state == "waiting":
                 self.cancel(job.id)
-        self._queue.put(None)
-        if self._thread is not None:
-            self._thread.join()
+        self._executor.shutdown()
 
     def _submit(self, kind: JobKind, key: Path | str | None, name: str | None, work: JobWork) -> JobOut:
         with self._lock:
             if self.stopping.is_set():
                 raise ApiError(503, "the server is stopping; try again when it is back", headers={"Retry-After": "5"})
             open = [id for id, job in self._jobs.items() if not job.over]
-            if any(self._jobs[id].kind == kind and self._orders[id].key == key for id in open):
+            if any(self._jobs[id].kind == kind and self._controls[id].key == key for id in open):
                 raise ApiError(409, "this is already in progress; GET /api/v1/jobs shows how far it has got")
             if len(open) > self._waiting:
                 raise ApiError(
                     503, "too many jobs are waiting; try again when some are done", headers={"Retry-After": "60"}
                 )
             job = JobOut.new(secrets.token_hex(8), kind, name)
-            self._jobs[job.id] = job
-            order = self._orders[job.id] = _JobOrder(job.id, key, work)
+            self._jobs[job.id], self._controls[job.id] = job, _JobControl(key)
             self._forget_old()
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="jobs", daemon=True)
-                self._thread.start()
-        self._queue.put(order)
+            self._executor.submit(self._run, job.id, self._controls[job.id].stop, work)
         return job
 
     def _forget_old(self) -> None:
         over = [id for id, job in self._jobs.items() if job.over]
         for id in over[: max(0, len(over) - MAX_ENDED_JOBS)]:
-            del self._jobs[id], self._orders[id]
+            del self._jobs[id], self._controls[id]
 
-    def _change(self, id: str, change: Callable[[JobOut], JobOut]) -> None:
+    def _change(self, id: str, **values: Any) -> JobOut:
+        self._jobs[id] = self._jobs[id].model_copy(update=values)
+        return self._jobs[id]
+
+    def _run(self, id: str, stop: threading.Event, work: JobWork) -> None:
         with self._lock:
-            self._jobs[id] = change(self._jobs[id])
-
-    def _work(self) -> None:
-        lower_priority()
-        while (order := self._queue.get()) is not None:
-            job = self.get(order.id)
-            if job is not None and job.state == "waiting":
-                self._run(order, job)
-
-    def _run(self, order: _JobOrder, job: JobOut) -> None:
-        self._change(job.id, lambda j: j.having(state="running", started=time.time()))
+            if self._jobs[id].over:  # cancelled while it waited
+                return
+            self._change(id, state="running", started=time.time())
+        failed: list[FailedFileOut] = []
 
         def progress(event: IngestStep | BackgroundStep | IngestNote) -> None:
             if isinstance(event, IngestNote):
-                if event.kind in ("failed", "odd"):
-                    self._change(job.id, lambda j: j.having(failed=[*j.failed, _failure(event)]))
-                return
-            if isinstance(event, BackgroundStep):
-                self._change(job.id, lambda j: _apply_beside(j, event))
+                failed.extend([_failure(event)] if event.kind in ("failed", "odd") else [])
+                values: dict[str, Any] = {"failed": list(failed)}
             else:
-                self._change(job.id, lambda j: _apply_step(j, event))
-            give_way(self._is_wanted, order.stop)
-            if order.stop.is_set():
+                values = _background_progress(event) if isinstance(event, BackgroundStep) else _add_progress(event)
+            with self._lock:
+                self._change(id, **values)
+            if isinstance(event, IngestNote):
+                return
+            give_way(self._is_wanted, stop)
+            if stop.is_set():
                 raise JobStop
 
-        state: JobState = "failed"
-        report: AddReport | None = None
-        error: str | None = None
+        ended: dict[str, Any]
         try:
             with open_library(self._library, create=False, wait=LOCK_WAIT_SECONDS) as library:
-                if order.stop.is_set():
+                if stop.is_set():
                     raise JobStop
-                report = order.work(library, progress)
-            state = "done"
+                report = work(library, progress)
+            ended = {"state": "done", "fraction": 1.0, "seconds_left": 0.0, "files_done": self._jobs[id].files_total}
+            ended |= _reported(report)
         except AddInterrupted as e:
-            state, report = "cancelled", e.report
+            ended = {"state": "cancelled", **_reported(e.report)}
         except KeyboardInterrupt:
-            state = "cancelled"
+            ended = {"state": "cancelled"}
         except MomentseekError as e:
-            error = hide_paths(str(e).replace(str(self._library), library_name(self._library)))
+            told = hide_paths(str(e).replace(str(self._library), library_name(self._library)))
+            ended = {"state": "failed", "error": told}
         except Exception as e:  # one bad job must not end the thread
-            error = f"a fault in the server ({type(e).__name__}); please report it"
-        self._change(job.id, lambda j: _finish(j, state, report, error))
+            ended = {"state": "failed", "error": f"a fault in the server ({type(e).__name__}); please report it"}
+        with self._lock:
+            self._change(id, **ended, ended=time.time())
 
 
-def _apply_step(job: JobOut, step: IngestStep) -> JobOut:
+def _add_progress(step: IngestStep) -> dict[str, Any]:
     rate = left = None
     if step.encoding > 0 and step.bytes_encoded:
         rate = step.seconds / step.encoding
         left = max(0.0, (step.of_bytes - step.bytes) * step.encoding / step.bytes_encoded)
-    return job.having(
-        files_done=step.files,
-        files_total=step.of_files,
-        file=path_text(step.name),
-        fraction=min(1.0, step.bytes / step.of_bytes) if step.of_bytes else 1.0,
-        rate=rate,
-        seconds_left=left,
-    )
+    fraction = min(1.0, step.bytes / step.of_bytes) if step.of_bytes else 1.0
+    files = {"files_done": step.files, "files_total": step.of_files, "file": path_text(step.name)}
+    return {**files, "fraction": fraction, "rate": rate, "seconds_left": left}
 
 
-def _apply_beside(job: JobOut, step: BackgroundStep) -> JobOut:
+def _background_progress(step: BackgroundStep) -> dict[str, Any]:
     rate = step.fresh / step.elapsed if step.fresh and step.elapsed else None
-    return job.having(
-        file=path_text(step.name),
-        fraction=min(1.0, step.seconds / step.of_seconds) if step.of_seconds else 1.0,
-        rate=rate,
-        seconds_left=(step.of_seconds - step.seconds) / rate if rate else None,
-    )
+    left = (step.of_seconds - step.seconds) / rate if rate else None
+    fraction = min(1.0, step.seconds / step.of_seconds) if step.of_seconds else 1.0
+    return {"file": path_text(step.name), "fraction": fraction, "rate": rate, "seconds_left": left}
 
 
 def _failure(note: IngestNote) -> FailedFileOut:
@@ -335,13 +312,11 @@ def _failed_file(name: str, reason: str) -> FailedFileOut:
     return FailedFileOut(name=path_text(name), reason=hide_paths(path_text(reason)))
 
 
-def _finish(job: JobOut, state: JobState, report: AddReport | None, error: str | None) -> JobOut:
-    if report is not None:
-        job = job.having(
-            added=report.added + report.changed + report.copied,
-            unchanged=report.unchanged + report.moved + report.refreshed,
-            failed=[_failed_file(f.path.name, f.reason) for f in report.failed],
-        )
-    if state == "done":
-        job = job.having(fraction=1.0, seconds_left=0.0, files_done=job.files_total)
-    return job.having(state=state, error=error, ended=time.time())
+def _reported(report: AddReport | None) -> dict[str, Any]:
+    if report is None:
+        return {}
+    return {
+        "added": report.added + report.changed + report.copied,
+        "unchanged": report.unchanged + report.moved + report.refreshed,
+        "failed": [_failed_file(f.path.name, f.reason) for f in report.failed],
+    }

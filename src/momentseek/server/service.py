@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -83,57 +83,33 @@ class EventStreams:
         self.end(next(stream for stream in self._open if stream.client == client))
 
 
-@dataclass(eq=False)
 class Service:
     """A library being served: threads that read it, jobs that add to it, folders it may grow from, open sessions."""
 
-    library: Path
-    settings: ServerSettings
-    readers: LibraryWorkers
-    """Threads for quick reads of the catalogue."""
-    searchers: LibraryWorkers
-    pictures: LibraryWorkers
-    cutters: LibraryWorkers
-    listers: LibraryWorkers
-    """Threads that list folders, which may be huge or on a slow drive."""
-    comparisons: ComparisonLibraries
-    jobs: Jobs
-    sessions: Sessions
-    previews: Previews
-    place: DatabaseLocation
-    """Where judgements, what people keep, and shared sessions are."""
-    roots: tuple[Path, ...] = ()
-    """Folders from which videos may be added, without links in their paths: where they led when the server started."""
-    folders: FolderIds = field(default_factory=FolderIds)
-    event_streams: EventStreams = field(default_factory=lambda: EventStreams(1, 1))
-    streams: Counter[str] = field(default_factory=Counter)
-    """Number of videos that are being sent now, by client."""
-    fan_out: ShardClient | None = None
-    """A way to ask the library's shards elsewhere than in this process."""
-
-    @classmethod
-    def of(cls, library: Path, settings: ServerSettings, fan_out: ShardClient | None = None) -> Service:
-        """The service for a library, with as many threads as the limits allow."""
+    def __init__(self, library: Path, settings: ServerSettings, fan_out: ShardClient | None = None) -> None:
+        self.library, self.settings = library, settings
+        self.fan_out = fan_out
+        """A way to ask the library's shards elsewhere than in this process."""
         limits = settings.limits
-        place = DatabaseLocation(library, settings.database)
-        searchers = LibraryWorkers(library, "search", limits.searches, limits.waiting, limits.seconds, fan_out)
-        return cls(
-            library,
-            settings,
-            LibraryWorkers(library, "read", limits.reads, limits.waiting, limits.seconds),
-            searchers,
-            LibraryWorkers(library, "picture", limits.pictures, limits.waiting, limits.seconds),
-            LibraryWorkers(library, "cut", 1, limits.jobs, limits.cut_seconds),
-            LibraryWorkers(library, "folder", limits.listings, limits.jobs, limits.seconds),
-            ComparisonLibraries(library, settings.compare_with, limits),
-            Jobs(library, limits.jobs, lambda: searchers.busy),
-            Sessions(settings, open_sessions(place)),
-            Previews(LibraryPaths(library).previews, limits.previews, limits.jobs, limits.preview_bytes),
-            place,
-            tuple(folder.resolve() for folder in settings.folders),
-            event_streams=EventStreams(limits.event_streams, limits.event_streams_per_client),
-            fan_out=fan_out,
-        )
+        self.readers = LibraryWorkers(library, "read", limits.reads, limits.waiting, limits.seconds)
+        """Threads for quick reads of the catalog."""
+        self.searchers = LibraryWorkers(library, "search", limits.searches, limits.waiting, limits.seconds, fan_out)
+        self.pictures = LibraryWorkers(library, "picture", limits.pictures, limits.waiting, limits.seconds)
+        self.cutters = LibraryWorkers(library, "cut", 1, limits.jobs, limits.cut_seconds)
+        self.listers = LibraryWorkers(library, "folder", limits.listings, limits.jobs, limits.seconds)
+        """Threads that list folders, which may be huge or on a slow drive."""
+        self.comparisons = ComparisonLibraries(library, settings.compare_with, limits)
+        self.jobs = Jobs(library, limits.jobs, lambda: self.searchers.busy)
+        self.previews = Previews(LibraryPaths(library).previews, limits.previews, limits.jobs, limits.preview_bytes)
+        self.database = DatabaseLocation(library, settings.database)
+        """Where judgements, bookmarks and shared sessions are."""
+        self.sessions = Sessions(settings, open_sessions(self.database))
+        self.roots = tuple(folder.resolve() for folder in settings.folders)
+        """Folders from which videos may be added, without links in their paths: where they led at the start."""
+        self.folders = FolderIds()
+        self.event_streams = EventStreams(limits.event_streams, limits.event_streams_per_client)
+        self.streams: Counter[str] = Counter()
+        """Number of videos that are being sent now, by client."""
 
     def check_changes(self) -> None:
         """Refuse what this server does not let clients do; 403."""
@@ -150,7 +126,7 @@ class Service:
         self.previews.close()
         for workers in (self.readers, self.searchers, self.pictures, self.cutters, self.listers, self.comparisons):
             workers.close()
-        self.place.close()
+        self.database.close()
 
 
 def find_video(library: Library, id: int) -> Video:

@@ -103,13 +103,13 @@ _FILE: dict[int | str, dict[str, Any]] = {
 @router.get("", summary="What somebody keeps")
 async def shelf(service: ServiceParam, given: Annotated[PersonIn, InQuery()]) -> ShelfOut:
     """A person's favourite moments and saved searches."""
-    return await service.readers.run(lambda library: _shelf_out(library, service.place, given.person))
+    return await service.readers.run(lambda library: _shelf_out(library, service.database, given.person))
 
 
 @router.get("/export", summary="What somebody keeps, as a file", responses=_FILE, response_class=Response)
 async def export_shelf(service: ServiceParam, given: Annotated[PersonIn, InQuery()]) -> Response:
     """The same as a JSON file to save."""
-    found = await service.readers.run(lambda library: _shelf_out(library, service.place, given.person))
+    found = await service.readers.run(lambda library: _shelf_out(library, service.database, given.person))
     data = json.dumps(found.model_dump(), ensure_ascii=False, indent=1).encode()
     headers = {"Content-Disposition": content_disposition("kept.json")}
     return Response(data, media_type="application/json", headers=headers)
@@ -124,9 +124,9 @@ async def keep_moment(service: ServiceParam, given: FavouriteIn) -> ShelfOut:
         video = find_video(library, number)
         if start >= video.duration:
             raise no_such_moment(given.moment)
-        with BookmarkStore(service.place, create=True) as store, store.changes():
+        with BookmarkStore(service.database, create=True) as store, store.changes():
             store.keep_moment(given.person, video.hash, clean_text(video.name), start, end, clean_text(given.query))
-        return _shelf_out(library, service.place, given.person)
+        return _shelf_out(library, service.database, given.person)
 
     return await service.readers.run(save)
 
@@ -136,9 +136,9 @@ async def keep_search(service: ServiceParam, given: SavedSearchIn) -> ShelfOut:
     """Keep a search."""
 
     def save(library: Library) -> ShelfOut:
-        with BookmarkStore(service.place, create=True) as store, store.changes():
+        with BookmarkStore(service.database, create=True) as store, store.changes():
             store.keep_search(given.person, clean_text(given.query), clean_text(given.settings))
-        return _shelf_out(library, service.place, given.person)
+        return _shelf_out(library, service.database, given.person)
 
     return await service.readers.run(save)
 
@@ -148,10 +148,10 @@ async def drop_moment(service: ServiceParam, id: ShelfId, given: Annotated[Perso
     """Take a moment off a person's shelf."""
 
     def drop(library: Library) -> ShelfOut:
-        with BookmarkStore(service.place) as store, store.changes():
+        with BookmarkStore(service.database) as store, store.changes():
             if not store.drop_moment(given.person, id):
                 raise _nothing_kept(id)
-        return _shelf_out(library, service.place, given.person)
+        return _shelf_out(library, service.database, given.person)
 
     return await service.readers.run(drop)
 
@@ -161,10 +161,10 @@ async def drop_search(service: ServiceParam, id: ShelfId, given: Annotated[Perso
     """Take a search off a person's shelf."""
 
     def drop(library: Library) -> ShelfOut:
-        with BookmarkStore(service.place) as store, store.changes():
+        with BookmarkStore(service.database) as store, store.changes():
             if not store.drop_search(given.person, id):
                 raise _nothing_kept(id)
-        return _shelf_out(library, service.place, given.person)
+        return _shelf_out(library, service.database, given.person)
 
     return await service.readers.run(drop)
 

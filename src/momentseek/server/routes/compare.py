@@ -127,7 +127,7 @@ async def compare_query(service: ServiceParam, given: Annotated[CompareIn, InQue
 async def compare_judged(service: ServiceParam, given: Annotated[JudgedCompareIn, InQuery()]) -> ComparisonOut:
     """Which of two setups is better by the judgements, by how much, and whether chance could explain it."""
     measure = parse_measure(given.measure)
-    truth = await service.readers.run(with_store(service.place, read_truth))
+    truth = await service.readers.run(with_store(service.database, read_truth))
     setups = [await resolve_setup(service, SearchSetup.parse(side)) for side in (given.a, given.b)]
     one, other = [await measure_setup(service, truth, setup, measure) for setup in setups]
     comparison = await service.readers.run(lambda _: compare_runs(one, other))

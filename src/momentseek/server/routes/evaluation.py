@@ -91,7 +91,7 @@ class EvaluationOut(BaseModel):
 async def evaluation(service: ServiceParam, given: Annotated[EvaluationIn, InQuery()]) -> EvaluationOut:
     """A measure of a search on all judged queries."""
     measure = parse_measure(given.measure)
-    truth = await service.readers.run(with_store(service.place, read_truth))
+    truth = await service.readers.run(with_store(service.database, read_truth))
     setup = await resolve_setup(service, given.setup())
     return _evaluation_out(truth, await measure_setup(service, truth, setup, measure), setup, measure)
 
@@ -131,7 +131,7 @@ class ReliabilityOut(BaseModel):
 @router.get("/reliability", summary="Check the levels", responses=error_responses(409))
 async def reliability(service: ServiceParam, given: Annotated[SetupIn, InQuery()]) -> ReliabilityOut:
     """How often a strong, a fair and a weak hit of a search is right, on all judged queries."""
-    truth = await service.readers.run(with_store(service.place, read_truth))
+    truth = await service.readers.run(with_store(service.database, read_truth))
     setup = await resolve_setup(service, given.setup())
     answers, left_out = await find_judged_hits(service, truth, setup, HITS_PER_QUERY)
     found = judged_levels(truth, answers)
@@ -263,7 +263,7 @@ async def consensus(service: ServiceParam) -> ConsensusOut:
     """Every moment with its labels and level, which ones need annotators, and how far annotators agree."""
 
     def work(library: Library) -> ConsensusOut:
-        states, judgements = read_states(library, service.place)
+        states, judgements = read_states(library, service.database)
         return ConsensusOut(
             queries=[_query_consensus(one) for one in states], statistics=consensus_statistics(judgements)
         )
@@ -301,7 +301,7 @@ async def export(service: ServiceParam, given: Annotated[JudgementExportIn, InQu
     """TVR-Ranking's files (zip), Label Studio's (zip), the native format (JSON Lines), or the run of a search."""
     if given.kind == "run":
         measure = parse_measure(given.measure)
-        truth = await service.readers.run(with_store(service.place, read_truth))
+        truth = await service.readers.run(with_store(service.database, read_truth))
         run, _ = await search_judged_queries(service, truth, await resolve_setup(service, given.setup()), measure)
         data = run_json(run)
     else:
@@ -310,6 +310,6 @@ async def export(service: ServiceParam, given: Annotated[JudgementExportIn, InQu
             "label-studio": lambda store: zip_files(label_studio_files(store, given.base_url)),
             "jsonl": lambda store: truth_lines(read_truth(store).judgements),
         }
-        data = await service.readers.run(with_store(service.place, makers[given.kind]))
+        data = await service.readers.run(with_store(service.database, makers[given.kind]))
     headers = {"Content-Disposition": content_disposition(EXPORT_FILE_NAMES[given.kind])}
     return Response(data, media_type=EXPORT_MEDIA_TYPES[given.kind], headers=headers)

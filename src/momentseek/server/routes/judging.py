@@ -152,7 +152,7 @@ async def next_candidate(service: ServiceParam, id: QueryId, given: Annotated[Ne
     """The next moment of a query for an annotator, in their own order."""
 
     def read(library: Library) -> NextOut:
-        with JudgementStore(service.place) as store:
+        with JudgementStore(service.database) as store:
             task = next_task(store, library.catalog, id, given.annotator, given.skip)
             words = store.query(id).text
         shown = None
@@ -184,7 +184,7 @@ async def put_judgement(service: ServiceParam, given: JudgementIn) -> SavedJudge
     """Judge how relevant a moment is. Judged again, the later judgement counts; the earlier stays in the history."""
 
     def save(library: Library) -> SavedJudgementOut:
-        with JudgementStore(service.place) as store:
+        with JudgementStore(service.database) as store:
             saved = save_judgement(
                 store, library.catalog, given.query, given.candidate, given.annotator, given.relevance
             )
@@ -192,7 +192,7 @@ async def put_judgement(service: ServiceParam, given: JudgementIn) -> SavedJudge
             **_judgement_fields(saved.judgement),
             before=saved.before,
             outcome=saved.pair.outcome,  # type: ignore[arg-type]
-            state=query_out(*query_states(library, service.place, given.query)),
+            state=query_out(*query_states(library, service.database, given.query)),
         )
 
     return await service.readers.run(save)
@@ -203,10 +203,10 @@ async def delete_last(service: ServiceParam, given: Annotated[AnnotatorIn, InQue
     """Undo an annotator's last judgement; each further call undoes one more."""
 
     def undo(library: Library) -> UndoneJudgementOut:
-        with JudgementStore(service.place) as store:
+        with JudgementStore(service.database) as store:
             last, now = undo_last(store, library.catalog, given.annotator)
         return UndoneJudgementOut(
-            **_judgement_fields(last), now=now, state=query_out(*query_states(library, service.place, last.query))
+            **_judgement_fields(last), now=now, state=query_out(*query_states(library, service.database, last.query))
         )
 
     return await service.readers.run(undo)
@@ -240,7 +240,7 @@ class QueriesOut(BaseModel):
 async def queries(service: ServiceParam) -> QueriesOut:
     """All queries and how far the judging of each has got."""
     return await service.readers.run(
-        lambda library: QueriesOut(queries=[query_out(one) for one in query_states(library, service.place)])
+        lambda library: QueriesOut(queries=[query_out(one) for one in query_states(library, service.database)])
     )
 
 
@@ -251,7 +251,7 @@ async def add_query(service: ServiceParam, given: QueryIn) -> QueryOut:
     """Add a query with its candidates: what the default search and its variants find, each moment once."""
     query = Query.parse(given.text)
     words = clean_text(str(query))
-    await service.readers.run(with_store(service.place, lambda store: refuse_duplicate(store, words)))
+    await service.readers.run(with_store(service.database, lambda store: refuse_duplicate(store, words)))
     lists: list[Results] = []
     default = await resolve_setup(service, SearchSetup())
     localisers = await service.readers.run(lambda library: library.localisers)
@@ -265,9 +265,9 @@ async def add_query(service: ServiceParam, given: QueryIn) -> QueryOut:
                 raise
 
     def save(library: Library) -> QueryOut:
-        with JudgementStore(service.place, create=True) as store:
+        with JudgementStore(service.database, create=True) as store:
             new = create_query(store, library.catalog, words, lists, given.depth)
-        return query_out(*query_states(library, service.place, new))
+        return query_out(*query_states(library, service.database, new))
 
     return await service.readers.run(save)
 
@@ -277,8 +277,8 @@ async def remove_query(service: ServiceParam, id: QueryId) -> QueryOut:
     """Remove a query that nobody has judged yet."""
 
     def remove(library: Library) -> QueryOut:
-        removed = query_out(*query_states(library, service.place, id))
-        with JudgementStore(service.place) as store, store.changes():
+        removed = query_out(*query_states(library, service.database, id))
+        with JudgementStore(service.database) as store, store.changes():
             if store.judgements(id):
                 raise ConflictError(f"moments of query {id} have been judged; so it is kept")
             store.remove_query(id)
@@ -305,7 +305,7 @@ class RuleOut(BaseModel):
 @router.get("/rule", summary="How many annotators")
 async def rule(service: ServiceParam) -> RuleOut:
     """How many annotators a moment takes."""
-    return await service.readers.run(with_store(service.place, _rule_out))
+    return await service.readers.run(with_store(service.database, _rule_out))
 
 
 @router.put("/rule", summary="Set how many annotators", responses=BODY_ERRORS)
@@ -313,7 +313,7 @@ async def put_rule(service: ServiceParam, given: RuleIn) -> RuleOut:
     """Choose between one annotator, TVR-Ranking's rule of two and four, and by how many have judged."""
 
     def save(library: Library) -> RuleOut:
-        with JudgementStore(service.place, create=True) as store:
+        with JudgementStore(service.database, create=True) as store:
             with store.changes():
                 store.set_rule(given.setting)
             return _rule_out(store)

@@ -6,7 +6,7 @@ import hashlib
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field, model_validator
@@ -18,7 +18,14 @@ from momentseek.core.pinned_file import PinnedFile
 from momentseek.media.sandbox.calls import cut
 from momentseek.search.hit import Hit
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses, hide_paths
-from momentseek.server.files import OpenFile, OpenFileResponse, content_disposition, etag_matches, video_media_type
+from momentseek.server.files import (
+    OpenFile,
+    OpenFileResponse,
+    content_disposition,
+    etag_matches,
+    file_responses,
+    video_media_type,
+)
 from momentseek.server.previews import PreviewState
 from momentseek.server.schemas import API, Seconds, StrictBody, StrictModel, VideoId, clean_text
 from momentseek.server.security.sessions import client_of
@@ -27,18 +34,16 @@ from momentseek.server.service import Service, ServiceParam, find_video
 router = APIRouter(tags=["media"])
 MAX_CLIP_SECONDS = 1800.0
 """The longest clip that is cut."""
-_BINARY_CONTENT: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
-_MEDIA_RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "The whole file.",
-        "content": {"video/*": _BINARY_CONTENT, "application/octet-stream": _BINARY_CONTENT},
-    },
-    206: {
-        "description": "The range asked for.",
-        "content": {"video/*": _BINARY_CONTENT, "application/octet-stream": _BINARY_CONTENT},
-    },
-    304: {"description": "The client's copy is still good."},
+MEDIA_RESPONSES = {
+    **file_responses("The whole file.", "video/*", "application/octet-stream", ranges=True),
     **error_responses(404, 409, 416),
+}
+PREVIEW_RESPONSES = {**file_responses("The whole preview.", "video/mp4", ranges=True), **error_responses(404, 416)}
+CLIP_RESPONSES = {**file_responses("The clip.", "video/mp4"), **error_responses(404, 409), **BODY_ERRORS}
+PICTURE_RESPONSES = {
+    **file_responses("The picture.", "image/webp"),
+    304: {"description": "The client's copy is still good."},
+    **error_responses(404, 409),
 }
 
 
@@ -61,24 +66,23 @@ class ClipIn(StrictBody):
         return self
 
 
-@router.get("/videos/{id}/media", summary="The video's bytes", responses=_MEDIA_RESPONSES, response_class=Response)
+@router.head(
+    "/videos/{id}/media",
+    name="media_head",
+    summary="The size of the video",
+    description="The headers of the file without its bytes.",
+    responses=MEDIA_RESPONSES,
+    response_class=Response,
+)
+@router.get("/videos/{id}/media", summary="The video's bytes", responses=MEDIA_RESPONSES, response_class=Response)
 async def media(request: Request, service: ServiceParam, id: VideoId) -> Response:
     """The file as it is, whole or in part (`Range`, `If-Range`, `If-None-Match`)."""
-    return await _send(service, id, client_of(request.scope))
 
-
-@router.head("/videos/{id}/media", summary="The size of the video", responses=_MEDIA_RESPONSES, response_class=Response)
-async def media_head(request: Request, service: ServiceParam, id: VideoId) -> Response:
-    """The headers of the file without its bytes."""
-    return await _send(service, id, client_of(request.scope))
-
-
-async def _send(service: Service, id: int, client: str) -> Response:
     def read(library: Library) -> tuple[OpenFile, str, str]:
         video = find_video(library, id)
         return OpenFile(source_file(video)), video_media_type(video.path), video.name
 
-    return await send_video(service, client, read)
+    return await send_video(service, client_of(request.scope), read)
 
 
 async def send_video(service: Service, client: str, read: Callable[[Library], tuple[OpenFile, str, str]]) -> Response:
@@ -102,19 +106,11 @@ async def send_video(service: Service, client: str, read: Callable[[Library], tu
     return OpenFileResponse(file, kind, headers, release)
 
 
-_CLIP_RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The clip.", "content": {"video/mp4": _BINARY_CONTENT}},
-    **error_responses(404, 409),
-    **BODY_ERRORS,
-}
-
-
-@router.post("/videos/{id}/clip", summary="Cut a clip", responses=_CLIP_RESPONSES, response_class=Response)
+@router.post("/videos/{id}/clip", summary="Cut a clip", responses=CLIP_RESPONSES, response_class=Response)
 async def clip(service: ServiceParam, id: VideoId, given: ClipIn) -> Response:
     """A part of the video as an MP4 file of its own."""
 
     def make(library: Library) -> tuple[tempfile.TemporaryDirectory[str], OpenFile, str]:
-
         video = find_video(library, id)
         source = source_file(video)
         OpenFile(source).close()  # 404 for a missing file, 409 for another one
@@ -138,15 +134,6 @@ async def clip(service: ServiceParam, id: VideoId, given: ClipIn) -> Response:
     return OpenFileResponse(file, "video/mp4", headers, folder.cleanup)
 
 
-_MP4_CONTENT: dict[str, Any] = {"video/mp4": {"schema": {"type": "string", "format": "binary"}}}
-_PREVIEW_RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The whole preview.", "content": _MP4_CONTENT},
-    206: {"description": "The range asked for.", "content": _MP4_CONTENT},
-    304: {"description": "The client's copy is still good."},
-    **error_responses(404, 416),
-}
-
-
 class PreviewOut(BaseModel):
     """How far a preview is."""
 
@@ -163,9 +150,8 @@ async def make_preview(service: ServiceParam, id: VideoId) -> PreviewOut:
     Ask again every second until it is ready: making it stops ten seconds after the last one who asked.
     """
     video = await service.video(id)
-    await service.readers.run(
-        lambda _: OpenFile(source_file(video)).close()
-    )  # 404 for a missing file, 409 for another one
+    # 404 for a missing file, 409 for another one
+    await service.readers.run(lambda _: OpenFile(source_file(video)).close())
     job = service.previews.ask(video)
     return PreviewOut(
         state=job.state,
@@ -175,19 +161,18 @@ async def make_preview(service: ServiceParam, id: VideoId) -> PreviewOut:
     )
 
 
-@router.get("/videos/{id}/preview", summary="The preview", responses=_PREVIEW_RESPONSES, response_class=Response)
+@router.head(
+    "/videos/{id}/preview",
+    name="preview_head",
+    summary="Its size",
+    description="The headers of the preview without its bytes.",
+    responses=PREVIEW_RESPONSES,
+    response_class=Response,
+)
+@router.get("/videos/{id}/preview", summary="The preview", responses=PREVIEW_RESPONSES, response_class=Response)
 async def preview(request: Request, service: ServiceParam, id: VideoId) -> Response:
     """The preview, whole or in part (`Range`, `If-Range`, `If-None-Match`), once it has been made."""
-    return await _send_preview(service, id, client_of(request.scope))
 
-
-@router.head("/videos/{id}/preview", summary="Its size", responses=_PREVIEW_RESPONSES, response_class=Response)
-async def preview_head(request: Request, service: ServiceParam, id: VideoId) -> Response:
-    """The headers of the preview without its bytes."""
-    return await _send_preview(service, id, client_of(request.scope))
-
-
-async def _send_preview(service: Service, id: int, client: str) -> Response:
     def read(library: Library) -> tuple[OpenFile, str, str]:
         video = find_video(library, id)
         path = service.previews.find(video)
@@ -195,17 +180,12 @@ async def _send_preview(service: Service, id: int, client: str) -> Response:
             raise ApiError(404, "there is no preview of this video yet; ask for one (POST)", code="no_preview")
         return OpenFile(PinnedFile(path.resolve())), "video/mp4", f"{Path(video.name).stem} (preview).mp4"
 
-    return await send_video(service, client, read)
+    return await send_video(service, client_of(request.scope), read)
 
 
 THUMBNAIL_WIDTHS = (160, 320, 640, 960)
 """Widths that are made, in pixels; others are rounded up, so that few are cached per picture."""
 CACHE_FOR_GOOD = "private, max-age=31536000, immutable"
-_PICTURE_RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The picture.", "content": {"image/webp": {"schema": {"type": "string", "format": "binary"}}}},
-    304: {"description": "The client's copy is still good."},
-    **error_responses(404, 409),
-}
 
 
 class PictureIn(StrictModel):
@@ -215,7 +195,7 @@ class PictureIn(StrictModel):
     w: Annotated[int, Query(ge=16, le=THUMBNAIL_WIDTHS[-1], description="The width in pixels, rounded up.")] = 320
 
 
-@router.get("/videos/{id}/thumbnail", summary="A picture", responses=_PICTURE_RESPONSES, response_class=Response)
+@router.get("/videos/{id}/thumbnail", summary="A picture", responses=PICTURE_RESPONSES, response_class=Response)
 async def thumbnail(
     request: Request, service: ServiceParam, id: VideoId, given: Annotated[PictureIn, Query()]
 ) -> Response:
