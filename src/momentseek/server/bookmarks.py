@@ -7,9 +7,10 @@ again.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import Column, Double, MetaData, Table, Text, UniqueConstraint, delete, func, select
+from sqlalchemy import Column, Double, MetaData, Row, Table, Text, UniqueConstraint, delete, func, select
 
 from momentseek.server.database import BigId, ServerDatabase
 from momentseek.server.errors import ConflictError
@@ -46,47 +47,21 @@ SEARCHES = Table(
 )
 
 
-@dataclass(frozen=True)
-class FavouriteRow:
-    """A moment that somebody keeps, with the query that found it."""
-
-    id: int
-    video: str
-    """The hash of the video's bytes."""
-    name: str
-    start: float
-    end: float
-    query: str
-    added: float
-
-
-@dataclass(frozen=True)
-class SavedSearchRow:
-    """A query that somebody keeps, with how to search."""
-
-    id: int
-    query: str
-    settings: str
-    """As in addresses of the page: ``localiser=whole&group=video``."""
-    added: float
-
-
 class BookmarkStore(ServerDatabase):
     """The open database of bookmarks; use it in one thread and close it soon."""
 
     name, contents, migrations = "shelf", "bookmarks", (TABLES.create_all,)
 
-    def favourites(self, person: str) -> list[FavouriteRow]:
-        """The moments that a person keeps, newest first."""
-        c = FAVOURITES.c
-        asked = select(c.id, c.video, c.name, c.start, c.end, c.query, c.added)
-        return [FavouriteRow(*row) for row in self.rows(asked.where(c.person == person).order_by(c.id.desc()))]
+    def favourites(self, person: str) -> Sequence[Row[Any]]:
+        """The moments that a person keeps, newest first; each with the query that found it."""
+        return self._of_person(FAVOURITES, person)
 
-    def searches(self, person: str) -> list[SavedSearchRow]:
-        """The searches that a person keeps, newest first."""
-        c = SEARCHES.c
-        asked = select(c.id, c.query, c.settings, c.added).where(c.person == person).order_by(c.id.desc())
-        return [SavedSearchRow(*row) for row in self.rows(asked)]
+    def searches(self, person: str) -> Sequence[Row[Any]]:
+        """The searches that a person keeps, newest first; ``settings`` are as in addresses of the page."""
+        return self._of_person(SEARCHES, person)
+
+    def _of_person(self, table: Table, person: str) -> Sequence[Row[Any]]:
+        return self.rows(select(table).where(table.c.person == person).order_by(table.c.id.desc()))
 
     # writing, inside changes()
 

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from starlette.datastructures import Headers
-from starlette.responses import FileResponse
+from starlette.responses import FileResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from momentseek.core.pinned_file import FileChangedError, PinnedFile
@@ -57,6 +57,11 @@ def content_disposition(name: str, *, attachment: bool = True) -> str:
     plain = "".join(c if c.isascii() and (c.isalnum() or c in " ._-()+") else "_" for c in last)
     how = "attachment" if attachment else "inline"
     return f"{how}; filename=\"{plain}\"; filename*=UTF-8''{quote(last.encode('utf-8', 'replace'), safe='')}"
+
+
+def attachment(data: bytes, media_type: str, name: str) -> Response:
+    """An answer that browsers save as a file with a name."""
+    return Response(data, media_type=media_type, headers={"Content-Disposition": content_disposition(name)})
 
 
 class OpenFile:

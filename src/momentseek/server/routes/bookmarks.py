@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter
@@ -16,11 +17,19 @@ from momentseek.search.query import MAX_CHARACTERS
 from momentseek.server.bookmarks import BookmarkStore
 from momentseek.server.database import DatabaseLocation
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
-from momentseek.server.files import content_disposition
+from momentseek.server.files import attachment
 from momentseek.server.judging.annotate import normalise_annotator, present_ids
 from momentseek.server.routes.videos import MOMENT_ID_PATTERN, no_such_moment, parse_moment_id
-from momentseek.server.schemas import StrictBody, StrictModel, clean_text, media_url, moment_id, thumbnail_url
-from momentseek.server.service import ServiceParam, find_video
+from momentseek.server.schemas import (
+    StrictBody,
+    StrictModel,
+    clean_text,
+    media_url,
+    moment_id,
+    same_fields,
+    thumbnail_url,
+)
+from momentseek.server.service import Service, ServiceParam, find_video
 
 router = APIRouter(prefix="/shelf", tags=["shelf"])
 Person = Annotated[
@@ -111,8 +120,7 @@ async def export_shelf(service: ServiceParam, given: Annotated[PersonIn, InQuery
     """The same as a JSON file to save."""
     found = await service.readers.run(lambda library: _shelf_out(library, service.database, given.person))
     data = json.dumps(found.model_dump(), ensure_ascii=False, indent=1).encode()
-    headers = {"Content-Disposition": content_disposition("kept.json")}
-    return Response(data, media_type="application/json", headers=headers)
+    return attachment(data, "application/json", "kept.json")
 
 
 @router.put("/favourites", summary="Keep a moment", responses={**error_responses(404, 409), **BODY_ERRORS})
@@ -120,53 +128,51 @@ async def keep_moment(service: ServiceParam, given: FavouriteIn) -> ShelfOut:
     """Keep a moment among a person's favourites."""
     number, start, end = parse_moment_id(given.moment)
 
-    def save(library: Library) -> ShelfOut:
+    def keep(store: BookmarkStore, library: Library) -> None:
         video = find_video(library, number)
         if start >= video.duration:
             raise no_such_moment(given.moment)
-        with BookmarkStore(service.database, create=True) as store, store.changes():
-            store.keep_moment(given.person, video.hash, clean_text(video.name), start, end, clean_text(given.query))
-        return _shelf_out(library, service.database, given.person)
+        store.keep_moment(given.person, video.hash, clean_text(video.name), start, end, clean_text(given.query))
 
-    return await service.readers.run(save)
+    return await _change(service, given.person, keep)
 
 
 @router.put("/searches", summary="Keep a search", responses={**error_responses(409), **BODY_ERRORS})
 async def keep_search(service: ServiceParam, given: SavedSearchIn) -> ShelfOut:
     """Keep a search."""
-
-    def save(library: Library) -> ShelfOut:
-        with BookmarkStore(service.database, create=True) as store, store.changes():
-            store.keep_search(given.person, clean_text(given.query), clean_text(given.settings))
-        return _shelf_out(library, service.database, given.person)
-
-    return await service.readers.run(save)
+    query, settings = clean_text(given.query), clean_text(given.settings)
+    return await _change(service, given.person, lambda store, _: store.keep_search(given.person, query, settings))
 
 
 @router.delete("/favourites/{id}", summary="Forget a moment", responses={**error_responses(404), **BODY_ERRORS})
 async def drop_moment(service: ServiceParam, id: ShelfId, given: Annotated[PersonIn, InQuery()]) -> ShelfOut:
     """Take a moment off a person's shelf."""
-
-    def drop(library: Library) -> ShelfOut:
-        with BookmarkStore(service.database) as store, store.changes():
-            if not store.drop_moment(given.person, id):
-                raise _nothing_kept(id)
-        return _shelf_out(library, service.database, given.person)
-
-    return await service.readers.run(drop)
+    return await _drop(service, given.person, id, BookmarkStore.drop_moment)
 
 
 @router.delete("/searches/{id}", summary="Forget a search", responses={**error_responses(404), **BODY_ERRORS})
 async def drop_search(service: ServiceParam, id: ShelfId, given: Annotated[PersonIn, InQuery()]) -> ShelfOut:
     """Take a search off a person's shelf."""
+    return await _drop(service, given.person, id, BookmarkStore.drop_search)
 
-    def drop(library: Library) -> ShelfOut:
-        with BookmarkStore(service.database) as store, store.changes():
-            if not store.drop_search(given.person, id):
-                raise _nothing_kept(id)
-        return _shelf_out(library, service.database, given.person)
 
-    return await service.readers.run(drop)
+async def _change(service: Service, person: str, change: Callable[[BookmarkStore, Library], None]) -> ShelfOut:
+    """Change a person's bookmarks in one transaction; returns all of them."""
+
+    def work(library: Library) -> ShelfOut:
+        with BookmarkStore(service.database, create=True) as store, store.changes():
+            change(store, library)
+        return _shelf_out(library, service.database, person)
+
+    return await service.readers.run(work)
+
+
+async def _drop(service: Service, person: str, id: int, drop: Callable[[BookmarkStore, str, int], bool]) -> ShelfOut:
+    def change(store: BookmarkStore, _: Library) -> None:
+        if not drop(store, person, id):
+            raise ApiError(404, f"nothing with the id {id} is kept by this person; GET /api/v1/shelf lists what is")
+
+    return await _change(service, person, change)
 
 
 def _shelf_out(library: Library, place: DatabaseLocation, person: str) -> ShelfOut:
@@ -177,12 +183,7 @@ def _shelf_out(library: Library, place: DatabaseLocation, person: str) -> ShelfO
         person=person,
         favourites=[
             FavouriteOut(
-                id=one.id,
-                name=one.name,
-                start=one.start,
-                end=one.end,
-                query=one.query,
-                added=one.added,
+                **same_fields(FavouriteOut, one),
                 video_id=video,
                 moment=None if video is None else moment_id(video, one.start, one.end),
                 thumbnail=None if video is None else thumbnail_url(video, (one.start + one.end) / 2),
@@ -191,9 +192,5 @@ def _shelf_out(library: Library, place: DatabaseLocation, person: str) -> ShelfO
             for one in favourites
             for video in [ids.get(one.video)]
         ],
-        searches=[SavedSearchOut(id=s.id, query=s.query, settings=s.settings, added=s.added) for s in searches],
+        searches=[SavedSearchOut(**same_fields(SavedSearchOut, one)) for one in searches],
     )
-
-
-def _nothing_kept(id: int) -> ApiError:
-    return ApiError(404, f"nothing with the id {id} is kept by this person; GET /api/v1/shelf lists what is")

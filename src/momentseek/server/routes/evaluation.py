@@ -11,12 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from momentseek.api.library import Library
-from momentseek.measuring.measures import Measure
 from momentseek.measuring.reliability import ReliabilityBin
 from momentseek.search.confidence import LEVELS
 from momentseek.search.hit import Level
 from momentseek.server.errors import error_responses
-from momentseek.server.files import content_disposition
+from momentseek.server.files import attachment, file_responses
 from momentseek.server.judging.annotate import QueryState, SecondBatch, read_states
 from momentseek.server.judging.consensus import AnnotatorRule, consensus_statistics
 from momentseek.server.judging.evaluation import (
@@ -24,8 +23,6 @@ from momentseek.server.judging.evaluation import (
     DEFAULT_VIDEO_URL,
     HITS_PER_QUERY,
     ONE_ANNOTATOR_NOTE,
-    JudgedTruth,
-    MeasuredRun,
     judged_levels,
     label_studio_files,
     parse_measure,
@@ -45,6 +42,7 @@ from momentseek.server.judging.searches import (
     search_judged_queries,
 )
 from momentseek.server.judging.store import JudgementStore, with_store
+from momentseek.server.schemas import same_fields
 from momentseek.server.service import ServiceParam
 
 router = APIRouter(prefix="/judging", tags=["judging"])
@@ -93,7 +91,28 @@ async def evaluation(service: ServiceParam, given: Annotated[EvaluationIn, InQue
     measure = parse_measure(given.measure)
     truth = await service.readers.run(with_store(service.database, read_truth))
     setup = await resolve_setup(service, given.setup())
-    return _evaluation_out(truth, await measure_setup(service, truth, setup, measure), setup, measure)
+    measured = await measure_setup(service, truth, setup, measure)
+    result, judgements = measured.evaluation, truth.judgements
+    return EvaluationOut(
+        measure=measure.name,
+        settings=str(setup),
+        value=measured.value,
+        low=measured.low,
+        high=measured.high,
+        queries=len(judgements),
+        moments=len(judgements.relevance),
+        waiting=truth.waiting,
+        missing=len(result.missing),
+        judged=next(iter(result.judged.values()), None),
+        rule=truth.rule,
+        notes=list(result.notes),
+        per_query=[
+            QueryValueOut(query=int(id), text=words, value=value)
+            for id, words, value in zip(
+                judgements.query_ids, judgements.queries or (), result.values[:, 0].tolist(), strict=True
+            )
+        ],
+    )
 
 
 class LevelShareOut(BaseModel):
@@ -158,53 +177,19 @@ def _level_shares(bins: list[ReliabilityBin]) -> list[LevelShareOut]:
     ]  # fmt: skip
 
 
-def _evaluation_out(truth: JudgedTruth, measured: MeasuredRun, setup: SearchSetup, measure: Measure) -> EvaluationOut:
-    result, judgements = measured.evaluation, truth.judgements
-    return EvaluationOut(
-        measure=measure.name,
-        settings=str(setup),
-        value=measured.value,
-        low=measured.low,
-        high=measured.high,
-        queries=len(judgements),
-        moments=len(judgements.relevance),
-        waiting=truth.waiting,
-        missing=len(result.missing),
-        judged=next(iter(result.judged.values()), None),
-        rule=truth.rule,
-        notes=list(result.notes),
-        per_query=[
-            QueryValueOut(query=int(id), text=words, value=value)
-            for id, words, value in zip(
-                judgements.query_ids, judgements.queries or (), result.values[:, 0].tolist(), strict=True
-            )
-        ],
-    )
-
-
 Kind = Literal["tvr-ranking", "label-studio", "jsonl", "run"]
-EXPORT_MEDIA_TYPES: dict[str, str] = {
-    "tvr-ranking": "application/zip",
-    "label-studio": "application/zip",
-    "jsonl": "application/jsonl",
-    "run": "application/json",
+EXPORTS = {
+    "tvr-ranking": ("application/zip", "tvr-ranking.zip"),
+    "label-studio": ("application/zip", "label-studio.zip"),
+    "jsonl": ("application/jsonl", "truth.jsonl"),
+    "run": ("application/json", "run.json"),
 }
-EXPORT_FILE_NAMES: dict[str, str] = {
-    "tvr-ranking": "tvr-ranking.zip",
-    "label-studio": "label-studio.zip",
-    "jsonl": "truth.jsonl",
-    "run": "run.json",
-}
-_FILE_RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "The file.",
-        "content": {
-            kind: {"schema": {"type": "object"} if kind.endswith("/json") else {"type": "string", "format": "binary"}}
-            for kind in EXPORT_MEDIA_TYPES.values()
-        },
-    },
+"""Kind → media type and name of the file."""
+EXPORT_RESPONSES = {
+    **file_responses("The file.", "application/zip", "application/jsonl"),
     **error_responses(409),
 }
+EXPORT_RESPONSES[200]["content"]["application/json"] = {"schema": {"type": "object"}}
 
 
 class JudgementExportIn(EvaluationIn):
@@ -282,21 +267,20 @@ def _query_consensus(state: QueryState) -> QueryConsensusOut:
         reason=state.reason,
         pairs=[
             PairOut(
-                candidate=c.id,
-                pair_id=c.pair,
-                outcome=one.outcome,  # type: ignore[arg-type]
-                reason=one.reason,
-                relevance=one.relevance,
-                needs=one.needs,
-                removed=c.video not in state.present,
-                labels=[LabelOut(annotator=who, relevance=level) for who, level in one.labels],
+                **same_fields(PairOut, one)
+                | {
+                    "candidate": c.id,
+                    "pair_id": c.pair,
+                    "removed": c.video not in state.present,
+                    "labels": [LabelOut(annotator=who, relevance=level) for who, level in one.labels],
+                }
             )
             for c, one in state.moments
         ],
     )
 
 
-@router.get("/export", summary="Judgements as files", responses=_FILE_RESPONSES, response_class=Response)
+@router.get("/export", summary="Judgements as files", responses=EXPORT_RESPONSES, response_class=Response)
 async def export(service: ServiceParam, given: Annotated[JudgementExportIn, InQuery()]) -> Response:
     """TVR-Ranking's files (zip), Label Studio's (zip), the native format (JSON Lines), or the run of a search."""
     if given.kind == "run":
@@ -311,5 +295,4 @@ async def export(service: ServiceParam, given: Annotated[JudgementExportIn, InQu
             "jsonl": lambda store: truth_lines(read_truth(store).judgements),
         }
         data = await service.readers.run(with_store(service.database, makers[given.kind]))
-    headers = {"Content-Disposition": content_disposition(EXPORT_FILE_NAMES[given.kind])}
-    return Response(data, media_type=EXPORT_MEDIA_TYPES[given.kind], headers=headers)
+    return attachment(data, *EXPORTS[given.kind])

@@ -23,7 +23,7 @@ from momentseek.media.edit_lists.timeline import Excerpt, ExportText
 from momentseek.search.export import render
 from momentseek.search.hit import Hit
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
-from momentseek.server.files import content_disposition
+from momentseek.server.files import attachment
 from momentseek.server.schemas import MAX_HITS, SearchParametersIn, Seconds, StrictBody, clean_text, search_page
 from momentseek.server.service import ServiceParam
 
@@ -162,5 +162,4 @@ def _pictures(library: Library, kind: str, hits: Sequence[Hit]) -> Any:
 
 def _attachment(written: ExportText, kind: str, title: str) -> Response:
     stem = re.sub(r"[^\w -]+", "", clean_text(title)).strip()[:60] or "moments"
-    headers = {"Content-Disposition": content_disposition(f"{stem}.{kind}")}
-    return Response(written.text.encode("utf-8", "replace"), media_type=EXPORT_MEDIA_TYPES[kind], headers=headers)
+    return attachment(written.text.encode("utf-8", "replace"), EXPORT_MEDIA_TYPES[kind], f"{stem}.{kind}")
