@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor
 
@@ -25,12 +24,23 @@ from momentseek.models.captioner import CAPTIONERS, Captioner, CaptionerDims
 from momentseek.models.features.data import Data, Dims
 from momentseek.models.inputs import dims_of
 from momentseek.models.model import CorpusModel, Network
-from momentseek.models.registry import MAX_SETTING, MODELS, build, refuse_absurd_sizes
+from momentseek.models.registry import MAX_SETTING, MODELS, refuse_absurd_sizes
 from momentseek.models.training.config import TrainConfig, network_spec
 from momentseek.models.training.folder import find_checkpoint
 
 CHECKPOINT_KIND = "momentseek checkpoint"
 OPTIMISER_PREFIX = "optimiser/"
+METADATA: dict[str, tuple[type, ...]] = {
+    "version": (str,),
+    "fingerprint": (str,),
+    "format": (int,),
+    "config": (dict,),
+    "dims": (dict,),
+    "state": (dict,),
+    "step": (int,),
+    "value": (int, float, type(None)),
+}
+"""What the metadata say, and as what."""
 IMPORTED = "imported"
 """The fingerprint of the training data of public weights, which nobody knows."""
 
@@ -113,79 +123,71 @@ def save_checkpoint(
 
 def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """Load a checkpoint file, or the best (else the last) of a training run's folder; the model is on the CPU."""
-    file = find_checkpoint(Path(path))
-    metadata, tensors = _read(file)
-    config = _settings(metadata, file)
-    if config.describes:
+    found = _read(find_checkpoint(Path(path)))
+    if found.config.describes:
         raise MomentseekError(
-            f"{file}: is a checkpoint of {config.model}, which describes moments and finds none; `momentseek describe` "
-            "uses it"
+            f"{found.file}: is a checkpoint of {found.config.model}, which describes moments and finds none; "
+            "`momentseek describe` uses it"
         )
-    dims = _dims(metadata, file)
-    with _fitting(config, metadata, file):
-        refuse_absurd_sizes(config.model_config, _weights(tensors))
-        model = build(config.model, config.settings, dims)
-        model.load_state_dict(_weights(tensors))
-    return Checkpoint(model=model.eval(), dims=dims, **_saved_fields(config, metadata, tensors, file))
+    dims = _dims(found)
+    return Checkpoint(model=cast(CorpusModel, _build(found, dims)), dims=dims, **found.saved())
 
 
 def is_captioner(path: str | os.PathLike[str]) -> bool:
     """Whether a checkpoint is of a captioner, by its metadata alone."""
-    file = find_checkpoint(Path(path))
-    return _settings(_read(file, weights=False)[0], file).describes
+    return _read(find_checkpoint(Path(path)), weights=False).config.describes
 
 
 def load_captioner(path: str | os.PathLike[str]) -> CaptionerCheckpoint:
     """Load the checkpoint of a captioner: a file, or the best (else the last) of a training run's folder."""
-    file = find_checkpoint(Path(path))
-    metadata, tensors = _read(file)
-    config = _settings(metadata, file)
-    if not config.describes:
+    found = _read(find_checkpoint(Path(path)))
+    if not found.config.describes:
         raise MomentseekError(
-            f"{file}: is a checkpoint of {config.model}, which describes nothing; give one of {', '.join(CAPTIONERS)}"
+            f"{found.file}: is a checkpoint of {found.config.model}, which describes nothing; give one of "
+            f"{', '.join(CAPTIONERS)}"
         )
-    dims = _captioner_dims(metadata, file)
-    with _fitting(config, metadata, file):
-        refuse_absurd_sizes(config.captioner_config, _weights(tensors))
-        model = CAPTIONERS[config.model].model(config.captioner_config, dims)
-        model.load_state_dict(_weights(tensors))
-    return CaptionerCheckpoint(model=model.eval(), **_saved_fields(config, metadata, tensors, file))
+    return CaptionerCheckpoint(model=cast(Captioner, _build(found, _captioner_dims(found))), **found.saved())
 
 
-@contextmanager
-def _fitting(config: TrainConfig, metadata: Mapping[str, str], file: Path) -> Iterator[None]:
-    """Say of weights and settings that make no model which file they are of."""
+@dataclass(frozen=True, eq=False)
+class _Contents:
+    """What a checkpoint's file holds."""
+
+    file: Path
+    config: TrainConfig
+    metadata: Mapping[str, Any]
+    tensors: Mapping[str, Tensor]
+
+    def saved(self) -> dict[str, Any]:
+        """The fields of ``SavedTraining``."""
+        fields = {key: self.metadata[key] for key in ("fingerprint", "version", "step", "value", "state")}
+        return {**fields, "config": self.config, "optimiser": self.part(optimiser=True)}
+
+    def part(self, *, optimiser: bool) -> dict[str, Tensor]:
+        """The tensors of the optimiser, or of the model, by their own names."""
+        return {
+            name.removeprefix(OPTIMISER_PREFIX): tensor
+            for name, tensor in self.tensors.items()
+            if name.startswith(OPTIMISER_PREFIX) is optimiser
+        }
+
+
+def _build(found: _Contents, dims: Dims | CaptionerDims) -> Network:
+    """The model in evaluation mode; weights and settings that make none are refused with the file's name."""
     try:
-        yield
+        weights = found.part(optimiser=False)
+        refuse_absurd_sizes(found.config.network_config, weights)
+        model: Network = network_spec(found.config.model).model(found.config.network_config, dims)  # type: ignore[arg-type]
+        model.load_state_dict(weights)
     except MomentseekError as e:
-        raise MomentseekError(f"{file}: {e}") from None
+        raise MomentseekError(f"{found.file}: {e}") from None
     except Exception as e:  # torch raises a class of its own for each setting that makes no model
         why = (str(e) or type(e).__name__).splitlines()[-1].strip()
         raise MomentseekError(
-            f"{file}: was made by momentseek {_text(metadata, 'version', file)}, and its weights do not fit "
-            f"{config.model} ({why}); copy it again, or train again"
+            f"{found.file}: was made by momentseek {found.metadata['version']}, and its weights do not fit "
+            f"{found.config.model} ({why}); copy it again, or train again"
         ) from None
-
-
-def _saved_fields(
-    config: TrainConfig, metadata: Mapping[str, str], tensors: Mapping[str, Tensor], file: Path
-) -> dict[str, Any]:
-    """The fields of ``SavedTraining``."""
-    return {
-        "config": config,
-        "fingerprint": _text(metadata, "fingerprint", file),
-        "version": _text(metadata, "version", file),
-        "step": _whole(metadata, "step", file),
-        "value": _number(metadata, "value", file),
-        "optimiser": {
-            n.removeprefix(OPTIMISER_PREFIX): t for n, t in tensors.items() if n.startswith(OPTIMISER_PREFIX)
-        },
-        "state": _mapping(metadata, "state", file),
-    }
-
-
-def _weights(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {n: t for n, t in tensors.items() if not n.startswith(OPTIMISER_PREFIX)}
+    return model.eval()
 
 
 def refuse_other_dims(trained: Checkpoint, data: Data, split: str, source: str) -> None:
@@ -200,13 +202,14 @@ def refuse_other_dims(trained: Checkpoint, data: Data, split: str, source: str) 
             )
 
 
-def _read(file: Path, *, weights: bool = True) -> tuple[dict[str, str], dict[str, Tensor]]:
+def _read(file: Path, *, weights: bool = True) -> _Contents:
+    """The checked metadata of a file, and its tensors unless only the settings are wanted."""
     safetensors = optional_module("safetensors", "train")
     try:
         with safetensors.safe_open(file, framework="pt") as opened:
-            metadata = opened.metadata() or {}
+            texts = opened.metadata() or {}
             tensors: dict[str, Tensor] = {}
-            if metadata.get("kind") == CHECKPOINT_KIND and weights:
+            if texts.get("kind") == CHECKPOINT_KIND and weights:
                 check_size(f"{file}: the checkpoint", file.stat().st_size, file.stat().st_size)
                 tensors = {name: opened.get_tensor(name).clone() for name in opened.keys()}  # noqa: SIM118
     except MomentseekError:
@@ -215,88 +218,55 @@ def _read(file: Path, *, weights: bool = True) -> tuple[dict[str, str], dict[str
         raise MomentseekError(f"{file}: cannot be read ({e.strerror or e}); check the path") from None
     except Exception as e:  # safetensors and torch have classes of their own for damaged files
         raise MomentseekError(f"{file}: is cut off or no checkpoint ({e}); copy it again, or train again") from None
-    if metadata.get("kind") != CHECKPOINT_KIND:
+    if texts.get("kind") != CHECKPOINT_KIND:
         raise MomentseekError(f"{file}: holds tensors but is no checkpoint of momentseek; give one that `train` wrote")
-    return metadata, tensors
-
-
-def _settings(metadata: Mapping[str, str], file: Path) -> TrainConfig:
-    settings = _mapping(metadata, "config", file)
-    _refuse_other_format(settings, metadata, file)
+    metadata = {key: _value(texts, key, kinds, file) for key, kinds in METADATA.items()}
+    _refuse_other_format(metadata, file)
     try:
-        return TrainConfig.of(settings, "its settings")
+        return _Contents(file, TrainConfig.of(metadata["config"], "its settings"), metadata, tensors)
     except MomentseekError as e:
         raise MomentseekError(f"{file}: {e}") from None
 
 
-def _refuse_other_format(settings: dict[str, Any], metadata: Mapping[str, str], file: Path) -> None:
+def _value(texts: Mapping[str, str], key: str, kinds: tuple[type, ...], file: Path) -> Any:
+    """A value of the metadata: a text, or JSON of one of some types; a format that is not written is the first."""
+    try:
+        text = texts.get(key, "1") if key == "format" else texts[key]
+        found = text if kinds == (str,) else json.loads(text)
+        if type(found) not in kinds:
+            raise TypeError
+        return float(found) if key == "value" and found is not None else found
+    except (KeyError, ValueError, TypeError, RecursionError, OverflowError):
+        raise _unreadable(key, file) from None
+
+
+def _refuse_other_format(metadata: Mapping[str, Any], file: Path) -> None:
     """Refuse a checkpoint of a network that this version computes otherwise."""
-    section = settings.get("model")
+    section = metadata["config"].get("model")
     name = section.get("name") if isinstance(section, dict) else None
     spec = network_spec(name) if isinstance(name, str) and name in {*MODELS, *CAPTIONERS} else None
-    written = _whole(metadata, "format", file) if "format" in metadata else 1
-    if spec is not None and written != spec.format:
+    if spec is not None and metadata["format"] != spec.format:
         raise MomentseekError(
-            f"{file}: holds format {written} of {spec.name}, written by momentseek {_text(metadata, 'version', file)}, "
+            f"{file}: holds format {metadata['format']} of {spec.name}, written by momentseek {metadata['version']}, "
             f"and this version has format {spec.format}, another network (docs/models.md); train again"
         )
 
 
-def _text(metadata: Mapping[str, str], key: str, file: Path) -> str:
-    if key not in metadata:
-        raise _unreadable(key, file)
-    return metadata[key]
-
-
-def _json(metadata: Mapping[str, str], key: str, file: Path) -> Any:
-    try:
-        return json.loads(_text(metadata, key, file))
-    except (ValueError, RecursionError):
-        raise _unreadable(key, file) from None
-
-
-def _mapping(metadata: Mapping[str, str], key: str, file: Path) -> dict[str, Any]:
-    found = _json(metadata, key, file)
-    if not isinstance(found, dict):
-        raise _unreadable(key, file)
-    return found
-
-
-def _whole(metadata: Mapping[str, str], key: str, file: Path) -> int:
-    found = _json(metadata, key, file)
-    if type(found) is not int:
-        raise _unreadable(key, file)
-    return found
-
-
-def _number(metadata: Mapping[str, str], key: str, file: Path) -> float | None:
-    found = _json(metadata, key, file)
-    if found is not None and type(found) not in (int, float):
-        raise _unreadable(key, file)
-    try:
-        return None if found is None else float(found)
-    except OverflowError:
-        raise _unreadable(key, file) from None
-
-
-def _dims(metadata: Mapping[str, str], file: Path) -> Dims:
-    found = _mapping(metadata, "dims", file)
-    names = [f.name for f in fields(Dims)]
-    known = sorted(found) == sorted(names) and all(
+def _dims(contents: _Contents) -> Dims:
+    found = contents.metadata["dims"]
+    known = sorted(found) == sorted(f.name for f in fields(Dims)) and all(
         v is None or (type(v) is int and 0 < v <= MAX_SETTING) for v in found.values()
     )
     if not known or found["query"] is None:
-        raise _unreadable("dims", file)
+        raise _unreadable("dims", contents.file)
     return Dims(**found)
 
 
-def _captioner_dims(metadata: Mapping[str, str], file: Path) -> CaptionerDims:
-    found = _mapping(metadata, "dims", file)
-    video, words = found.get("video"), found.get("vocabulary")
-    if type(video) is not int or not 0 <= video <= MAX_SETTING or not isinstance(words, list):
-        raise _unreadable("dims", file)
-    if not all(isinstance(word, str) for word in words):
-        raise _unreadable("dims", file)
+def _captioner_dims(contents: _Contents) -> CaptionerDims:
+    video, words = (contents.metadata["dims"].get(key) for key in ("video", "vocabulary"))
+    sized = type(video) is int and 0 <= video <= MAX_SETTING
+    if not sized or not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise _unreadable("dims", contents.file)
     return CaptionerDims(video, tuple(words))
 
 
