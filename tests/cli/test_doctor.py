@@ -6,7 +6,7 @@ from click.testing import CliRunner
 from tests.recognition.encoders.fakes import needs_labels
 
 from momentseek.api import checkup as checks
-from momentseek.cli.doctor import doctor as command
+from momentseek.cli.models import doctor as command
 from momentseek.core import errors as optional
 
 

@@ -6,7 +6,7 @@ from click.testing import CliRunner
 from tests.recognition.encoders.graphs import write_model
 from tests.recognition.weights.server import served
 
-from momentseek.cli.models import command
+from momentseek.cli.models import models as command
 from momentseek.core.errors import MomentseekError
 from momentseek.recognition.encoders.registry import image_text_encoder
 from momentseek.recognition.speech import models as transcriber

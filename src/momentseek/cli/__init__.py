@@ -61,9 +61,9 @@ SECTIONS = {
         "serve": ("serve:command", "Serve the library: a web page and an HTTP API."),
     },
     "Setup": {
-        "models": ("models:command", "List, download and verify encoders."),
+        "models": ("models:models", "List, download and verify encoders."),
         "config": ("config:config", "Choose defaults of commands once."),
-        "doctor": ("doctor:doctor", "Check what is installed, and say what is missing."),
+        "doctor": ("models:doctor", "Check what is installed, and say what is missing."),
         "completion": ("config:completion", "Print the shell completion script."),
     },
 }

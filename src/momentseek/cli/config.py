@@ -99,7 +99,7 @@ def set_setting(context: click.Context, key: str, values: tuple[str, ...]) -> No
     """
     value = _parse_value(context, key, values)
     settings = dict(_checked_settings(context)) | {key: value}
-    options.say(f"{key} = {_value_text(value)}, in {write_config(_nested(settings))}")
+    options.say(f"{key} = {_value_text(value)}, in {write_config(_nest(settings))}")
 
 
 @config.command("unset")
@@ -110,11 +110,11 @@ def unset_setting(key: str) -> None:
     \b
       momentseek config unset search.k
     """
-    settings = dict(_flat(read_config()))
+    settings = dict(_flatten(read_config()))
     if key not in settings:
         raise MomentseekError(f"{config_path()}: {key} is not set; `momentseek config list` shows what is")
     del settings[key]
-    options.say(f"{key} is no longer set in {write_config(_nested(settings))}")
+    options.say(f"{key} is no longer set in {write_config(_nest(settings))}")
 
 
 @config.command("path")
@@ -150,7 +150,7 @@ def command_defaults(context: click.Context) -> dict[str, Any]:
     if context.invoked_subcommand in (None, *WITHOUT_SETTINGS):
         return {}
     defaults = {}
-    for key, value in _flat(read_config()):
+    for key, value in _flatten(read_config()):
         if key == LIBRARY_KEY:
             continue
         words = _words(context, key)
@@ -160,7 +160,7 @@ def command_defaults(context: click.Context) -> dict[str, Any]:
             option = find_option(context, key)
             _check_value(context, key, option, value)
             defaults[".".join((*words[:-1], str(option.name)))] = value
-    return _nested(defaults)
+    return _nest(defaults)
 
 
 def find_option(context: click.Context, key: str) -> click.Option:
@@ -246,7 +246,7 @@ def _refuse(context: click.Context, key: str, known: Sequence[str] = ()) -> NoRe
 
 def _checked_settings(context: click.Context) -> Iterator[tuple[str, Any]]:
     """The keys and values of the settings file, every key of which an option takes."""
-    for key, value in _flat(read_config()):
+    for key, value in _flatten(read_config()):
         if key != LIBRARY_KEY:
             find_option(context, key)
         yield key, value
@@ -271,20 +271,20 @@ def _settings_of(context: click.Context, command: click.Command | None, name: st
                 yield f"{name}.{key}", option.help or ""
 
 
-def _flat(settings: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten(settings: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
     """Nested tables as dotted keys.
 
-    >>> dict(_flat({"library": "films", "ocr": {"run": {"every": 1.0}}}))
+    >>> dict(_flatten({"library": "films", "ocr": {"run": {"every": 1.0}}}))
     {'library': 'films', 'ocr.run.every': 1.0}
     """
     for key, value in settings.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{before}{key}.")
+            yield from _flatten(value, f"{before}{key}.")
         else:
             yield f"{before}{key}", value
 
 
-def _nested(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _nest(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Dotted keys as nested tables."""
     whole: dict[str, Any] = {}
     for key, value in settings.items():

@@ -1,23 +1,28 @@
-"""``momentseek models``: list, download and verify encoders."""
+"""``momentseek models`` and ``doctor``: get encoders, and check what is installed."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import asdict
 
 import click
 
+from momentseek.api.checkup import Item, checkup
 from momentseek.cli import options
 from momentseek.cli.progress import progress_bars
+from momentseek.cli.terminal import supported_images
 from momentseek.core.errors import MomentseekError
 from momentseek.recognition.downloads import fetch_model, inventory, missing_files, try_model
 from momentseek.recognition.weights import hub as lock
 from momentseek.recognition.weights.catalog import find_hub_model
 
+MARKS = {"ok": "ok", "note": "note", "failed": "FAILED"}
+
 
 @click.group()
-def command() -> None:
+def models() -> None:
     """List, download and verify encoders, which turn images and texts into vectors, and recognisers of speech.
 
     \b
@@ -31,7 +36,7 @@ def command() -> None:
     """
 
 
-@command.command("list")
+@models.command("list")
 @options.as_json
 def list_models(as_json: bool) -> None:
     """List every encoder and recogniser: what it is good for, where it comes from, and whether it is installed.
@@ -40,7 +45,6 @@ def list_models(as_json: bool) -> None:
       momentseek models list
       momentseek models list --json
     """
-
     entries = inventory()
     if as_json:
         click.echo(json.dumps({"encoders": [asdict(entry) for entry in entries]}, indent=2))
@@ -67,7 +71,7 @@ def list_models(as_json: bool) -> None:
             options.say(f"{entry.name}: {entry.problem}")
 
 
-@command.command("get")
+@models.command("get")
 @click.argument("name")
 @click.option("--yes", "-y", is_flag=True, help="Download without asking.")
 @click.option("--from", "source", metavar="URL|FOLDER", help="Take the files from a mirror or a folder instead.")
@@ -84,7 +88,6 @@ def get_model(name: str, yes: bool, source: str | None) -> None:
 
     An interrupted download continues where it stopped.
     """
-
     model = find_hub_model(name.removeprefix("hub:"))
     missing = missing_files(model)
     if not missing:
@@ -123,7 +126,7 @@ def _confirm() -> bool:
         raise MomentseekError("there is no terminal to ask on; use --yes to download it") from None
 
 
-@command.command("verify")
+@models.command("verify")
 @click.argument("name", required=False)
 @options.as_json
 def verify_models(name: str | None, as_json: bool) -> None:
@@ -133,7 +136,6 @@ def verify_models(name: str | None, as_json: bool) -> None:
       momentseek models verify
       momentseek models verify hub:siglip2-base
     """
-
     entries = [entry for entry in inventory(fresh=True, only=name) if name or entry.state != "absent"]
     if as_json:
         click.echo(json.dumps({"encoders": [asdict(entry) for entry in entries]}, indent=2))
@@ -142,3 +144,37 @@ def verify_models(name: str | None, as_json: bool) -> None:
             click.echo(f"{entry.name}: {'unchanged' if entry.state == 'ready' else entry.problem}")
     if any(entry.state != "ready" for entry in entries):
         sys.exit(1)
+
+
+@click.command()
+@options.as_json
+@click.option("--full", is_flag=True, help="Hash every weight file again, even those that have not changed.")
+def doctor(as_json: bool, full: bool) -> None:
+    """Check that everything that searching needs is installed, and say what to do if not.
+
+    \b
+      momentseek doctor
+      momentseek doctor --json
+
+    Nothing is downloaded or changed. The exit code is 0 if videos can be added and searched, else 1.
+    """
+    items = [*checkup(full=full), _terminal()]
+    failed = sum(item.state == "failed" for item in items)
+    if as_json:
+        click.echo(json.dumps({"usable": not failed, "items": [asdict(item) for item in items]}, indent=2))
+    else:
+        rows = [[item.name, MARKS[item.state], item.found] for item in items]
+        options.echo_table(["what", "state", "found"], rows, align="lll")
+        todo = [item for item in items if item.advice]
+        if todo:
+            click.echo("\nWhat to do:")
+            for item in sorted(todo, key=lambda item: item.state != "failed"):
+                click.echo(f"  {item.name}: {item.advice}")
+        click.echo(f"\n{failed} of these must be fixed first." if failed else "\nVideos can be added and searched.")
+    if failed:
+        sys.exit(1)
+
+
+def _terminal() -> Item:
+    kind = supported_images(os.environ)
+    return Item("terminal", "ok", f"shows images ({kind})" if kind else "shows no images; results are text")
