@@ -17,13 +17,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from momentseek.library.ingest import ocr as lettering
-from momentseek.library.ingest import transcribing
+from momentseek.library.database import OCR
 from momentseek.library.ingest.writer import WritePace
 from momentseek.library.segments import StoredVectors
 from momentseek.library.store import LibraryStore
-from momentseek.library.tracks.readings import reading
-from momentseek.library.tracks.transcripts import transcript
+from momentseek.library.timed_text import track
+from momentseek.library.tracks import ocr, speech
+from momentseek.library.tracks.speech import transcript
 from momentseek.recognition.encoders.protocol import Pixels, Vectors
 from momentseek.recognition.encoders.registry import register_image_text
 from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine, OcrPart
@@ -100,8 +100,8 @@ class Clerk:
 
 def install_encoders() -> None:
     """Make the encoders known by their names, and let stand-ins hear and read."""
-    stand_ins: Any = {transcribing: {"TranscriberProcess": Listener, "transcriber_fingerprint": str},
-                      lettering: {"OcrProcess": Clerk, "ocr_fingerprint": lambda spec, every: spec}}  # fmt: skip
+    stand_ins: Any = {speech: {"TranscriberProcess": Listener, "transcriber_fingerprint": str},
+                      ocr: {"OcrProcess": Clerk, "ocr_fingerprint": lambda spec, every: spec}}  # fmt: skip
     for module, names in stand_ins.items():
         for name, value in names.items():
             setattr(module, name, value)
@@ -200,12 +200,12 @@ def state_of(library: LibraryStore) -> State:
     found = {}
     for video in library.videos():
         seen, spoken = (StoredVectors.find(held, video.id) for held in (taken.vision, taken.speech))
-        heard, read = transcript(library.catalog, video.id), reading(library.catalog, video.id)
+        heard, read = transcript(library.catalog, video.id), track(library.catalog, OCR, video.id)
         cues = library.catalog.cues(video.id)
         found[video.name] = {
             "seen": (_bytes(seen), video.shots, video.clips, video.duration, video.hash, video.path),
             "said": (_bytes(spoken), cues, (heard.cues, heard.edited) if heard is not None and cues else None),
-            "written": read.lines if read is not None and read.whole else (),
+            "written": read.cues if read is not None and read.whole else (),
         }
     with JudgementStore(library.path) as store:
         return found, [row.relevance for row in store.judgements()]

@@ -32,8 +32,8 @@ import numpy as np
 from momentseek.benchmarks.demo.filming import make_films
 from momentseek.benchmarks.demo.films import DemoFilm, DemoScene
 from momentseek.core.reports import text_table
-from momentseek.library.ingest.report import AddReport
 from momentseek.library.paths import clock_text
+from momentseek.library.report import AddReport
 from momentseek.library.store import LibraryStore
 from momentseek.media.decode import SAMPLINGS, Sampling, frames
 from momentseek.media.shots import ShotDetector

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.api.library import Library
-from momentseek.library.ingest.writer import replace_cues
-from momentseek.library.tracks.transcripts import Transcript, finish_transcript, spoken_cues
+from momentseek.library.cue_vectors import replace_cues
+from momentseek.library.tracks.speech import Transcript, finish_transcript, spoken_cues
 from momentseek.recognition.speech.transcript import SpokenWord, cues_from_words
 
 

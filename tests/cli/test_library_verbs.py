@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from momentseek.cli import cli
 from momentseek.cli.ingesting import IngestLines, step_lines
 from momentseek.core.errors import MomentseekError
-from momentseek.library.ingest.report import AddInterrupted, AddReport, IngestNote, IngestStep
+from momentseek.library.report import AddInterrupted, AddReport, IngestNote, IngestStep
 from momentseek.library.store import LibraryStore
 
 LIGHT = Path(__file__).parent.parent / "library" / "light.py"

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from momentseek.core.errors import MomentseekError
-from momentseek.library.ingest import ocr as lettering
 from momentseek.library.store import LibraryStore
+from momentseek.library.tracks import ocr
 from momentseek.recognition.encoders import registry
 from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine, OcrPart
 
@@ -38,8 +38,8 @@ def library(tmp_path: Path, make_video: Callable[..., Path], monkeypatch: pytest
     monkeypatch.setattr(registry, "IMAGE_TEXT_ENCODERS", registry.IMAGE_TEXT_ENCODERS.copy())
     monkeypatch.setattr(registry, "TEXT_ENCODERS", registry.TEXT_ENCODERS.copy())
     runpy.run_path(str(Path(__file__).parent.parent / "library" / "light.py"))["install"]()
-    monkeypatch.setattr(lettering, "OcrProcess", Lector)
-    monkeypatch.setattr(lettering, "ocr_fingerprint", lambda spec, every: spec)
+    monkeypatch.setattr(ocr, "OcrProcess", Lector)
+    monkeypatch.setattr(ocr, "ocr_fingerprint", lambda spec, every: spec)
     folder = tmp_path / "films"
     folder.mkdir()
     for name, colour in (("museum", (200, 20, 20)), ("zoo", (20, 20, 200))):

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from momentseek.cli import cli
 from momentseek.core.errors import MomentseekError
-from momentseek.library.ingest.writer import replace_cues
+from momentseek.library.cue_vectors import replace_cues
 from momentseek.library.store import LibraryStore
-from momentseek.library.tracks.transcripts import Transcript, finish_transcript, spoken_cues
+from momentseek.library.tracks.speech import Transcript, finish_transcript, spoken_cues
 from momentseek.recognition.speech.transcript import SpokenWord, cues_from_words
 
 LIGHT = Path(__file__).parent.parent / "library" / "light.py"

@@ -14,8 +14,8 @@ import pytest
 
 from momentseek.core.errors import MomentseekError
 from momentseek.library.ingest import decoding as reading
-from momentseek.library.ingest.report import IngestNote, IngestStep
 from momentseek.library.ingest.writer import WritePace
+from momentseek.library.report import IngestNote, IngestStep
 from momentseek.library.segments import StoredVectors
 from momentseek.library.store import LibraryStore
 from momentseek.library.video import Video
@@ -30,7 +30,7 @@ def at_path(library: LibraryStore, path: Path) -> Video | None:
 
 
 def said(library: LibraryStore, words: str) -> list[int]:
-    sql = "SELECT video FROM cues WHERE id IN (SELECT rowid FROM cue_words WHERE cue_words MATCH ?)"
+    sql = "SELECT video FROM cues WHERE id IN (SELECT rowid FROM speech_words WHERE speech_words MATCH ?)"
     return [row[0] for row in library.catalog.rows(sql, (words,))]
 
 

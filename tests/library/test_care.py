@@ -14,9 +14,9 @@ import pytest
 
 from momentseek.core.errors import MomentseekError
 from momentseek.library import segments
-from momentseek.library.ingest.report import AddInterrupted
 from momentseek.library.ingest.writer import WritePace
 from momentseek.library.location import library_folder
+from momentseek.library.report import AddInterrupted
 from momentseek.library.segments import StoredVectors
 from momentseek.library.store import LibraryStore, watch
 

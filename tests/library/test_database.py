@@ -14,7 +14,8 @@ from types import ModuleType
 import pytest
 
 from momentseek.core.errors import MomentseekError
-from momentseek.library.database import SCHEMA_VERSION, Database
+from momentseek.library import database as module
+from momentseek.library.database import MIGRATIONS, Database
 from momentseek.library.store import LibraryStore
 
 NOBODY = 65534
@@ -88,7 +89,7 @@ def test_an_empty_file_is_said_and_made_anew(tmp_path: Path) -> None:
         Database(tmp_path)
     Database(tmp_path, create=True).close()
     database = Database(tmp_path)
-    assert database.get("version") == SCHEMA_VERSION
+    assert database.rows("PRAGMA user_version") == [(len(MIGRATIONS),)]
     database.close()
 
 
@@ -100,13 +101,44 @@ def test_a_database_without_a_library_is_said(tmp_path: Path) -> None:
         Database(tmp_path)
 
 
-def test_an_older_library_is_made_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "what"),
+    [(0, "earlier version of momentseek; move it away and add the videos again"), (99, "later version.*update")],
+)
+def test_a_library_of_another_version_is_refused(tmp_path: Path, version: int, what: str) -> None:
+    Database(tmp_path, create=True).close()
+    with sqlite3.connect(tmp_path / "catalog.sqlite") as other:
+        other.execute(f"PRAGMA user_version = {version}")
+    other.close()
+    with pytest.raises(MomentseekError, match=what):
+        Database(tmp_path)
+
+
+def test_migrations_that_a_library_lacks_are_run_once_and_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     database = Database(tmp_path, create=True)
     with database.changes():
-        database.set("version", SCHEMA_VERSION - 1)
+        database.set("key", 1)
     database.close()
-    with pytest.raises(MomentseekError, match=r"older release.*add the videos again"):
+    more = (
+        "CREATE TABLE shelves (name TEXT);",
+        "INSERT INTO shelves VALUES ('left'); INSERT INTO shelves VALUES ('right');",
+    )
+    monkeypatch.setattr(module, "MIGRATIONS", (*MIGRATIONS, *more))
+    for _ in range(2):
+        database = Database(tmp_path)
+        assert database.rows("SELECT name FROM shelves") == [("left",), ("right",)]
+        assert (database.get("key"), database.rows("PRAGMA user_version")) == (1, [(len(MIGRATIONS) + 2,)])
+        database.close()
+    broken = "CREATE TABLE boxes (name TEXT);", "INSERT INTO nowhere VALUES (1);"
+    monkeypatch.setattr(module, "MIGRATIONS", (*MIGRATIONS, *more, *broken))
+    with pytest.raises(MomentseekError):
         Database(tmp_path)
+    monkeypatch.setattr(module, "MIGRATIONS", (*MIGRATIONS, *more))
+    database = Database(tmp_path)
+    assert database.rows("SELECT 1 FROM sqlite_master WHERE name = 'boxes'") == []
+    database.close()
 
 
 def test_a_message_that_quotes_damaged_bytes_is_a_sentence_too(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from vision_endpoint import serve_captions
 
 from momentseek.core.errors import MomentseekError
+from momentseek.library.database import CAPTIONS
 from momentseek.library.store import LibraryStore
-from momentseek.library.tracks.descriptions import captions_between, description
+from momentseek.library.timed_text import track
 from momentseek.recognition.captions.scenes import LONGEST_SCENE, SHORTEST_SCENE, BudgetSpent, scene_spans
 from momentseek.recognition.chat import KEY_VARIABLES
 from momentseek.search.display import table
@@ -24,7 +25,7 @@ from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
 
 RED, GREEN, BLUE = (200, 20, 20), (20, 200, 20), (20, 20, 200)
-CAPTIONS = ["A woman waters the tulips.", "A man repairs a bicycle.", "Two children fly a kite."]
+SAID = ["A woman waters the tulips.", "A man repairs a bicycle.", "Two children fly a kite."]
 
 
 class Sayings:
@@ -38,7 +39,7 @@ class Sayings:
 def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     for variable in KEY_VARIABLES:
         monkeypatch.delenv(variable, raising=False)
-    Sayings.asked, Sayings.captions = [], list(CAPTIONS)
+    Sayings.asked, Sayings.captions = [], list(SAID)
     with serve_captions(Sayings.captions, "Nobody is there.", Sayings.asked) as address:
         yield address
 
@@ -54,8 +55,8 @@ def film_of_three(library: LibraryStore, tmp_path: Path, film: Callable[..., Pat
 
 
 def _captions(library: LibraryStore) -> list[str]:
-    found = description(library.catalog, library.videos()[0].id)
-    return [] if found is None else [caption.text for caption in found.captions]
+    found = track(library.catalog, CAPTIONS, library.videos()[0].id)
+    return [] if found is None else [caption.text for caption in found.cues]
 
 
 @given(st.floats(0.1, 500), st.lists(st.floats(0, 500), max_size=20))
@@ -71,10 +72,10 @@ def test_scenes_cover_the_video_and_are_neither_short_nor_long(duration: float, 
 def test_scenes_are_described_once_and_found_as_described_never_as_said(
     library: LibraryStore, film_of_three: Path, endpoint: str
 ) -> None:
-    assert description(library.catalog, 1) is None
+    assert track(library.catalog, CAPTIONS, 1) is None
     report = library.describe(endpoint)
     assert (report.described, Sayings.asked) == (1, [4, 4, 4])
-    assert _captions(library) == CAPTIONS
+    assert _captions(library) == SAID
     status = library.status()
     assert (status.described, status.captions, status.undescribed, status.cues) == (1, 3, 0, 0)
     assert library.describe(endpoint).described == 0
@@ -83,9 +84,9 @@ def test_scenes_are_described_once_and_found_as_described_never_as_said(
     for text in ("repairs bicycle", "described:bicycles"):  # plain words look at descriptions too
         (hit, *_) = engine.search(Query.parse(text), SearchOptions())
         assert ("described" in hit.streams, hit.level, hit.said) == (True, "fair", ())
-        assert CAPTIONS[1] in [caption.text for caption in hit.described]
+        assert SAID[1] in [caption.text for caption in hit.described]
     (record,) = hit_record(hit)["described"]
-    assert (record["text"], "eye at http://127" in record["described_by"]) == (CAPTIONS[1], True)
+    assert (record["text"], "eye at http://127" in record["described_by"]) == (SAID[1], True)
     shown = table([hit], Query.parse("bicycle"))
     assert "described by a model" in shown
     assert "described #1" in shown
@@ -112,10 +113,10 @@ def test_a_budget_that_is_spent_keeps_what_was_described_and_the_next_run_goes_o
 ) -> None:
     with pytest.raises(BudgetSpent):
         library.describe(endpoint, requests=2)
-    assert _captions(library) == CAPTIONS[:2]
+    assert _captions(library) == SAID[:2]
     assert library.status().undescribed == 1
     library.describe(endpoint, requests=2)
-    assert (_captions(library), len(Sayings.asked)) == (CAPTIONS, 3)
+    assert (_captions(library), len(Sayings.asked)) == (SAID, 3)
     assert library.verify().problems == []
 
 
@@ -128,7 +129,7 @@ def test_another_model_begins_anew_and_a_scene_without_words_has_no_caption(
     library.describe(f"{endpoint}2")
     assert _captions(library) == ["A kite.", "A mast."]
     video = library.videos()[0]
-    (caption,) = captions_between(library.catalog, video.id, 14.0, 15.0)
+    (caption,) = library.catalog.cues_between(video.id, 14.0, 15.0, CAPTIONS)
     assert caption.by.startswith("eye2 at ")
     library.describe(endpoint, ["a*"], again=True)
     assert _captions(library) == ["Nobody is there."] * 3
@@ -140,12 +141,12 @@ def test_a_copy_keeps_captions_and_a_removed_video_leaves_none(
     library.describe(endpoint)
     (film_of_three / "b.mp4").write_bytes((film_of_three / "a.mp4").read_bytes())
     library.add(film_of_three)
-    assert [len(captions_between(library.catalog, v.id, 0, 15)) for v in library.videos()] == [3, 3]
+    assert [len(library.catalog.cues_between(v.id, 0, 15, CAPTIONS)) for v in library.videos()] == [3, 3]
     library.remove(["a*", "b*"])
     library.compact()
     assert library.verify().problems == []
     with sqlite3.connect(library.path / "catalog.sqlite") as db:
-        assert db.execute("SELECT count(*) FROM captions").fetchone() == (0,)
+        assert db.execute("SELECT count(*) FROM cues").fetchone() == (0,)
 
 
 @pytest.mark.parametrize(
@@ -161,4 +162,4 @@ def test_a_model_that_makes_no_sense_is_one_sentence(
 ) -> None:
     with pytest.raises(MomentseekError, match=what):
         library.describe(model)
-    assert description(library.catalog, 1) is None
+    assert track(library.catalog, CAPTIONS, 1) is None

@@ -23,9 +23,9 @@ from processes import start_momentseek
 from momentseek.core.errors import MomentseekError
 from momentseek.library.ingest import batches, run
 from momentseek.library.ingest import decoding as reading
-from momentseek.library.ingest.report import AddInterrupted, IngestStep
 from momentseek.library.ingest.writer import WritePace
 from momentseek.library.lock import hold_lock
+from momentseek.library.report import AddInterrupted, IngestStep
 from momentseek.library.store import LibraryStore
 
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)

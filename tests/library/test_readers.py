@@ -13,7 +13,7 @@ import pytest
 
 from momentseek.library.ingest import decoding as reading
 from momentseek.library.ingest import run
-from momentseek.library.ingest.report import AddInterrupted
+from momentseek.library.report import AddInterrupted
 from momentseek.library.store import LibraryStore
 
 Film = Callable[..., Path]

@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import pytest
 
 from momentseek.core.errors import MediaError, MomentseekError
-from momentseek.library.ingest import ocr as lettering
-from momentseek.library.ingest.report import AddInterrupted
+from momentseek.library.database import OCR
+from momentseek.library.report import AddInterrupted
 from momentseek.library.store import LibraryStore
-from momentseek.library.tracks.passes import PassCounts
-from momentseek.library.tracks.readings import lines_between, near_spellings, read_counts, reading
+from momentseek.library.timed_text import TrackCounts, track, track_counts
+from momentseek.library.tracks import ocr
 from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine, OcrPart
 
 RED, BLUE = (200, 20, 20), (20, 20, 200)
@@ -55,8 +55,8 @@ class Lector:
 
 @pytest.fixture(autouse=True)
 def lector(monkeypatch: pytest.MonkeyPatch) -> type[Lector]:
-    monkeypatch.setattr(lettering, "OcrProcess", Lector)
-    monkeypatch.setattr(lettering, "ocr_fingerprint", lambda spec, every: f"print of {spec} {every}")
+    monkeypatch.setattr(ocr, "OcrProcess", Lector)
+    monkeypatch.setattr(ocr, "ocr_fingerprint", lambda spec, every: f"print of {spec} {every}")
     Lector.suffers, Lector.jobs, Lector.hangs = {}, [], False
     return Lector
 
@@ -71,8 +71,8 @@ def films(tmp_path: Path, film: Callable[..., Path]) -> Path:
 
 
 def lines(library: LibraryStore) -> dict[str, list[tuple[str, float, float]]]:
-    found = {video.name: reading(library.catalog, video.id) for video in library.videos()}
-    return {name: [(o.text, o.start, o.end) for o in read.lines] if read else [] for name, read in found.items()}
+    found = {video.name: track(library.catalog, OCR, video.id) for video in library.videos()}
+    return {name: [(o.text, o.start, o.end) for o in read.cues] if read else [] for name, read in found.items()}
 
 
 READ = [("Way out", 0.0, 2.0), ("Platform 9", 2.0, 3.0), ("King's Cross", 2.0, 3.0)]
@@ -89,20 +89,20 @@ def test_what_is_written_is_read_once_and_only_if_asked_for(library: LibraryStor
     report = library.add(films)
     assert (report.unchanged, report.read, str(report)) == (2, 2, "2 videos unchanged; 2 videos read (00:00:06)")
     assert _sorted(lines(library)) == {"a.mp4": READ, "b.mp4": READ}
-    found = reading(library.catalog, library.videos()[0].id)
+    found = track(library.catalog, OCR, library.videos()[0].id)
     assert found is not None
-    assert (found.reader, found.lines[0].box, found.lines[0].at) == ("ppocr-small", BOX, 0.5)
+    assert (found.by.model, found.cues[0].box, found.cues[0].at) == ("ppocr-small", BOX, 0.5)
     assert library.verify().problems == []
     assert library.add(films).read == 0
-    assert read_counts(library.catalog) == PassCounts(done=2, seconds=6.0, found=6, undone=0, failed=0)
-    assert [o.text for o in lines_between(library.catalog, library.videos()[0].id, 0.0, 1.0)] == ["Way out"]
+    assert track_counts(library.catalog, OCR) == TrackCounts(done=2, seconds=6.0, found=6, undone=0, failed=0)
+    assert [o.text for o in library.catalog.cues_between(library.videos()[0].id, 0.0, 1.0, OCR)] == ["Way out"]
 
 
 def test_what_was_read_before_an_interrupt_is_not_read_again(
     library: LibraryStore, films: Path, lector: type[Lector], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library.add(films)
-    step = lettering.OcrPass.step
+    step = ocr.OcrPass.step
 
     def interrupt(self: Any) -> Any:
         found = step(self)
@@ -110,11 +110,11 @@ def test_what_was_read_before_an_interrupt_is_not_read_again(
             raise KeyboardInterrupt
         return found
 
-    monkeypatch.setattr(lettering.OcrPass, "step", interrupt)
+    monkeypatch.setattr(ocr.OcrPass, "step", interrupt)
     lector.hangs = True
     with pytest.raises(AddInterrupted):
         library.read(["a*"])
-    monkeypatch.setattr(lettering.OcrPass, "step", step)
+    monkeypatch.setattr(ocr.OcrPass, "step", step)
     assert lines(library)["a.mp4"] == []  # nothing is searched before it is whole
     lector.hangs = False
     assert library.read(["a*"]).read == 1
@@ -167,11 +167,11 @@ def test_what_was_read_goes_with_its_video(library: LibraryStore, films: Path) -
     library.add(films)
     library.remove(["a*"])
     library.compact()
-    assert read_counts(library.catalog).found == 3
-    assert near_spellings(library.catalog, "platfrom") == ["platform"]
+    assert track_counts(library.catalog, OCR).found == 3
+    assert library.catalog.near_spellings("platfrom", OCR) == ["platform"]
     library.remove(["b*"])
     library.compact()
-    assert near_spellings(library.catalog, "platfrom") == []
+    assert library.catalog.near_spellings("platfrom", OCR) == []
     assert library.verify().problems == []
 
 
@@ -179,28 +179,8 @@ def test_a_damaged_index_of_what_was_read_is_found_and_made_anew(library: Librar
     library.reader = "ppocr-small"
     library.add(films)
     with sqlite3.connect(library.path / "catalog.sqlite") as other:
-        other.execute("INSERT INTO line_words (line_words) VALUES ('delete-all')")
+        other.execute("INSERT INTO ocr_words (ocr_words) VALUES ('delete-all')")
     other.close()
-    assert any("line_words" in problem for problem in library.verify().problems)
+    assert any("ocr_words" in problem for problem in library.verify().problems)
     assert library.verify(repair=True).problems == []
-    assert near_spellings(library.catalog, "platfrom") == ["platform"]
-
-
-def test_a_library_of_an_older_release_gets_a_place_when_it_is_read(library: LibraryStore, films: Path) -> None:
-    library.add(films)
-    with library.catalog.changes() as db:
-        for table in (
-            "line_terms",
-            "line_vocabulary",
-            "line_words",
-            "line_spellings",
-            "lines",
-            "read_frames",
-            "readings",
-        ):
-            db.execute(f"DROP TABLE {table}")
-        db.execute("DROP TRIGGER readings_out")
-    assert library.status().unread == 2
-    assert library.verify().problems == []
-    assert lines_between(library.catalog, 1, 0.0, 9.0) == []
-    assert library.read().read == 2
+    assert library.catalog.near_spellings("platfrom", OCR) == ["platform"]

@@ -299,7 +299,7 @@ def test_stopped_in_the_middle_of_a_film_it_goes_on(model: Path, tmp_path: Path,
 
 
 def _stopping() -> Callable[[object], None]:
-    from momentseek.library.ingest.report import IngestStep
+    from momentseek.library.report import IngestStep
 
     def tell(event: object) -> None:
         if isinstance(event, IngestStep) and event.at > 12:

@@ -10,10 +10,12 @@ from typing import Any, ClassVar
 import pytest
 
 from momentseek.core.errors import MediaError, MomentseekError
-from momentseek.library.ingest import transcribing
-from momentseek.library.ingest.report import AddInterrupted
+from momentseek.library.database import SPEECH
+from momentseek.library.report import AddInterrupted
 from momentseek.library.store import LibraryStore
-from momentseek.library.tracks.transcripts import heard_counts, transcribed_videos, transcript
+from momentseek.library.timed_text import TrackCounts, track_counts, tracked_videos
+from momentseek.library.tracks import speech
+from momentseek.library.tracks.speech import transcript
 from momentseek.media.sound import SAMPLE_RATE, sound
 from momentseek.recognition.speech.models import transcriber_fingerprint
 from momentseek.recognition.speech.transcript import CueEdit, SpokenCue, SpokenWord, TranscribedPart
@@ -52,8 +54,8 @@ class Parrot:
 
 @pytest.fixture(autouse=True)
 def parrot(monkeypatch: pytest.MonkeyPatch) -> type[Parrot]:
-    monkeypatch.setattr(transcribing, "TranscriberProcess", Parrot)
-    monkeypatch.setattr(transcribing, "transcriber_fingerprint", lambda spec: f"print of {spec}")
+    monkeypatch.setattr(speech, "TranscriberProcess", Parrot)
+    monkeypatch.setattr(speech, "transcriber_fingerprint", lambda spec: f"print of {spec}")
     Parrot.suffers, Parrot.jobs, Parrot.hangs = {}, [], False
     return Parrot
 
@@ -83,14 +85,14 @@ def test_only_what_has_sound_and_no_subtitles_is_heard(library: LibraryStore, ta
     assert (report.added, report.heard) == (3, 1)
     assert texts(library) == HEARD
     (a,) = [v for v in library.videos() if v.name == "a.mp4"]
-    assert transcribed_videos(library.catalog) == {a.id}
+    assert tracked_videos(library.catalog, SPEECH) == {a.id}
     found = transcript(library.catalog, a.id)
     assert found is not None
     assert [w.text for w in found.cues[0].words] == [" a", " purple", " balloon"]
     assert (found.transcriber, found.language) == ("whisper-base", "en")
     assert library.verify().problems == []
     assert library.add(talks).heard == 0
-    assert heard_counts(library.catalog) == {"heard": 1, "heard_seconds": a.duration, "unheard": 0, "unhearable": 0}
+    assert track_counts(library.catalog, SPEECH) == TrackCounts(1, a.duration, found=3, undone=0, failed=0)
 
 
 def test_videos_that_were_added_unheard_can_be_heard_later(library: LibraryStore, talks: Path) -> None:
@@ -106,7 +108,7 @@ def test_what_was_heard_before_an_interrupt_is_not_heard_again(
     library: LibraryStore, talks: Path, parrot: type[Parrot], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library.add(talks)
-    step = transcribing.TranscriptionPass.step
+    step = speech.TranscriptionPass.step
 
     def interrupt(self: Any) -> Any:
         found = step(self)
@@ -114,11 +116,11 @@ def test_what_was_heard_before_an_interrupt_is_not_heard_again(
             raise KeyboardInterrupt
         return found
 
-    monkeypatch.setattr(transcribing.TranscriptionPass, "step", interrupt)
+    monkeypatch.setattr(speech.TranscriptionPass, "step", interrupt)
     parrot.hangs = True
     with pytest.raises(AddInterrupted):
         library.transcribe()
-    monkeypatch.setattr(transcribing.TranscriptionPass, "step", step)
+    monkeypatch.setattr(speech.TranscriptionPass, "step", step)
     assert texts(library)["a.mp4"] == []  # nothing is searched before it is whole
     parrot.hangs = False
     assert library.transcribe().heard == 1
@@ -156,20 +158,7 @@ def test_subtitles_replace_what_was_heard(library: LibraryStore, talks: Path) ->
     (talks / "a.srt").write_text("1\n00:00:00,500 --> 00:00:02,000\ncorrected by hand\n")
     library.add(talks)
     assert texts(library)["a.mp4"] == ["corrected by hand"]
-    assert transcribed_videos(library.catalog) == frozenset()
-
-
-@pytest.mark.parametrize("lacking", [("transcripts", "rehearings", "cue_edits"), ("rehearings", "cue_edits")])
-def test_a_library_of_an_older_release_gets_transcripts_when_it_is_written(
-    lacking: tuple[str, ...], library: LibraryStore, talks: Path
-) -> None:
-    library.add(talks)
-    with library.catalog.changes() as db:
-        for table in lacking:
-            db.execute(f"DROP TABLE {table}")
-    assert transcribed_videos(library.catalog) == frozenset()
-    assert library.status().unheard == 1
-    assert library.transcribe().heard == 1
+    assert tracked_videos(library.catalog, SPEECH) == frozenset()
 
 
 def edited(library: LibraryStore, name: str = "a.mp4") -> tuple[int, list[tuple[str, bool]]]:
@@ -230,7 +219,7 @@ def test_the_first_transcript_counts_until_the_second_is_whole(
     found = transcript(library.catalog, edited(library)[0])
     assert found is not None
     assert found.transcriber == "whisper-base"
-    assert heard_counts(library.catalog)["unhearable"] == 0
+    assert track_counts(library.catalog, SPEECH).failed == 0
 
 
 def test_only_what_a_machine_heard_can_be_corrected(library: LibraryStore, talks: Path) -> None:
@@ -306,7 +295,7 @@ def test_a_model_with_a_file_missing_costs_no_pictures(
     library: LibraryStore, talks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("faster_whisper")
-    monkeypatch.setattr(transcribing, "transcriber_fingerprint", transcriber_fingerprint)
+    monkeypatch.setattr(speech, "transcriber_fingerprint", transcriber_fingerprint)
     model = tmp_path / "model"
     model.mkdir()
     (model / "config.json").write_text("{}")

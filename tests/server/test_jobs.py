@@ -12,8 +12,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from momentseek.api.library import Library
-from momentseek.library.ingest.report import AddReport, IngestNote, IngestStep
 from momentseek.library.lock import hold_lock
+from momentseek.library.report import AddReport, IngestNote, IngestStep
 from momentseek.server import jobs as module
 from momentseek.server.jobs import JobOut, Jobs
 from momentseek.server.routes.adding import stream_events

@@ -17,10 +17,10 @@ from momentseek.cluster.shard_writer import WriterSettings
 from momentseek.core.errors import MomentseekError
 from momentseek.library.database import CATALOG_FILE
 from momentseek.library.files import check_paths
-from momentseek.library.ingest.captions import open_scene_captioner
-from momentseek.library.ingest.report import AddInterrupted, AddReport
 from momentseek.library.location import is_remote, library_folder, place_text
+from momentseek.library.report import AddInterrupted, AddReport
 from momentseek.library.store import LibraryStore, subtitles_folder, watch
+from momentseek.library.tracks.captions import open_scene_captioner
 from momentseek.media.container import find_device
 from momentseek.media.decode import SAMPLINGS
 from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL, default_ocr_model, ocr_fingerprint

@@ -21,7 +21,7 @@ from momentseek.recognition.encoders.registry import encode_texts
 if TYPE_CHECKING:
     from momentseek.cluster.shard_client import ShardClient
     from momentseek.cluster.shard_writer import WriterSettings
-    from momentseek.library.ingest.report import AddReport, ShowIngest
+    from momentseek.library.report import AddReport, ShowIngest
     from momentseek.recognition.encoders.protocol import Vectors
     from momentseek.recognition.encoders.text_cache import EncodeChunks
 

@@ -14,9 +14,9 @@ from momentseek.cli.options import Number
 from momentseek.cli.predict import StageLine
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
-from momentseek.library.ingest.captions import SceneSource, open_scene_captioner
 from momentseek.library.location import library_folder
 from momentseek.library.paths import clock_text
+from momentseek.library.tracks.captions import SceneSource, open_scene_captioner
 from momentseek.measuring.formats import write_captions
 from momentseek.measuring.formats.files import writer_for
 from momentseek.models import require_training

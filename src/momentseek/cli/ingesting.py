@@ -12,9 +12,9 @@ from momentseek.api.library import open_store
 from momentseek.cli.options import command_line, echo_json, say
 from momentseek.cli.progress import ProgressLines
 from momentseek.library.file_stamp import printable
-from momentseek.library.ingest.report import AddInterrupted, AddReport, BackgroundStep, IngestNote, IngestStep
 from momentseek.library.location import library_folder
 from momentseek.library.paths import clock_text
+from momentseek.library.report import AddInterrupted, AddReport, BackgroundStep, IngestNote, IngestStep
 from momentseek.library.store import LibraryStore
 
 NOTE_STARTS = {"failed": "failed: ", "odd": "failed: ", "noted": "note: "}

@@ -14,12 +14,13 @@ from momentseek.cli.groups import RenamedOption
 from momentseek.cli.ingesting import ingest_more
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
-from momentseek.library.ingest.transcribing import TranscriptionPass, check_transcript, edits_between
+from momentseek.library.database import OCR
 from momentseek.library.location import library_folder
 from momentseek.library.paths import clock_text
 from momentseek.library.store import LibraryStore
-from momentseek.library.tracks.readings import ScreenReading, reading
-from momentseek.library.tracks.transcripts import transcript as find_transcript
+from momentseek.library.timed_text import Track, track
+from momentseek.library.tracks.speech import TranscriptionPass, check_transcript, edits_between
+from momentseek.library.tracks.speech import transcript as find_transcript
 from momentseek.library.video import Video
 from momentseek.media.subtitles.cues import Cue
 from momentseek.media.subtitles.read import parse_subtitles, read_subtitles
@@ -70,7 +71,7 @@ def transcribe(videos: tuple[str, ...], transcriber: str | None, again: bool, qu
     )
     if not quiet:
         seconds = f" ({clock_text(report.heard_seconds)} in {report.elapsed:,.0f} s)" if report.heard else ""
-        failed = sum(TranscriptionPass.UNDONE_IN_VIDEO in noted.text for noted in report.noted)
+        failed = sum(TranscriptionPass.undone_in_video in noted.text for noted in report.noted)
         unheard = f", {failed:,} could not be heard" if failed else ""
         options.say(f"{count(report.heard, 'video')} heard{seconds}{unheard}")
 
@@ -289,7 +290,7 @@ def show_ocr(video: str, library: str | None, form: str, out: str | None) -> Non
     """
     with open_store(library_folder(library), create=False) as opened:
         found = _one_video(opened, video)
-        read = reading(opened.catalog.of(found.id), found.id)
+        read = track(opened.catalog.of(found.id), OCR, found.id)
     if read is None or not read.whole:
         again = options.command_line(["ocr", "run", video], library)
         raise MomentseekError(f"{video}: nobody has read what is written in it; run: {again}")
@@ -299,20 +300,19 @@ def show_ocr(video: str, library: str | None, form: str, out: str | None) -> Non
     options.write_text(reading_text(read, form), out)
 
 
-def reading_text(read: ScreenReading, form: str) -> str:
+def reading_text(read: Track, form: str) -> str:
     """What was read, in one of the formats.
 
-    >>> from momentseek.recognition.ocr.lines import Box, ScreenLine
-    >>> line = ScreenLine(1.0, 2.5, "Way out", 2.0, Box(0.1, 0.2, 0.3, 0.1), 0.98)
-    >>> print(reading_text(ScreenReading(1, "ppocr-small", (line,)), "srt"), end="")
+    >>> from momentseek.library.timed_text import Maker
+    >>> line = Cue(1.0, 2.5, "Way out", None, 2.0, 0.98, (0.1, 0.2, 0.3, 0.1))
+    >>> print(reading_text(Track(1, Maker("ppocr-small", ""), None, True, "", (line,)), "srt"), end="")
     1
     00:00:01,000 --> 00:00:02,500
     Way out
     """
     if form != "json":
-        return cues_text([Cue(line.start, line.end, line.text) for line in read.lines], form)
+        return cues_text([Cue(line.start, line.end, line.text) for line in read.cues], form)
     lines = [
-        {"start": o.start, "end": o.end, "text": o.text, "at": o.at, "box": list(o.box), "score": o.score}
-        for o in read.lines
+        {"start": o.start, "end": o.end, "text": o.text, "at": o.at, "box": o.box, "score": o.score} for o in read.cues
     ]
-    return orjson.dumps({"read_by": read.reader, "lines": lines}, option=orjson.OPT_INDENT_2).decode() + "\n"
+    return orjson.dumps({"read_by": read.by.model, "lines": lines}, option=orjson.OPT_INDENT_2).decode() + "\n"

@@ -21,8 +21,8 @@ from momentseek.core.errors import LibraryError, MediaError, MomentseekError
 from momentseek.core.reports import count
 from momentseek.library.file_stamp import content_hash
 from momentseek.library.files import FoundFiles, VideoFile
-from momentseek.library.ingest.report import AddInterrupted, AddReport, IngestNote, IngestStep, ShowIngest
 from momentseek.library.location import folder_here
+from momentseek.library.report import AddInterrupted, AddReport, IngestNote, IngestStep, ShowIngest
 
 HASH_BYTES = 1 << 30
 """Bytes that one task hashes, at most, unless a file has more."""

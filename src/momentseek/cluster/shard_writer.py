@@ -16,8 +16,8 @@ from momentseek.library import known_files
 from momentseek.library.catalog import Catalog
 from momentseek.library.file_stamp import Stamp
 from momentseek.library.files import VIDEO_SUFFIXES, FoundFiles, VideoFile
-from momentseek.library.ingest.report import AddReport
 from momentseek.library.location import sources_folder
+from momentseek.library.report import AddReport
 from momentseek.library.store import LibraryStore
 from momentseek.media.decode import Sampling
 

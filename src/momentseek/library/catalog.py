@@ -1,4 +1,4 @@
-"""The catalog: which videos are in the library, what is said in them, and which segments hold their vectors."""
+"""The catalog: which videos are in the library, their timed text, and which segments hold their vectors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.database import DATABASE_ERRORS, Database, unusable
+from momentseek.library.database import DATABASE_ERRORS, SPEECH, Database, TrackKind, unusable
 from momentseek.library.video import Failure, Video, matcher, name_text
-from momentseek.library.words import match_any
+from momentseek.library.words import is_one_letter_off, match_any, plain_words
 from momentseek.media.subtitles.cues import Cue
 
 VIDEO_COLUMNS = (
     "id, path, name, size, mtime_ns, hash, duration, width, height, rate, codec, clips, cues, shots, added, notes, "
-    "audio"
+    "audio, sampling"
 )
 ID_STEP_SETTING, LEAST_ID_SETTING = "id_step", "least_id"
 """Settings of a shard: what lies between two ids that it gives, and the first of them."""
 VIDEO_SELECT = f"{VIDEO_COLUMNS}, path IN (SELECT path FROM failures) AS changed"
+CUE_SELECT = """cues.start, cues.end, cues.text, cues.language, cues.frame, cues.score, cues.box, coalesce((
+    SELECT model FROM tracks WHERE tracks.video = cues.video AND tracks.kind = cues.kind ORDER BY whole DESC LIMIT 1
+), '')"""
+MIN_FUZZY_LETTERS = 4
+"""Letters from which a word is found with one of them wrong: shorter words all look alike then."""
+LAST_LETTER = chr(0x10FFFF)
+"""A letter after all others."""
+MAX_SPELLINGS = 50
+"""Other spellings of a word that are looked for."""
 
 
 @dataclass(frozen=True)
@@ -51,26 +60,6 @@ class SegmentRow:
     """The smallest id of its videos; segments are listed in this order."""
 
 
-@dataclass(frozen=True)
-class CueMatch:
-    """A cue that holds words of a query."""
-
-    video: int
-    cue: Cue
-    bm25: float
-    """How well it matches, by BM25; the higher the better."""
-
-
-@dataclass(frozen=True)
-class NameMatch:
-    """A video whose name holds words of a query."""
-
-    video: int
-    name: str
-    bm25: float
-    """How well it matches, by BM25; the higher the better."""
-
-
 class Catalog(Database):
     """The open catalog of a library: its videos, cues, segments and failures; use one per thread."""
 
@@ -91,17 +80,10 @@ class Catalog(Database):
     def videos(self, ids: Iterable[int] | None = None) -> list[Video]:
         """All videos of the library by id, or those of ``ids`` that are in it."""
         if ids is None:
-            return self._videos(self.rows(f"SELECT {VIDEO_SELECT} FROM videos ORDER BY id"))
+            return [_video(row) for row in self.rows(f"SELECT {VIDEO_SELECT} FROM videos ORDER BY id")]
         listed = json.dumps([int(i) for i in ids])
         sql = f"SELECT {VIDEO_SELECT} FROM videos WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
-        return self._videos(self.rows(sql, (listed,)))
-
-    def _videos(self, rows: Sequence[Sequence[Any]]) -> list[Video]:
-        found = [_video(row) for row in rows]
-        if not self.has_samplings:
-            return found
-        sampled = dict(self.rows("SELECT video, sampling FROM samplings"))
-        return [replace(video, sampling=sampled.get(video.id, video.sampling)) for video in found]
+        return [_video(row) for row in self.rows(sql, (listed,))]
 
     def ids(
         self, *, names: Sequence[str] = (), after: float | None = None, before: float | None = None
@@ -123,19 +105,6 @@ class Catalog(Database):
             matches = matcher(names, within=True)
             rows = [row for row in rows if matches(row[1])]
         return np.fromiter((row[0] for row in rows), np.int64, len(rows))
-
-    def cues(self, video: int) -> list[Cue]:
-        """The cues of a video, in the order of the rows of its speech vectors."""
-        rows = self.rows("SELECT start, end, text, language FROM cues WHERE video = ? ORDER BY id", (video,))
-        return [Cue(*row) for row in rows]
-
-    def cues_between(self, video: int, start: float, end: float) -> list[Cue]:
-        """The cues of a video that overlap the time from ``start`` to ``end`` (seconds)."""
-        rows = self.rows(
-            "SELECT start, end, text, language FROM cues WHERE video = ? AND start < ? AND ? < end ORDER BY id",
-            (video, end, start),
-        )
-        return [Cue(*row) for row in rows]
 
     def segments(self, stream: str | None = None) -> list[SegmentRow]:
         """The segments that count, of one stream or of all, by their smallest video id."""
@@ -162,16 +131,13 @@ class Catalog(Database):
 
     def content_number(self) -> int:
         """A number that changes with what the library holds, the same on every connection."""
-        heard = "(SELECT total(at) FROM transcripts)" if self.has_transcripts else "0"
         row = self.rows(
-            f"""SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'videos'), (SELECT count(*) FROM videos), {heard},
-                      (SELECT total(mtime_ns) FROM videos), (SELECT count(*) FROM cues), (SELECT count(*) FROM gone),
-                      (SELECT total(tries) FROM failures), (SELECT fingerprint FROM encoders WHERE stream = 'vision')"""
+            """SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'videos'), (SELECT count(*) FROM videos),
+                      (SELECT total(at) FROM tracks WHERE whole), (SELECT total(mtime_ns) FROM videos),
+                      (SELECT count(*) FROM cues), (SELECT count(*) FROM gone), (SELECT total(tries) FROM failures),
+                      (SELECT fingerprint FROM encoders WHERE stream = 'vision')"""
         )[0]
-        lines = self.rows("SELECT count(*) FROM lines")[0] if self.has_readings else ()
-        sounds = self.rows("SELECT count(*), total(start) FROM sounds")[0] if self.has_sounds else ()
-        told = self.rows("SELECT count(*), total(id) FROM captions")[0] if self.has_descriptions else ()
-        return zlib.crc32(repr((*row, *lines, *sounds, *told)).encode())
+        return zlib.crc32(repr(row).encode())
 
     def page_of_videos(self, name: str, limit: int, offset: int) -> tuple[int, list[Video]]:
         """How many videos have ``name`` in their names (all, if it is empty), and ``limit`` of these by name."""
@@ -196,34 +162,68 @@ class Catalog(Database):
         rows = self.rows("SELECT name FROM videos WHERE hash = ? AND id != ? ORDER BY id", (video.hash, video.id))
         return tuple(row[0] for row in rows)
 
-    # finding by words; ``videos`` restricts an answer to these ids, None stands for all videos
+    # timed text of a kind; ``videos`` restricts an answer to these ids, None stands for all videos
 
-    def count_cues(self, word: str | None = None) -> int:
+    def cues(self, video: int, kind: TrackKind = SPEECH) -> list[Cue]:
+        """The cues of a video, in the order in which they were stored; those of speech as the rows of its vectors."""
+        sql = f"SELECT {CUE_SELECT} FROM cues WHERE kind = ? AND video = ? ORDER BY id"
+        return [_cue(row) for row in self.rows(sql, (kind.name, video))]
+
+    def cues_between(self, video: int, start: float, end: float, kind: TrackKind = SPEECH) -> list[Cue]:
+        """The cues of a video that overlap the time from ``start`` to ``end`` (seconds)."""
+        sql = f"SELECT {CUE_SELECT} FROM cues WHERE kind = ? AND video = ? AND start < ? AND ? < end ORDER BY id"
+        return [_cue(row) for row in self.rows(sql, (kind.name, video, end, start))]
+
+    def count_cues(self, word: str | None = None, kind: TrackKind = SPEECH) -> int:
         """Number of cues that hold a word in any of its forms; of all cues if no word is given."""
         if word is None:
-            return int(self.rows("SELECT count(*) FROM cues")[0][0])
-        return int(self.rows("SELECT count(*) FROM cue_words WHERE cue_words MATCH ?", (match_any([word]),))[0][0])
+            return int(self.rows("SELECT count(*) FROM cues WHERE kind = ?", (kind.name,))[0][0])
+        index = kind.indices[0]
+        return int(self.rows(f"SELECT count(*) FROM {index} WHERE {index} MATCH ?", (match_any([word]),))[0][0])
 
-    def best_cues(self, words: Sequence[str], videos: NDArray[np.int64] | None, limit: int) -> list[CueMatch]:
-        """The ``limit`` cues that match any of the words best, best match first."""
-        some, ids = _restriction(videos)
-        sql = f"""SELECT cues.video, cues.start, cues.end, cues.text, cues.language, -bm25(cue_words) FROM cue_words
-                  JOIN cues ON cues.id = cue_words.rowid WHERE cue_words MATCH ? {some}
-                  ORDER BY bm25(cue_words), cues.video, cues.id LIMIT ?"""
-        rows = self.rows(sql, (match_any(words), *ids, limit)) if words else []
-        return [CueMatch(row[0], Cue(*row[1:5]), float(row[5])) for row in rows]
+    def cue_times(
+        self, texts: Sequence[str], videos: Iterable[int], kind: TrackKind
+    ) -> dict[int, list[tuple[float, float]]]:
+        """Start and end of each cue of some videos that holds any of some texts, by video."""
+        index = kind.indices[0]
+        sql = f"""SELECT cues.video, cues.start, cues.end FROM {index} JOIN cues ON cues.id = {index}.rowid
+                  WHERE {index} MATCH ? AND cues.video IN (SELECT value FROM json_each(?))"""
+        out: dict[int, list[tuple[float, float]]] = {}
+        for video, start, end in self.rows(sql, (match_any(texts), json.dumps(sorted(videos)))) if texts else []:
+            out.setdefault(video, []).append((start, end))
+        return out
+
+    def near_spellings(self, word: str, kind: TrackKind) -> list[str]:
+        """Words of a kind that may be misspelt which differ from a word in one letter.
+
+        Such a word begins or ends like the other, so only those that do are compared letter by letter.
+        """
+        plain = plain_words([word])[0]
+        if len(plain) < MIN_FUZZY_LETTERS or " " in plain:
+            return []
+        half = len(plain) // 2
+        first, last = plain[: half - 1], plain[half + 1 :][::-1]
+        rows = self.rows(
+            """SELECT term FROM terms
+               WHERE kind = ?5 AND term >= ?1 AND term < ?1 || ?3 AND length(term) BETWEEN ?4 - 1 AND ?4 + 1
+               UNION SELECT term FROM terms
+               WHERE kind = ?5 AND reversed >= ?2 AND reversed < ?2 || ?3 AND length(term) BETWEEN ?4 - 1 AND ?4 + 1""",
+            (first, last, LAST_LETTER, len(plain), kind.name),
+        )
+        return sorted(term for (term,) in rows if is_one_letter_off(term, plain))[:MAX_SPELLINGS]
 
     def cue_ids_with_words(self, words: Sequence[str], videos: NDArray[np.int64] | None) -> set[int]:
-        """Ids of all cues that hold any of the words in any of its forms."""
+        """Ids of all cues of speech that hold any of the words in any of its forms."""
         some, ids = _restriction(videos)
-        join = "JOIN cues ON cues.id = cue_words.rowid" if some else ""
-        sql = f"SELECT cue_words.rowid FROM cue_words {join} WHERE cue_words MATCH ? {some}"
+        join = "JOIN cues ON cues.id = speech_words.rowid" if some else ""
+        sql = f"SELECT speech_words.rowid FROM speech_words {join} WHERE speech_words MATCH ? {some}"
         return {row[0] for row in self.rows(sql, (match_any(words), *ids))} if words else set()
 
     def cue_ids_with_letter(self, letter: str, videos: NDArray[np.int64] | None) -> set[int]:
-        """Ids of all cues that hold a letter; no index helps, so every cue is read."""
+        """Ids of all cues of speech that hold a letter; no index helps, so every cue is read."""
         some, ids = _restriction(videos)
-        return {row[0] for row in self.rows(f"SELECT id FROM cues WHERE instr(text, ?) {some}", (letter, *ids))}
+        sql = f"SELECT id FROM cues WHERE kind = 'speech' AND instr(text, ?) {some}"
+        return {row[0] for row in self.rows(sql, (letter, *ids))}
 
     def cue_rows(
         self, ids: Iterable[int], videos: NDArray[np.int64] | None
@@ -233,16 +233,6 @@ class Catalog(Database):
         sql = f"""SELECT id, video, start, end, text FROM cues
                   WHERE id IN (SELECT value FROM json_each(?)) {some} ORDER BY video, id"""
         return self.rows(sql, (json.dumps(sorted(ids)), *listed))
-
-    def best_names(self, words: Sequence[str], videos: NDArray[np.int64] | None, limit: int) -> list[NameMatch]:
-        """The ``limit`` videos whose names match any of the words best, best match first."""
-        sql = """SELECT videos.id, videos.name, -bm25(name_words) FROM name_words
-                 JOIN videos ON videos.id = name_words.rowid
-                 WHERE name_words MATCH ?1 AND (?2 IS NULL OR videos.id IN (SELECT value FROM json_each(?2)))
-                 ORDER BY bm25(name_words), videos.id LIMIT ?3"""
-        listed = None if videos is None else json.dumps(videos.tolist())
-        rows = self.rows(sql, (match_any(words), listed, limit)) if words else []
-        return [NameMatch(*row) for row in rows]
 
     # writing, inside changes()
 
@@ -280,35 +270,43 @@ class Catalog(Database):
             id, os.fsencode(video.path), video.name, video.size, video.mtime_ns, video.hash, video.duration,
             video.width, video.height, str(video.rate), video.codec, video.clips, len(cues),
             np.asarray(video.shots, "<f8").tobytes(), json.dumps(list(subtitles)), video.added, json.dumps(video.notes),
-            video.audio,
+            video.audio, video.sampling,
         )  # fmt: skip
         columns = VIDEO_COLUMNS.replace("added", "subtitles, added")
         marks = ", ".join("?" * len(values))
         new = self._db.execute(f"INSERT INTO videos ({columns}) VALUES ({marks})", values).lastrowid
         assert new is not None
-        if video.sampling != "exact":
-            self._db.execute("INSERT INTO samplings VALUES (?, ?)", (new, video.sampling))
-        self._insert_cues(new, cues)
+        self.insert_cues(new, cues)
         self._db.execute("INSERT INTO name_words (rowid, text) VALUES (?, ?)", (new, name_text(video.name)))
         self._db.execute("DELETE FROM failures WHERE path = ?", (os.fsencode(video.path),))
         return new
 
-    def set_cues(self, video: int, cues: Sequence[Cue]) -> None:
-        """Give a video other cues than it has."""
-        self._db.execute("DELETE FROM cues WHERE video = ?", (video,))
-        self._insert_cues(video, cues)
-        self._db.execute("UPDATE videos SET cues = ? WHERE id = ?", (len(cues), video))
+    def set_cues(self, video: int, cues: Sequence[Cue], kind: TrackKind = SPEECH) -> None:
+        """Give a video other cues of a kind than it has."""
+        self._db.execute("DELETE FROM cues WHERE kind = ? AND video = ?", (kind.name, video))
+        self.insert_cues(video, cues, kind)
+        if kind == SPEECH:
+            self._db.execute("UPDATE videos SET cues = ? WHERE id = ?", (len(cues), video))
 
-    def _insert_cues(self, video: int, cues: Sequence[Cue]) -> None:
+    def insert_cues(self, video: int, cues: Iterable[Cue], kind: TrackKind = SPEECH) -> None:
+        """Give a video more cues of a kind."""
+        given = list(cues)
         self._db.executemany(
-            "INSERT INTO cues (video, start, end, text, language) VALUES (?, ?, ?, ?, ?)",
-            [(video, cue.start, cue.end, cue.text, cue.language) for cue in cues],
-        )
+            """INSERT INTO cues (video, kind, start, end, text, language, frame, score, box, words)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            [
+                (video, kind.name, cue.start, cue.end, cue.text, cue.language, cue.frame, cue.score,
+                 json.dumps(cue.box) if cue.box is not None else None,
+                 json.dumps(cue.words) if cue.words else None)
+                for cue in given
+            ],
+        )  # fmt: skip
+        if kind.spelt:
+            self._add_terms(kind, (word for text in plain_words([cue.text for cue in given]) for word in text.split()))
 
     def remove_video(self, video: int) -> None:
         """Remove a video from the catalog; its vectors stay in their segments, marked as gone."""
         self._db.execute("INSERT OR IGNORE INTO gone VALUES (?)", (video,))
-        self._db.execute("DELETE FROM cues WHERE video = ?", (video,))
         self._db.execute("DELETE FROM name_words WHERE rowid = ?", (video,))
         self._db.execute("DELETE FROM videos WHERE id = ?", (video,))
 
@@ -337,19 +335,20 @@ class Catalog(Database):
         except DATABASE_ERRORS as e:
             raise unusable(self.path, e) from None
 
-    def _word_indices(self) -> tuple[str, ...]:
-        read = ("line_words", "line_spellings") if self.has_readings else ()
-        return ("cue_words", "name_words", *read, *(("caption_words",) if self.has_descriptions else ()))
+    def _word_indices(self) -> list[str]:
+        return ["name_words", *(index for kind in self.kinds() for index in kind.indices)]
 
     def _list_terms(self) -> None:
-        """List the words anew that were read in pictures, without those of videos that are gone."""
-        if self.has_readings:
-            self._db.execute("DELETE FROM line_terms")
-            self.add_terms(term for (term,) in self.rows("SELECT term FROM line_vocabulary"))
+        """List the words again that may be misspelt, without those of videos that are gone."""
+        self._db.execute("DELETE FROM terms")
+        for kind in self.kinds():
+            if kind.spelt:
+                self._add_terms(kind, (term for (term,) in self.rows(f"SELECT term FROM {kind.name}_vocabulary")))
 
-    def add_terms(self, terms: Iterable[str]) -> None:
-        """List words that were read in pictures, inside ``changes()``."""
-        self._db.executemany("INSERT OR IGNORE INTO line_terms VALUES (?, ?)", ((term, term[::-1]) for term in terms))
+    def _add_terms(self, kind: TrackKind, terms: Iterable[str]) -> None:
+        self._db.executemany(
+            "INSERT OR IGNORE INTO terms VALUES (?, ?, ?)", ((kind.name, term, term[::-1]) for term in terms)
+        )
 
     def problems(self) -> list[str]:
         """What the database finds wrong with itself and its word indices."""
@@ -364,7 +363,7 @@ class Catalog(Database):
         return found
 
     def rebuild_words(self) -> None:
-        """Build the word indices anew, inside ``changes()``."""
+        """Build the word indices again, inside ``changes()``."""
         for table in self._word_indices():
             if table != "name_words":
                 self._db.execute(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")
@@ -379,6 +378,11 @@ def _restriction(videos: NDArray[np.int64] | None) -> tuple[str, tuple[str, ...]
     if videos is None:
         return "", ()
     return "AND cues.video IN (SELECT value FROM json_each(?))", (json.dumps(videos.tolist()),)
+
+
+def _cue(row: Sequence[Any]) -> Cue:
+    start, end, text, language, frame, score, box, by = row
+    return Cue(start, end, text, language, frame, score, None if box is None else tuple(json.loads(box)), by=by)
 
 
 def _video(row: Sequence[Any]) -> Video:

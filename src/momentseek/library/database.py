@@ -6,6 +6,9 @@ Everything that changes the library's meaning happens in ``changes()``.
 Only whole videos are in ``videos``: a video's row, its cues and the segments that hold its vectors become visible in
 one transaction. ``gone`` lists ids whose vectors still lie in segments although the video was removed or replaced;
 compaction rewrites those segments and empties it. Paths are bytes, because a file's name need not be text.
+
+Timed text is in ``cues``, whatever made it; ``tracks`` says how far each producer is with each video, and
+``track_parts`` keeps what it has made of a video that is not whole yet (:mod:`momentseek.library.timed_text`).
 """
 
 from __future__ import annotations
@@ -14,14 +17,13 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from momentseek.core.errors import LibraryBusyError, LibraryError
 from momentseek.library.location import folder_here, library_option
 from momentseek.library.words import SPELLING_TOKENIZER, TOKENIZER
-
-SCHEMA_VERSION = 2
 
 SCHEMA = f"""
 CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -46,28 +48,11 @@ CREATE TABLE videos (
     subtitles TEXT NOT NULL,
     added REAL NOT NULL,
     notes TEXT NOT NULL,
-    audio INTEGER NOT NULL
+    audio INTEGER NOT NULL,
+    sampling TEXT NOT NULL
 );
 CREATE INDEX videos_mtime ON videos (mtime_ns);
 CREATE INDEX videos_hash ON videos (hash);
-CREATE TABLE cues (
-    id INTEGER PRIMARY KEY,
-    video INTEGER NOT NULL,
-    start REAL NOT NULL,
-    end REAL NOT NULL,
-    text TEXT NOT NULL,
-    language TEXT
-);
-CREATE INDEX cues_video ON cues (video, id);
-CREATE VIRTUAL TABLE cue_words USING fts5 (
-    text, content='cues', content_rowid='id', tokenize='{TOKENIZER}'
-);
-CREATE TRIGGER cues_in AFTER INSERT ON cues BEGIN
-    INSERT INTO cue_words (rowid, text) VALUES (new.id, new.text);
-END;
-CREATE TRIGGER cues_out AFTER DELETE ON cues BEGIN
-    INSERT INTO cue_words (cue_words, rowid, text) VALUES ('delete', old.id, old.text);
-END;
 CREATE VIRTUAL TABLE name_words USING fts5 (text, tokenize='{TOKENIZER}');
 CREATE TABLE segments (
     name TEXT PRIMARY KEY, stream TEXT NOT NULL, videos INTEGER NOT NULL, rows INTEGER NOT NULL, first INTEGER NOT NULL
@@ -82,36 +67,42 @@ CREATE TABLE failures (
     size INTEGER,
     mtime_ns INTEGER
 ) WITHOUT ROWID;
-"""
-
-TRANSCRIPTS = """
-CREATE TABLE IF NOT EXISTS transcripts (
-    video INTEGER PRIMARY KEY,
-    model TEXT NOT NULL,
-    fingerprint TEXT NOT NULL,
-    language TEXT,
-    heard REAL NOT NULL,
-    words TEXT NOT NULL,
+CREATE TABLE kinds (name TEXT PRIMARY KEY, copied INTEGER NOT NULL, spelt INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE tracks (
+    video INTEGER NOT NULL,
+    kind TEXT NOT NULL,
     whole INTEGER NOT NULL,
-    problem TEXT NOT NULL,
-    at REAL NOT NULL
-);
-CREATE TRIGGER IF NOT EXISTS transcripts_out AFTER DELETE ON videos BEGIN
-    DELETE FROM transcripts WHERE video = old.id;
-END;
-CREATE TABLE IF NOT EXISTS rehearings (
-    video INTEGER PRIMARY KEY,
     model TEXT NOT NULL,
     fingerprint TEXT NOT NULL,
     language TEXT,
-    heard REAL NOT NULL,
-    words TEXT NOT NULL,
-    at REAL NOT NULL
+    done REAL NOT NULL,
+    problem TEXT NOT NULL,
+    at REAL NOT NULL,
+    PRIMARY KEY (video, kind, whole)
+) WITHOUT ROWID;
+CREATE TABLE track_parts (
+    video INTEGER NOT NULL, kind TEXT NOT NULL, done REAL NOT NULL, content TEXT NOT NULL,
+    PRIMARY KEY (video, kind, done)
+) WITHOUT ROWID;
+CREATE TABLE cues (
+    id INTEGER PRIMARY KEY,
+    video INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    start REAL NOT NULL,
+    end REAL NOT NULL,
+    text TEXT NOT NULL,
+    language TEXT,
+    frame REAL,
+    score REAL,
+    box TEXT,
+    words TEXT
 );
-CREATE TRIGGER IF NOT EXISTS rehearings_out AFTER DELETE ON videos BEGIN
-    DELETE FROM rehearings WHERE video = old.id;
-END;
-CREATE TABLE IF NOT EXISTS cue_edits (
+CREATE INDEX cues_of_track ON cues (kind, video, id);
+CREATE TABLE terms (
+    kind TEXT NOT NULL, term TEXT NOT NULL, reversed TEXT NOT NULL, PRIMARY KEY (kind, term)
+) WITHOUT ROWID;
+CREATE INDEX terms_reversed ON terms (kind, reversed);
+CREATE TABLE cue_edits (
     hash TEXT NOT NULL,
     start REAL NOT NULL,
     end REAL NOT NULL,
@@ -119,127 +110,70 @@ CREATE TABLE IF NOT EXISTS cue_edits (
     at REAL NOT NULL,
     PRIMARY KEY (hash, start, end)
 ) WITHOUT ROWID;
-"""
-"""What was heard; what is being heard anew by another recogniser; and what people corrected, by the hash of a video's
-bytes, so that it outlives the video's row. Libraries made before these tables get them when they are next written;
-older releases pass them over, as they do those of readings."""
-
-SOUNDS = """
-CREATE TABLE IF NOT EXISTS listened (
-    video INTEGER PRIMARY KEY, detector TEXT NOT NULL, fingerprint TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS sounds (
-    id INTEGER PRIMARY KEY,
-    video INTEGER NOT NULL,
-    start REAL NOT NULL,
-    end REAL NOT NULL,
-    label TEXT NOT NULL,
-    score REAL NOT NULL
-);
-CREATE INDEX IF NOT EXISTS sounds_label ON sounds (label, video);
-CREATE TRIGGER IF NOT EXISTS sounds_out AFTER DELETE ON videos BEGIN
-    DELETE FROM listened WHERE video = old.id;
-    DELETE FROM sounds WHERE video = old.id;
+CREATE TRIGGER videos_out AFTER DELETE ON videos BEGIN
+    DELETE FROM tracks WHERE video = old.id;
+    DELETE FROM track_parts WHERE video = old.id;
+    DELETE FROM cues WHERE video = old.id AND kind IN (SELECT name FROM kinds);
 END;
 """
-SAMPLINGS = """
-CREATE TABLE IF NOT EXISTS samplings (video INTEGER PRIMARY KEY, sampling TEXT NOT NULL);
-CREATE TRIGGER IF NOT EXISTS samplings_out AFTER DELETE ON videos BEGIN
-    DELETE FROM samplings WHERE video = old.id;
-END;
-"""
-"""How the pictures of videos were sampled, where that is not exactly; the table is made with the first such video."""
-READINGS = f"""
-CREATE TABLE IF NOT EXISTS readings (
-    video INTEGER PRIMARY KEY,
-    model TEXT NOT NULL,
-    fingerprint TEXT NOT NULL,
-    done REAL NOT NULL,
-    whole INTEGER NOT NULL,
-    problem TEXT NOT NULL,
-    at REAL NOT NULL
-);
-CREATE TABLE IF NOT EXISTS read_frames (
-    video INTEGER NOT NULL, start REAL NOT NULL, frame TEXT NOT NULL, PRIMARY KEY (video, start)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS lines (
-    id INTEGER PRIMARY KEY,
-    video INTEGER NOT NULL,
-    start REAL NOT NULL,
-    end REAL NOT NULL,
-    text TEXT NOT NULL,
-    at REAL NOT NULL,
-    x REAL NOT NULL,
-    y REAL NOT NULL,
-    width REAL NOT NULL,
-    height REAL NOT NULL,
-    score REAL NOT NULL
-);
-CREATE INDEX IF NOT EXISTS lines_video ON lines (video, id);
-CREATE VIRTUAL TABLE IF NOT EXISTS line_words USING fts5 (
-    text, content='lines', content_rowid='id', tokenize='{TOKENIZER}'
-);
-CREATE VIRTUAL TABLE IF NOT EXISTS line_spellings USING fts5 (
-    text, content='lines', content_rowid='id', tokenize='{SPELLING_TOKENIZER}'
-);
-CREATE VIRTUAL TABLE IF NOT EXISTS line_vocabulary USING fts5vocab ('line_spellings', 'row');
-CREATE TABLE IF NOT EXISTS line_terms (term TEXT PRIMARY KEY, reversed TEXT NOT NULL) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS line_terms_reversed ON line_terms (reversed);
-CREATE TRIGGER IF NOT EXISTS lines_in AFTER INSERT ON lines BEGIN
-    INSERT INTO line_words (rowid, text) VALUES (new.id, new.text);
-    INSERT INTO line_spellings (rowid, text) VALUES (new.id, new.text);
-END;
-CREATE TRIGGER IF NOT EXISTS lines_out AFTER DELETE ON lines BEGIN
-    INSERT INTO line_words (line_words, rowid, text) VALUES ('delete', old.id, old.text);
-    INSERT INTO line_spellings (line_spellings, rowid, text) VALUES ('delete', old.id, old.text);
-END;
-CREATE TRIGGER IF NOT EXISTS readings_out AFTER DELETE ON videos BEGIN
-    DELETE FROM readings WHERE video = old.id;
-    DELETE FROM read_frames WHERE video = old.id;
-    DELETE FROM lines WHERE video = old.id;
-END;
-"""
-"""Tables of what is written in pictures: ``lines`` of videos that were wholly read, and the frames read of others.
-
-``line_spellings`` knows words as they were read, without stemming, and ``line_terms`` lists them, forwards and
-backwards: what differs from a word in one letter begins or ends like it.
-"""
-
-DESCRIPTIONS = f"""
-CREATE TABLE IF NOT EXISTS descriptions (
-    video INTEGER PRIMARY KEY,
-    model TEXT NOT NULL,
-    fingerprint TEXT NOT NULL,
-    done REAL NOT NULL,
-    whole INTEGER NOT NULL,
-    problem TEXT NOT NULL,
-    at REAL NOT NULL
-);
-CREATE TABLE IF NOT EXISTS captions (
-    id INTEGER PRIMARY KEY,
-    video INTEGER NOT NULL,
-    start REAL NOT NULL,
-    end REAL NOT NULL,
-    text TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS captions_video ON captions (video, id);
-CREATE VIRTUAL TABLE IF NOT EXISTS caption_words USING fts5 (
-    text, content='captions', content_rowid='id', tokenize='{TOKENIZER}'
-);
-CREATE TRIGGER IF NOT EXISTS captions_in AFTER INSERT ON captions BEGIN
-    INSERT INTO caption_words (rowid, text) VALUES (new.id, new.text);
-END;
-CREATE TRIGGER IF NOT EXISTS captions_out AFTER DELETE ON captions BEGIN
-    INSERT INTO caption_words (caption_words, rowid, text) VALUES ('delete', old.id, old.text);
-END;
-CREATE TRIGGER IF NOT EXISTS descriptions_out AFTER DELETE ON videos BEGIN
-    DELETE FROM descriptions WHERE video = old.id;
-    DELETE FROM captions WHERE video = old.id;
-END;
-"""
-"""Tables of what a model says of scenes; a library gets them when it is first described."""
+"""The tables. ``cue_edits`` are corrections by people, kept by the hash of a video's bytes, so that they outlive its
+row; ``terms`` lists the words of kinds that may be misspelt, forwards and backwards: what differs from a word in one
+letter begins or ends like it."""
 
 
+@dataclass(frozen=True)
+class TrackKind:
+    """A kind of timed text, by what it is about: what is said, written, described or heard."""
+
+    name: str
+    waits: str = "duration > 0"
+    """SQL: which rows of ``videos`` may have such a track."""
+    copied: bool = True
+    """Whether a copy of a video gets the track of the first."""
+    spelt: bool = False
+    """Whether its words may be misspelt, as those read in pictures are, and are also indexed without stemming."""
+
+    @property
+    def indices(self) -> tuple[str, ...]:
+        """The full-text indices of this kind."""
+        return (f"{self.name}_words", *((f"{self.name}_spellings",) if self.spelt else ()))
+
+
+SPEECH = TrackKind("speech", waits="audio AND cues = 0", copied=False)
+OCR = TrackKind("ocr", spelt=True)
+CAPTIONS = TrackKind("captions")
+SOUNDS = TrackKind("sounds", waits="audio", copied=False)
+KINDS = (SPEECH, OCR, CAPTIONS, SOUNDS)
+"""The kinds that every library has; ``Database.add_kind`` adds another."""
+
+
+def kind_script(kind: TrackKind) -> str:
+    """SQL that makes the full-text index of a kind: BM25 counts how rare a word is among texts of the same kind."""
+    name = kind.name
+    if not name.isidentifier():
+        raise ValueError(f"a kind of track cannot be called {name!r}")
+    script = [
+        f"INSERT INTO kinds VALUES ('{name}', {int(kind.copied)}, {int(kind.spelt)});",
+        f"CREATE VIEW {name}_cues AS SELECT id, text FROM cues WHERE kind = '{name}';",
+    ]
+    for index in kind.indices:
+        tokenizer = SPELLING_TOKENIZER if index.endswith("_spellings") else TOKENIZER
+        script.append(f"""
+CREATE VIRTUAL TABLE {index} USING fts5 (text, content='{name}_cues', content_rowid='id', tokenize='{tokenizer}');
+CREATE TRIGGER {index}_in AFTER INSERT ON cues WHEN new.kind = '{name}' BEGIN
+    INSERT INTO {index} (rowid, text) VALUES (new.id, new.text);
+END;
+CREATE TRIGGER {index}_out AFTER DELETE ON cues WHEN old.kind = '{name}' BEGIN
+    INSERT INTO {index} ({index}, rowid, text) VALUES ('delete', old.id, old.text);
+END;
+""")
+    if kind.spelt:
+        script.append(f"CREATE VIRTUAL TABLE {name}_vocabulary USING fts5vocab ('{name}_spellings', 'row');")
+    return "\n".join(script)
+
+
+MIGRATIONS = ("\n".join([SCHEMA, *map(kind_script, KINDS)]),)
+"""Scripts that take a catalog from one version to the next; ``PRAGMA user_version`` counts those that were run."""
 CATALOG_FILE = "catalog.sqlite"
 DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 """What SQLite raises; the others where its message quotes damaged bytes, or a damaged number asks for too much."""
@@ -264,12 +198,9 @@ class Database:
             )
         try:
             self._db = self._connect(create)
-            found = self.get("version")
+            self._check_version()
         except DATABASE_ERRORS as e:
             raise unusable(self.path, e) from None
-        if found != SCHEMA_VERSION:
-            self._db.close()
-            raise LibraryError(f"{self.path}: {_other_format(found)}")
 
     def _connect(self, create: bool) -> sqlite3.Connection:
         self._db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
@@ -290,7 +221,7 @@ class Database:
         return self._db
 
     def _connect_read_only(self) -> sqlite3.Connection:
-        """Readers of a WAL database share an index beside it; where none can be made, nobody can write either."""
+        """Readers of a WAL database share an index next to it; where none can be made, nobody can write either."""
         log = self.path.with_name(f"{CATALOG_FILE}-wal")
         if log.exists() and log.stat().st_size:
             raise LibraryError(
@@ -303,71 +234,46 @@ class Database:
 
     def _create(self) -> None:
         self._db.execute("PRAGMA journal_mode = WAL")
+        if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'settings'").fetchone():
+            self._migrate()
+
+    def _version(self) -> int:
+        return int(self.rows("PRAGMA user_version")[0][0])
+
+    def _migrate(self) -> None:
+        """Run the migrations that the catalog lacks, all of them or none."""
         with self.changes():
-            if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'settings'").fetchone():
-                for statement in _statements(SCHEMA + TRANSCRIPTS + READINGS):
-                    self._db.execute(statement)
-                self.set("version", SCHEMA_VERSION)
+            found = self._version()
+            for script in MIGRATIONS[found:]:
+                self._run_script(script)
+            self._db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
 
-    @property
-    def has_transcripts(self) -> bool:
-        """Whether the library has a place for transcripts; ``make_transcripts`` gives one to an older library."""
-        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE name = 'transcripts'"))
+    def _check_version(self) -> None:
+        """Bring an older catalog up to date; refuse one that is too old, or newer than this program."""
+        found = self._version()
+        if 0 < found < len(MIGRATIONS) and not self.read_only:
+            self._migrate()
+        elif found != len(MIGRATIONS):
+            try:
+                self.get("clip_seconds")  # says so if there is no library at all
+            finally:
+                self._db.close()
+            raise LibraryError(f"{self.path}: {_other_version(found)}")
 
-    @property
-    def has_edits(self) -> bool:
-        """Whether the library has a place for corrected transcripts; ``make_transcripts`` gives one to an older one."""
-        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE name = 'cue_edits'"))
-
-    def make_transcripts(self) -> None:
-        """Make the place for transcripts and their corrections in a library that has none."""
-        if not (self.has_transcripts and self.has_edits):
-            self._make_tables(TRANSCRIPTS)
-
-    @property
-    def has_readings(self) -> bool:
-        """Whether the library has a place for what is written in pictures, which ``make_readings`` gives it."""
-        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE name = 'line_terms'"))
-
-    def make_readings(self) -> None:
-        """Make the place for what is written in pictures in a library that has none."""
-        if not self.has_readings:
-            self._make_tables(READINGS)
-
-    @property
-    def has_descriptions(self) -> bool:
-        """Whether the library has a place for what a model says of scenes, which ``make_descriptions`` gives it."""
-        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE name = 'captions'"))
-
-    def make_descriptions(self) -> None:
-        """Make the place for what a model says of scenes in a library that has none."""
-        if not self.has_descriptions:
-            self._make_tables(DESCRIPTIONS)
-
-    @property
-    def has_samplings(self) -> bool:
-        """Whether any video of the library was sampled otherwise than exactly; see ``make_samplings``."""
-        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE name = 'samplings'"))
-
-    def make_samplings(self) -> None:
-        """Make the place for how videos are sampled in a library that has none."""
-        if not self.has_samplings:
-            self._make_tables(SAMPLINGS)
-
-    @property
-    def has_sounds(self) -> bool:
-        """Whether the library has a place for sounds other than speech, which ``make_sounds`` gives it."""
-        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE name = 'sounds'"))
-
-    def make_sounds(self) -> None:
-        """Make the place for sounds other than speech in a library that has none."""
-        if not self.has_sounds:
-            self._make_tables(SOUNDS)
-
-    def _make_tables(self, script: str) -> None:
+    def add_kind(self, kind: TrackKind) -> None:
+        """Make the index for a kind of track, if the library has none yet."""
         with self.changes():
-            for statement in _statements(script):
-                self._db.execute(statement)
+            if not self.rows("SELECT 1 FROM kinds WHERE name = ?", (kind.name,)):
+                self._run_script(kind_script(kind))
+
+    def kinds(self) -> list[TrackKind]:
+        """The kinds of tracks that the library has an index for."""
+        rows = self.rows("SELECT name, copied, spelt FROM kinds ORDER BY name")
+        return [TrackKind(name, copied=bool(copied), spelt=bool(spelt)) for name, copied, spelt in rows]
+
+    def _run_script(self, script: str) -> None:
+        for statement in _statements(script):
+            self._db.execute(statement)
 
     def close(self) -> None:
         """Close the database's file."""
@@ -440,15 +346,15 @@ def unusable(path: Path, e: Exception) -> LibraryError:
     return LibraryError(f"{path}: the catalog cannot be used ({text})")
 
 
-def _other_format(found: Any) -> str:
-    """What is wrong with a library of another format, and what to do.
+def _other_version(found: int) -> str:
+    """What is wrong with a library of another version, and what to do.
 
-    >>> _other_format(0)
-    'was made by an older release (format 0); move it away and add the videos again'
+    >>> _other_version(0)
+    'was made by an earlier version of momentseek; move it away and add the videos again'
     """
-    if isinstance(found, int) and found < SCHEMA_VERSION:
-        return f"was made by an older release (format {found}); move it away and add the videos again"
-    return f"was made by another release (format {found}); update momentseek"
+    if found < len(MIGRATIONS):
+        return "was made by an earlier version of momentseek; move it away and add the videos again"
+    return f"was made by a later version of momentseek (format {found}); update momentseek"
 
 
 def _statements(script: str) -> Iterator[str]:

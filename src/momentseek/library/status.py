@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from momentseek.library.catalog import Catalog, EncoderRow
+from momentseek.library.database import CAPTIONS, OCR, SPEECH
 from momentseek.library.paths import LibraryPaths, folder_size
-from momentseek.library.tracks.descriptions import described_counts
-from momentseek.library.tracks.readings import read_counts
-from momentseek.library.tracks.transcripts import heard_counts
+from momentseek.library.timed_text import track_counts
 from momentseek.library.video import is_missing
 
 
@@ -72,7 +71,7 @@ def status(catalog: Catalog, paths: LibraryPaths) -> Status:
         totals = catalog.totals()
         encoders = [catalog.encoder(stream) for stream in ("vision", "speech")]
         pending = catalog.get("reencoding")
-        heard, read, told = heard_counts(catalog), read_counts(catalog), described_counts(catalog)
+        heard, read, described = (track_counts(catalog, kind) for kind in (SPEECH, OCR, CAPTIONS))
         return Status(
             path=paths.folder,
             videos=int(totals["videos"]),
@@ -89,19 +88,19 @@ def status(catalog: Catalog, paths: LibraryPaths) -> Status:
             clip_seconds=float(catalog.get("clip_seconds", 0.0)),
             encoders=tuple(row for row in encoders if row is not None),
             unfinished=catalog.get("adding") is not None,
-            heard=int(heard["heard"]),
-            heard_seconds=heard["heard_seconds"],
-            unheard=int(heard["unheard"]),
-            unhearable=int(heard["unhearable"]),
+            heard=heard.done,
+            heard_seconds=heard.seconds,
+            unheard=heard.undone,
+            unhearable=heard.failed,
             read=read.done,
             read_seconds=read.seconds,
             lines=read.found,
             unread=read.undone,
             unreadable=read.failed,
-            described=told.done,
-            described_seconds=told.seconds,
-            captions=told.found,
-            undescribed=told.undone,
-            undescribable=told.failed,
+            described=described.done,
+            described_seconds=described.seconds,
+            captions=described.found,
+            undescribed=described.undone,
+            undescribable=described.failed,
             reencoding=pending[0] if pending else None,
         )

@@ -19,19 +19,20 @@ from momentseek.library.database import CATALOG_FILE
 from momentseek.library.file_stamp import Stamp
 from momentseek.library.files import FoundFiles, VideoFile, find_videos
 from momentseek.library.ingest.add import add_files
-from momentseek.library.ingest.captions import describe_videos, open_scene_captioner
-from momentseek.library.ingest.ocr import read_videos
 from momentseek.library.ingest.reencode import reencode_library
-from momentseek.library.ingest.report import AddReport, ShowIngest
-from momentseek.library.ingest.transcribing import edit_transcript, transcribe_videos
 from momentseek.library.ingest.writer import WritePace
 from momentseek.library.known_files import subtitle_marks
 from momentseek.library.lock import hold_lock
 from momentseek.library.merging import compact_library
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.reader import CLIP_SECONDS, LibraryReader
+from momentseek.library.report import AddReport, ShowIngest
 from momentseek.library.scan.recall import refresh_plan
+from momentseek.library.tracks.background import run_pass, usual_threads
+from momentseek.library.tracks.captions import CaptionPass, open_scene_captioner
+from momentseek.library.tracks.ocr import OcrPass
 from momentseek.library.tracks.sounds import listen_to_videos
+from momentseek.library.tracks.speech import edit_transcript, transcribe_videos
 from momentseek.library.verify import repair_library, verify_library
 from momentseek.library.video import Video
 from momentseek.media.decode import Sampling, default_sampling
@@ -43,9 +44,13 @@ if TYPE_CHECKING:
     from momentseek.core.progress import ShowCount
     from momentseek.library.merging import CompactReport
     from momentseek.library.tracks.sounds import SoundReport
-    from momentseek.library.tracks.transcripts import Transcript
+    from momentseek.library.tracks.speech import Transcript
     from momentseek.library.verify import VerifyReport
     from momentseek.recognition.speech.transcript import CueEdit
+
+
+Patterns = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+"""One or several paths, folders or globs."""
 
 
 class LibraryStore(LibraryReader):
@@ -144,7 +149,7 @@ class LibraryStore(LibraryReader):
 
     def add(
         self,
-        paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        paths: Patterns,
         *,
         recursive: bool = True,
         exclude: Sequence[str] = (),
@@ -160,10 +165,9 @@ class LibraryStore(LibraryReader):
         there. Without ``links`` none is followed, so that nothing outside of the folders given is read.
         """
 
-        given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
         folder = subtitles_folder(subtitles)
         begun = time.monotonic()
-        found = find_videos(given, recursive=recursive, exclude=exclude, skip=self.path, links=links)
+        found = find_videos(_listed(paths), recursive=recursive, exclude=exclude, skip=self.path, links=links)
         report = self.add_found(found, subtitles=folder, progress=progress, retry=retry, links=links)
         report.elapsed = time.monotonic() - begun
         return report
@@ -235,69 +239,58 @@ class LibraryStore(LibraryReader):
 
     def transcribe(
         self,
-        patterns: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
+        patterns: Patterns = (),
         *,
         transcriber: str | None = None,
         again: bool = False,
         progress: ShowIngest | None = None,
     ) -> AddReport:
-        """Hear the videos that have sound and no subtitles: all of them, or those whose names match ``patterns``.
+        """Transcribe the videos that have sound and no subtitles: all of them, or those whose names match ``patterns``.
 
-        ``again`` also tries those whose sound could not be heard before, and hears anew what another transcriber heard;
+        ``again`` also tries those whose sound could not be heard before, and those that another transcriber heard;
         corrections stay. What was heard stays if this is stopped.
         """
-
-        given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         with self.changing():
-            wanted = {video.id for video in self.matching(given)} if given else None
-            return transcribe_videos(
-                self, transcriber or self.transcriber or DEFAULT_TRANSCRIBER, wanted, again=again, progress=progress
-            )
+            model = transcriber or self.transcriber or DEFAULT_TRANSCRIBER
+            return transcribe_videos(self, model, self._wanted(patterns), again=again, progress=progress)
 
-    def listen(
-        self,
-        detector: str,
-        patterns: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
-        *,
-        progress: ShowCount | None = None,
-    ) -> SoundReport:
+    def listen(self, detector: str, patterns: Patterns = (), *, progress: ShowCount | None = None) -> SoundReport:
         """Hear what is neither speech nor silence (applause, barking) with a detector that was registered.
 
         It hears the videos with sound that it has not heard yet: all, or those whose names match ``patterns``. What was
         heard stays if this is stopped. ``progress`` is called with the numbers of videos that are done, and of all.
         """
-
-        given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         with self.changing():
-            wanted = {video.id for video in self.matching(given)} if given else None
-            return listen_to_videos(self.catalog, detector, wanted, progress)
+            return listen_to_videos(self, detector, self._wanted(patterns), progress)
 
     def read(
         self,
-        patterns: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
+        patterns: Patterns = (),
         *,
         reader: str | None = None,
         every: float = SLOT_SECONDS,
         again: bool = False,
         progress: ShowIngest | None = None,
     ) -> AddReport:
-        """Read what is written in the pictures of videos: of all, or of those whose names match ``patterns``.
+        """Read the text in the pictures of videos: of all, or of those whose names match ``patterns``.
 
-        One frame is read ``every`` so many seconds of a shot: one a second for subtitles in the picture. ``again`` also
-        tries those that could not be read before, and reads those that ``patterns`` name anew. What was read stays if
+        One frame is read ``every`` N seconds of a shot: one a second for subtitles in the picture. ``again`` also
+        tries those that could not be read before, and reads those that ``patterns`` name again. What was read stays if
         this is stopped.
         """
-
-        given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         with self.changing():
-            wanted = {video.id for video in self.matching(given)} if given else None
-            named = reader or self.reader or DEFAULT_OCR_MODEL
-            return read_videos(self, named, wanted, again=again, every=every, progress=progress)
+            model, wanted = reader or self.reader or DEFAULT_OCR_MODEL, self._wanted(patterns)
+            return run_pass(
+                OcrPass(
+                    self, AddReport(), progress, model=model, every=every, threads=usual_threads(), wanted=wanted,
+                    again=again,
+                )
+            )  # fmt: skip
 
     def describe(
         self,
         model: str,
-        patterns: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
+        patterns: Patterns = (),
         *,
         again: bool = False,
         requests: int | None = None,
@@ -307,14 +300,17 @@ class LibraryStore(LibraryReader):
 
         ``model`` is the folder of an exported captioner, or ``URL#MODEL`` of a vision endpoint, of which at most
         ``requests`` are made. ``again`` also tries those that could not be described before, and describes those that
-        ``patterns`` name anew. What was described stays if this is stopped.
+        ``patterns`` name again. What was described stays if this is stopped.
         """
-
-        given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         with self.changing():
-            wanted = {video.id for video in self.matching(given)} if given else None
+            wanted = self._wanted(patterns)
             captioner = open_scene_captioner(model, self, requests)
-            return describe_videos(self, captioner, wanted, again=again, progress=progress)
+            return run_pass(CaptionPass(self, AddReport(), progress, captioner=captioner, wanted=wanted, again=again))
+
+    def _wanted(self, patterns: Patterns) -> set[int] | None:
+        """Ids of the videos that some patterns mean; None for all if there are none."""
+        given = _listed(patterns)
+        return {video.id for video in self.matching(given)} if given else None
 
     def edit_cues(self, video: int, edits: Sequence[CueEdit]) -> Transcript:
         """Correct what a recogniser heard in the video with an id, all at once or not at all.
@@ -328,15 +324,12 @@ class LibraryStore(LibraryReader):
                 raise MomentseekError(f"there is no video {video}; it may have been removed or changed since")
             return edit_transcript(self, found[0], edits)
 
-    def remove(
-        self, patterns: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (), *, missing: bool = False
-    ) -> list[Video]:
+    def remove(self, patterns: Patterns = (), *, missing: bool = False) -> list[Video]:
         """Take videos out of the library; their files stay where they are, and ``compact`` frees the space of their
         vectors.
         """
-        given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         with self.changing():
-            videos = self.matching(given, missing=missing)
+            videos = self.matching(_listed(patterns), missing=missing)
             with self.catalog.changes():
                 for video in videos:
                     self.catalog.remove_video(video.id)
@@ -379,6 +372,10 @@ class LibraryStore(LibraryReader):
             refresh_plan(self.snapshot().vision, self.paths.plan)
         self.encoders.forget()
         return report
+
+
+def _listed(given: Patterns) -> list[str | os.PathLike[str]]:
+    return [given] if isinstance(given, str | os.PathLike) else list(given)
 
 
 def _size(path: Path) -> int:

@@ -20,9 +20,9 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
 from momentseek.library import encoders, known_files, segments
 from momentseek.library.catalog import Catalog, SegmentRow
+from momentseek.library.cue_vectors import fill_speech
 from momentseek.library.encoders import span_rows
 from momentseek.library.file_stamp import printable
-from momentseek.library.ingest.writer import fill_speech
 from momentseek.library.merging import proven_videos, store_joined_segment
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.reader import LibraryReader
@@ -74,7 +74,7 @@ def verify_library(catalog: Catalog, paths: LibraryPaths) -> VerifyReport:
     report.problems += [f"{catalog.path}: {text}" for text in wrong]
     with catalog.view():
         rows, gone, videos = catalog.segments(), set(catalog.gone().tolist()), catalog.videos()
-        counted = dict(catalog.rows("SELECT video, count(*) FROM cues GROUP BY video"))
+        counted = dict(catalog.rows("SELECT video, count(*) FROM cues WHERE kind = 'speech' GROUP BY video"))
         used = [catalog.encoder(stream) for stream in segments.VECTOR_STREAMS]
         dims = {encoder.stream: encoder.dim for encoder in used if encoder is not None}
     report.videos, report.segments, report.cues = len(videos), len(rows), sum(counted.values())
@@ -263,7 +263,7 @@ def _replace_damaged(library: LibraryReader, damaged: Sequence[SegmentRow]) -> l
     clips = {video.id: video.clips for video in catalog.videos()}
     rows = {
         "vision": clips,
-        "speech": dict(catalog.rows("SELECT video, count(*) FROM cues GROUP BY video")),
+        "speech": dict(catalog.rows("SELECT video, count(*) FROM cues WHERE kind = 'speech' GROUP BY video")),
     }
     if any(row.stream == "spans" for row in damaged):  # how many there are only the model's copy knows
         spans = span_rows(catalog, library.path)

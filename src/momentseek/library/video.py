@@ -60,20 +60,6 @@ class Video:
 
 
 @dataclass(frozen=True)
-class PendingVideo:
-    """A video that waits for what is done beside its pictures: being heard, or read."""
-
-    id: int
-    path: Path
-    name: str
-    duration: float
-    size: int
-    mtime_ns: int
-    done: float = 0.0
-    """Seconds that an earlier run has done."""
-
-
-@dataclass(frozen=True)
 class Failure:
     """A file that could not be added, and why."""
 

@@ -36,19 +36,13 @@ class WordIndex:
     columns: str = "start, end, text, start"
     """SQL for a text's start and end in seconds, the text, and the time of the frame to show."""
     video: str = "video"
-    is_there: str = ""
-    """The property of a catalog that says whether it has this index; empty where it always has."""
-
-    def in_catalog(self, catalog: Catalog) -> bool:
-        """Whether a catalog has this index."""
-        return not self.is_there or bool(getattr(catalog, self.is_there))
 
 
-CUES = WordIndex("cue_words", "cues")
+CUES = WordIndex("speech_words", "cues")
 NAMES = WordIndex("name_words", "videos", "0.0, 0.0, name, 0.0", video="id")
-LINES = WordIndex("line_words", "lines", "start, end, text, at", is_there="has_readings")
-SPELLINGS = WordIndex("line_spellings", "lines", "start, end, text, at", is_there="has_readings")
-CAPTIONS = WordIndex("caption_words", "captions", "start, end, text, (start + end) / 2", is_there="has_descriptions")
+LINES = WordIndex("ocr_words", "cues", "start, end, text, frame")
+SPELLINGS = WordIndex("ocr_spellings", "cues", "start, end, text, frame")
+CAPTIONS = WordIndex("captions_words", "cues", "start, end, text, (start + end) / 2")
 
 
 @dataclass(frozen=True)
@@ -115,9 +109,7 @@ def keep_best(values: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
 
 
 def count_words(catalog: Catalog, index: WordIndex, terms: Sequence[str]) -> WordCounts:
-    """The counts of an index for some words; nothing where the catalog has no such index."""
-    if not index.in_catalog(catalog):
-        return WordCounts(holding=tuple((term, 0) for term in terms))
+    """The counts of an index for some words."""
     texts, words = _totals(catalog, index)
     sql = f"SELECT count(*) FROM {index.table} WHERE {index.table} MATCH ?"
     return WordCounts(texts, words, tuple((term, catalog.rows(sql, (match_any([term]),))[0][0]) for term in terms))
@@ -136,7 +128,7 @@ def rank_texts(
     ``videos`` restricts the answer to these ids, None stands for all.
     """
     none = RankedTexts(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    if not terms or not index.in_catalog(catalog):
+    if not terms:
         return none
     if _totals(catalog, index) == (everywhere.texts, everywhere.words):  # all texts are here
         return _rank_all(catalog, index, terms, videos, limit)

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from momentseek.core.reports import text_table, width
-from momentseek.library.tracks.readings import MIN_FUZZY_LETTERS
+from momentseek.library.catalog import MIN_FUZZY_LETTERS
 from momentseek.library.words import WordMatcher, content_words, is_one_letter_off, plain_words, words
 from momentseek.search.hit import Hit, hidden_text
 from momentseek.search.query import Query

@@ -6,17 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from momentseek.core.moments.moment import Moment
 from momentseek.core.reports import Tabular, count
 from momentseek.media.subtitles.cues import Cue
 from momentseek.search.query import Query
-
-if TYPE_CHECKING:
-    from momentseek.recognition.captions.scenes import SceneCaption
-    from momentseek.recognition.ocr.lines import ScreenLine
-
 
 Level = Literal["strong", "fair", "weak"]
 """How sure a hit is."""
@@ -98,9 +93,9 @@ class Hit:
     """If a model re-ranked the hit: its video's rank and fused score before that."""
     model: str = ""
     """Name of the model that re-ranked the hit; empty if none did."""
-    written: tuple[ScreenLine, ...] = ()
+    written: tuple[Cue, ...] = ()
     """The lines that a machine read in the picture during the moment."""
-    described: tuple[SceneCaption, ...] = ()
+    described: tuple[Cue, ...] = ()
     """What a model says of the scenes that the moment overlaps; nobody said it."""
 
     @property

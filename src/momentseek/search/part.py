@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from momentseek.core.errors import MomentseekError
+from momentseek.library import database
 from momentseek.library.catalog import Catalog
+from momentseek.library.database import OCR, SPEECH
 from momentseek.library.reader import LibraryReader
-from momentseek.library.tracks.descriptions import caption_times, captions_between
-from momentseek.library.tracks.readings import line_times, lines_between, near_spellings
-from momentseek.library.tracks.transcripts import transcribed_videos
+from momentseek.library.timed_text import tracked_videos
 from momentseek.library.video import Video
 from momentseek.library.word_counts import (
     CAPTIONS,
@@ -170,9 +170,7 @@ class LibraryPart:
             ),
             None if allowed is None else len(allowed),
             {kind: count_words(self._catalog, WORD_INDICES[kind], terms) for kind, terms in asked.words.items()},
-            {term: near_spellings(self._catalog, term) for term in asked.misspelt}
-            if self._catalog.has_readings
-            else {},
+            {term: self._catalog.near_spellings(term, OCR) for term in asked.misspelt},
         )
 
     def _allowed(self, asked: SearchRequest) -> Ids | None:
@@ -220,7 +218,7 @@ class LibraryPart:
         planes: tuple[VideoList, ...] = ()
         if asked.depth and asked.vision is not None and asked.vision.moments is not None and state.vision.moments:
             planes = list_by_planes(state.vision, asked.vision.moments, allowed, asked.depth)
-        transcribed = transcribed_videos(self._catalog) if "cues" in asked.words else frozenset()
+        transcribed = tracked_videos(self._catalog, SPEECH) if "cues" in asked.words else frozenset()
         texts = {kind: self._texts(kind, *asked.words[kind], allowed, transcribed) for kind in asked.words}
         meant = None if asked.meaning is None else find_meant(state, asked.meaning, allowed)
         sounds = tuple(find_sounds(self._catalog, asked.sounds, allowed)) if asked.sounds else ()
@@ -307,8 +305,8 @@ class LibraryPart:
         out: Times = {}
         for found in (
             phrase_times(self._catalog, query.unsaid, videos),
-            line_times(self._catalog, query.unwritten, videos),
-            caption_times(self._catalog, query.undescribed, videos),
+            self._catalog.cue_times(query.unwritten, videos, OCR),
+            self._catalog.cue_times(query.undescribed, videos, database.CAPTIONS),
         ):
             for video, times in found.items():
                 out.setdefault(video, []).extend(times)
@@ -394,6 +392,6 @@ class LibraryPart:
             audio=video.audio,
             first=c.first,
             model=c.model,
-            written=tuple(lines_between(catalog, video.id, start, end)),
-            described=tuple(captions_between(catalog, video.id, start, end)),
+            written=tuple(catalog.cues_between(video.id, start, end, OCR)),
+            described=tuple(catalog.cues_between(video.id, start, end, database.CAPTIONS)),
         )

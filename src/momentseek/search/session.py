@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.tracks.readings import MAX_SPELLINGS
+from momentseek.library.catalog import MAX_SPELLINGS
 from momentseek.library.word_counts import WordCounts
 from momentseek.library.words import content_words
 from momentseek.recognition.exported.reranker import Reranker

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.library.words import WordMatcher, content_words
-from momentseek.recognition.captions.scenes import SceneCaption
-from momentseek.recognition.ocr.lines import ScreenLine
+from momentseek.media.subtitles.cues import Cue
 from momentseek.search.display import sought_spellings, sought_words
 from momentseek.search.hit import Hit
 from momentseek.search.query import Query
@@ -129,13 +128,13 @@ def hits_out(hits: Sequence[Hit], query: Query) -> list[HitOut]:
     ]
 
 
-def line_out(line: ScreenLine, marks: Sequence[tuple[int, int]] = ()) -> WrittenLineOut:
+def line_out(line: Cue, marks: Sequence[tuple[int, int]] = ()) -> WrittenLineOut:
     """Convert a line that was read."""
     text = _without_marks(line.text)
     return WrittenLineOut(start=line.start, end=line.end, text=text, marks=list(marks), at=line.at, box=line.box)
 
 
-def caption_out(caption: SceneCaption, marks: Sequence[tuple[int, int]] = ()) -> DescribedSceneOut:
+def caption_out(caption: Cue, marks: Sequence[tuple[int, int]] = ()) -> DescribedSceneOut:
     """Convert what a model says of a scene."""
     text, by = _without_marks(caption.text), clean_text(caption.by)
     return DescribedSceneOut(start=caption.start, end=caption.end, text=text, marks=list(marks), described_by=by)

@@ -22,7 +22,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from momentseek.api.library import Library, open_library
 from momentseek.core.errors import MomentseekError
 from momentseek.library.file_stamp import path_text
-from momentseek.library.ingest.report import (
+from momentseek.library.location import library_name
+from momentseek.library.report import (
     AddInterrupted,
     AddReport,
     BackgroundStep,
@@ -30,7 +31,6 @@ from momentseek.library.ingest.report import (
     IngestStep,
     ShowIngest,
 )
-from momentseek.library.location import library_name
 from momentseek.recognition.downloads import fetch_model
 from momentseek.recognition.weights.catalog import HubModel
 from momentseek.server.errors import ApiError, hide_paths

@@ -17,8 +17,8 @@ from small_library import OpenLibrary, WordVectors, fill, film, nothing
 from momentseek.cluster.shard_client import LocalShards, ShardAnswers
 from momentseek.cluster.shards.making import split_library
 from momentseek.library.catalog import Catalog
-from momentseek.library.tracks.descriptions import keep_caption
-from momentseek.library.tracks.readings import LINE_COLUMNS, READING
+from momentseek.library.database import CAPTIONS, OCR
+from momentseek.library.timed_text import Maker, TrackPart, finish_track, keep_part
 from momentseek.media.subtitles.cues import Cue
 from momentseek.search import session, stream_index
 from momentseek.search.engine import Engine
@@ -62,20 +62,15 @@ def build(folder: Path, rng: np.random.Generator, videos: int, clips: int) -> Ca
     catalog = fill(
         folder, films, cues, hashes=hashes, times=times, speech=WordVectors() if any(cues.values()) else None
     )
-    catalog.make_descriptions()
     with catalog.changes():
         for video in catalog.videos():
             if rng.random() < 0.5:
-                keep_caption(catalog, video.id, "model", "model-1", (0.0, video.duration), words(5))
+                caption = Cue(0.0, video.duration, words(5))
+                keep_part(catalog, CAPTIONS, video.id, Maker("model", "1"), TrackPart(video.duration, cues=(caption,)))
             if rng.random() < 0.5:
                 text = str(rng.choice(["Station", "Statlon red", "exit"]))
-                marks = ", ".join("?" * 10)
-                catalog.run(
-                    f"INSERT INTO lines (video, {LINE_COLUMNS}) VALUES ({marks})",
-                    (video.id, 0.0, video.duration, text, 0.0, 0, 0, 1, 1, 1),
-                )
-                catalog.add_terms(text.lower().split())
-                READING.note(catalog, video.id, "reader", "reader-1", video.duration, whole=True)
+                line = Cue(0.0, video.duration, text, None, 0.0, 1.0, (0.0, 0.0, 1.0, 1.0))
+                finish_track(catalog, OCR, video.id, Maker("reader", "1"), video.duration, [line])
         catalog.remove_video(catalog.videos()[-1].id)
     return catalog
 

@@ -15,8 +15,7 @@ from momentseek.api.library import Library, open_library
 from momentseek.cluster.manifest import read_manifest
 from momentseek.cluster.shards.making import split_library
 from momentseek.core.errors import MomentseekError
-from momentseek.library.ingest import ocr as lettering
-from momentseek.library.ingest import transcribing
+from momentseek.library.tracks import ocr, speech
 from momentseek.recognition.chat import KEY_VARIABLES
 from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine, OcrPart
 from momentseek.recognition.speech.transcript import SpokenCue, SpokenWord, TranscribedPart
@@ -77,10 +76,10 @@ def both(light: ModuleType, films: Path, tmp_path: Path) -> Iterator[tuple[Libra
 
 
 def open_both(place: Path, films: Path, encoder: str, patch: pytest.MonkeyPatch) -> Iterator[tuple[Library, Library]]:
-    patch.setattr(transcribing, "TranscriberProcess", Listener)
-    patch.setattr(transcribing, "transcriber_fingerprint", lambda spec: f"print of {spec}")
-    patch.setattr(lettering, "OcrProcess", Lector)
-    patch.setattr(lettering, "ocr_fingerprint", lambda spec, every: f"print of {spec} {every}")
+    patch.setattr(speech, "TranscriberProcess", Listener)
+    patch.setattr(speech, "transcriber_fingerprint", lambda spec: f"print of {spec}")
+    patch.setattr(ocr, "OcrProcess", Lector)
+    patch.setattr(ocr, "ocr_fingerprint", lambda spec, every: f"print of {spec} {every}")
     with Library.open(place / "one", create=True, encoder=encoder) as one:
         one.transcriber = None
         assert one.add(films).added == 5

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.media.subtitles.cues import Cue
 from momentseek.media.subtitles.read import parse_subtitles
-from momentseek.recognition.ocr.lines import Box, ScreenLine
 from momentseek.search.export import EXPORT_KINDS, export_kind, hits_to_run, render, write
 from momentseek.search.hit import Hit, StreamRank
 
@@ -35,7 +34,7 @@ def hit(rank: int, name: str = "kitchen.mp4", start: float = 3.0, end: float = 9
     return Hit(rank, rank, path, name, start, end, 1 / (60 + rank), "strong", 4.5, 60.0, NTSC, said, streams)
 
 
-LINE = ScreenLine(2.0, 6.0, "Kitchen", 4.0, Box(0.1, 0.2, 0.3, 0.1), 0.97)
+LINE = Cue(2.0, 6.0, "Kitchen", None, 4.0, 0.97, (0.1, 0.2, 0.3, 0.1))
 HITS = [
     hit(1),
     hit(2, "kitchen.mp4", 20.0, 21.5, ""),

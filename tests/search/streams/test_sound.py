@@ -118,8 +118,8 @@ def test_nothing_is_heard_twice_until_the_detector_changes(library, detector, tm
     again = library.listen("loudness", progress=lambda done, total: None)
     assert (again.heard, again.events) == (3, 4)
     library.remove(["hall*"])
-    assert library.catalog.rows("SELECT count(*) FROM sounds")[0][0] == 2
-    assert len(library.catalog.rows("SELECT * FROM listened")) == 2
+    assert library.catalog.rows("SELECT count(*) FROM cues")[0][0] == 2
+    assert len(library.catalog.rows("SELECT * FROM tracks")) == 2
 
 
 def test_what_cannot_be_heard_is_reported_and_the_rest_goes_on(library, detector, tmp_path):
@@ -138,7 +138,7 @@ def test_impossible_events_are_refused(library, detector, event):
     detector.detect = lambda blocks: [event]
     with pytest.raises(MomentseekError, match="the sound detector loudness gave SoundEvent"):
         library.listen("loudness")
-    assert library.catalog.rows("SELECT count(*) FROM listened")[0][0] == 0
+    assert library.catalog.rows("SELECT count(*) FROM tracks")[0][0] == 0
 
 
 def test_an_unsure_sound_is_fair_at_most_and_an_unknown_detector_is_named(library, detector):

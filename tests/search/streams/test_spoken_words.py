@@ -8,9 +8,9 @@ import pytest
 from small_library import fill, nothing
 
 from momentseek.library.catalog import Catalog
-from momentseek.library.tracks.transcripts import finish_transcript, keep_part, transcript
+from momentseek.library.tracks.speech import Transcript, finish_transcript
 from momentseek.media.subtitles.cues import Cue
-from momentseek.recognition.speech.transcript import SpokenWord, TranscribedPart, cues_from_words
+from momentseek.recognition.speech.transcript import SpokenWord, cues_from_words
 from momentseek.search.hit import StreamHit
 from momentseek.search.streams.phrases import find_phrases
 from momentseek.search.streams.speech import WORD_MARGIN_SECONDS, bound_by_words
@@ -27,10 +27,7 @@ def library(folder: Path) -> Catalog:
     catalog = fill(folder, {"read.mp4": nothing(8, 0), "heard.mp4": nothing(8, 1)}, {"read.mp4": [Cue(1, 7, TEXT)]})
     heard = cues_from_words([*words(TEXT, 1.0), *words("We had everything", 8.0)])
     with catalog.changes():
-        keep_part(catalog, 2, "whisper-base", "print", TranscribedPart(12.0, "en", tuple(heard)))
-        found = transcript(catalog, 2)
-        assert found is not None
-        finish_transcript(catalog, found, 12.0)
+        finish_transcript(catalog, Transcript(2, "whisper-base", "en", tuple(heard), fingerprint="print"), 12.0)
     return catalog
 
 

@@ -9,9 +9,11 @@ import numpy as np
 from small_library import OpenLibrary, WordVectors, fill, film, nothing
 
 from momentseek.library.catalog import Catalog
-from momentseek.library.tracks.readings import finish_reading, keep_frames
+from momentseek.library.database import OCR
+from momentseek.library.timed_text import Maker, finish_track
+from momentseek.library.tracks.ocr import cues_of_frames
 from momentseek.media.subtitles.cues import Cue
-from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine, OcrPart
+from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine
 from momentseek.search.display import table
 from momentseek.search.engine import Engine
 from momentseek.search.hit import Results, StreamHit
@@ -25,11 +27,10 @@ BOX = Box(0.1, 0.2, 0.5, 0.1)
 def _write(catalog: Catalog, video: int, lines: Sequence[Seen]) -> None:
     """Let lines of a video be read, each in one frame."""
     frames = tuple(OcrFrame(a, b, (a + b) / 2, (OcrLine(text, BOX, 0.9),)) for a, b, text in lines)
+    moved = [OcrFrame(f.start + i * 1e-6, f.end, f.at, f.lines) for i, f in enumerate(frames)]  # each has its own frame
     with catalog.changes():
-        for i, frame in enumerate(frames):  # lines at one time have frames of their own here
-            moved = OcrFrame(frame.start + i * 1e-6, frame.end, frame.at, frame.lines)
-            keep_frames(catalog, video, "ppocr", "print", OcrPart(frame.end, (moved,)))
-        finish_reading(catalog, video, "ppocr", "print", 36.0)
+        cues = cues_of_frames(sorted(moved, key=lambda frame: frame.start))
+        finish_track(catalog, OCR, video, Maker("ppocr", "print"), 36.0, cues)
 
 
 def _library(folder: Path, written: Mapping[str, Sequence[Seen]], cues: Mapping[str, Sequence[Cue]] = {}) -> Catalog:

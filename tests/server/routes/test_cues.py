@@ -12,9 +12,9 @@ from fastapi.testclient import TestClient
 
 from momentseek.api.library import Library
 from momentseek.library.catalog import Catalog
-from momentseek.library.ingest.writer import replace_cues
-from momentseek.library.tracks.transcripts import finish_transcript, keep_part, spoken_cues, transcript
-from momentseek.recognition.speech.transcript import SpokenCue, SpokenWord, TranscribedPart
+from momentseek.library.cue_vectors import replace_cues
+from momentseek.library.tracks.speech import Transcript, finish_transcript, spoken_cues
+from momentseek.recognition.speech.transcript import SpokenCue, SpokenWord
 
 Serve = Callable[..., TestClient]
 
@@ -34,10 +34,7 @@ def heard(light: None, place: Path) -> int:
     with Library.open(place) as library:
         catalog = library.catalog
         (silent,) = [video.id for video in library.videos() if not video.cues]
-        with catalog.changes():
-            keep_part(catalog, silent, "whisper-base", "print", TranscribedPart(3.0, "en", (SpokenCue(words),)))
-        found = transcript(catalog, silent)
-        assert found is not None
+        found = Transcript(silent, "whisper-base", "en", (SpokenCue(words),), fingerprint="print")
         replace_cues(library, silent, spoken_cues(found), lambda: finish_transcript(catalog, found, 3.0))
     return silent
 

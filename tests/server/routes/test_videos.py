@@ -8,9 +8,11 @@ from fastapi.testclient import TestClient
 
 from momentseek import __version__
 from momentseek.library.catalog import Catalog
-from momentseek.library.tracks.descriptions import DESCRIBING, keep_caption
-from momentseek.library.tracks.readings import finish_reading, keep_frames
-from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine, OcrPart
+from momentseek.library.database import CAPTIONS, OCR
+from momentseek.library.timed_text import Maker, finish_track
+from momentseek.library.tracks.ocr import cues_of_frames
+from momentseek.media.subtitles.cues import Cue
+from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine
 
 
 def test_status(client: TestClient) -> None:
@@ -48,8 +50,7 @@ def test_what_a_machine_read_is_marked_boxed_and_kept_from_what_is_said(
     box = Box(0.1, 0.2, 0.5, 0.1)
     frames = (OcrFrame(0.0, 4.0, 2.0, (OcrLine("Exit to the st\x02ation", box, 0.9),)),)
     with closing(Catalog(place)) as catalog, catalog.changes():
-        keep_frames(catalog, 1, "ppocr-small", "print", OcrPart(4.0, frames))
-        finish_reading(catalog, 1, "ppocr-small", "print", 12.0)
+        finish_track(catalog, OCR, 1, Maker("ppocr-small", "print"), 12.0, cues_of_frames(frames))
     client = serve(library=place)
     line = {"start": 0.0, "end": 4.0, "text": "Exit to the st ation", "marks": [], "at": 2.0, "box": list(box)}
     assert client.get("/api/v1/videos/1/lines").json() == {"lines": [line], "read_by": "ppocr-small"}
@@ -68,12 +69,9 @@ def test_what_a_machine_read_is_marked_boxed_and_kept_from_what_is_said(
 def test_what_a_model_says_of_a_scene_is_marked_and_kept_from_what_is_said(
     serve: Callable[..., TestClient], place: Path
 ) -> None:
-    with closing(Catalog(place)) as catalog:
-        catalog.make_descriptions()
-        with catalog.changes():
-            keep_caption(catalog, 1, "eye", "print", (0.0, 4.0), "A kite\x02 over a hill")
-            keep_caption(catalog, 1, "eye", "print", (4.0, 12.0), "An empty road")
-            DESCRIBING.note(catalog, 1, "eye", "print", 12.0, whole=True)
+    captions = [Cue(0.0, 4.0, "A kite\x02 over a hill"), Cue(4.0, 12.0, "An empty road")]
+    with closing(Catalog(place)) as catalog, catalog.changes():
+        finish_track(catalog, CAPTIONS, 1, Maker("eye", "print"), 12.0, captions)
     client = serve(library=place)
     scene = {"start": 0.0, "end": 4.0, "text": "A kite  over a hill", "marks": [], "described_by": "eye"}
     (hit,) = client.get("/api/v1/search", params={"q": "described:kites"}).json()["hits"]

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from momentseek.core.errors import LibraryError
 from momentseek.library.catalog import Catalog, EncoderRow, SegmentRow
-from momentseek.library.ingest.report import AddReport
+from momentseek.library.database import SPEECH, TrackKind
 from momentseek.library.merging import CompactReport
+from momentseek.library.report import AddReport
 from momentseek.library.status import Status
 from momentseek.library.tracks.sounds import SoundReport
 from momentseek.library.verify import VerifyReport
@@ -77,21 +78,6 @@ class ShardedCatalog(Catalog):
         """A number that changes whenever another connection has committed something to a shard."""
         return sum(catalog.generation() for catalog in self.catalogs)
 
-    @property
-    def has_transcripts(self) -> bool:
-        """Whether any shard has a place for transcripts."""
-        return any(catalog.has_transcripts for catalog in self.catalogs)
-
-    @property
-    def has_readings(self) -> bool:
-        """Whether any shard has a place for what is written in pictures."""
-        return any(catalog.has_readings for catalog in self.catalogs)
-
-    @property
-    def has_descriptions(self) -> bool:
-        """Whether any shard has a place for what a model says of scenes."""
-        return any(catalog.has_descriptions for catalog in self.catalogs)
-
     def encoder(self, stream: str) -> EncoderRow | None:
         """The encoder that made a stream's vectors; None if there are none yet."""
         return next((row for catalog in self.catalogs if (row := catalog.encoder(stream)) is not None), None)
@@ -108,13 +94,13 @@ class ShardedCatalog(Catalog):
         found = [catalog.ids(names=names, after=after, before=before) for catalog in self.catalogs]
         return np.sort(np.concatenate(found))
 
-    def cues(self, video: int) -> list[Cue]:
+    def cues(self, video: int, kind: TrackKind = SPEECH) -> list[Cue]:
         """The cues of a video."""
-        return self.of(video).cues(video)
+        return self.of(video).cues(video, kind)
 
-    def cues_between(self, video: int, start: float, end: float) -> list[Cue]:
+    def cues_between(self, video: int, start: float, end: float, kind: TrackKind = SPEECH) -> list[Cue]:
         """The cues of a video that overlap the time from ``start`` to ``end`` (seconds)."""
-        return self.of(video).cues_between(video, start, end)
+        return self.of(video).cues_between(video, start, end, kind)
 
     def segments(self, stream: str | None = None) -> list[SegmentRow]:
         """The segments of all shards."""
@@ -152,9 +138,9 @@ class ShardedCatalog(Catalog):
         """Names of the other videos with the same content, which are in the same shard."""
         return self.of(video.id).copies(video)
 
-    def count_cues(self, word: str | None = None) -> int:
+    def count_cues(self, word: str | None = None, kind: TrackKind = SPEECH) -> int:
         """Number of cues that hold a word in any of its forms; of all cues if no word is given."""
-        return sum(catalog.count_cues(word) for catalog in self.catalogs)
+        return sum(catalog.count_cues(word, kind) for catalog in self.catalogs)
 
     def _each(self, ask: Callable[[Catalog], list[T]]) -> list[T]:
         return [one for catalog in self.catalogs for one in ask(catalog)]

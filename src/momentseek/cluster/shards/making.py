@@ -47,13 +47,9 @@ from momentseek.library.segments import MAX_JOINED_ROWS, VECTOR_STREAMS, Segment
 from momentseek.library.store import LibraryStore
 from momentseek.library.video import name_text
 
-OWN_SETTINGS = (ADDING_SETTING, ID_STEP_SETTING, LEAST_ID_SETTING, "version")
+OWN_SETTINGS = (ADDING_SETTING, ID_STEP_SETTING, LEAST_ID_SETTING)
 """Settings of a library that its shards do not take over."""
-TABLES = {
-    "videos": "id", "cues": "video", "transcripts": "video", "rehearings": "video", "readings": "video",
-    "read_frames": "video", "lines": "video", "descriptions": "video", "captions": "video", "listened": "video",
-    "sounds": "video",
-}  # fmt: skip
+TABLES = {"videos": "id", "cues": "video", "tracks": "video", "track_parts": "video"}
 """Tables whose rows belong to a video, each with the column that names it."""
 
 
@@ -116,14 +112,8 @@ def _write_shard(
     if source.paths.models.is_dir():
         shutil.copytree(source.paths.models, paths.models)
     with closing(Catalog(folder, create=True)) as catalog:
-        for there, make in (
-            (source.catalog.has_transcripts, catalog.make_transcripts),
-            (source.catalog.has_readings, catalog.make_readings),
-            (source.catalog.has_descriptions, catalog.make_descriptions),
-            (source.catalog.has_sounds, catalog.make_sounds),
-        ):
-            if there:
-                make()
+        for kind in source.catalog.kinds():
+            catalog.add_kind(kind)
         written = [row for stream, held in streams.items() for row in _write_vectors(paths.segments, stream, held, ids)]
         with _attach_source(catalog, source.path / CATALOG_FILE), catalog.changes():
             _copy_rows(catalog, ids, manifest, number)
@@ -162,22 +152,18 @@ def _attach_source(catalog: Catalog, source: Path) -> Iterator[None]:
 def _copy_rows(catalog: Catalog, ids: NDArray[np.int64], manifest: ShardManifest, number: int) -> None:
     catalog.run("CREATE TEMP TABLE chosen (id INTEGER PRIMARY KEY)")
     catalog.run("INSERT INTO chosen SELECT value FROM json_each(?)", (json.dumps(ids.tolist()),))
-    there = {row[0] for row in catalog.rows("SELECT name FROM source.sqlite_master WHERE type = 'table'")}
     for table, key in TABLES.items():
-        if table in there:
-            columns = _columns(catalog, table)
+        columns = _columns(catalog, table)
+        catalog.run(
+            f"""INSERT INTO main.{table} ({columns}) SELECT {columns} FROM source.{table}
+                WHERE {key} IN (SELECT id FROM chosen) ORDER BY {key}"""
+        )
+    columns = _columns(catalog, "cue_edits")
+    for (hash,) in catalog.rows("SELECT DISTINCT hash FROM source.cue_edits"):
+        if manifest.shard_of(hash) == number:
             catalog.run(
-                f"""INSERT INTO main.{table} ({columns}) SELECT {columns} FROM source.{table}
-                    WHERE {key} IN (SELECT id FROM chosen) ORDER BY {key}"""
+                f"INSERT INTO main.cue_edits ({columns}) SELECT {columns} FROM source.cue_edits WHERE hash = ?", (hash,)
             )
-    if "cue_edits" in there:
-        columns = _columns(catalog, "cue_edits")
-        for (hash,) in catalog.rows("SELECT DISTINCT hash FROM source.cue_edits"):
-            if manifest.shard_of(hash) == number:
-                catalog.run(
-                    f"INSERT INTO main.cue_edits ({columns}) SELECT {columns} FROM source.cue_edits WHERE hash = ?",
-                    (hash,),
-                )
     columns = _columns(catalog, "failures")
     for (path,) in catalog.rows("SELECT path FROM source.failures"):
         if manifest.shard_of(os.fsdecode(path)) == number:

@@ -27,14 +27,14 @@ from momentseek.library.database import CATALOG_FILE
 from momentseek.library.encoders import catalogued_spec
 from momentseek.library.file_stamp import Stamp, content_hash, printable
 from momentseek.library.files import FoundFiles, VideoFile
-from momentseek.library.ingest.report import AddInterrupted, AddReport, ShowIngest
 from momentseek.library.location import place_text
 from momentseek.library.merging import CompactReport
 from momentseek.library.reader import Snapshot
+from momentseek.library.report import AddInterrupted, AddReport, ShowIngest
 from momentseek.library.status import Status
 from momentseek.library.store import LibraryStore, subtitles_folder
 from momentseek.library.tracks.sounds import SoundReport
-from momentseek.library.tracks.transcripts import Transcript
+from momentseek.library.tracks.speech import Transcript
 from momentseek.library.verify import VerifyReport
 from momentseek.library.video import Video
 from momentseek.recognition.ocr.lines import SLOT_SECONDS

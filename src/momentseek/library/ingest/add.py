@@ -6,26 +6,26 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 from momentseek.core.errors import LibraryError, MomentseekError
+from momentseek.library.cue_vectors import fill_speech
 from momentseek.library.encoders import encoder_row, spans_row, vision_spec
 from momentseek.library.file_stamp import path_text
 from momentseek.library.files import FoundFiles, VideoFile
-from momentseek.library.ingest.background import BackgroundPass, finish_runs
 from momentseek.library.ingest.batches import window_frames
-from momentseek.library.ingest.captions import CaptionPass, open_scene_captioner
 from momentseek.library.ingest.decoding import ReadSettings, decoder_threads, reader_count
-from momentseek.library.ingest.ocr import OcrPass
-from momentseek.library.ingest.report import AddInterrupted, AddReport, IngestNote, ShowIngest, StageTimer
 from momentseek.library.ingest.run import IngestRun
-from momentseek.library.ingest.transcribing import TranscriptionPass
-from momentseek.library.ingest.writer import SegmentWriter, WritePace, fill_speech
+from momentseek.library.ingest.writer import SegmentWriter, WritePace
 from momentseek.library.merging import DamagedVectorsError, SegmentDamage, damage_message, proven_videos
 from momentseek.library.reader import LibraryReader
+from momentseek.library.report import AddInterrupted, AddReport, IngestNote, ShowIngest, StageTimer
 from momentseek.library.scan.kernels import MIN_PLANNED_ROWS
 from momentseek.library.scan.recall import refresh_plan
 from momentseek.library.segments import StoredVectors, locate
+from momentseek.library.tracks.background import TrackPass, finish_passes
+from momentseek.library.tracks.captions import CaptionPass, open_scene_captioner
+from momentseek.library.tracks.ocr import OcrPass
+from momentseek.library.tracks.speech import TranscriptionPass
 from momentseek.library.video import Failure, Video
 from momentseek.library.video_parts import drop_old_parts
 from momentseek.media.decode import Sampling
@@ -62,8 +62,6 @@ def add_files(
     begun = time.monotonic()
     if report.interrupted_before and progress is not None:
         progress(IngestNote("resumed", None, "the last add was interrupted; continuing from there"))
-    if sampling != "exact":
-        catalog.make_samplings()
     library.paths.drop_orphans(catalog)
     drop_old_parts(library.path)
     model = encoders.model
@@ -84,7 +82,7 @@ def add_files(
     run = IngestRun(
         found.files, settings, encoder, writer, lambda id: _stored_video(library, id, whole), report, progress, readers
     )
-    beside: list[BackgroundPass[Any, Any]] = []
+    beside: list[TrackPass] = []
     if transcriber is not None:
         with _noting(report, "what is said was not heard"):
             beside.append(
@@ -94,7 +92,7 @@ def add_files(
             )
     if reader is not None:
         with _noting(report, "what is written was not read"):
-            beside.append(OcrPass(library, report, progress, reader=reader, threads=BESIDE_THREADS))
+            beside.append(OcrPass(library, report, progress, model=reader, threads=BESIDE_THREADS))
     if describer is not None:
         with _noting(report, "scenes were not described"):
             captioner = open_scene_captioner(describer, library)
@@ -106,7 +104,7 @@ def add_files(
             run.beside = [other.poll for other in beside]
             run.go()
             writer.flush()
-            finish_runs(beside)
+            finish_passes(beside)
         writer.merge()
         if writer.damages:
             report.notes.append(damage_message(catalog, writer.damages.values()))

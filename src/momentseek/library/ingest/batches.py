@@ -9,7 +9,7 @@ import numpy as np
 
 from momentseek.core.errors import MomentseekError
 from momentseek.library.ingest.events import IngestJob, PartEnd, VideoEnd, VideoStart
-from momentseek.library.ingest.report import StageTimer
+from momentseek.library.report import StageTimer
 from momentseek.library.segments import StoredVectors, join_vectors
 from momentseek.library.video_parts import VideoParts
 from momentseek.recognition.encoders.protocol import ImageTextEncoder, Pixels, Vectors, WindowEncoder

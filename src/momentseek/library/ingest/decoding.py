@@ -25,7 +25,6 @@ from momentseek.library.ingest.events import (
     VideoEnd,
     VideoStart,
 )
-from momentseek.library.ingest.report import StageTimer
 from momentseek.library.known_files import (
     KnownFile,
     earlier_failure,
@@ -34,6 +33,7 @@ from momentseek.library.known_files import (
     has_failed,
     subtitle_marks,
 )
+from momentseek.library.report import StageTimer
 from momentseek.library.video_parts import VideoParts
 from momentseek.media.decode import Sampling
 from momentseek.media.sandbox.calls import cues_of, frames, probe

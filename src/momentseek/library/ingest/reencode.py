@@ -13,15 +13,16 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
 from momentseek.library import encoders, segments
 from momentseek.library.catalog import EncoderRow
+from momentseek.library.cue_vectors import store_speech
 from momentseek.library.file_stamp import printable
 from momentseek.library.files import VideoFile
 from momentseek.library.ingest.batches import window_frames
 from momentseek.library.ingest.decoding import ReadSettings, decoder_threads, reader_count
-from momentseek.library.ingest.report import AddInterrupted, AddReport, ShowIngest, StageTimer
 from momentseek.library.ingest.run import IngestRun
-from momentseek.library.ingest.writer import FinishedVideo, SegmentWriter, WritePace, clip_segments, store_speech
+from momentseek.library.ingest.writer import FinishedVideo, SegmentWriter, WritePace, clip_segments
 from momentseek.library.merging import SegmentDamage, damage_message, find_damage, merge_segments, store_joined_segment
 from momentseek.library.reader import LibraryReader
+from momentseek.library.report import AddInterrupted, AddReport, ShowIngest, StageTimer
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.encoder import TrainedEncoder
 

@@ -26,9 +26,9 @@ from momentseek.library.ingest.events import (
     VideoEnd,
     VideoStart,
 )
-from momentseek.library.ingest.report import AddReport, IngestNote, IngestStep, ResumedVideo, ShowIngest, VideoNote
 from momentseek.library.ingest.writer import FinishedVideo, SegmentWriter
 from momentseek.library.paths import clock_text
+from momentseek.library.report import AddReport, IngestNote, IngestStep, ResumedVideo, ShowIngest, VideoNote
 from momentseek.library.segments import StoredVectors
 from momentseek.library.video import Failure, Video
 from momentseek.recognition.encoders.protocol import ImageTextEncoder

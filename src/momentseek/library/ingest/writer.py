@@ -1,4 +1,4 @@
-"""SegmentWriter: gathers finished videos and makes them part of the library together; and vectors of their cues."""
+"""SegmentWriter: gathers finished videos and makes them part of the library together."""
 
 from __future__ import annotations
 
@@ -8,33 +8,25 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from momentseek.core.errors import MomentseekError
 from momentseek.library import known_files, segments
-from momentseek.library.catalog import Catalog, SegmentRow
-from momentseek.library.encoders import SPEECH_ENCODER, encoder_row
+from momentseek.library.catalog import Catalog
+from momentseek.library.cue_vectors import encode_cues, store_segment
 from momentseek.library.file_stamp import Stamp
 from momentseek.library.files import VideoFile
 from momentseek.library.ingest.events import FileUpdate
-from momentseek.library.ingest.report import StageTimer
 from momentseek.library.merging import (
-    DamagedVectorsError,
     SegmentDamage,
-    find_damage,
     merge_segments,
-    store_joined_segment,
 )
 from momentseek.library.paths import LibraryPaths
-from momentseek.library.reader import LibraryReader
-from momentseek.library.segments import Segment, StoredVectors, parts_without, read_segment, segment_of
-from momentseek.library.tracks.descriptions import DESCRIBING
-from momentseek.library.tracks.readings import READING
+from momentseek.library.report import StageTimer
+from momentseek.library.segments import Segment, StoredVectors, segment_of
+from momentseek.library.timed_text import copy_tracks
 from momentseek.library.video import Video
 from momentseek.media.subtitles.cues import Cue
 from momentseek.recognition.encoders.protocol import TextEncoder, Vectors
 from momentseek.recognition.exported.encoder import TrainedEncoder
 
-CUES_PER_BATCH = 64
-"""Number of cues that are encoded at once."""
 SEGMENTS_BETWEEN_MERGES = 16
 """Number of segments that one command writes before the small ones are joined."""
 
@@ -151,7 +143,8 @@ class SegmentWriter:
         self.written += len(rows) > 0
         with self.catalog.changes():
             for id, ready in zip(ids, self.ready, strict=True):
-                self._copy_passes(ready.video.hash, id)
+                if ready.video.hash:
+                    copy_tracks(self.catalog, ready.video.hash, id)
                 if ready.replaces is not None:
                     self.catalog.remove_video(ready.replaces)
                 self.catalog.insert_video(ready.video, ready.cues, ready.subtitles, id=id)
@@ -164,13 +157,6 @@ class SegmentWriter:
                 )
             for file, reason, stamp in self.failures:
                 known_files.note_failure(self.catalog, file.path, file.name, reason, stamp)
-
-    def _copy_passes(self, content: str, video: int) -> None:
-        """Give a video what was read in one with the same content, and said of it by a model."""
-        if content and self.catalog.has_readings:
-            READING.copy(self.catalog, content, video)
-        if content and self.catalog.has_descriptions:
-            DESCRIBING.copy(self.catalog, content, video)
 
 
 def put_in_context(model: TrainedEncoder, ready: FinishedVideo, spoken: Vectors | None) -> FinishedVideo:
@@ -188,91 +174,3 @@ def clip_segments(ids: Sequence[int], ready: Sequence[FinishedVideo]) -> list[Se
     found = [segment_of("vision", ids, [one.vision for one in ready])]
     spans = [one.spans for one in ready if one.spans is not None]
     return [*found, segment_of("spans", ids, spans)] if spans else found
-
-
-def store_segment(paths: LibraryPaths, content: Segment) -> SegmentRow:
-    """Write a segment's file; it counts once the row returned is in the catalog."""
-    name = segments.write_segment(paths.segments, content)
-    return SegmentRow(name, content.stream, len(content.ids), content.rows, int(content.ids[0]))
-
-
-def encode_cues(encoder: TextEncoder, cues: Sequence[Sequence[Cue]]) -> list[Vectors | None]:
-    """Vectors of the cues of each video, one row per cue; None for a video in which nothing is said."""
-    texts = [cue.text for video in cues for cue in video]
-    rows = [encoder.encode(texts[at : at + CUES_PER_BATCH]) for at in range(0, len(texts), CUES_PER_BATCH)]
-    whole = np.concatenate(rows) if rows else np.empty((0, encoder.dim), np.float32)
-    found: list[Vectors | None] = []
-    at = 0
-    for video in cues:
-        found.append(whole[at : at + len(video)] if video else None)
-        at += len(video)
-    return found
-
-
-VIDEOS_PER_SEGMENT = 500
-"""Videos whose cues are encoded and written at a time."""
-
-
-def fill_speech(catalog: Catalog, paths: LibraryPaths, encoder: TextEncoder, ids: Sequence[int] | None = None) -> None:
-    """Give vectors to the cues of the videos ``ids``, by default of all videos, and note the encoder.
-
-    The caller holds the library's lock.
-    """
-    rows = store_speech(catalog, paths, encoder, ids)
-    with catalog.changes():
-        catalog.set_encoder(encoder_row("speech", SPEECH_ENCODER, encoder))
-        for row in rows:
-            catalog.insert_segment(row)
-
-
-def store_speech(
-    catalog: Catalog, paths: LibraryPaths, encoder: TextEncoder, ids: Sequence[int] | None = None
-) -> list[SegmentRow]:
-    """Write segments for the cues of videos; they count once the rows returned are in the catalog."""
-    spoken = [video.id for video in catalog.videos(ids) if video.cues]
-    rows = []
-    for at in range(0, len(spoken), VIDEOS_PER_SEGMENT):
-        part = spoken[at : at + VIDEOS_PER_SEGMENT]
-        vectors = encode_cues(encoder, [catalog.cues(id) for id in part])
-        content = segment_of("speech", part, [StoredVectors.of(found) for found in vectors if found is not None])
-        rows.append(store_segment(paths, content))
-    return rows
-
-
-def replace_cues(library: LibraryReader, video: int, cues: Sequence[Cue], write: Callable[[], None]) -> int:
-    """Give a video of the library other cues and their vectors; returns how many segments were written.
-
-    The files come first; then, in one transaction, the catalog names them in place of those that held the video before,
-    and ``write`` writes the cues. The caller holds the library's lock.
-    """
-    catalog, paths, encoder = library.catalog, library.paths, library.encoders.speech
-    (vectors,) = encode_cues(encoder, [cues]) if encoder is not None else (None,)
-    parts = [] if vectors is None else [segment_of("speech", [video], [StoredVectors.of(vectors)])]
-    old = _segments_with(library, video) if catalog.cues(video) else []
-    gone = np.array([video], np.int64)
-    damages = [damage for row in old if (damage := find_damage(paths, row, gone)) is not None]
-    if damages:
-        raise DamagedVectorsError(catalog, damages)
-    for row in old:
-        parts += parts_without(read_segment(paths.segments, row.name), gone)
-    parts.sort(key=lambda part: int(part.ids[0]))
-    new = [store_joined_segment(paths, "speech", parts)] if parts else []
-    with catalog.changes():
-        write()
-        for row in old:
-            catalog.remove_segment(row.name)
-        for row in new:
-            catalog.insert_segment(row)
-    return len(new)
-
-
-def _segments_with(library: LibraryReader, video: int) -> list[SegmentRow]:
-    """The segments that hold the vectors of a video's cues; one that cannot be read may do so, and is refused later."""
-    out = []
-    for row in library.catalog.segments("speech"):
-        try:
-            if video in read_segment(library.paths.segments, row.name).ids:
-                out.append(row)
-        except MomentseekError:
-            out.append(row)
-    return out

@@ -1,30 +1,29 @@
-"""Sounds: what a detector heard in videos besides speech, as events with times.
-
-A video's events are written when all of it was heard, in one change; what was heard by the same detector is not heard
-again.
-"""
+"""Sounds: what a detector hears in videos besides speech, as cues with a label and a score."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.core.errors import MediaError, MomentseekError
+from momentseek.core.errors import MomentseekError
+from momentseek.core.progress import ShowCount
 from momentseek.library.catalog import Catalog
+from momentseek.library.database import SOUNDS
 from momentseek.library.file_stamp import printable
+from momentseek.library.reader import LibraryReader
+from momentseek.library.report import AddReport, BackgroundStep, IngestNote, IngestStep
+from momentseek.library.timed_text import Maker, PendingVideo, TrackPart
+from momentseek.library.tracks.background import TrackPass, run_pass
 from momentseek.library.video import Video
 from momentseek.media.sandbox.calls import sound
-from momentseek.recognition.sounds import SOUND_DETECTORS, SoundEvent
-
-if TYPE_CHECKING:
-    from momentseek.core.progress import ShowCount
-    from momentseek.recognition.sounds import SoundDetector
+from momentseek.media.subtitles.cues import Cue
+from momentseek.recognition.sounds import SOUND_DETECTORS, SoundDetector, SoundEvent
 
 
 @dataclass
@@ -39,75 +38,84 @@ class SoundReport:
     """Videos whose sound could not be heard, and why."""
 
 
+class SoundPass(TrackPass):
+    """Hears the sounds of videos that a detector has not heard yet; what failed is tried again each time."""
+
+    kind = SOUNDS
+    what = "listening"
+    undone = "sounds were not heard"
+    undone_in_video = "its sounds were not heard"
+
+    def __init__(
+        self,
+        library: LibraryReader,
+        detector: SoundDetector,
+        progress: ShowCount | None = None,
+        wanted: Collection[int] | None = None,
+    ) -> None:
+        by = Maker(detector.name, detector.fingerprint)
+
+        def show(step: IngestStep | BackgroundStep | IngestNote) -> None:
+            if progress is not None and isinstance(step, BackgroundStep):
+                progress(step.videos, step.of_videos)
+
+        super().__init__(library, by, AddReport(), show, wanted=wanted)
+        self.detector, self.found = detector, SoundReport()
+
+    def also(self) -> str:
+        """What another detector heard, and what failed."""
+        return "(old.problem != '' OR old.fingerprint != ?2)"
+
+    def work(self, video: PendingVideo) -> Iterator[TrackPart]:
+        """Hear a whole video, decoded in a process of its own; refused if the detector says what cannot be."""
+        events = list(self.detector.detect(sound(video.path)))
+        for event in events:
+            times = (event.start, event.end, event.score)
+            if not (all(map(math.isfinite, times)) and 0 <= event.start < event.end and event.label.strip()):
+                raise MomentseekError(
+                    f"the sound detector {self.detector.name} gave {event}; an event has a label and 0 <= start < end"
+                )
+        ordered = sorted(events, key=lambda event: (event.start, event.end, event.label))
+        yield TrackPart(video.duration, [[e.start, e.end, e.label.strip(), e.score] for e in ordered])
+
+    def make_cues(self, parts: Sequence[Any]) -> list[Cue]:
+        """A cue for each sound, its label as the text."""
+        cues = [Cue(start, end, printable(label), score=score) for part in parts for start, end, label, score in part]
+        self.found.heard += 1
+        self.found.events += len(cues)
+        return cues
+
+    def note(self, video: PendingVideo, text: str) -> None:
+        """Report a video that could not be heard."""
+        reason = text.removeprefix(f"{self.undone_in_video}: ")
+        self.found.failed += [(known, reason) for known in self.library.catalog.videos([video.id])]
+
+
 def listen_to_videos(
-    catalog: Catalog, name: str, wanted: Collection[int] | None = None, progress: ShowCount | None = None
+    library: LibraryReader, name: str, wanted: Collection[int] | None = None, progress: ShowCount | None = None
 ) -> SoundReport:
     """Hear the videos with sound that a detector has not heard yet; the caller holds the library's lock."""
-
-    detector = SOUND_DETECTORS[name]()
-    catalog.make_sounds()
-    done = {row[0] for row in catalog.rows("SELECT video FROM listened WHERE fingerprint = ?", (detector.fingerprint,))}
-    waiting = [video for video in catalog.videos(wanted) if video.audio and video.id not in done]
-    report = SoundReport()
-    for at, video in enumerate(waiting):
-        if progress is not None:
-            progress(at, len(waiting))
-        try:
-            events = hear_events(detector, video)
-        except (MediaError, OSError) as e:
-            report.failed.append((video, printable(str(e))))
-            continue
-        with catalog.changes():
-            keep_events(catalog, video.id, detector, events)
-        report.heard += 1
-        report.events += len(events)
-    if progress is not None and waiting:
-        progress(len(waiting), len(waiting))
-    return report
-
-
-def hear_events(detector: SoundDetector, video: Video) -> list[SoundEvent]:
-    """The sounds of a video, decoded in a process of its own; refused if the detector says what cannot be."""
-
-    events = list(detector.detect(sound(video.path)))
-    for event in events:
-        times = (event.start, event.end, event.score)
-        if not (all(map(math.isfinite, times)) and 0 <= event.start < event.end and event.label.strip()):
-            raise MomentseekError(
-                f"the sound detector {detector.name} gave {event}; an event has a label and 0 <= start < end"
-            )
-    return events
-
-
-def keep_events(catalog: Catalog, video: int, detector: SoundDetector, events: list[SoundEvent]) -> None:
-    """Keep what was heard in a video in place of what was heard before, inside ``changes()``."""
-
-    catalog.run("DELETE FROM sounds WHERE video = ?", (video,))
-    for event in sorted(events, key=lambda event: (event.start, event.end, event.label)):
-        catalog.run(
-            "INSERT INTO sounds (video, start, end, label, score) VALUES (?, ?, ?, ?, ?)",
-            (video, event.start, event.end, printable(event.label.strip()), event.score),
-        )
-    catalog.run("INSERT OR REPLACE INTO listened VALUES (?, ?, ?)", (video, detector.name, detector.fingerprint))
+    one = SoundPass(library, SOUND_DETECTORS[name](), progress, wanted)
+    run_pass(one)
+    return one.found
 
 
 def sound_labels(catalog: Catalog) -> list[str]:
     """All labels that were heard anywhere, in order."""
-    if not catalog.has_sounds:
-        return []
-    return [row[0] for row in catalog.rows("SELECT DISTINCT label FROM sounds ORDER BY label")]
+    sql = "SELECT DISTINCT text FROM cues WHERE kind = ? ORDER BY text"
+    return [row[0] for row in catalog.rows(sql, (SOUNDS.name,))]
 
 
 def events_with_labels(
     catalog: Catalog, labels: Collection[str], videos: NDArray[np.int64] | None, limit: int
 ) -> list[tuple[int, SoundEvent]]:
     """Video and event of the surest events with one of some labels; ``videos`` restricts them to these ids."""
-
     some = "" if videos is None else "AND video IN (SELECT value FROM json_each(?))"
     ids = () if videos is None else (json.dumps(videos.tolist()),)
     rows = catalog.rows(
-        f"""SELECT video, start, end, label, score FROM sounds
-            WHERE label IN (SELECT value FROM json_each(?)) {some} ORDER BY score DESC, video, id LIMIT ?""",
-        (json.dumps(list(labels)), *ids, limit),
+        f"""SELECT video, start, end, text, score FROM cues
+            WHERE kind = ? AND text IN (SELECT value FROM json_each(?)) {some}
+            ORDER BY score DESC, video, id LIMIT ?""",
+        (SOUNDS.name, json.dumps(list(labels)), *ids, limit),
     )
     return [(video, SoundEvent(*rest)) for video, *rest in rows]

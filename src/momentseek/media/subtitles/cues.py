@@ -17,7 +17,10 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Cue:
-    """Words shown or said from ``start`` to ``end``, in seconds of the video.
+    """Timed text: words said, shown or describing a video from ``start`` to ``end``, in seconds.
+
+    What is known beyond the text depends on what made it: speech has ``words``, text on screen a ``frame`` and a
+    ``box``, a sound a ``score``.
 
     >>> Cue(1.0, 2.5, "Anybody home?").text
     'Anybody home?'
@@ -27,6 +30,21 @@ class Cue:
     end: float
     text: str
     language: str | None = None
+    frame: float | None = None
+    """Time of the frame that shows it best; None if no frame does."""
+    score: float | None = None
+    """How sure its producer is of it, 0 to 1."""
+    box: tuple[float, float, float, float] | None = None
+    """Where it stands in the frame: left, top, width and height as shares of the frame's."""
+    words: tuple[tuple[float, float, str], ...] = ()
+    """Start, end and text of each word."""
+    by: str = ""
+    """The model that made it; empty for subtitles."""
+
+    @property
+    def at(self) -> float:
+        """Time of the frame to show, in seconds."""
+        return (self.start + self.end) / 2 if self.frame is None else self.frame
 
 
 MAX_TOUCHING_SECONDS = 0.25

@@ -31,22 +31,6 @@ LONGEST_SCENE = 20.0
 """Seconds above which a shot is described in equal parts."""
 
 
-@dataclass(frozen=True)
-class SceneCaption:
-    """What a model says of a scene; never what was said in it."""
-
-    start: float
-    end: float
-    text: str
-    by: str = ""
-    """The model."""
-
-    @property
-    def at(self) -> float:
-        """Time in seconds of the frame to show."""
-        return (self.start + self.end) / 2
-
-
 @dataclass(frozen=True, eq=False)
 class Scene:
     """A stretch of a video to be described; what costs something is got when a captioner asks for it."""

@@ -39,8 +39,7 @@ def hit_record(hit: Hit) -> dict[str, Any]:
         "url": file_url(hit.path),
         "said": [_cue_record(cue.start, cue.end, cue.text, cue.language) for cue in hit.said],
         "written": [
-            {"start": o.start, "end": o.end, "text": _valid_text(o.text), "at": o.at, "box": list(o.box)}
-            for o in hit.written
+            {"start": o.start, "end": o.end, "text": _valid_text(o.text), "at": o.at, "box": o.box} for o in hit.written
         ],
         "described": [
             {"start": o.start, "end": o.end, "text": _valid_text(o.text), "described_by": _valid_text(o.by)}

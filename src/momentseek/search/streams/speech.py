@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.catalog import Catalog
-from momentseek.library.tracks.transcripts import transcribed_videos, transcript
+from momentseek.library.database import SPEECH
+from momentseek.library.timed_text import tracked_videos
+from momentseek.library.tracks.speech import transcript
 from momentseek.library.words import plain_words
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.speech.transcript import SpokenCue, SpokenWord
@@ -129,7 +131,7 @@ def fuse_hits(by_word: list[StreamHit], by_meaning: list[StreamHit]) -> list[Str
 
 def bound_by_words(catalog: Catalog, hits: Sequence[StreamHit], phrases: Sequence[str]) -> list[StreamHit]:
     """The same hits, with the times of the phrases' words where these are known, else as they are."""
-    heard = transcribed_videos(catalog) if hits else frozenset()
+    heard = tracked_videos(catalog, SPEECH) if hits else frozenset()
     cues: dict[int, tuple[SpokenCue, ...]] = {}
     out = []
     for hit in hits[:MAX_BOUNDED_HITS]:

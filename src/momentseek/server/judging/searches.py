@@ -15,8 +15,7 @@ from momentseek.api.library import Library
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.run import Run
 from momentseek.core.reports import count
-from momentseek.library.tracks.descriptions import captions_between
-from momentseek.library.tracks.readings import lines_between
+from momentseek.library.database import CAPTIONS, OCR
 from momentseek.measuring.measures import Measure
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.hit import Hit, Results
@@ -198,8 +197,8 @@ def to_served_library(foreign: SetupHits, k: int, library: Library) -> SetupHits
                 name=video.name,
                 said=said,
                 also=(),
-                written=tuple(lines_between(library.catalog.of(video.id), video.id, hit.start, hit.end)),
-                described=tuple(captions_between(library.catalog.of(video.id), video.id, hit.start, hit.end)),
+                written=tuple(library.catalog.cues_between(video.id, hit.start, hit.end, OCR)),
+                described=tuple(library.catalog.cues_between(video.id, hit.start, hit.end, CAPTIONS)),
             )
         )
     found = foreign.hits

@@ -15,8 +15,7 @@ from starlette.responses import Response
 
 from momentseek.api.library import Library
 from momentseek.core.errors import MomentseekError
-from momentseek.library.tracks.descriptions import captions_between
-from momentseek.library.tracks.readings import lines_between
+from momentseek.library.database import CAPTIONS, OCR
 from momentseek.media.edit_lists.edl import write_edl
 from momentseek.media.edit_lists.fcpxml import write_fcpxml
 from momentseek.media.edit_lists.timeline import Excerpt, ExportText
@@ -125,8 +124,8 @@ def _chosen_hits(library: Library, chosen: Sequence[ChosenMomentIn]) -> list[Hit
             raise ApiError(422, f"moment {rank} starts after the end of video {video.id} ({video.duration:g} s)")
         end = min(one.end, video.duration)
         said = tuple(library.catalog.cues_between(video.id, one.start, end))
-        written = tuple(lines_between(library.catalog.of(video.id), video.id, one.start, end))
-        described = tuple(captions_between(library.catalog.of(video.id), video.id, one.start, end))
+        written = tuple(library.catalog.cues_between(video.id, one.start, end, OCR))
+        described = tuple(library.catalog.cues_between(video.id, one.start, end, CAPTIONS))
         where = (video.id, video.path, video.name, one.start, end)
         middle = (one.start + end) / 2
         hit = Hit(rank, *where, 0.0, "fair", middle, video.duration, video.rate, said)

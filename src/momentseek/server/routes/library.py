@@ -11,10 +11,9 @@ from momentseek import __version__
 from momentseek.api.library import Library
 from momentseek.cluster.shard_client import ShardClient
 from momentseek.core.errors import MomentseekError
+from momentseek.library.database import CAPTIONS, OCR, SPEECH
 from momentseek.library.location import library_name
-from momentseek.library.tracks.descriptions import described_counts
-from momentseek.library.tracks.readings import read_counts
-from momentseek.library.tracks.transcripts import heard_counts
+from momentseek.library.timed_text import track_counts
 from momentseek.recognition.downloads import inventory
 from momentseek.recognition.encoders.registry import HUB_PREFIX
 from momentseek.recognition.weights.catalog import HUB_MODELS
@@ -158,9 +157,7 @@ def _library(library: Library) -> LibraryOut:
     catalog = library.catalog
     with catalog.view():
         totals = catalog.totals()
-        heard = [heard_counts(part) for part in catalog.parts]
-        read = [read_counts(part) for part in catalog.parts]
-        told = [described_counts(part) for part in catalog.parts]
+        heard, read, told = ([track_counts(part, kind) for part in catalog.parts] for kind in (SPEECH, OCR, CAPTIONS))
         spec = encoder_name(library)
         row = catalog.encoder("vision")
         generation = catalog.content_number()
@@ -170,7 +167,7 @@ def _library(library: Library) -> LibraryOut:
         seconds=totals["seconds"],
         clips=int(totals["clips"]),
         cues=int(totals["cues"]),
-        heard=sum(int(each["heard"]) for each in heard),
+        heard=sum(each.done for each in heard),
         read=sum(each.done for each in read),
         lines=sum(each.found for each in read),
         described=sum(each.done for each in told),

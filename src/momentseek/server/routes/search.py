@@ -16,13 +16,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.api.library import Library
 from momentseek.core.moments.moment import Moment
-from momentseek.library.tracks.descriptions import description
-from momentseek.library.tracks.readings import reading
+from momentseek.library.database import CAPTIONS, OCR
 from momentseek.library.video import Video
 from momentseek.library.words import WordMatcher, content_words
 from momentseek.media.subtitles.cues import Cue
-from momentseek.recognition.captions.scenes import SceneCaption
-from momentseek.recognition.ocr.lines import ScreenLine
 from momentseek.search.display import sought_words
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.hit import Hit
@@ -290,18 +287,11 @@ def query_curves(
     cues = library.catalog.cues(video.id)
     if "speech" in chosen and cues and (query.speech_text or query.phrases):
         streams["speech"] = spread_over_clips(cues, _cue_scores(library, video, query, cues), edges)
-    read = reading(library.catalog.of(video.id), video.id) if "text" in chosen and query.written_text else None
-    if read is not None and read.lines:
-        texts = [line.text for line in read.lines]
-        shares = _word_shares(texts, content_words(query.written_text))
-        streams["text"] = spread_over_clips(read.lines, shares, edges)
-    told = (
-        description(library.catalog.of(video.id), video.id) if "described" in chosen and query.described_text else None
-    )
-    if told is not None and told.captions:
-        texts = [caption.text for caption in told.captions]
-        shares = _word_shares(texts, content_words(query.described_text))
-        streams["described"] = spread_over_clips(told.captions, shares, edges)
+    for stream, kind, text in (("text", OCR, query.written_text), ("described", CAPTIONS, query.described_text)):
+        found_cues = library.catalog.cues(video.id, kind) if stream in chosen and text else []
+        if found_cues:
+            shares = _word_shares([cue.text for cue in found_cues], content_words(text))
+            streams[stream] = spread_over_clips(found_cues, shares, edges)
     here = replace(query, within=(_exact_glob(video.name),), outside=(), after=None, before=None)
     found = library.search(
         here, MAX_VIDEO_HITS, localiser=localiser or None, streams=tuple(chosen), all=True, fusion=fusion
@@ -318,7 +308,7 @@ def clip_edges(video: Video, seconds: float) -> NDArray[np.float64]:
 
 
 def spread_over_clips(
-    cues: Sequence[Cue | ScreenLine | SceneCaption], values: NDArray[np.float64], edges: NDArray[np.float64]
+    cues: Sequence[Cue], values: NDArray[np.float64], edges: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The highest value of the cues or lines that overlap each clip; 0 where there are none.
 

@@ -10,9 +10,9 @@ from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.api.library import Library
-from momentseek.library.tracks.descriptions import captions_between, description
-from momentseek.library.tracks.readings import lines_between, reading
-from momentseek.library.tracks.transcripts import Transcript, transcript
+from momentseek.library.database import CAPTIONS, OCR
+from momentseek.library.timed_text import track
+from momentseek.library.tracks.speech import Transcript, transcript
 from momentseek.recognition.speech.transcript import CueEdit
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
 from momentseek.server.hits import MAX_HIT_LINES, DescribedSceneOut, SaidCueOut, WrittenLineOut, caption_out, line_out
@@ -132,11 +132,11 @@ async def scenes_of_video(service: ServiceParam, id: VideoId) -> DescribedOut:
 
     def read(library: Library) -> DescribedOut:
         find_video(library, id)
-        found = description(library.catalog.of(id), id)
+        found = track(library.catalog.of(id), CAPTIONS, id)
         if found is None or found.problem:
             return DescribedOut(scenes=[], described_by=None)
-        scenes = [caption_out(caption) for caption in found.captions]
-        return DescribedOut(scenes=scenes, described_by=clean_text(found.model))
+        scenes = [caption_out(caption) for caption in found.cues]
+        return DescribedOut(scenes=scenes, described_by=clean_text(found.by.model))
 
     return await service.readers.run(read)
 
@@ -147,10 +147,10 @@ async def lines(service: ServiceParam, id: VideoId) -> LinesOut:
 
     def read(library: Library) -> LinesOut:
         find_video(library, id)
-        found = reading(library.catalog.of(id), id)
+        found = track(library.catalog.of(id), OCR, id)
         if found is None or found.problem or not found.whole:
             return LinesOut(lines=[], read_by=None)
-        return LinesOut(lines=[line_out(line) for line in found.lines], read_by=clean_text(found.reader))
+        return LinesOut(lines=[line_out(line) for line in found.cues], read_by=clean_text(found.by.model))
 
     return await service.readers.run(read)
 
@@ -322,12 +322,9 @@ async def moment(service: ServiceParam, id: MomentId) -> MomentOut:
             duration=video.duration,
             rate=rate_text(video.rate),
             said=[SaidCueOut(start=cue.start, end=cue.end, text=clean_text(cue.text), marks=[]) for cue in cues],
-            written=[
-                line_out(o) for o in lines_between(library.catalog.of(video.id), video.id, start, end)[:MAX_HIT_LINES]
-            ],
+            written=[line_out(o) for o in library.catalog.cues_between(video.id, start, end, OCR)[:MAX_HIT_LINES]],
             described=[
-                caption_out(o)
-                for o in captions_between(library.catalog.of(video.id), video.id, start, end)[:MAX_HIT_LINES]
+                caption_out(o) for o in library.catalog.cues_between(video.id, start, end, CAPTIONS)[:MAX_HIT_LINES]
             ],
             thumbnail=thumbnail_url(video.id, (start + end) / 2),
             media=f"{media_url(video.id)}#t={fragment}",

@@ -1,0 +1,266 @@
+"""Tracks of timed text: what a producer made of a video, how far it is with it, and what it has made so far.
+
+A track is one producer's text about one video: speech, text on screen, captions of scenes, sounds. All kinds share
+these tables and functions; what differs is in :mod:`momentseek.library.tracks`, one file for each producer. Subtitles
+are cues of speech without a track: no model made them.
+
+While a video is being worked on its parts are kept, so that nothing is done twice. A track that is whole counts until
+another one of the same kind is whole too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from momentseek.library.catalog import Catalog
+from momentseek.library.database import TrackKind
+from momentseek.media.subtitles.cues import Cue
+
+
+class Maker(NamedTuple):
+    """The model that makes a track, and a hash that changes with what it makes."""
+
+    model: str
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class PendingVideo:
+    """A video that waits for a producer."""
+
+    id: int
+    path: Path
+    name: str
+    duration: float
+    size: int
+    mtime_ns: int
+    done: float = 0.0
+    """Seconds that an earlier run has done."""
+    language: str | None = None
+    """The language, if an earlier run has recognised it."""
+    cuts: tuple[float, ...] = ()
+    """Times at which new shots begin, in seconds."""
+
+
+@dataclass(frozen=True)
+class TrackPart:
+    """What a producer made of the next part of a video."""
+
+    done: float
+    """Seconds of the video that are done with it."""
+    content: Any = None
+    """Values for JSON that are kept until the track is whole; None for nothing."""
+    cues: tuple[Cue, ...] = ()
+    """Cues that count at once."""
+    language: str | None = None
+
+
+@dataclass(frozen=True)
+class Track:
+    """What a producer made of a video."""
+
+    video: int
+    by: Maker
+    language: str | None
+    whole: bool
+    problem: str
+    """Why nothing could be made of the video; empty if something could."""
+    cues: tuple[Cue, ...]
+
+
+@dataclass(frozen=True)
+class TrackCounts:
+    """How far a producer is with all videos."""
+
+    done: int
+    """Number of videos that are done."""
+    seconds: float
+    """Their length."""
+    found: int
+    """Number of cues of this kind."""
+    undone: int
+    """Number of videos that wait."""
+    failed: int
+    """Number of videos of which nothing could be made."""
+
+
+def track(catalog: Catalog, kind: TrackKind, video: int) -> Track | None:
+    """The track of a video, whole if there is one, else what there is so far; None if nothing was begun."""
+    rows = catalog.rows(
+        """SELECT model, fingerprint, language, whole, problem FROM tracks
+           WHERE video = ? AND kind = ? ORDER BY whole DESC LIMIT 1""",
+        (video, kind.name),
+    )
+    if not rows:
+        return None
+    model, fingerprint, language, whole, problem = rows[0]
+    return Track(video, Maker(model, fingerprint), language, bool(whole), problem, tuple(catalog.cues(video, kind)))
+
+
+def cue_words(catalog: Catalog, kind: TrackKind, video: int) -> list[list[list[Any]]]:
+    """The words of each cue of a video, as lists of start, end and text."""
+    sql = "SELECT words FROM cues WHERE kind = ? AND video = ? ORDER BY id"
+    return [json.loads(words or "[]") for (words,) in catalog.rows(sql, (kind.name, video))]
+
+
+def tracked_videos(catalog: Catalog, kind: TrackKind) -> frozenset[int]:
+    """Ids of the videos that have a whole track."""
+    sql = "SELECT video FROM tracks WHERE kind = ? AND whole AND problem = ''"
+    return frozenset(video for (video,) in catalog.rows(sql, (kind.name,)))
+
+
+def has_track(catalog: Catalog, kind: TrackKind, video: int) -> bool:
+    """Whether a video has a whole track."""
+    sql = "SELECT 1 FROM tracks WHERE kind = ? AND video = ? AND whole AND problem = ''"
+    return bool(catalog.rows(sql, (kind.name, video)))
+
+
+def track_counts(catalog: Catalog, kind: TrackKind) -> TrackCounts:
+    """How far the producer of a kind is."""
+    sql = "SELECT count(*), coalesce(sum(done), 0) FROM tracks WHERE kind = ? AND whole AND problem "
+    done, seconds = catalog.rows(f"{sql} = ''", (kind.name,))[0]
+    failed, _ = catalog.rows(f"{sql} != ''", (kind.name,))[0]
+    waiting = f"""SELECT count(*) FROM videos
+                  WHERE {kind.waits} AND id NOT IN (SELECT video FROM tracks WHERE kind = ? AND whole)"""
+    return TrackCounts(done, seconds, catalog.count_cues(kind=kind), catalog.rows(waiting, (kind.name,))[0][0], failed)
+
+
+def pending_videos(catalog: Catalog, kind: TrackKind, by: Maker, also: str = "0") -> list[PendingVideo]:
+    """The videos without a whole track, shortest first, so that something can be found soon.
+
+    ``also`` is SQL for videos to do again although they have one, whose row of ``tracks`` is called ``old``.
+    """
+    rows = catalog.rows(
+        f"""SELECT videos.id, path, name, duration, size, mtime_ns, coalesce(new.done, 0), new.language, shots
+            FROM videos
+            LEFT JOIN tracks AS old ON old.video = videos.id AND old.kind = ?1 AND old.whole
+            LEFT JOIN tracks AS new
+                ON new.video = videos.id AND new.kind = ?1 AND NOT new.whole AND new.fingerprint = ?2
+            WHERE old.video IS NULL AND {kind.waits} OR old.video IS NOT NULL AND {also}
+            ORDER BY duration, videos.id""",
+        (kind.name, by.fingerprint),
+    )
+    return [
+        PendingVideo(
+            id, Path(os.fsdecode(path)), name, duration, size, mtime_ns, done, language,
+            tuple(np.frombuffer(shots, "<f8").tolist()),
+        )
+        for id, path, name, duration, size, mtime_ns, done, language, shots in rows
+    ]  # fmt: skip
+
+
+def track_parts(catalog: Catalog, kind: TrackKind, video: int) -> list[Any]:
+    """The contents of the parts of a video that are kept, in order."""
+    sql = "SELECT content FROM track_parts WHERE video = ? AND kind = ? ORDER BY done"
+    return [json.loads(content) for (content,) in catalog.rows(sql, (video, kind.name))]
+
+
+# writing, inside changes()
+
+
+def keep_part(catalog: Catalog, kind: TrackKind, video: int, by: Maker, part: TrackPart) -> None:
+    """Keep the next part of a video; what another model had begun is dropped."""
+    begun = "SELECT 1 FROM tracks WHERE video = ? AND kind = ? AND NOT whole AND fingerprint = ?"
+    if not catalog.rows(begun, (video, kind.name, by.fingerprint)):
+        _drop_begun(catalog, kind, video)
+    if part.content is not None:
+        content = json.dumps(part.content, ensure_ascii=False)
+        catalog.run("INSERT OR REPLACE INTO track_parts VALUES (?, ?, ?, ?)", (video, kind.name, part.done, content))
+    catalog.insert_cues(video, part.cues, kind)
+    _note(catalog, kind, video, by, part.done, whole=False, language=part.language)
+
+
+def finish_track(
+    catalog: Catalog,
+    kind: TrackKind,
+    video: int,
+    by: Maker,
+    duration: float,
+    cues: Iterable[Cue] | None = None,
+    language: str | None = None,
+) -> None:
+    """Make a track whole; ``cues`` take the place of those that the video has, None leaves them."""
+    if cues is not None:
+        catalog.set_cues(video, list(cues), kind)
+    _drop_parts(catalog, kind, video)
+    _note(catalog, kind, video, by, duration, whole=True, language=language)
+
+
+def fail_track(catalog: Catalog, kind: TrackKind, video: int, by: Maker, problem: str) -> None:
+    """Note that nothing can be made of a video; it is not tried again unasked. A whole track stays."""
+    _drop_parts(catalog, kind, video)
+    if not has_track(catalog, kind, video):
+        _note(catalog, kind, video, by, 0.0, whole=True, problem=problem)
+
+
+def forget_tracks(catalog: Catalog, kind: TrackKind, videos: Sequence[int], *, whole: bool = False) -> None:
+    """Forget tracks that failed or are not whole, to make them again; with ``whole``, also those that are."""
+    for video in videos:
+        known = catalog.rows("SELECT 1 FROM tracks WHERE video = ? AND kind = ?", (video, kind.name))
+        if known and (whole or not has_track(catalog, kind, video)):
+            catalog.set_cues(video, [], kind)
+            catalog.run("DELETE FROM track_parts WHERE video = ? AND kind = ?", (video, kind.name))
+            catalog.run("DELETE FROM tracks WHERE video = ? AND kind = ?", (video, kind.name))
+
+
+def copy_tracks(catalog: Catalog, content: str, video: int) -> None:
+    """Give a video that is about to be inserted the tracks of one with the same content."""
+    for kind in catalog.kinds():
+        if not kind.copied:
+            continue
+        known = catalog.rows(
+            """SELECT video FROM tracks JOIN videos ON videos.id = video
+               WHERE hash = ? AND kind = ? AND whole AND video != ? ORDER BY video LIMIT 1""",
+            (content, kind.name, video),
+        )
+        for (other,) in known:
+            columns = "kind, start, end, text, language, frame, score, box, words"
+            catalog.run(
+                f"""INSERT INTO cues (video, {columns})
+                    SELECT ?, {columns} FROM cues WHERE kind = ? AND video = ? ORDER BY id""",
+                (video, kind.name, other),
+            )
+            columns = "kind, whole, model, fingerprint, language, done, problem, at"
+            catalog.run(
+                f"""INSERT OR REPLACE INTO tracks (video, {columns})
+                    SELECT ?, {columns} FROM tracks WHERE kind = ? AND video = ? AND whole""",
+                (video, kind.name, other),
+            )
+
+
+def _note(
+    catalog: Catalog,
+    kind: TrackKind,
+    video: int,
+    by: Maker,
+    done: float,
+    *,
+    whole: bool,
+    language: str | None = None,
+    problem: str = "",
+) -> None:
+    catalog.run(
+        "INSERT OR REPLACE INTO tracks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (video, kind.name, int(whole), by.model, by.fingerprint, language, done, problem, time.time()),
+    )
+
+
+def _drop_parts(catalog: Catalog, kind: TrackKind, video: int) -> None:
+    catalog.run("DELETE FROM track_parts WHERE video = ? AND kind = ?", (video, kind.name))
+    catalog.run("DELETE FROM tracks WHERE video = ? AND kind = ? AND NOT whole", (video, kind.name))
+
+
+def _drop_begun(catalog: Catalog, kind: TrackKind, video: int) -> None:
+    """Drop what another model has begun of a video, with its cues unless a whole track has made them."""
+    sql = "SELECT max(whole) FROM tracks WHERE video = ? AND kind = ?"
+    if catalog.rows(sql, (video, kind.name)) == [(0,)]:
+        catalog.set_cues(video, [], kind)
+    _drop_parts(catalog, kind, video)

@@ -1,0 +1,254 @@
+"""TrackPass: a producer's work on the videos of a library, in the background.
+
+A thread asks the producer for one video after the other; what comes back is written by the thread that holds the
+library's lock (``poll``), part by part, so that a kill costs the part that was being worked on.
+
+A new kind of track is one file: a subclass of :class:`TrackPass` with a :class:`TrackKind`, which says what is done
+with one video (``work``) and what cues its parts make (``make_cues``).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any, ClassVar, Self
+
+from momentseek.core.errors import MediaError, MomentseekError
+from momentseek.core.workers import BackgroundIterator
+from momentseek.library.database import TrackKind
+from momentseek.library.file_stamp import Stamp, printable
+from momentseek.library.reader import LibraryReader
+from momentseek.library.report import AddInterrupted, AddReport, BackgroundStep, IngestNote, ShowIngest, VideoNote
+from momentseek.library.timed_text import (
+    Maker,
+    PendingVideo,
+    TrackPart,
+    fail_track,
+    finish_track,
+    forget_tracks,
+    keep_part,
+    pending_videos,
+    track_parts,
+)
+from momentseek.media.subtitles.cues import Cue
+
+POLL_SECONDS = 0.2
+MAX_ANSWERS = 1024
+"""Parts that may wait to be written."""
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What came back of one video: a part, its end, or why it failed."""
+
+    video: PendingVideo
+    part: TrackPart | None = None
+    failed: str | None = None
+    fault: MomentseekError | None = None
+    """What is wrong with the producer itself: nothing more can be done."""
+
+
+class TrackPass(ABC):
+    """Works through the videos of a library that wait for a producer. The caller holds the library's lock."""
+
+    kind: ClassVar[TrackKind]
+    what: ClassVar[str]
+    """What it does, as ``hearing``."""
+    undone: ClassVar[str]
+    """What was not done if the producer itself is at fault, as ``what is said was not heard``."""
+    undone_in_video: ClassVar[str]
+    """The same of one video."""
+    keeps_old: ClassVar[bool] = False
+    """Whether a track that is made again counts until the new one is whole."""
+
+    def __init__(
+        self,
+        library: LibraryReader,
+        by: Maker,
+        report: AddReport,
+        progress: ShowIngest | None = None,
+        *,
+        wanted: Collection[int] | None = None,
+        again: bool = False,
+    ) -> None:
+        self.library, self.by, self.report, self.show = library, by, report, progress or (lambda _: None)
+        self.wanted, self.again = wanted, again
+        self._jobs: SimpleQueue[PendingVideo | None] = SimpleQueue()
+        self._answers: BackgroundIterator[_Answer] | None = None
+        self._asked: dict[int, PendingVideo] = {}
+        self._open: dict[int, PendingVideo] = {}
+        self._at: dict[int, float] = {}
+        self._begun = time.monotonic()
+        self.fault: MomentseekError | None = None
+        """What is wrong with the producer itself, once that is known: nothing more is done."""
+        library.catalog.add_kind(self.kind)
+
+    # what a producer says about itself
+
+    @abstractmethod
+    def work(self, video: PendingVideo) -> Iterator[TrackPart]:
+        """Do one video from ``video.done`` on, part by part; runs in a thread, and must not write to the library."""
+
+    def close(self) -> None:  # noqa: B027
+        """Stop, whatever is being done."""
+
+    def also(self) -> str:
+        """SQL for videos to do again although they have a track (``pending_videos``)."""
+        return "0"
+
+    def make_cues(self, parts: Sequence[Any]) -> list[Cue] | None:
+        """The cues of a whole track by the contents of its parts; None if the parts' own cues are all."""
+        return None
+
+    def finish_video(self, video: PendingVideo) -> None:
+        """Make what was kept of a video count, since it is whole."""
+        catalog = self.library.catalog
+        with catalog.changes():
+            cues = self.make_cues(track_parts(catalog, self.kind, video.id))
+            finish_track(catalog, self.kind, video.id, self.by, video.duration, cues)
+        self.count(video.duration - video.done)
+
+    def count(self, seconds: float) -> None:  # noqa: B027
+        """Report a video that is done, and the seconds of it that this run did."""
+
+    def finish_run(self) -> None:  # noqa: B027
+        """What is left to do once all videos are done."""
+
+    # running
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._jobs.put(None)
+        self.close()
+        if self._answers is not None:
+            self._answers.close()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether videos wait that can still be done."""
+        return bool(self._open) and self.fault is None
+
+    def refill(self) -> None:
+        """Ask for the videos that have become part of the library since the last time."""
+        for video in pending_videos(self.library.catalog, self.kind, self.by, self.also()):
+            if video.id not in self._asked and (self.wanted is None or video.id in self.wanted):
+                self._asked[video.id] = self._open[video.id] = video
+                self._at[video.id] = video.done
+                self._jobs.put(video)
+        if self._open and self._answers is None:
+            self._answers = BackgroundIterator(self._work_through(), depth=MAX_ANSWERS, name=self.what)
+
+    def poll(self) -> None:
+        """Write what was done since the last time, and ask for videos that were added."""
+        self.take_answers()
+        self.refill()
+
+    def take_answers(self, wait: float = 0.0) -> None:
+        """Write what has come back; if nothing has, wait ``wait`` seconds for it."""
+        for answer in [] if self._answers is None else self._answers.take(wait):
+            self._take(answer)
+
+    def step(self) -> BackgroundStep:
+        """How far it is."""
+        total = sum(video.duration for video in self._asked.values())
+        done = sum(min(self._at[id], video.duration) for id, video in self._asked.items())
+        before = sum(video.done for video in self._asked.values())
+        present = next(iter(self._open.values()), None)
+        return BackgroundStep(
+            what=self.what,
+            videos=len(self._asked) - len(self._open),
+            of_videos=len(self._asked),
+            seconds=done,
+            of_seconds=total,
+            fresh=max(0.0, done - before),
+            elapsed=time.monotonic() - self._begun,
+            name=present.name if present else "",
+        )
+
+    def note(self, video: PendingVideo, text: str) -> None:
+        """Report what is to be known of a video."""
+        self.report.noted.append(VideoNote(video.path, text))
+        self.show(IngestNote("noted", video.path, f"{printable(video.name)}: {text}"))
+
+    def _work_through(self) -> Iterator[_Answer]:
+        """One video after the other, in a thread."""
+        while (video := self._jobs.get()) is not None:
+            try:
+                stamp = Stamp.of(video.path)
+                if (stamp.size, stamp.mtime_ns) != (video.size, video.mtime_ns):
+                    raise MediaError("has changed since it was added; add it again")
+                for part in self.work(video):
+                    yield _Answer(video, part)
+                yield _Answer(video)
+            except MediaError as e:
+                yield _Answer(video, failed=str(e).removeprefix(f"{video.path}: "))
+            except MomentseekError as e:
+                yield _Answer(video, fault=e)
+                return
+            except Exception as e:  # the file is gone, or the process was closed under it
+                yield _Answer(video, failed=f"cannot be read ({type(e).__name__}: {e})")
+
+    def _take(self, answer: _Answer) -> None:
+        catalog, video = self.library.catalog, answer.video
+        if answer.fault is not None:
+            self.fault = answer.fault
+            self.report.notes.append(f"{self.undone}: {answer.fault}")
+            return
+        if answer.part is not None:
+            with catalog.changes():
+                keep_part(catalog, self.kind, video.id, self.by, answer.part)
+            self._at[video.id] = answer.part.done
+            return
+        self._open.pop(video.id, None)
+        self._at[video.id] = video.duration
+        if not catalog.videos([video.id]):  # removed meanwhile
+            return
+        if answer.failed is None:
+            self.finish_video(video)
+            return
+        with catalog.changes():
+            fail_track(catalog, self.kind, video.id, self.by, answer.failed)
+        self.note(video, f"{self.undone_in_video}: {printable(answer.failed)}")
+
+
+def finish_passes(passes: Sequence[TrackPass]) -> None:
+    """Wait until everything was done that goes on in the background, and show how far the first of it is."""
+    for one in passes:
+        one.refill()
+    while waiting := [one for one in passes if one.is_open]:
+        for one in waiting:
+            one.take_answers(POLL_SECONDS / len(waiting))
+        waiting[0].show(waiting[0].step())
+    for one in passes:
+        one.finish_run()
+
+
+def run_pass(one: TrackPass) -> AddReport:
+    """Run one pass on its own; Ctrl-C keeps what was done and says so."""
+    report, catalog = one.report, one.library.catalog
+    begun = time.monotonic()
+    if one.again:
+        with catalog.changes():
+            videos = [video.id for video in catalog.videos(one.wanted)]
+            forget_tracks(catalog, one.kind, videos, whole=one.wanted is not None and not one.keeps_old)
+    try:
+        with one:
+            finish_passes([one])
+    except KeyboardInterrupt:
+        report.elapsed = time.monotonic() - begun
+        raise AddInterrupted(report) from None
+    report.elapsed = time.monotonic() - begun
+    if one.fault is not None:
+        raise one.fault
+    return report
+
+
+def usual_threads() -> int:
+    """Threads for a process that has the machine to itself."""
+    return max(1, (os.cpu_count() or 1))

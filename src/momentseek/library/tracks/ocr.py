@@ -1,0 +1,71 @@
+"""Text on screen: what an OCR model reads in the pictures of videos, as lines with times and boxes.
+
+Lines are made of the frames that were read once the whole video was, and never mixed with speech: what is written is
+one thing, what is said another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+from momentseek.library.database import OCR
+from momentseek.library.reader import LibraryReader
+from momentseek.library.report import AddReport, ShowIngest
+from momentseek.library.timed_text import Maker, PendingVideo, TrackPart
+from momentseek.library.tracks.background import TrackPass
+from momentseek.media.subtitles.cues import Cue
+from momentseek.recognition.ocr.lines import SLOT_SECONDS, OcrFrame, frame_as_json, frame_of_json, merge_lines
+from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL, ocr_fingerprint
+from momentseek.recognition.ocr.recognise import OcrProcess
+
+
+class OcrPass(TrackPass):
+    """Reads the text in the pictures of videos: one frame ``every`` N seconds of a shot."""
+
+    kind = OCR
+    what = "reading"
+    undone = "what is written was not read"
+    undone_in_video = "what is written in it was not read"
+
+    def __init__(
+        self,
+        library: LibraryReader,
+        report: AddReport,
+        progress: ShowIngest | None = None,
+        *,
+        model: str = DEFAULT_OCR_MODEL,
+        every: float = SLOT_SECONDS,
+        threads: int = 1,
+        wanted: Collection[int] | None = None,
+        again: bool = False,
+    ) -> None:
+        super().__init__(
+            library, Maker(model, ocr_fingerprint(model, every)), report, progress, wanted=wanted, again=again
+        )
+        self.every = every
+        self._process = OcrProcess(model, threads)
+
+    def work(self, video: PendingVideo) -> Iterator[TrackPart]:
+        """Read a video from where an earlier run has stopped."""
+        for part in self._process.read(video.path, video.duration, video.cuts, video.done, self.every):
+            yield TrackPart(part.done, [frame_as_json(frame) for frame in part.frames])
+
+    def close(self) -> None:
+        """End the model's process."""
+        self._process.close()
+
+    def make_cues(self, parts: Sequence[Any]) -> list[Cue]:
+        """Make lines of the frames that were read."""
+        return cues_of_frames(frame_of_json(frame) for part in parts for frame in part)
+
+    def count(self, seconds: float) -> None:
+        """Report a video that was read."""
+        self.report.read += 1
+        self.report.read_seconds += seconds
+
+
+def cues_of_frames(frames: Iterable[OcrFrame]) -> list[Cue]:
+    """The lines that stand in some frames of a video, as cues with boxes."""
+    lines = merge_lines(frames)
+    return [Cue(line.start, line.end, line.text, None, line.at, line.score, tuple(line.box)) for line in lines]

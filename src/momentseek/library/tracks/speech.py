@@ -1,0 +1,256 @@
+"""Speech: what a recogniser hears in videos that came without subtitles, and what people correct in it.
+
+Its cues are ordinary cues of the video, with a vector each. Subtitles always win: a video that has cues is never
+transcribed, and a video whose subtitles change is read again as a new one, without its transcript. Corrections are kept
+by the content of a video, so they hold when it is heard by another recogniser, moved, copied, or removed and added
+again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from momentseek.core.errors import MomentseekError
+from momentseek.library.catalog import Catalog
+from momentseek.library.cue_vectors import replace_cues
+from momentseek.library.database import SPEECH
+from momentseek.library.merging import SegmentDamage, damage_message, merge_segments
+from momentseek.library.reader import LibraryReader
+from momentseek.library.report import AddReport, ShowIngest, StageTimer
+from momentseek.library.timed_text import (
+    Maker,
+    PendingVideo,
+    TrackPart,
+    cue_words,
+    finish_track,
+    has_track,
+    track,
+    track_parts,
+)
+from momentseek.library.tracks.background import TrackPass, run_pass, usual_threads
+from momentseek.library.video import Video
+from momentseek.media.subtitles.cues import Cue
+from momentseek.recognition.speech.models import DEFAULT_TRANSCRIBER, transcriber_fingerprint
+from momentseek.recognition.speech.transcribe import TranscriberProcess
+from momentseek.recognition.speech.transcript import CueEdit, SpokenCue, SpokenWord, apply_edits
+
+SAME_TIME_SECONDS = 0.002
+"""Subtitle files give times in milliseconds, rounded; so near they are the same."""
+SEGMENTS_BETWEEN_MERGES = 16
+UNSURE_LANGUAGE_NOTE = "no language that the recogniser knows was surely heard in it; its words may be wrong"
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """What a recogniser heard in a video, with what people corrected in it."""
+
+    video: int
+    transcriber: str
+    language: str | None
+    cues: tuple[SpokenCue, ...]
+    problem: str = ""
+    """Why the sound could not be heard; empty if it could."""
+    fingerprint: str = ""
+    """What the recogniser was made of."""
+    edited: frozenset[int] = frozenset()
+    """Places of the cues that a person corrected."""
+
+
+def transcript(catalog: Catalog, video: int) -> Transcript | None:
+    """What was heard in a video, whole or so far; None if nobody has listened."""
+    found = track(catalog, SPEECH, video)
+    if found is None:
+        return None
+    cues = _spoken(cue_words(catalog, SPEECH, video)) if found.whole else heard_so_far(catalog, video)
+    sql = "SELECT start, end FROM cue_edits WHERE hash = (SELECT hash FROM videos WHERE id = ?) AND hash != ''"
+    edited = set(catalog.rows(sql, (video,)))
+    places = frozenset(at for at, cue in enumerate(cues) if (cue.start, cue.end) in edited)
+    return Transcript(video, found.by.model, found.language, cues, found.problem, found.by.fingerprint, places)
+
+
+def heard_so_far(catalog: Catalog, video: int) -> tuple[SpokenCue, ...]:
+    """What was heard in the parts of a video that is not whole yet."""
+    return _spoken(words for part in track_parts(catalog, SPEECH, video) for words in part)
+
+
+def finish_transcript(catalog: Catalog, transcript: Transcript, duration: float) -> None:
+    """Make a transcript's cues those of its video, inside ``changes()``; vectors of the cues must be stored with it."""
+    by = Maker(transcript.transcriber, transcript.fingerprint)
+    finish_track(catalog, SPEECH, transcript.video, by, duration, spoken_cues(transcript), transcript.language)
+
+
+def spoken_cues(transcript: Transcript) -> list[Cue]:
+    """The cues of a transcript as every stream knows them."""
+    return [Cue(cue.start, cue.end, cue.text, transcript.language, words=tuple(_words(cue))) for cue in transcript.cues]
+
+
+def transcribe_videos(
+    library: LibraryReader,
+    transcriber: str,
+    wanted: Collection[int] | None = None,
+    *,
+    again: bool = False,
+    progress: ShowIngest | None = None,
+) -> AddReport:
+    """Transcribe the videos of a library that have sound and no cues, or those of ``wanted``.
+
+    ``again`` also tries what could not be heard before, and what another recogniser heard. The caller holds the lock.
+    """
+    library.paths.drop_orphans(library.catalog)
+    one = TranscriptionPass(
+        library, AddReport(), progress, transcriber=transcriber, threads=usual_threads(), wanted=wanted, again=again
+    )
+    report = run_pass(one)
+    if one.damages:
+        report.notes.append(damage_message(library.catalog, one.damages.values()))
+    return report
+
+
+class TranscriptionPass(TrackPass):
+    """Transcribes the videos of a library that have sound and no cues."""
+
+    kind = SPEECH
+    what = "hearing"
+    undone = "what is said was not heard"
+    undone_in_video = "what is said in it was not heard"
+    keeps_old = True
+
+    def __init__(
+        self,
+        library: LibraryReader,
+        report: AddReport,
+        progress: ShowIngest | None = None,
+        *,
+        transcriber: str = DEFAULT_TRANSCRIBER,
+        threads: int = 1,
+        timer: StageTimer | None = None,
+        wanted: Collection[int] | None = None,
+        again: bool = False,
+    ) -> None:
+        by = Maker(transcriber, transcriber_fingerprint(transcriber))
+        super().__init__(library, by, report, progress, wanted=wanted, again=again)
+        self.timer = timer or StageTimer()
+        self._process = TranscriberProcess(transcriber, threads)
+        self._written = 0
+        self.damages: dict[str, SegmentDamage] = {}
+        """Segments that were found damaged and are not joined with others."""
+
+    def also(self) -> str:
+        """What another recogniser heard, if that is asked for."""
+        return "audio AND old.problem = '' AND old.fingerprint != ?2" if self.again else "0"
+
+    def work(self, video: PendingVideo) -> Iterator[TrackPart]:
+        """Hear a video from where an earlier run has stopped."""
+        for part in self._process.hear(video.path, video.done, video.language):
+            yield TrackPart(part.heard, [list(_words(cue)) for cue in part.cues], language=part.language)
+
+    def close(self) -> None:
+        """End the recogniser."""
+        self._process.close()
+
+    def finish_video(self, video: PendingVideo) -> None:
+        """Make what was heard the cues of its video, with vectors."""
+        catalog = self.library.catalog
+        language = catalog.rows(
+            "SELECT language FROM tracks WHERE video = ? AND kind = ? AND NOT whole", (video.id, SPEECH.name)
+        )
+        (known,) = catalog.videos([video.id])
+        cues = tuple(apply_edits(heard_so_far(catalog, video.id), cue_edits(catalog, known.hash)))
+        found = Transcript(
+            video.id, self.by.model, language[0][0] if language else None, cues, fingerprint=self.by.fingerprint
+        )
+        with self.timer.stage("encode speech"):
+            self._written += replace_cues(
+                self.library, video.id, spoken_cues(found), lambda: finish_transcript(catalog, found, video.duration)
+            )
+        if found.cues and found.language is None:
+            self.note(video, UNSURE_LANGUAGE_NOTE)
+        self.report.heard += 1
+        self.report.heard_seconds += video.duration - video.done
+        if self._written >= SEGMENTS_BETWEEN_MERGES:
+            self.finish_run()
+
+    def finish_run(self) -> None:
+        """Join the small segments that were written."""
+        if self._written:
+            merge_segments(self.library.catalog, self.library.paths, "speech", self.damages)
+            self._written = 0
+
+
+# corrections
+
+
+def cue_edits(catalog: Catalog, hash: str) -> list[CueEdit]:
+    """What people corrected in a content, by time."""
+    rows = catalog.rows("SELECT start, end, text FROM cue_edits WHERE hash = ? ORDER BY start, end", (hash,))
+    return [CueEdit(*row) for row in rows] if hash else []
+
+
+def check_transcript(catalog: Catalog, video: Video) -> Transcript:
+    """What a recogniser heard in a video; refused if none did, since only that can be corrected here."""
+    found = transcript(catalog, video.id)
+    if found is None or not has_track(catalog, SPEECH, video.id):
+        raise MomentseekError(
+            f"{video.name}: has no transcript that a recogniser made; subtitles are corrected in their own file, and "
+            "momentseek transcribe hears what has none"
+        )
+    return found
+
+
+def edit_transcript(library: LibraryReader, video: Video, edits: Sequence[CueEdit]) -> Transcript:
+    """Correct what a recogniser heard in a video, all at once or not at all. The caller holds the library's lock."""
+    catalog = library.catalog
+    found = check_transcript(catalog, video)
+    kept = [CueEdit.of(edit.start, edit.end, edit.text) for edit in edits]
+    late = next((edit for edit in kept if edit.start >= video.duration), None)
+    if late is not None:
+        raise MomentseekError(f"{video.name}: ends at {video.duration:.1f} s; there is no cue at {late.start:.1f} s")
+    new = replace(found, cues=tuple(apply_edits(found.cues, kept)))
+
+    def write() -> None:
+        for edit in kept:
+            values = (video.hash, edit.start, edit.end, edit.text, time.time())
+            catalog.run("INSERT OR REPLACE INTO cue_edits VALUES (?, ?, ?, ?, ?)", values)
+        finish_transcript(catalog, new, video.duration)
+
+    replace_cues(library, video.id, spoken_cues(new), write)
+    after = transcript(catalog, video.id)
+    assert after is not None
+    return after
+
+
+def edits_between(now: Sequence[Cue], wanted: Sequence[Cue]) -> list[CueEdit]:
+    """The corrections that make the cues of a video those of a file: only what differs.
+
+    >>> now = [Cue(1.0, 2.0, "a tail"), Cue(3.0, 4.0, "noise"), Cue(5.0, 6.0, "right")]
+    >>> found = edits_between(now, [Cue(1.0, 2.0, "a tale"), Cue(5.0, 6.001, "right"), Cue(7.0, 8.0, "more")])
+    >>> [(edit.start, edit.text) for edit in found]
+    [(1.0, 'a tale'), (3.0, ''), (7.0, 'more')]
+    """
+    old = {(cue.start, cue.end): cue for cue in now}
+    used: set[tuple[float, float]] = set()
+    out = []
+    for cue in wanted:
+        near = next((times for times in old if times not in used and _same_times(times, cue)), None)
+        if near is None:
+            out.append(CueEdit.of(cue.start, cue.end, cue.text))
+            continue
+        used.add(near)
+        if " ".join(cue.text.split()) != " ".join(old[near].text.split()):
+            out.append(CueEdit.of(*near, cue.text))
+    out += [CueEdit.of(*times, "") for times in old if times not in used]
+    return sorted(out, key=lambda edit: (edit.start, edit.end))
+
+
+def _same_times(times: tuple[float, float], cue: Cue) -> bool:
+    return abs(times[0] - cue.start) <= SAME_TIME_SECONDS and abs(times[1] - cue.end) <= SAME_TIME_SECONDS
+
+
+def _words(cue: SpokenCue) -> Iterator[tuple[float, float, str]]:
+    return ((word.start, word.end, word.text) for word in cue.words)
+
+
+def _spoken(cues: Iterable[Sequence[Sequence[object]]]) -> tuple[SpokenCue, ...]:
+    return tuple(SpokenCue(tuple(SpokenWord(*word) for word in words)) for words in cues if words)  # type: ignore[arg-type]
