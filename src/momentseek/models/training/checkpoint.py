@@ -31,10 +31,10 @@ from momentseek.models.training.folder import find_checkpoint
 CHECKPOINT_KIND = "momentseek checkpoint"
 OPTIMISER_PREFIX = "optimiser/"
 METADATA: dict[str, tuple[type, ...]] = {
+    "config": (dict,),
     "version": (str,),
     "fingerprint": (str,),
     "format": (int,),
-    "config": (dict,),
     "dims": (dict,),
     "state": (dict,),
     "step": (int,),
