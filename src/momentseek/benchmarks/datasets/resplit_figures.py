@@ -13,7 +13,7 @@ import numpy as np
 
 from momentseek.benchmarks.datasets.pairs import locations
 from momentseek.benchmarks.density import kernel_sums
-from momentseek.core.figures import draw_figures, subplots
+from momentseek.core.figures import draw_figures, label_rows, location_map, subplots
 from momentseek.core.language import verbs
 from momentseek.core.moments.arrays import FloatArray
 from momentseek.core.moments.judgements import Judgements
@@ -86,19 +86,15 @@ def verbs_figure(words: Mapping[str, list[list[str]]]) -> Figure:
     total = sum(counts.values(), Counter[str]())
     top = [verb for verb, _ in total.most_common(MAX_VERBS)]
     figure, axes = subplots(1, len(counts), 1.0 + 1.9 * len(counts), 0.9 + 0.17 * len(top))
-    place = np.arange(len(top))
     for i, (ax, (name, said)) in enumerate(zip(axes[0], counts.items(), strict=True)):
         share = np.array([100 * said[verb] / max(1, said.total()) for verb in top])
-        ax.barh(place, share, 0.75, color="#D55E00" if name == OOD_SPLIT else "#009E73")
+        ax.barh(range(len(top)), share, 0.75, color="#D55E00" if name == OOD_SPLIT else "#009E73")
         ax.set_title(f"{name}\n{share.sum():.1f} % of {said.total():,}", fontsize=8)
-        ax.set_yticks(place, top if i == 0 else [""] * len(top), fontsize=8)
-        ax.set_ylim(len(top) - 0.4, -0.6)
+        label_rows(ax, top, shown=i == 0, fontsize=8)
         ax.set_xlabel("% of its verbs")
     widest = max(ax.get_xlim()[1] for ax in axes[0])
     for ax in axes[0]:
         ax.set_xlim(0, widest)
-        ax.grid(axis="x", alpha=0.3)
-        ax.set_axisbelow(True)
     return figure
 
 
@@ -114,23 +110,9 @@ def telling_verbs(words: Mapping[str, list[list[str]]]) -> list[str]:
 
 
 def _draw_density(ax: Any, places: FloatArray, *, rare: bool) -> None:
-    from matplotlib.colors import PowerNorm
-
     centres = (np.arange(GRID_CELLS) + 0.5) / GRID_CELLS
     start, end = np.meshgrid(centres, centres)
     values = kernel_sums(places, np.column_stack([start.ravel(), end.ravel()]), DRAWN_BANDWIDTH, radius=4.0)
     shown = np.ma.masked_where(end < start - 1 / GRID_CELLS, values.reshape(GRID_CELLS, GRID_CELLS))
-    ax.imshow(
-        shown,
-        origin="lower",
-        extent=(0, 1, 0, 1),
-        cmap="Oranges" if rare else "Greens",
-        norm=PowerNorm(
-            0.5, 0, max(float(values.max()), 1e-9)
-        ),  # corners are so full that a linear scale hides the rest
-        interpolation="bilinear",
-    )
-    ax.plot([0, 1], [0, 1], color="0.6", lw=0.8)
+    location_map(ax, shown, "Oranges" if rare else "Greens", top=float(values.max()), interpolation="bilinear")
     ax.set_xlabel("start / duration")
-    ax.set_xticks([0, 0.5, 1])
-    ax.set_yticks([0, 0.5, 1])

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from momentseek.benchmarks.debias.gaps import Change, SplitGap
 from momentseek.benchmarks.debias.report import VERB_MEASURE, DebiasReport
 from momentseek.benchmarks.debias.systems import GAP_MEASURES
-from momentseek.core.reports import NO_VALUE, count, markdown_table, markdown_text, safe_row, text_table
+from momentseek.core.reports import NO_VALUE, Table, count, csv_text, markdown_text, percentage, to_plain
 from momentseek.measuring.resampling import SeedSpread
 
 LEAN_MEANING = "the share of first predictions at places that are commoner in train than in ood"
@@ -22,8 +19,7 @@ TABLE_THRESHOLDS = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 def as_text(report: DebiasReport) -> str:
     """The summary for a terminal: dR@1 at 0.5 and 0.7, and which way predictions on ood lean."""
-    header, rows = _summary(report, str)
-    lines = [sizes(report), "", text_table(header, rows)]
+    lines = [sizes(report), "", _summary(report).render("text")]
     if report.apart:
         lines += ["", f"lean: {LEAN_MEANING}", f"      ({_leans(report)})"]
     return "\n".join([*([f"NOTE: {report.note}", ""] if report.note else []), *lines])
@@ -75,7 +71,7 @@ def change_words(change: Change | None) -> str:
     return f"{100 * change.value:+.2f} [{100 * change.low:+.2f}, {100 * change.high:+.2f}]"
 
 
-def _summary(report: DebiasReport, text: Callable[[str], str]) -> tuple[list[str], list[list[str]]]:
+def _summary(report: DebiasReport) -> Table:
     shown = ("dR@1[IoU>=0.5]", "dR@1[IoU>=0.7]")
     header = ["system", "seeds"]
     for measure in shown:
@@ -85,13 +81,13 @@ def _summary(report: DebiasReport, text: Callable[[str], str]) -> tuple[list[str
     rows = []
     for system in report.systems:
         found = {g.measure: g for g in report.gaps if g.system == system}
-        row = [_system_name(report, system, text), str(_seeds(found[GAP_MEASURES[0]]))]
+        row = [_system_name(report, system), str(_seeds(found[GAP_MEASURES[0]]))]
         for measure in shown:
             gap = found[measure]
-            row += [percent(gap.iid), percent(gap.ood), percent(gap.gap), _share(gap.relative)]
+            row += [percent(gap.iid), percent(gap.ood), percent(gap.gap), percentage(gap.relative, 0)]
         row += [_shares(leans.get(system))] if report.apart else []
         rows.append(row)
-    return header, rows
+    return Table(header, rows)
 
 
 def _gap_parts(report: DebiasReport) -> list[str]:
@@ -100,15 +96,13 @@ def _gap_parts(report: DebiasReport) -> list[str]:
     for gap in report.gaps:
         interval = gap.interval
         ends = NO_VALUE if math.isnan(interval.low) else f"{100 * interval.low:.2f} to {100 * interval.high:.2f}"
-        cells = [percent(gap.iid), percent(gap.ood), percent(gap.gap), ends, _share(gap.relative)]
-        rows.append(
-            [_system_name(report, gap.system, markdown_text), str(_seeds(gap)), markdown_text(gap.measure), *cells]
-        )
+        cells = [percent(gap.iid), percent(gap.ood), percent(gap.gap), ends, percentage(gap.relative, 0)]
+        rows.append([_system_name(report, gap.system), str(_seeds(gap)), gap.measure, *cells])
     about = (
         "In percent; mean ± standard deviation over seeds. The gap is iid − ood, with a bootstrap interval over "
         "queries; *lost* is the gap as a share of iid."
     )
-    return ["## The gap between iid and ood", about, markdown_table(header, rows, align="lrlr")]
+    return ["## The gap between iid and ood", about, Table(header, rows, "lrlr").render("markdown")]
 
 
 def _change_parts(report: DebiasReport) -> list[str]:
@@ -117,11 +111,7 @@ def _change_parts(report: DebiasReport) -> list[str]:
         return []
     header = ["system", "measure", "gap closed", "gained on iid", "gained on ood"]
     rows = [
-        [
-            _system_name(report, g.system, markdown_text),
-            markdown_text(g.measure),
-            *map(change_words, (g.closed, g.iid_gain, g.ood_gain)),
-        ]
+        [_system_name(report, g.system), g.measure, *map(change_words, (g.closed, g.iid_gain, g.ood_gain))]
         for g in others
     ]
     about = (
@@ -129,7 +119,7 @@ def _change_parts(report: DebiasReport) -> list[str]:
         "another set of seeds would change is not in them). A gap also closes when iid gets worse: it is worth "
         "something where ood gains."
     )
-    return [f"## Against {markdown_text(report.reference)}", about, markdown_table(header, rows, align="llr")]
+    return [f"## Against {markdown_text(report.reference)}", about, Table(header, rows, "llr").render("markdown")]
 
 
 def _threshold_parts(report: DebiasReport) -> list[str]:
@@ -139,16 +129,16 @@ def _threshold_parts(report: DebiasReport) -> list[str]:
         at = dict(zip(curve.thresholds, curve.values, strict=True))
         if not at[TABLE_THRESHOLDS[0]].count:
             continue
-        means = [NO_VALUE if math.isnan(at[t].mean) else f"{100 * at[t].mean:.2f}" for t in TABLE_THRESHOLDS]
-        rows.append([_system_name(report, curve.system, markdown_text), curve.split, f"{curve.kind}@1", *means])
+        means = [percentage(at[t].mean, unit="") for t in TABLE_THRESHOLDS]
+        rows.append([_system_name(report, curve.system), curve.split, f"{curve.kind}@1", *means])
     about = "In percent, by IoU threshold. What R@1 has beyond dR@1 is owed to moments that are hit but badly cut."
-    return ["## R against dR by threshold", about, markdown_table(header, rows, align="lllr")]
+    return ["## R against dR by threshold", about, Table(header, rows, "lllr").render("markdown")]
 
 
 def _place_parts(report: DebiasReport) -> list[str]:
     header = ["first predictions of", "split", "from train", "from the split's truth", "lean"]
     rows = [
-        [_system_name(report, p.system, markdown_text), p.split, _two(p.to_train), _two(p.to_truth), _shares(p.lean)]
+        [_system_name(report, p.system), p.split, _two(p.to_train), _two(p.to_truth), _shares(p.lean)]
         for p in report.placings
     ]
     about = (
@@ -163,7 +153,7 @@ def _place_parts(report: DebiasReport) -> list[str]:
             + " and ".join(f"{value:.2f} ({split})" for split, value in report.apart.items())
             + f" from those of train. *Lean* is {LEAN_MEANING} ({_leans(report)})."
         )
-    return ["## Where systems predict", about, markdown_table(header, rows, align="llr")]
+    return ["## Where systems predict", about, Table(header, rows, "llr").render("markdown")]
 
 
 def _verb_parts(report: DebiasReport) -> list[str]:
@@ -175,31 +165,25 @@ def _verb_parts(report: DebiasReport) -> list[str]:
         for each in verb.systems:
             where = each.placing
             cells = [_two(where.to_train), _two(where.to_truth), _shares(where.lean)] if where else [NO_VALUE] * 3
-            scored = [NO_VALUE if math.isnan(x) else f"{100 * x:.2f}" for x in (each.iid, each.ood)]
+            scored = [percentage(x, unit="") for x in (each.iid, each.ood)]
             of = f"{verb.train:,} / {verb.iid:,} / {verb.ood:,}"
-            rows.append(
-                [markdown_text(verb.verb), of, _system_name(report, each.system, markdown_text), *scored, *cells]
-            )
+            rows.append([verb.verb, of, _system_name(report, each.system), *scored, *cells])
     measure = markdown_text(VERB_MEASURE)
     about = f"{measure} in percent, and distances from where the verb's moments lie in train and in ood."
-    return ["## By verb", about, markdown_table(header, rows, align="llllr")]
+    return ["## By verb", about, Table(header, rows, "llllr").render("markdown")]
 
 
 def _leans(report: DebiasReport) -> str:
-    train, ood = (_share(report.leans[name]) for name in ("train", "ood"))
+    train, ood = (percentage(report.leans[name], 0) for name in ("train", "ood"))
     return f"of ood's true moments {ood}, of train's {train}; a system that learnt places leans as train does"
 
 
-def _system_name(report: DebiasReport, system: str, text: Callable[[str], str]) -> str:
-    return text(system) + (" (blind)" if system in report.blind else "")
+def _system_name(report: DebiasReport, system: str) -> str:
+    return system + (" (blind)" if system in report.blind else "")
 
 
 def _seeds(gap: SplitGap) -> int:
     return max(gap.iid.count, gap.ood.count)
-
-
-def _share(value: float) -> str:
-    return NO_VALUE if math.isnan(value) else f"{100 * value:.0f} %"
 
 
 def _shares(value: SeedSpread | None) -> str:
@@ -223,8 +207,8 @@ def as_json(report: DebiasReport) -> Row:
         "queries": dict(report.queries),
         "systems": [{"system": name, "blind": name in report.blind} for name in report.systems],
         "reference": report.reference,
-        "gaps": [_plain({**asdict(gap)}) for gap in report.gaps],
-        "thresholds": [_plain(asdict(curve)) for curve in report.curves],
+        "gaps": [to_plain(asdict(gap)) for gap in report.gaps],
+        "thresholds": [to_plain(asdict(curve)) for curve in report.curves],
         "distance_from_train": dict(report.apart),
         "leans": dict(report.leans),
         "distance_by_chance": dict(report.by_chance),
@@ -245,7 +229,7 @@ def csv_files(report: DebiasReport) -> dict[str, bytes]:
         "places.csv": place_rows(report),
         "verbs.csv": verb_rows(report),
     }
-    return {name: _csv(rows) for name, rows in files.items() if rows}
+    return {name: csv_text(rows).encode() for name, rows in files.items() if rows}
 
 
 def gap_rows(report: DebiasReport) -> list[Row]:
@@ -260,7 +244,7 @@ def gap_rows(report: DebiasReport) -> list[Row]:
         for name, change in (("gap closed", g.closed), ("iid gain", g.iid_gain), ("ood gain", g.ood_gain)):
             ends = (change.value, change.low, change.high) if change else (None, None, None)
             row |= dict(zip((name, f"{name} low", f"{name} high"), ends, strict=True))
-        rows.append(_plain(row))
+        rows.append(to_plain(row))
     return rows
 
 
@@ -272,7 +256,7 @@ def threshold_rows(report: DebiasReport) -> list[Row]:
             row = rows.setdefault(
                 (curve.system, curve.split, t), {"system": curve.system, "split": curve.split, "threshold": t}
             )
-            row |= _plain({f"{curve.kind}@1": value.mean, f"{curve.kind}@1 sd": value.sd})
+            row |= to_plain({f"{curve.kind}@1": value.mean, f"{curve.kind}@1 sd": value.sd})
     return list(rows.values())
 
 
@@ -290,7 +274,7 @@ def verb_rows(report: DebiasReport) -> list[Row]:
             "iid queries": verb.iid,
             "ood queries": verb.ood,
             "system": each.system,
-            **_plain({f"iid {VERB_MEASURE}": each.iid, f"ood {VERB_MEASURE}": each.ood}),
+            **to_plain({f"iid {VERB_MEASURE}": each.iid, f"ood {VERB_MEASURE}": each.ood}),
             **_distances(each.placing),
         }
         for verb in report.verbs
@@ -303,22 +287,5 @@ def _distances(placing: Any) -> Row:
     for name in ("to_train", "to_truth", "lean"):
         value = getattr(placing, name, None)
         row |= {name: value.mean if value else None, f"{name} sd": value.sd if value else None}
-    found: Row = _plain(row)
+    found: Row = to_plain(row)
     return found
-
-
-def _plain(value: Any) -> Any:
-    """As JSON takes it: no NaN, no tuples."""
-    if isinstance(value, dict):
-        return {key: _plain(v) for key, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _csv(rows: Sequence[Row]) -> bytes:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(map(safe_row, rows))
-    return text.getvalue().encode()

@@ -11,16 +11,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from momentseek.benchmarks.debias.report import SPLITS, DebiasReport
-from momentseek.core.figures import COLOURS, MARKERS, save_figures, subplots
+from momentseek.core.figures import (
+    label_rows,
+    legend_below,
+    line_style,
+    location_map,
+    marker_legend,
+    point_with_error,
+    save_figures,
+    shorten,
+    subplots,
+)
 from momentseek.core.moments.arrays import FloatArray
-from momentseek.core.reports import NO_VALUE
-from momentseek.measuring.resampling import SeedSpread
+from momentseek.core.reports import decimals, percentage
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-IID, OOD, GREY = "#009E73", "#D55E00", "0.55"
+SPLIT_MARKS = (("#009E73", "o", "iid"), ("#D55E00", "D", "ood"))
+GREY = "0.55"
 DRAWN_BLIND = "bias-based"
 """The blind baseline whose predictions are drawn: it predicts where training moments are densest."""
 
@@ -46,22 +56,16 @@ def gap_figure(report: DebiasReport) -> Figure:
         found = [g for g in report.gaps if g.measure == measure]
         for y, gap in enumerate(found):
             ax.plot([100 * gap.iid.mean, 100 * gap.ood.mean], [y, y], color="0.8", lw=3, zorder=1)
-            for value, colour, marker in ((gap.iid, IID, "o"), (gap.ood, OOD, "D")):
-                sd = 0.0 if math.isnan(value.sd) else 100 * value.sd
-                ax.errorbar(100 * value.mean, y, xerr=sd or None, fmt=marker, color=colour, ms=6, capsize=2, zorder=2)
-        ax.set_yticks(range(rows), [_name(report, s) for s in report.systems] if ax is axes[0][0] else [""] * rows)
-        ax.set_ylim(rows - 0.5, -0.5)
+            for value, (colour, marker, _) in zip((gap.iid, gap.ood), SPLIT_MARKS, strict=True):
+                point_with_error(ax, 100 * value.mean, y, 100 * value.sd, colour, marker, ms=6, zorder=2)
+        label_rows(ax, [_name(report, s) for s in report.systems], shown=ax is axes[0][0])
         ax.set_xlim(left=-0.02 * ax.get_xlim()[1])
         ax.set_title(f"dR@1 at IoU {measure[-4:-1]}", fontsize=9, loc="left")
         ax.set_xlabel("%")
-        ax.grid(axis="x", alpha=0.3)
         models = rows - len(report.blind)
         if 0 < models < rows:
             ax.axhline(models - 0.5, color="0.7", lw=0.8, ls=":")
-    from matplotlib.lines import Line2D
-
-    handles = [Line2D([], [], color=c, marker=m, ls="", label=n) for c, m, n in ((IID, "o", "iid"), (OOD, "D", "ood"))]
-    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
+    marker_legend(figure, SPLIT_MARKS)
     _add_note(figure, report)
     return figure
 
@@ -85,8 +89,7 @@ def threshold_figure(report: DebiasReport) -> Figure:
         row[0].set_ylabel("%")
     for ax in axes[1]:
         ax.set_xlabel("IoU threshold")
-    handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), frameon=False)
+    legend_below(figure, axes[0][0], ncols=min(4, len(report.systems)))
     _add_note(figure, report)
     return figure
 
@@ -106,7 +109,7 @@ def location_figure(report: DebiasReport) -> Figure:
                 _words(ax, _name(report, system), found.get("ood"))
             elif name in found:
                 _panel(ax, found[name].density, _map(name))
-                title = f"predicted, {name}" if "train" in columns else f"{_short(system)}, {name}"
+                title = f"predicted, {name}" if "train" in columns else f"{shorten(system, 34)}, {name}"
                 ax.set_title(title, fontsize=9)
             else:
                 ax.set_axis_off()
@@ -137,8 +140,8 @@ def verb_figure(report: DebiasReport) -> Figure:
                 row[column].set_axis_off()
                 continue
             _panel(row[column], where.density, "Blues")
-            row[column].set_title(f"leans to train: {_share(where.lean)}", fontsize=8)
-    for row, label in zip(axes, ["true, train", "true, ood", *(_short(m, 20) for m in models)], strict=True):
+            row[column].set_title(f"leans to train: {percentage(where.lean.mean, 0)}", fontsize=8)
+    for row, label in zip(axes, ["true, train", "true, ood", *(shorten(m, 20) for m in models)], strict=True):
         row[0].set_ylabel(f"{label}\nend / duration", fontsize=8)
     for ax in axes[-1]:
         ax.set_xlabel("start / duration", fontsize=8)
@@ -147,17 +150,11 @@ def verb_figure(report: DebiasReport) -> Figure:
 
 
 def _panel(ax: Any, grid: FloatArray, colours: str) -> None:
-    from matplotlib.colors import PowerNorm
-
-    size = len(grid)
-    start, end = np.meshgrid(np.arange(size), np.arange(size), indexing="ij")
+    start, end = np.indices(grid.shape)
     shown = np.ma.masked_where((start > end) | np.isnan(grid), grid).T
-    # A full corner would hide the rest on a linear scale.
-    norm = PowerNorm(0.5, 0, max(float(np.nanmax(grid)) if not np.isnan(grid).all() else 0.0, 1e-9))
-    ax.imshow(shown, origin="lower", extent=(0, 1, 0, 1), cmap=colours, norm=norm, interpolation="nearest")
-    ax.plot([0, 1], [0, 1], color="0.6", lw=0.8)
-    ax.set_xticks([0, 0.5, 1])
-    ax.set_yticks([0, 0.5, 1])
+    location_map(
+        ax, shown, colours, top=0.0 if np.isnan(grid).all() else float(np.nanmax(grid)), interpolation="nearest"
+    )
     ax.tick_params(labelsize=7)
 
 
@@ -165,11 +162,14 @@ def _words(ax: Any, name: str, placing: Any) -> None:
     """A system's name and its distances, where a panel would be."""
     ax.set_axis_off()
     lines = [] if placing is None else [
-        "on ood, distance from", f"   train  {_two(placing.to_train)}", f"   ood's truth  {_two(placing.to_truth)}",
-        f"leans to train  {_share(placing.lean)}",
+        "on ood, distance from",
+        f"   train  {decimals(placing.to_train.mean, 2)}",
+        f"   ood's truth  {decimals(placing.to_truth.mean, 2)}",
+        f"leans to train  {percentage(placing.lean.mean, 0)}",
     ]  # fmt: skip
-    ax.text(0.0, 0.82, "\n".join(_wrap(name)), fontsize=10, fontweight="bold", va="top", transform=ax.transAxes)
-    ax.text(0.0, 0.48, "\n".join(lines), fontsize=8, va="top", color="0.25", transform=ax.transAxes)
+    title, at = "\n".join(textwrap.wrap(name, 19)), ax.transAxes
+    ax.text(0.0, 0.82, title, fontsize=10, fontweight="bold", va="top", transform=at)
+    ax.text(0.0, 0.48, "\n".join(lines), fontsize=8, va="top", color="0.25", transform=at)
 
 
 def _look(report: DebiasReport, system: str) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def _look(report: DebiasReport, system: str) -> dict[str, Any]:
         styles: Sequence[Any] = ("--", ":", "-.", (0, (1, 3)))
         return {"color": GREY, "ls": styles[blind.index(system) % 4], "lw": 1.4}
     i = [s for s in report.systems if s not in report.blind].index(system)
-    return {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)], "ms": 4, "lw": 1.6}
+    return line_style(i, lw=1.6)
 
 
 def _map(split: str) -> str:
@@ -191,20 +191,4 @@ def _add_note(figure: Figure, report: DebiasReport) -> None:
 
 
 def _name(report: DebiasReport, system: str) -> str:
-    return _short(system) + (" (blind)" if system in report.blind else "")
-
-
-def _short(name: str, most: int = 34) -> str:
-    return name if len(name) <= most else f"{name[: most // 2]}…{name[-(most // 2 - 1) :]}"
-
-
-def _wrap(name: str, width: int = 19) -> list[str]:
-    return textwrap.wrap(name, width)
-
-
-def _two(value: SeedSpread) -> str:
-    return NO_VALUE if math.isnan(value.mean) else f"{value.mean:.2f}"
-
-
-def _share(value: SeedSpread) -> str:
-    return NO_VALUE if math.isnan(value.mean) else f"{100 * value.mean:.0f} %"
+    return shorten(system, 34) + (" (blind)" if system in report.blind else "")

@@ -29,7 +29,7 @@ from momentseek.benchmarks.datasets.annotation.labels import LEVEL_COUNT, read_l
 from momentseek.benchmarks.datasets.common import BuiltDataset, as_json_lines
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import IntArray
-from momentseek.core.reports import NO_VALUE, count, text_table
+from momentseek.core.reports import count, decimals, text_table, to_plain
 from momentseek.measuring.formats import FORMATS
 
 MAX_COUPLES_SHOWN = 10
@@ -93,10 +93,10 @@ def _agreement(agreed: Agreement) -> str:
         text_table(
             ["measure (1 perfect, 0 chance)", "value"],
             [
-                ["Cohen's kappa (any difference counts alike)", _value(agreed.kappa)],
-                ["quadratic-weighted kappa (large differences count more)", _value(agreed.weighted)],
-                ["Krippendorff's alpha, ordinal (all labels)", _value(agreed.alpha_ordinal)],
-                ["Krippendorff's alpha, interval (all labels)", _value(agreed.alpha_interval)],
+                ["Cohen's kappa (any difference counts alike)", decimals(agreed.kappa, 3)],
+                ["quadratic-weighted kappa (large differences count more)", decimals(agreed.weighted, 3)],
+                ["Krippendorff's alpha, ordinal (all labels)", decimals(agreed.alpha_ordinal, 3)],
+                ["Krippendorff's alpha, interval (all labels)", decimals(agreed.alpha_interval, 3)],
             ],
         ),
     ]
@@ -105,7 +105,7 @@ def _agreement(agreed: Agreement) -> str:
         lines += [
             "",
             f"Two workers with at least {MIN_COMMON_PAIRS} pairs in common "
-            f"({count(len(agreed.workers), 'couple')}, mean kappa {_value(agreed.mean_kappa)}"
+            f"({count(len(agreed.workers), 'couple')}, mean kappa {decimals(agreed.mean_kappa, 3)}"
             f"{f'; the {MAX_COUPLES_SHOWN} with most pairs' if len(shown) < len(agreed.workers) else ''}):",
             text_table(
                 ["workers", "pairs", "same", "at most 1 apart", "kappa", "weighted"],
@@ -115,8 +115,8 @@ def _agreement(agreed: Agreement) -> str:
                         f"{w.pairs:,}",
                         f"{w.same:.1%}",
                         f"{w.within_one:.1%}",
-                        _value(w.kappa),
-                        _value(w.weighted),
+                        decimals(w.kappa, 3),
+                        decimals(w.weighted, 3),
                     ]
                     for w in shown
                 ],
@@ -128,7 +128,7 @@ def _agreement(agreed: Agreement) -> str:
 def _drift(drifts: Sequence[Drift]) -> str:
     table = text_table(
         ["worker", "labels", "deviation", "1st tenth", *(str(i) for i in range(2, 10)), "last tenth"],
-        [[d.worker, f"{d.labels:,}", _with_sign(d.deviation), *map(_with_sign, d.tenths)] for d in drifts],
+        [[d.worker, f"{d.labels:,}", *(decimals(x, 2, "+") for x in (d.deviation, *d.tenths))] for d in drifts],
     )
     return (
         "Each worker against the consensus (before rounding): above 0 they judge higher, and a change along "
@@ -141,7 +141,7 @@ def consensus_json(
 ) -> dict[str, Any]:
     """The whole report as one JSON object; what is undefined is null."""
     labels, counts = found.labels, found.labels.counts
-    result: dict[str, Any] = without_nan(
+    result: dict[str, Any] = to_plain(
         {
             "source": labels.source,
             "pairs": len(labels.pair_ids),
@@ -176,15 +176,6 @@ def consensus_json(
     return result
 
 
-def without_nan(value: Any) -> Any:
-    """Replace NaN, which JSON does not have, by None."""
-    if isinstance(value, dict):
-        return {k: without_nan(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [without_nan(v) for v in value]
-    return None if isinstance(value, float) and value != value else value
-
-
 def _matrix(counts: IntArray) -> str:
     total = max(1, int(counts.sum()))
     return text_table(
@@ -198,14 +189,6 @@ def _matrix(counts: IntArray) -> str:
 
 def _percent(part: int, whole: int) -> str:
     return f"{100 * part / max(1, whole):.2f} %"
-
-
-def _value(number: float) -> str:
-    return NO_VALUE if number != number else f"{number:.3f}"
-
-
-def _with_sign(number: float) -> str:
-    return NO_VALUE if number != number else f"{number:+.2f}"
 
 
 def build_consensus(
