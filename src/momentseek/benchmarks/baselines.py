@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from momentseek.benchmarks.density import kernel_sums
+from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
 from momentseek.core.registry import Registry
+from momentseek.measuring.formats import read_corpus, read_truth
+from momentseek.measuring.formats.files import writer_for
 
 DEFAULT_TOP = 10
 """Predictions per query, unless another number is asked for."""
@@ -283,3 +287,26 @@ for _baseline in (
     Baseline("predict-all", "the whole video", learns=False, predictor=lambda _, test, s: predict_all(test, top=s.top)),
 ):
     BASELINES.add(_baseline.name, _baseline)
+
+
+def write_baseline(
+    name: str,
+    *,
+    train: str | None,
+    test: str,
+    out: str,
+    format: str | None = None,
+    videos: str | None = None,
+    settings: BaselineSettings,
+) -> tuple[dict[str, float | None], Run]:
+    """Answer the queries of the file ``test`` and write the run; returns the settings that decided it, and the run."""
+    writer = writer_for(format, Path(out), "run")
+    corpus = read_corpus(videos) if videos else None
+    queries = read_truth(test, corpus=corpus, invalid="keep")
+    known = read_truth(train, corpus=corpus, invalid="keep") if train else None
+    if name == "bias-based" and settings.bandwidth is None and known is not None:
+        settings = replace(settings, bandwidth=default_bandwidth(known))
+    run = BASELINES[name].predict(known, queries, settings)
+    write_bytes(Path(out), writer.to_bytes((run,), corpus))
+    used = {"chance": ("seed",), "bias-based": ("bandwidth", "samples", "seed")}.get(name, ())
+    return {key: getattr(settings, key) for key in used}, run

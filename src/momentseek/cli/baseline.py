@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from momentseek.benchmarks.baselines import BASELINES, BaselineSettings, default_bandwidth
+from momentseek.benchmarks.baselines import BASELINES, BaselineSettings, write_baseline
 from momentseek.cli import options
 from momentseek.cli.options import Number
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count, text_table
-from momentseek.measuring.formats import read_corpus, read_truth, write_bytes
-from momentseek.measuring.formats.files import writer_for
 
 
 @click.command()
@@ -41,14 +40,11 @@ def command(
     test: str | None,
     target: str | None,
     to: str | None,
-    top: int,
-    seed: int,
-    samples: int,
-    bandwidth: float | None,
     videos: str | None,
     force: bool,
     listing: bool,
     as_json: bool,
+    **settings: Any,
 ) -> None:
     """Answer the queries of --test with the baseline NAME; what it scores is what a system gets for nothing.
 
@@ -65,41 +61,32 @@ def command(
 
     Every query is answered in its own video (or in all videos of its pool), so that videos must have durations.
     """
-    import json
-
     if listing:
-        listed = [[b.name, "train" if b.learns else "nothing", b.title] for b in BASELINES.values()]
-        click.echo(text_table(["baseline", "learns from", "what it predicts"], listed, align="lll"))
+        rows = [[b.name, "train" if b.learns else "nothing", b.title] for b in BASELINES.values()]
+        click.echo(text_table(["baseline", "learns from", "what it predicts"], rows, align="lll"))
         return
     if name is None or test is None or target is None:
         raise MomentseekError("momentseek baseline NAME --test FILE --out RUN needs all three; --list shows the names")
-    baseline = BASELINES[name]
-    if baseline.learns and train is None:
+    _check(name, train, settings["bandwidth"])
+    options.check_targets([train, test, videos], [target], force)
+    used, run = write_baseline(
+        name, train=train, test=test, out=target, format=to, videos=videos, settings=BaselineSettings(**settings)
+    )
+    if as_json:
+        about = {"baseline": name, "train": train, "test": test, "run": str(Path(target))}
+        options.echo_json({**about, "queries": len(run), "moments": len(run.start), "settings": used})
+        return
+    words = "".join(f", {key} {value:g}" for key, value in used.items() if value is not None)
+    queries, moments = count(len(run), "query", "queries"), count(len(run.start), "moment")
+    options.say(f"wrote {Path(target)}: {name}{words}; {queries}, {moments}")
+
+
+def _check(name: str, train: str | None, bandwidth: float | None) -> None:
+    """Refuse a training set or a bandwidth that the baseline lacks or would not use."""
+    learns = BASELINES[name].learns
+    if learns and train is None:
         raise MomentseekError(f"{name} learns where moments lie; give the training set (--train FILE)")
-    if train is not None and not baseline.learns:
+    if train is not None and not learns:
         raise MomentseekError(f"{name} learns nothing, so --train {train} would not be looked at; leave it out")
     if bandwidth is not None and name != "bias-based":
         raise MomentseekError(f"{name} has no density, so --bandwidth would change nothing; leave it out")
-    path = Path(target)
-    options.check_targets([train, test, videos], [target], force)
-    writer = writer_for(to, path, "run")
-    corpus = read_corpus(videos) if videos else None
-    queries = read_truth(test, corpus=corpus, invalid="keep")
-    known = read_truth(train, corpus=corpus, invalid="keep") if train else None
-    if name == "bias-based" and bandwidth is None and known is not None:
-        bandwidth = default_bandwidth(known)
-    run = baseline.predict(known, queries, BaselineSettings(seed, samples, bandwidth, top))
-    write_bytes(path, writer.to_bytes((run,), corpus))
-    told: dict[str, dict[str, float | None]] = {
-        "chance": {"seed": seed},
-        "bias-based": {"bandwidth": bandwidth, "samples": samples, "seed": seed},
-    }
-    used = told.get(name, {})
-    if as_json:
-        about = {"baseline": name, "train": train if known else None, "test": test, "run": str(path)}
-        click.echo(json.dumps({**about, "queries": len(run), "moments": len(run.start), "settings": used}, indent=2))
-        return
-    words = "".join(f", {key} {value:g}" for key, value in used.items() if value is not None)
-    options.say(
-        f"wrote {path}: {name}{words}; {count(len(run), 'query', 'queries')}, {count(len(run.start), 'moment')}"
-    )

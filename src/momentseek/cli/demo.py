@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from momentseek.api.library import Library
+from momentseek.benchmarks.demo.answers import DemoAnswers
 from momentseek.benchmarks.demo.filming import make_films
 from momentseek.benchmarks.demo.films import (
     DEMO_FILMS,
@@ -18,27 +18,14 @@ from momentseek.benchmarks.demo.films import (
     SPOKEN_QUERY,
 )
 from momentseek.benchmarks.demo.voice import has_voice
-from momentseek.cli.options import as_json, say
+from momentseek.cli.options import as_json, echo_json, say
 from momentseek.cli.progress import progress_bar
-from momentseek.core.moments.judgements import Judgements
-from momentseek.core.moments.moment import iou
-from momentseek.core.moments.run import Run
-from momentseek.core.reports import text_table
 from momentseek.library.location import library_folder
-from momentseek.measuring.evaluate import evaluate
 from momentseek.recognition.ocr.models import is_installed
 from momentseek.recognition.speech.models import default_transcriber
 
-if TYPE_CHECKING:
-    from momentseek.benchmarks.demo.films import DemoQuery
-    from momentseek.measuring.result import Evaluation
-    from momentseek.search.hit import Hit
-
-    Answers = list[tuple[DemoQuery, list[Hit]]]
-
 MAX_SHOWN_HITS = 3
 """Number of moments shown for each query."""
-DEMO_MEASURES = ("AxIoU@1", "R@1[IoU>=0.5]", "R@1[IoU>=0.7]")
 
 
 @click.command(
@@ -75,14 +62,13 @@ def command(into: Path | None, words: bool, as_json: bool) -> None:
         say(str(library.add(paths)))
         if reads:
             library.read([SLIDE_FILM.name])
-        answers = [(query, list(library.search(query.text, k=MAX_SHOWN_HITS, all=True))) for query in queries]
-    quality = _evaluate_answers(answers)
+        answers = DemoAnswers(
+            [(query, list(library.search(query.text, k=MAX_SHOWN_HITS, all=True))) for query in queries]
+        )
     if as_json:
-        click.echo(_as_json(answers, quality))
+        echo_json(answers.as_json())
         return
-    for query, hits in answers:
-        click.echo(f"\n{query.text!r}\n{_table(query, hits)}")
-    click.echo(f"\n{_summary(answers, quality)}")
+    click.echo(answers.as_text())
     where = f"--library {library_at}" if into else "--library demo"
     click.echo(f"\nTry a query of your own:  momentseek search {where} 'a flower'")
 
@@ -108,71 +94,3 @@ def _reads() -> bool:
 def _folders(into: Path | None) -> tuple[Path, Path]:
 
     return (into / "library", into / "films") if into else (library_folder("demo"), library_folder("demo-films"))
-
-
-def _table(query: DemoQuery, hits: list[Hit]) -> str:
-
-    start, end = query.interval
-    truth = f"{query.film} {_span(start, end)}"
-    rows = [
-        [str(hit.rank), f"{hit.name} {_span(hit.start, hit.end)}", hit.level, f"{_overlap(query, hit):.2f}"]
-        for hit in hits
-    ]
-    return text_table(["", "found", "confidence", f"IoU with the truth, {truth}"], rows, align="rlll")
-
-
-def _span(start: float, end: float) -> str:
-    return f"{start:.1f}–{end:.1f} s"
-
-
-def _overlap(query: DemoQuery, hit: Hit) -> float:
-
-    return float(iou(hit.start, hit.end, *query.interval)) if hit.name == query.film else 0.0
-
-
-def _evaluate_answers(answers: Answers) -> Evaluation:
-    """Evaluate the hits by the same measures as any other run."""
-
-    truth = Judgements.from_rows([(query.text, query.film, *query.interval, 1) for query, _ in answers])
-    run = Run.from_rows(
-        [(query.text, hit.name, hit.start, hit.end, hit.score) for query, hits in answers for hit in hits]
-    )
-    return evaluate(run, truth, DEMO_MEASURES, missing="zero")
-
-
-def _first(query: DemoQuery, hits: list[Hit]) -> bool:
-    return bool(hits) and _overlap(query, hits[0]) > 0
-
-
-def _summary(answers: Answers, quality: Evaluation) -> str:
-    right = sum(_first(query, hits) for query, hits in answers)
-    shares = ", ".join(f"{name} {quality[name]:.2f}" for name in DEMO_MEASURES[1:])
-    return (
-        f"The right scene is first for {right} of {len(answers)} queries; "
-        f"mean IoU of the first moments {quality[DEMO_MEASURES[0]]:.2f} ({shares}).\n"
-        "The offline encoder knows a thousand labels of things, no actions; for better ones: momentseek models list"
-    )
-
-
-def _as_json(answers: Answers, quality: Evaluation) -> str:
-    import orjson
-
-    rows: list[dict[str, Any]] = [
-        {
-            "query": query.text,
-            "truth": {"video": query.film, "start": query.interval[0], "end": query.interval[1]},
-            "hits": [
-                {
-                    "video": hit.name,
-                    "start": hit.start,
-                    "end": hit.end,
-                    "score": hit.score,
-                    "confidence": hit.level,
-                    "iou": _overlap(query, hit),
-                }
-                for hit in hits
-            ],
-        }
-        for query, hits in answers
-    ]
-    return orjson.dumps({"queries": rows, "measures": quality.means}, option=orjson.OPT_INDENT_2).decode()

@@ -1,40 +1,32 @@
-"""``momentseek reproduce``: make a paper's table again, with our figures beside the printed ones."""
+"""``momentseek reproduce``: compute a paper's table again, with our figures next to the printed ones."""
 
 from __future__ import annotations
 
+import sys
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from momentseek.benchmarks.reproduction.paper_table import read_table, table_names
-from momentseek.benchmarks.reproduction.result import (
-    html_document,
-    latex_document,
-    markdown_document,
-    svg_pictures,
-    text_document,
-)
+from momentseek.benchmarks.reproduction.result import document, write_documents
 from momentseek.cli import options
 from momentseek.cli.clustering import run_on
 from momentseek.cli.progress import TrainingLine
-from momentseek.core.atomic import write_all
 from momentseek.core.errors import MomentseekError, optional_module
 from momentseek.core.reports import text_table
 
-if TYPE_CHECKING:
-    from momentseek.benchmarks.reproduction.result import TableResult
-
 
 def _complete_tables(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-
     return [name for name in table_names() if name.startswith(incomplete)]
 
 
 @click.command()
 @click.argument("table", required=False, shell_complete=_complete_tables)
 @click.option("--list", "listed", is_flag=True, help="List the tables, or the rows of TABLE.")
-@click.option("--data", "folder", metavar="DIR", help="Real features (a data.toml), else where to simulate.")
+@click.option("--data", metavar="DIR", help="Real features (a data.toml), else where to simulate.")
 @click.option("--rows", metavar="ROW,ROW", help="Only these rows, with the first stages they need.")
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Seeds of every row.")
 @click.option("--steps", type=click.IntRange(min=1), help="Steps of every row, instead of the table's.")
@@ -45,7 +37,6 @@ def _complete_tables(_: click.Context, __: click.Parameter, incomplete: str) -> 
 @click.option(
     "--out",
     "-o",
-    "target",
     default="reproduction",
     show_default=True,
     metavar="DIR",
@@ -59,18 +50,14 @@ def _complete_tables(_: click.Context, __: click.Parameter, incomplete: str) -> 
 def command(
     table: str | None,
     listed: bool,
-    folder: str | None,
     rows: str | None,
-    seeds: int,
-    steps: int | None,
-    settings: tuple[str, ...],
     runs: tuple[str, ...],
-    target: str,
     markdown: bool,
     latex: bool,
     on: str | None,
     as_json: bool,
     quiet: bool,
+    **given: Any,
 ) -> None:
     """Train every row of a paper's TABLE over seeds, and print our figures beside the paper's.
 
@@ -88,86 +75,45 @@ def command(
     DIR/TABLE.md, .tex, .html (with figures) and .json are the table; DIR/runs and DIR/scores are shared by all tables.
     What is finished is not done again: the same command continues after an interruption, and prints the same table.
     """
-    import json
-    import sys
-    from functools import partial
-
     if listed or not table:
-        click.echo(_listing(table, as_json))
+        _list_tables(table, as_json)
         return
     if markdown + latex + as_json > 1:
         raise MomentseekError("choose one of --markdown, --latex and --json")
-
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
-    from momentseek.benchmarks.reproduction.session import reproduce_table
+    from momentseek.benchmarks.reproduction.session import finished_runs, reproduce_table
 
     result = reproduce_table(
         table,
-        data=folder,
-        out=target,
         rows=[name.strip() for name in (rows or "").split(",") if name.strip()],
-        seeds=seeds,
-        steps=steps,
-        settings=settings,
-        finished=_finished_runs(runs),
+        finished=finished_runs(runs),
         progress=TrainingLine(quiet=quiet),
         announce=(lambda _: None) if quiet else options.say,
         spread=None if on is None else partial(run_on, on, quiet=quiet),
+        **given,
     )
     if result is None:
         options.say("stopped and saved; the same command continues")
         sys.exit(130)
-    _write(Path(target), result, quiet)
+    write_documents(result, Path(given["out"]))
+    if not quiet:
+        if find_spec("matplotlib") is None:
+            options.say("note: the page has no figures; they need matplotlib: pip install 'momentseek[plots]'")
+        options.say(f"wrote {Path(given['out']) / table}.md, .tex, .html and .json")
     if as_json:
-        click.echo(json.dumps(result.as_json(), indent=2, ensure_ascii=False))
-        return
-    document = markdown_document if markdown else latex_document if latex else text_document
-    click.echo(document(result), nl=False)
+        options.echo_json(result.as_json())
+    else:
+        click.echo(document(result, "markdown" if markdown else "latex" if latex else "text"), nl=False)
 
 
-def _listing(table: str | None, as_json: bool) -> str:
-    """All tables, or the rows of one."""
-    import json
-
+def _list_tables(table: str | None, as_json: bool) -> None:
+    """Print all tables, or the rows of one."""
     if table:
         shown = [[row.name, row.label] for row in read_table(table).rows.values() if not row.hidden]
     else:
         shown = [[name, read_table(name).title] for name in table_names()]
-    return (
-        json.dumps(dict(shown), indent=2, ensure_ascii=False)
-        if as_json
-        else text_table(["name", "what"], shown, align="l")
-    )
-
-
-def _finished_runs(runs: tuple[str, ...]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for text in runs:
-        row, sign, path = text.partition("=")
-        if not sign or not path:
-            raise MomentseekError(f"{text!r} names no training run; write ROW=FOLDER")
-        found.setdefault(row.strip(), []).append(path)
-    return found
-
-
-def _write(out: Path, result: TableResult, quiet: bool) -> None:
-    import json
-    from importlib.util import find_spec
-
-    pictures: list[str] = []
-    if find_spec("matplotlib") is not None:
-        pictures = svg_pictures(result)
-    elif not quiet:
-        options.say("note: the page has no figures; they need matplotlib: pip install 'momentseek[plots]'")
-    name = result.table.name
-    write_all(
-        {
-            out / f"{name}.md": markdown_document(result).encode(),
-            out / f"{name}.tex": latex_document(result).encode(),
-            out / f"{name}.html": html_document(result, pictures).encode(),
-            out / f"{name}.json": (json.dumps(result.as_json(), indent=2, ensure_ascii=False) + "\n").encode(),
-        }
-    )
-    if not quiet:
-        options.say(f"wrote {out / name}.md, .tex, .html and .json")
+    if as_json:
+        options.echo_json(dict(shown))
+    else:
+        click.echo(text_table(["name", "what"], shown, align="l"))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import click
 
 from momentseek.benchmarks.simulation.corpus import simulate, step_count
@@ -37,14 +40,7 @@ from momentseek.core.reports import count
 @click.option("--text-dim", type=int, help="Dimensions of subtitle and query features.  [default: 192; films: 96]")
 @click.option("--force", is_flag=True, help="Replace the files of a folder that is not empty.")
 @options.as_json
-def command(
-    target: str,
-    like: str,
-    seed: int,
-    force: bool,
-    as_json: bool,
-    **given: int | float | None,
-) -> None:
+def command(target: str, like: str, seed: int, force: bool, as_json: bool, **given: Any) -> None:
     """Make a simulated corpus of any size with known truth, TVR's statistics, and the files of TVR and TVR-Ranking.
 
     \b
@@ -59,37 +55,38 @@ def command(
 
     It is a simulation: its numbers say how well something learns, but nothing about real videos.
     """
-    import json
-    from pathlib import Path
-
     optional_module("h5py", "train")
-    chosen = {name: value for name, value in given.items() if value is not None}
+    chosen = {"seed": seed, **{name: value for name, value in given.items() if value is not None}}
     foreign = ("bias", "verb_bias", "pool") if like == "tvr" else ("queries",)
     if wrong := [name for name in foreign if name in chosen]:
         raise MomentseekError(f"--{wrong[0].replace('_', '-')} is not a setting of --like {like}; leave it out")
     check_target(Path(target), force)
-    if like != "tvr":
-        films = GroundingSettings(seed=seed, like=like, **chosen)  # type: ignore[arg-type]
-        with progress_bar(films.videos, "simulating") as advance:
-            report = simulate_grounding(target, films, force=force, progress=advance)
-        if as_json:
-            figures = {"videos": films.videos, "queries": report.queries, "smallest_pools": report.pools}
-            click.echo(json.dumps(figures, indent=2))
-        for name, smallest in report.pools.items():
-            if smallest < films.pool:
-                options.say(
-                    f"note: {name} has pools of {smallest} films where {films.pool} were asked for; make more films "
-                    "(--videos), or smaller pools (--pool)"
-                )
-        options.say(
-            f"wrote {target}: {count(films.videos, 'film')}, {count(sum(report.queries.values()), 'query', 'queries')}"
-        )
-        return
-    settings = SimulationSettings(seed=seed, **chosen)  # type: ignore[arg-type]
+    if like == "tvr":
+        _simulate_series(target, SimulationSettings(**chosen), force, as_json)
+    else:
+        _simulate_films(target, GroundingSettings(like=like, **chosen), force, as_json)
+
+
+def _simulate_series(target: str, settings: SimulationSettings, force: bool, as_json: bool) -> None:
     with progress_bar(step_count(settings), "simulating") as advance:
-        statistics = simulate(target, settings, force=force, progress=advance)
+        report = simulate(target, settings, force=force, progress=advance)
     if as_json:
-        click.echo(json.dumps(statistics.as_json(), indent=2))
-        return
-    click.echo(statistics.as_text())
+        options.echo_json(report.as_json())
+    else:
+        click.echo(report.as_text())
     options.say(f"wrote {target}: {count(settings.videos, 'video')}, {count(settings.queries, 'query', 'queries')}")
+
+
+def _simulate_films(target: str, settings: GroundingSettings, force: bool, as_json: bool) -> None:
+    with progress_bar(settings.videos, "simulating") as advance:
+        report = simulate_grounding(target, settings, force=force, progress=advance)
+    if as_json:
+        options.echo_json({"videos": settings.videos, "queries": report.queries, "smallest_pools": report.pools})
+    for name, smallest in report.pools.items():
+        if smallest < settings.pool:
+            options.say(
+                f"note: {name} has pools of {smallest} films where {settings.pool} were asked for; make more films "
+                "(--videos), or smaller pools (--pool)"
+            )
+    queries = count(sum(report.queries.values()), "query", "queries")
+    options.say(f"wrote {target}: {count(settings.videos, 'film')}, {queries}")

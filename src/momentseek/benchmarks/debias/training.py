@@ -68,14 +68,17 @@ def debias_tasks(
     seeds: int,
     out: Path,
     where: str = "config",
+    data: str | None = None,
 ) -> list[DebiasTask]:
-    """One task per model and seed, with all settings checked; nothing is trained yet."""
+    """One task per model and seed, with all settings checked; nothing is trained yet. ``data`` is the data folder."""
     found: list[DebiasTask] = []
     for each in entrants:
         if isinstance(each, ModelEntrant):
             if each.name not in MODELS and Path(each.name).is_dir():
                 raise MomentseekError(f"{each.name}: is a folder, not a model; to take its checkpoint: ./{each.name}")
             config = configure(sections, each.name, [*assignments, *each.settings], where)
+            if data is not None:
+                config = replace(config, data=replace(config.data, path=data))
             for seed in range(config.training.seed, config.training.seed + seeds):
                 seeded = replace(config, training=replace(config.training, seed=seed))
                 found.append(DebiasTask(each.label, out / f"{folder_name(each.label)}-{seed}", config=seeded))

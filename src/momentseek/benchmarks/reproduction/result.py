@@ -1,28 +1,32 @@
-"""A finished table: for every row and column our mean and spread over seeds, beside the paper's figure."""
+"""A finished table: our mean and deviation over seeds next to the paper's figure, as text, page and picture."""
 
 from __future__ import annotations
 
 import html
-import io
+import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from momentseek.benchmarks.reproduction.paper_table import PaperTable
-from momentseek.core.figures import COLOURS, MARKERS, STYLE, subplots
-from momentseek.core.moments.arrays import FloatArray
-from momentseek.core.reports import (
-    NO_VALUE,
-    html_table,
-    latex_table,
-    latex_text,
-    markdown_table,
-    markdown_text,
-    text_table,
+from momentseek.core.atomic import write_all
+from momentseek.core.figures import (
+    COLOURS,
+    MARKERS,
+    figure_bytes,
+    label_rows,
+    legend_below,
+    marker_legend,
+    point_with_error,
+    subplots,
 )
+from momentseek.core.moments.arrays import FloatArray
+from momentseek.core.reports import NO_VALUE, STYLES, Table, decimals, to_plain
 from momentseek.measuring.resampling import SeedSpread, bootstrap_interval, spread
 
 if TYPE_CHECKING:
@@ -82,33 +86,37 @@ class TableResult:
 
     def as_json(self) -> dict[str, Any]:
         """Every figure with its spread, interval and seeds."""
-        return {
-            "table": self.table.name,
-            "caption": self.caption,
-            "simulated": self.simulated,
-            "data": self.data,
-            "columns": list(self.columns),
-            "rows": [
-                {
-                    "name": row.name,
-                    "label": row.label,
-                    "steps": row.steps or None,
-                    "best_steps": list(row.best_steps),
-                    "cells": [
-                        {
-                            "column": column,
-                            "paper": cell.paper,
-                            "mean": _number(cell.ours.mean),
-                            "sd": _number(cell.ours.sd),
-                            "interval": [_number(cell.low), _number(cell.high)],
-                            "seeds": [_number(value) for value in cell.seeds],
-                        }
-                        for column, cell in zip(self.columns, row.cells, strict=True)
-                    ],
-                }
-                for row in self.rows
-            ],
-        }
+        rows = [
+            {
+                "name": row.name,
+                "label": row.label,
+                "steps": row.steps or None,
+                "best_steps": row.best_steps,
+                "cells": [
+                    {
+                        "column": column,
+                        "paper": cell.paper,
+                        "mean": cell.ours.mean,
+                        "sd": cell.ours.sd,
+                        "interval": [cell.low, cell.high],
+                        "seeds": cell.seeds,
+                    }
+                    for column, cell in zip(self.columns, row.cells, strict=True)
+                ],
+            }
+            for row in self.rows
+        ]
+        found: dict[str, Any] = to_plain(
+            {
+                "table": self.table.name,
+                "caption": self.caption,
+                "simulated": self.simulated,
+                "data": self.data,
+                "columns": self.columns,
+                "rows": rows,
+            }
+        )
+        return found
 
 
 def table_cell(values: Sequence[FloatArray], paper: float | None, percent: bool) -> TableCell:
@@ -140,10 +148,6 @@ def tie_cell(systems: Sequence[Sequence[FloatArray]], percent: bool) -> TableCel
     return table_cell(tied, None, percent)
 
 
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
 PAGE_STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem}"
     "table{border-collapse:collapse;display:block;overflow-x:auto}"
@@ -152,112 +156,67 @@ PAGE_STYLE = (
 )
 
 
-def text_document(result: TableResult) -> str:
-    """The caption, and the table in columns for a terminal."""
-    header, rows = _cells(result)
-    return f"{result.caption}\n\n{text_table(header, rows)}\n"
-
-
-def markdown_document(result: TableResult) -> str:
-    """The caption, and a GitHub table."""
-    header, rows = _cells(result)
-    table = markdown_table(_all(markdown_text, header), [_all(markdown_text, row) for row in rows])
-    return f"{markdown_text(result.caption)}\n\n{table}\n"
-
-
-def latex_document(result: TableResult) -> str:
-    """A ``table`` environment in booktabs style, with its caption."""
-    header, rows = _cells(result)
-    table = latex_table(_all(_latex, header), [_all(_latex, row) for row in rows])
-    return (
-        "\\begin{table}\n\\centering\n\\small\n"
-        f"{table}\n\\caption{{{_latex(result.caption)}}}\n\\label{{tab:{result.table.name}}}\n\\end{{table}}\n"
-    )
-
-
-def html_document(result: TableResult, pictures: Sequence[str] = ()) -> str:
-    """A page with the table and, below it, its figures as SVG."""
-    header, rows = _cells(result)
+def document(result: TableResult, style: str, pictures: Sequence[str] = ()) -> str:
+    """The caption and the table, as ``text``, ``markdown``, ``latex`` or an ``html`` page with pictures (SVG)."""
+    table, caption = as_table(result).render(style), STYLES[style].escape(result.caption)
+    if style == "latex":
+        return (
+            "\\begin{table}\n\\centering\n\\small\n"
+            f"{table}\n\\caption{{{caption}}}\n\\label{{tab:{result.table.name}}}\n\\end{{table}}\n"
+        )
+    if style != "html":
+        return f"{caption}\n\n{table}\n"
     drawn = "\n".join(f"<figure>{picture}</figure>" for picture in pictures)
     title = html.escape(result.table.title)
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f"<style>{PAGE_STYLE}</style></head><body><h1>{title}</h1><p>{html.escape(result.caption)}</p>\n"
-        f"{html_table(header, rows)}\n{drawn}\n"
-        "</body></html>\n"
+        f"{table}\n{drawn}\n</body></html>\n"
     )
 
 
-def _cells(result: TableResult) -> tuple[list[str], list[list[str]]]:
-    """The table's header and rows: each column twice, the paper's figure and ours, where the paper prints any."""
+def write_documents(result: TableResult, out: Path) -> None:
+    """Write a finished table as Markdown, LaTeX, HTML and JSON; without matplotlib the page has no figure."""
+    drawn = [] if find_spec("matplotlib") is None else figure_bytes(lambda: table_figure(result), "svg")
+    pictures = [svg[svg.index(b"<svg") :].decode() for svg in drawn]
+    files = {
+        "md": document(result, "markdown"),
+        "tex": document(result, "latex"),
+        "html": document(result, "html", pictures),
+        "json": json.dumps(result.as_json(), indent=2, ensure_ascii=False) + "\n",
+    }
+    write_all({out / f"{result.table.name}.{ending}": text.encode() for ending, text in files.items()})
+
+
+def as_table(result: TableResult) -> Table:
+    """The table as text: each column twice, the paper's figure and ours, where the paper prints any."""
     printed = [any(row.cells[i].paper is not None for row in result.rows) for i in range(len(result.columns))]
     header = [""]
     for column, both in zip(result.columns, printed, strict=True):
         header += [f"{column}, paper", f"{column}, ours"] if both else [f"{column}, ours"]
-    header += [f"{result.columns[0]}, 95 % over queries"]
     trained = any(row.best_steps for row in result.rows)
-    header += ["best after, of steps"] if trained else []
+    header += [f"{result.columns[0]}, 95 % over queries", *(["best after, of steps"] if trained else [])]
+    digits = 1 if result.table.percent else 3
     rows = []
     for row in result.rows:
         line = [row.label]
         for cell, both in zip(row.cells, printed, strict=True):
-            line += [_paper(cell, result), _ours(cell, result)] if both else [_ours(cell, result)]
-        line.append(_interval(row.cells[0], result))
-        rows.append(line + ([_steps(row)] if trained else []))
-    return header, rows
-
-
-def _paper(cell: TableCell, result: TableResult) -> str:
-    if cell.paper is None:
-        return NO_VALUE
-    return f"{cell.paper:.2f}" if result.table.percent else f"{cell.paper:.4f}"
-
-
-def _ours(cell: TableCell, result: TableResult) -> str:
-    if math.isnan(cell.ours.mean):
-        return NO_VALUE
-    digits = 1 if result.table.percent else 3
-    sd = f" ± {cell.ours.sd:.{digits}f}" if cell.ours.count > 1 else ""
-    return f"{cell.ours.mean:.{digits}f}{sd}"
-
-
-def _interval(cell: TableCell, result: TableResult) -> str:
-    if math.isnan(cell.low):
-        return NO_VALUE
-    digits = 1 if result.table.percent else 3
-    return f"{cell.low:.{digits}f} to {cell.high:.{digits}f}"
-
-
-def _steps(row: ResultRow) -> str:
-    if not row.best_steps:
-        return NO_VALUE
-    return f"{', '.join(f'{step:,}' for step in row.best_steps)} of {row.steps:,}"
-
-
-def _latex(text: str) -> str:
-    return latex_text(text).replace("±", r"$\pm$").replace("†", r"$\dagger$").replace(NO_VALUE, "--")
-
-
-def _all(change: Callable[[str], str], cells: Sequence[str]) -> list[str]:
-    return [change(cell) for cell in cells]
+            line += [decimals(cell.paper, digits + 1)] if both else []
+            sd = f" ± {cell.ours.sd:.{digits}f}" if cell.ours.count > 1 else ""
+            line.append(NO_VALUE if math.isnan(cell.ours.mean) else f"{cell.ours.mean:.{digits}f}{sd}")
+        low, high = (decimals(value, digits) for value in (row.cells[0].low, row.cells[0].high))
+        line.append(NO_VALUE if low == NO_VALUE else f"{low} to {high}")
+        if trained:
+            best = ", ".join(f"{step:,}" for step in row.best_steps)
+            line.append(f"{best} of {row.steps:,}" if best else NO_VALUE)
+        rows.append(line)
+    return Table(header, rows)
 
 
 MOST_PANELS = 4
 """Columns that are drawn; a table with more has its first ones drawn."""
 MANY_COLUMNS = 9
 """With so many columns, and none of them printed in the paper, a row is drawn as a curve over them."""
-
-
-def svg_pictures(result: TableResult) -> list[str]:
-    """The table's figure as SVG text, the same for the same table."""
-    import matplotlib
-
-    with matplotlib.rc_context(STYLE):
-        figure = table_figure(result)
-        data = io.BytesIO()
-        figure.savefig(data, format="svg", metadata={"Date": None})
-    text = data.getvalue().decode()
-    return [text[text.index("<svg") :]]
 
 
 def table_figure(result: TableResult) -> Figure:
@@ -274,16 +233,17 @@ def _panels(result: TableResult) -> Figure:
     for i, (ax, column) in enumerate(zip(axes[0], columns, strict=True)):
         for y, row in enumerate(result.rows):
             cell = row.cells[i]
-            sd = 0.0 if math.isnan(cell.ours.sd) else cell.ours.sd
             if not math.isnan(cell.ours.mean):
-                ax.errorbar(cell.ours.mean, y, xerr=sd or None, fmt=MARKERS[0], color=COLOURS[0], ms=5, capsize=2)
+                point_with_error(ax, cell.ours.mean, y, cell.ours.sd, COLOURS[0], MARKERS[0], ms=5)
             if cell.paper is not None:
                 ax.plot(cell.paper, y, MARKERS[2], color=COLOURS[1], ms=5)
-        ax.set_yticks(range(rows), [row.label for row in result.rows] if i == 0 else [""] * rows)
-        ax.set_ylim(rows - 0.5, -0.5)
+        label_rows(ax, [row.label for row in result.rows], shown=i == 0)
         ax.set_title(column, fontsize=9, loc="left")
-        ax.grid(axis="x", alpha=0.3)
-    _legend(figure, result, paper=any(cell.paper is not None for row in result.rows for cell in row.cells))
+    paper = any(cell.paper is not None for row in result.rows for cell in row.cells)
+    ours = "ours, simulated" if result.simulated else "ours"
+    entries = [(COLOURS[0], MARKERS[0], ours), *([(COLOURS[1], MARKERS[2], "paper")] if paper else [])]
+    marker_legend(figure, entries)
+    _note(figure, result)
     return figure
 
 
@@ -297,19 +257,9 @@ def _curves(result: TableResult) -> Figure:
         ax.plot(places, [cell.ours.mean for cell in row.cells], label=row.label, ms=3, lw=1.2, **look)
     ax.set_xticks(list(places), result.columns, rotation=60, ha="right", fontsize=7)
     ax.grid(axis="y", alpha=0.3)
-    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=7)
+    legend_below(figure, ax, ncols=4, fontsize=7)
     _note(figure, result)
     return figure
-
-
-def _legend(figure: Figure, result: TableResult, paper: bool) -> None:
-    from matplotlib.lines import Line2D
-
-    ours = "ours, simulated" if result.simulated else "ours"
-    shown = [(COLOURS[0], MARKERS[0], ours), *([(COLOURS[1], MARKERS[2], "paper")] if paper else [])]
-    handles = [Line2D([], [], color=c, marker=m, ls="", label=name) for c, m, name in shown]
-    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
-    _note(figure, result)
 
 
 def _note(figure: Figure, result: TableResult) -> None:

@@ -139,6 +139,21 @@ def reproduce_table(
         return _result(plan, shown, tasks, opened, Path(out), announce)
 
 
+def finished_runs(runs: Sequence[str]) -> dict[str, list[str]]:
+    """Training runs by row, from texts such as ``ctrl=runs/ctrl``; one per seed.
+
+    >>> finished_runs(["ctrl=a", "ctrl=b"])
+    {'ctrl': ['a', 'b']}
+    """
+    found: dict[str, list[str]] = {}
+    for text in runs:
+        row, sign, path = text.partition("=")
+        if not sign or not path:
+            raise MomentseekError(f"{text!r} names no training run; write ROW=FOLDER")
+        found.setdefault(row.strip(), []).append(path)
+    return found
+
+
 def _given_checkpoints(
     plan: PaperTable, finished: Mapping[str, Sequence[str | os.PathLike[str]]]
 ) -> dict[str, list[Path]]:
