@@ -14,6 +14,8 @@ from momentseek.cli.groups import LazyGroup, flag_parameter
 from momentseek.cli.terminal import guard_streams
 from momentseek.core.errors import MomentseekError, write_parameters
 
+write_parameters(flag_parameter)  # as flags while a command runs, as in Python otherwise
+
 SECTIONS = {
     "Search": {
         "search": ("search:search", "Find moments in the library."),
@@ -95,9 +97,8 @@ def cli(context: click.Context) -> None:
 
     `momentseek COMMAND --help` explains a command and gives examples.
     """
-    from momentseek.cli.config import command_defaults
+    from momentseek.cli.config import command_defaults  # which only a command needs, not the help
 
-    write_parameters(flag_parameter)
     context.default_map = command_defaults(context)
 
 

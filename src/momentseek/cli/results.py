@@ -34,7 +34,7 @@ DEFAULT_COLUMNS = 120
 MAX_STEM_CHARACTERS = 60
 """Characters of a video's name in the name of its clip."""
 COPIED_SUFFIXES = frozenset({".mp4", ".mov", ".mkv", ".webm", ".m4v", ".ts", ".avi"})
-"""Kinds of file that can be cut without encoding anew, as the same kind."""
+"""Kinds of file that can be cut without encoding them again, as the same kind."""
 FindProgram = Callable[[str], str | None]
 PLAYERS = {
     "mpv": "--start={start:.3f}",
