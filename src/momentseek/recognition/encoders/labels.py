@@ -10,8 +10,8 @@ relations ("left of"), no colours, and of people only a baseball player, a bride
 
 ``kinds.tsv`` says which labels are of a kind: 118 labels are dogs, 398 animals. It is derived from WordNet 3.0
 (Princeton University; see ``WORDNET-LICENSE.txt``): each line has numbers of labels and the nouns for which they stand,
-a noun by the first of its three commonest senses that has labels at or below it; labels also go by the last word of their
-own names. Words that mean people are left out, since the three labels below them are no sign of people.
+a noun by the first of its three commonest senses that has labels at or below it. Labels also go by the last word of
+their own names. Words that mean people are left out, since the three labels below them are no sign of people.
 """
 
 from __future__ import annotations
