@@ -1,4 +1,4 @@
-"""Writing files so that nobody ever sees half of one, nor half of a set, not even after the power was cut.
+"""Atomic writes: a file, or a set of files, appears whole or not at all, even after a power cut.
 
 What was written lies in the system's memory until it is flushed, and so does a file's name in its folder. A file is
 flushed before it gets its name, and the folder after that, so that what relies on the file may follow.
@@ -23,7 +23,7 @@ FOLDERS_CANNOT_BE_FLUSHED = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EAC
 
 
 def write_bytes(path: Path, data: bytes, *, flush: bool = True) -> None:
-    """Write a file beside its place and rename it, so that nobody ever sees half of it; ``.gz`` is compressed.
+    """Write a file under a temporary name and rename it, so that it appears whole; ``.gz`` is compressed.
 
     ``flush=False`` is for what may be lost or empty after a power cut, because it is made again then.
     """
@@ -31,7 +31,7 @@ def write_bytes(path: Path, data: bytes, *, flush: bool = True) -> None:
 
 
 def write_all(files: Mapping[Path, bytes], *, flush: bool = True) -> None:
-    """Write several files or none: all are written beside their places, and flushed, before the first is renamed."""
+    """Write several files or none: all are written under temporary names, and flushed, before the first is renamed."""
     waiting: list[tuple[pathlib.Path, pathlib.Path]] = []
     try:
         for path, data in files.items():
@@ -58,7 +58,7 @@ def make_folder(folder: Path) -> None:
 
 
 def drop_temporary(path: pathlib.Path | None) -> None:
-    """Delete a file that was not renamed, if it is there; a disk that refuses even that has been told of already."""
+    """Delete a file that was not renamed, if it exists; errors are ignored."""
     if path is not None:
         with suppress(OSError):
             path.unlink()

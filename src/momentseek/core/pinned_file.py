@@ -1,4 +1,4 @@
-"""Opening the very file that is meant: no link in any part of its path is followed, and it must be as it was.
+"""Files pinned by path, size and time: no link in any part of the path is followed.
 
 The check is made on the open file, not on the name, so that nothing can be put in its place between the two.
 """
@@ -26,7 +26,7 @@ _LINK_ERRORS = (errno.ELOOP, errno.ENOTDIR)
 
 
 class FileChangedError(MediaError):
-    """A file that is not the one that is meant: a link leads to it, or it has changed since."""
+    """A file that is not the pinned one: a link leads to it, or it has changed since."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class PinnedFile(os.PathLike[str]):
         return self.path.name
 
     def open(self, mode: str = "rb", buffering: int = -1) -> BufferedReader:
-        """Open the file for reading bytes; FileChangedError if it is not the one that is meant."""
+        """Open the file for reading bytes; FileChangedError if it is not the pinned one."""
         return cast("BufferedReader", open(self.path, mode, buffering, opener=lambda *_: self.descriptor()))
 
     def stat(self) -> os.stat_result:
@@ -74,7 +74,7 @@ class PinnedFile(os.PathLike[str]):
         return handle
 
     def is_there(self) -> bool:
-        """Whether the file can be opened now and is the one that is meant."""
+        """Whether the file can be opened now and has not changed."""
         try:
             self.stat()
         except (OSError, ValueError, MediaError):

@@ -1,4 +1,4 @@
-"""Things found by name (measures, formats, models, localisers, …), and what to say of a name that nobody has."""
+"""Registries of plug-ins by name (measures, formats, models, localisers, …), and errors for unknown names."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def to_plain(value: Any) -> Any:
 
 
 def decimals(value: float | None, digits: int = 4, sign: str = "") -> str:
-    """A number with so many digits after the point, or – where there is none.
+    """A number with ``digits`` digits after the point, or – where there is none.
 
     >>> decimals(0.51236), decimals(0.5, 1, "+"), decimals(math.nan)
     ('0.5124', '+0.5', '–')

@@ -227,7 +227,7 @@ def _refuse_without_references(truth: CaptionTable) -> None:
 
 
 def _refuse_other_moments(run: CaptionTable, truth: CaptionTable) -> None:
-    """Refuse captions whose ids mean other moments than the references': figures would compare strangers."""
+    """Refuse captions whose ids mean other moments than those of the references."""
     for moment_id in run.query_ids if len(run.start) and len(truth.start) else ():
         mine, theirs = run.rows(moment_id), truth.rows(moment_id)
         if mine.stop - mine.start != 1 or theirs.stop - theirs.start != 1:

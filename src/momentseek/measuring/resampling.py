@@ -39,7 +39,7 @@ def bootstrap_interval(
 
 
 def bootstrap_means(values: FloatArray, *, resamples: int = BOOTSTRAP_RESAMPLES, seed: int = 0) -> FloatArray:
-    """(resamples, measures): each measure's mean over the same queries, drawn anew with replacement.
+    """(resamples, measures): each measure's mean over the same queries, drawn with replacement.
 
     A resample in which no query counts for a measure gives NaN. All measures see the same draws, so that the
     difference of two columns is the resampled difference, provided that their NaNs agree.
@@ -94,7 +94,7 @@ def figure_intervals(result: Evaluation, some: BoolArray, *, seed: int = 0) -> t
 
 
 def resampled_figures(result: Evaluation, some: BoolArray, *, seed: int = 0) -> FloatArray:
-    """(resamples, measures): the figures of the same queries, drawn anew with replacement."""
+    """(resamples, measures): the figures of the same queries, drawn with replacement."""
     names = [name for name in result.names if name in result.parts]
     tables = [result.parts[name][some] for name in names]
     means = bootstrap_means(np.column_stack([result.values[some], *tables]), seed=seed)

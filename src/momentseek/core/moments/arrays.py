@@ -31,7 +31,7 @@ def offsets_of(counts: Iterable[int]) -> IntArray:
 
 
 class EncodedNames(Sequence[str]):
-    """Names as places in a list of distinct ones, which stand in order of first appearance.
+    """Names as positions in a list of distinct ones, in order of first appearance.
 
     >>> names = EncodedNames(("b", "a"), np.array([0, 1, 0], np.int32))
     >>> list(names), names[1:]

@@ -227,7 +227,7 @@ class MomentTable(Tabular):
 
 
 def reject_duplicates(query_ids: Sequence[str], source: str, asked: str = "query") -> None:
-    """Refuse a table in which a query stands twice: which of the two counts is anybody's guess."""
+    """Refuse a table with duplicate query ids."""
     if len(set(query_ids)) != len(query_ids):
         twice = [q for q, n in Counter(query_ids).items() if n > 1]
         more = f" and {len(twice) - 1:,} other{'s' * (len(twice) > 2)} stand" if len(twice) > 1 else " stands"

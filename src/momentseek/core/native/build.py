@@ -1,4 +1,4 @@
-"""Build the compiled kernels: all C files of this folder become one shared library beside them.
+"""Build the compiled kernels: all C files of this folder become one shared library next to them.
 
     python -m momentseek.core.native.build
 

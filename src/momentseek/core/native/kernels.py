@@ -170,7 +170,7 @@ def float_panels(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def panel_places(queries: int) -> int:
-    """How many queries the panels of so many have places for."""
+    """Number of queries rounded up to whole panels."""
     return -(-queries // QUERIES_PER_PANEL) * QUERIES_PER_PANEL
 
 
@@ -183,7 +183,7 @@ Floats = NDArray[np.float32]
 ROUNDS = 6
 """Power steps: directions whose variances differ by a factor of two are apart by 1.6 % then."""
 LEAST_SHARE = 1e-5
-"""Variance that every direction is given beside its own, as a share of the mean, so that none is nothing."""
+"""Variance added to every direction, as a share of the mean, so that none is zero."""
 
 
 def products_of(rows: Floats, vectors: Floats) -> Floats:

@@ -27,7 +27,7 @@ _OTHER = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True)
 class Reannotation:
-    """``place``: the truth's queries that were annotated anew; start and end in seconds, (queries, annotators).
+    """``place``: the truth's queries that were annotated again; start and end in seconds, (queries, annotators).
 
     Annotators are numbered by their order within each query: number 1 of two queries may be two people.
     """
@@ -206,7 +206,7 @@ class Stability:
 
 @dataclass(frozen=True)
 class AnnotatorReport:
-    """Scores by annotator for the queries that were annotated anew, and how much the annotators agree."""
+    """Scores by annotator for the queries that were annotated again, and how much the annotators agree."""
 
     truth: str
     queries: int
@@ -232,7 +232,7 @@ def by_annotator(
     *,
     missing: Missing = "error",
 ) -> AnnotatorReport:
-    """Score every run by every annotator of ``tables`` on the queries of ``truth`` that they annotated anew."""
+    """Score every run by every annotator of ``tables`` on the queries of ``truth`` that they annotated again."""
     again = match_reannotations(tables, truth)
     truths = [again.truth_of(truth, a) for a in range(again.annotators)]
     scores: list[AnnotatorScores] = []

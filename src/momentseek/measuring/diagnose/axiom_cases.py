@@ -133,7 +133,7 @@ def _run(cases: Sequence[Case], lists: Sequence[tuple[ListedMoment, ...]]) -> Ru
 
 
 def _name(case: int, video: str) -> str:
-    # Cases are strangers: the same video may have another length in another case.
+    # Cases are independent: the same video may have another length in another case.
     return f"{case}/{video}"
 
 

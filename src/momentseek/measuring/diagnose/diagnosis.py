@@ -31,7 +31,7 @@ NOT_ASKED_FOR = "not asked for"
 NO_REANNOTATIONS = "no re-annotations given"
 T = TypeVar("T")
 Patience = Callable[[str], AbstractContextManager[object]]
-"""Called around each part with what is being done, for whoever waits."""
+"""Called around each part with what is being done, to show progress."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,7 +93,7 @@ def diagnose(
     seed: int = 0,
     patience: Patience = lambda _: nullcontext(),
 ) -> Diagnosis:
-    """Question the measures and the data; ``only`` names the parts wanted (all by default).
+    """Check measures and data for bias, ties and label noise; ``only`` names the parts wanted (all by default).
 
     A part that lacks something (a second run, durations) is left out with its reason, unless ``only`` asks for it:
     then what it lacks is an error.

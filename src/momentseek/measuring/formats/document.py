@@ -25,10 +25,10 @@ from momentseek.measuring.formats.record_lists import RecordLists, cut_records
 
 
 @contextmanager
-def pause_collector() -> Iterator[None]:
-    """Collect nothing for the time of a ``with``; reading a large file or loading a server takes less time so.
+def pause_gc() -> Iterator[None]:
+    """Pause garbage collection while building many long-lived objects.
 
-    >>> with pause_collector():
+    >>> with pause_gc():
     ...     gc.isenabled()
     False
     """
@@ -83,7 +83,7 @@ class Document:
     @cached_property
     def json(self) -> Any:
         """The JSON value; JSON Lines become a list of their values."""
-        with pause_collector():  # parsing makes millions of containers, none of them garbage
+        with pause_gc():  # parsing makes millions of containers, none of them garbage
             data = self.data.removeprefix(_BOM)
             try:
                 return orjson.loads(data)

@@ -24,7 +24,7 @@ KINDS: dict[Kind, str] = {
 
 @dataclass(frozen=True)
 class Reading:
-    """What a reader may need besides the file."""
+    """What a reader may need in addition to the file."""
 
     invalid: Policy = "error"
     corpus: Corpus | None = None
@@ -33,7 +33,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Writing:
-    """What a writer may need besides the table."""
+    """What a writer may need in addition to the table."""
 
     corpus: Corpus | None = None
     """Video indices (and durations) from another file, where the table has none."""
@@ -74,7 +74,7 @@ class FileFormat:
 FORMATS: Registry[FileFormat] = Registry("format", package="momentseek.measuring.formats")
 """Name → format; every file of this folder that defines one adds it with ``register``."""
 UNSUPPORTED_HINTS: list[tuple[Claims, str]] = []
-"""Files people do hand in that are none of these, and what to tell them."""
+"""Files that no format reads but people try, and a hint for each."""
 
 
 def register(

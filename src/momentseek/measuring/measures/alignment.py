@@ -1,4 +1,4 @@
-"""A run laid over its truth: every prediction beside the judged moments it could match.
+"""A run aligned with its truth: every prediction with the judged moments it could match.
 
 All measures read from here. The expensive parts (the join of predictions and judged moments of the same
 query and video, their overlaps, the greedy matching) are computed once for all cells of a table, as arrays

@@ -18,7 +18,7 @@ from momentseek.core.native.kernels import address, call, kernels, writable
 from momentseek.measuring.measures.alignment import Alignment, Overlap, OverlapPairs, passes
 
 MAX_COMPARISONS = 100_000_000
-"""Beyond so many, a sorted join is quicker than comparing every prediction with all moments of its query."""
+"""Above this number, a sorted join is quicker than comparing every prediction with all moments of its query."""
 
 
 def match(view: Alignment, threshold: float, *, strict: bool, absorb: bool, overlap: Overlap = "union") -> IntArray:

@@ -11,7 +11,7 @@ from momentseek.measuring.measures.captions.measure import CaptionAlignment, Cap
 from momentseek.measuring.measures.measure import register
 
 LONGEST = 4
-"""n-grams of up to so many words count."""
+"""Longest n-grams that count, in words."""
 SIGMA = 6.0
 """Words by which lengths may differ before CIDEr-D minds."""
 SCALE = 10.0
