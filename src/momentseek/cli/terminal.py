@@ -15,7 +15,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TextIO
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -25,6 +24,8 @@ from momentseek.core.errors import optional_module
 _OURS = "\x1b\\[(?:1|22)m"  # bold, on and off
 _CONTROLS = re.compile(f"({_OURS})|\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _TURNS = re.compile("[\u202a-\u202e\u2066-\u2069]")  # they reorder the letters around them, as those of a suffix
+MAX_WHOLE_COLUMNS = 40
+"""Width up to which a table's first column, of names, is not wrapped."""
 
 
 def escape_controls(text: str, *, turns: bool = True) -> str:
@@ -79,12 +80,14 @@ def guard_streams() -> None:
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> None:
     """Print a table that fits the terminal; ``align`` is as for ``text_table``."""
-    sides = align.ljust(len(header), align[-1])
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="")
-    for name, side in zip(header, sides, strict=False):
-        table.add_column(Text(name), justify={"l": "left", "r": "right", "c": "center"}[side], overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(escape_controls(cell)) for cell in row))
+    cells = [[escape_controls(cell) for cell in row] for row in rows]
+    table = Table(box=None, pad_edge=False, header_style="", padding=(0, 2, 0, 0))
+    for at, name in enumerate(header):
+        side = {"l": "left", "r": "right", "c": "center"}[align[min(at, len(align) - 1)]]
+        whole = at == 0 and all(len(row[0]) <= MAX_WHOLE_COLUMNS for row in cells)
+        table.add_column(Text(name), justify=side, overflow="fold", no_wrap=whole)
+    for row in cells:
+        table.add_row(*map(Text, row))
     Console(file=bare_stream(sys.stdout), highlight=False).print(table)
 
 

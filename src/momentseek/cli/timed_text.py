@@ -96,7 +96,7 @@ def transcript() -> None:
     """
 
 
-@transcript.command("show")
+@transcript.command("show", short_help="Show what is said in a video.")
 @click.argument("video")
 @options.library
 @text_format
@@ -126,7 +126,7 @@ def show_transcript(
     options.write_text(text, out)
 
 
-@transcript.command("edit")
+@transcript.command("edit", short_help="Correct a transcript in your editor.")
 @click.argument("video")
 @options.library
 @options.wait
@@ -142,7 +142,7 @@ def edit_transcript(video: str, library: str | None, wait: float) -> None:
     _correct(video, library, None, wait)
 
 
-@transcript.command("import")
+@transcript.command("import", short_help="Correct a transcript by an SRT or VTT file.")
 @click.argument("video")
 @click.argument("file", type=click.Path())
 @options.library
@@ -218,7 +218,7 @@ def ocr() -> None:
     """
 
 
-@ocr.command("run")
+@ocr.command("run", short_help="Read text in the pictures of videos.")
 @click.argument("videos", nargs=-1, metavar="[VIDEO]...")
 @options.library
 @click.option(
@@ -272,7 +272,7 @@ def run_ocr(
         options.say(f"{count(report.read, 'video')} read{seconds}{unread}")
 
 
-@ocr.command("show")
+@ocr.command("show", short_help="Show the text read in a video.")
 @click.argument("video")
 @options.library
 @text_format
