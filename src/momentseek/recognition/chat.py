@@ -136,7 +136,7 @@ def checked_address(base_url: str | None, model: str | None) -> tuple[str, str, 
     >>> checked_address("ftp://x", "m")
     Traceback (most recent call last):
         ...
-    momentseek.errors.MomentseekError: `base_url` is 'ftp://x', not a web address; give one like https://host/v1
+    momentseek.core.errors.MomentseekError: `base_url` is 'ftp://x', not a web address; give one like https://host/v1
     >>> checked_address("https://me:secret@host/v1", "m")[0]
     'https://host/v1'
     """

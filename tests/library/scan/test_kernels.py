@@ -171,7 +171,7 @@ def test_without_the_library_numpy_does_everything(monkeypatch):
     monkeypatch.setattr("momentseek.library.scan.kernels.has_kernels", lambda: False)
     assert best_kernel().name == "numpy"
     monkeypatch.setenv(KERNEL_VARIABLE, "native")
-    with pytest.raises(MomentseekError, match=r"python -m momentseek\.native\.build"):
+    with pytest.raises(MomentseekError, match=r"python -m momentseek\.core\.native\.build"):
         best_kernel()
 
 
