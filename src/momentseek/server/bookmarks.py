@@ -7,10 +7,9 @@ again.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Column, Double, MetaData, Row, Table, Text, UniqueConstraint, delete, func, select
+from sqlalchemy import Column, Double, MetaData, Table, Text, UniqueConstraint, delete, func, select
 
 from momentseek.server.database import BigId, ServerDatabase
 from momentseek.server.errors import ConflictError
@@ -52,15 +51,15 @@ class BookmarkStore(ServerDatabase):
 
     name, contents, migrations = "shelf", "bookmarks", (TABLES.create_all,)
 
-    def favourites(self, person: str) -> Sequence[Row[Any]]:
+    def favourites(self, person: str) -> list[Any]:
         """The moments that a person keeps, newest first; each with the query that found it."""
         return self._of_person(FAVOURITES, person)
 
-    def searches(self, person: str) -> Sequence[Row[Any]]:
+    def searches(self, person: str) -> list[Any]:
         """The searches that a person keeps, newest first; ``settings`` are as in addresses of the page."""
         return self._of_person(SEARCHES, person)
 
-    def _of_person(self, table: Table, person: str) -> Sequence[Row[Any]]:
+    def _of_person(self, table: Table, person: str) -> list[Any]:
         return self.rows(select(table).where(table.c.person == person).order_by(table.c.id.desc()))
 
     # writing, inside changes()

@@ -28,7 +28,6 @@ from sqlalchemy import (
     Integer,
     MetaData,
     NullPool,
-    Row,
     Table,
     create_engine,
     event,
@@ -133,10 +132,10 @@ class ServerDatabase:
         with self._transaction(writes=False):
             yield
 
-    def rows(self, statement: Executable) -> Sequence[Row[Any]]:
-        """All rows that a statement gives."""
+    def rows(self, statement: Executable) -> list[Any]:
+        """All rows that a statement gives, as tuples with the names of its columns."""
         with self.view():
-            return self._db.execute(statement).fetchall()
+            return list(self._db.execute(statement))
 
     def run(self, statement: Executable) -> CursorResult[Any]:
         """Execute a statement inside ``changes()``."""

@@ -11,7 +11,16 @@ from momentseek.media.subtitles.cues import Cue
 from momentseek.search.display import sought_spellings, sought_words
 from momentseek.search.hit import Hit
 from momentseek.search.query import Query
-from momentseek.server.schemas import Level, clean_text, media_url, moment_id, moment_url, rate_text, thumbnail_url
+from momentseek.server.schemas import (
+    Level,
+    clean_text,
+    media_url,
+    moment_id,
+    moment_url,
+    rate_text,
+    same_fields,
+    thumbnail_url,
+)
 
 MARK_START, MARK_END = "\x02", "\x03"
 MAX_HIT_LINES = 50
@@ -174,29 +183,21 @@ def _hit_out(
     hit: Hit, said: list[SaidCueOut], written: list[WrittenLineOut], described: list[DescribedSceneOut]
 ) -> HitOut:
     moment = moment_id(hit.video_id, hit.start, hit.end)
-    return HitOut(
-        rank=hit.rank,
-        video_id=hit.video_id,
-        name=clean_text(hit.name),
-        start=hit.start,
-        end=hit.end,
-        peak=hit.peak,
-        duration=hit.duration,
-        rate=rate_text(hit.rate),
-        score=hit.score,
-        level=hit.level,
-        said=said,
-        written=sorted(written, key=lambda line: -len(line.marks))[:MAX_HIT_LINES],
-        described=sorted(described, key=lambda caption: -len(caption.marks))[:MAX_HIT_LINES],
-        streams={name: StandingOut(rank=one.rank, score=one.score) for name, one in hit.streams.items()},
-        reranked=_reranked_out(hit),
-        also=[clean_text(name) for name in hit.also],
-        curve=list(hit.curve),
-        thumbnail=thumbnail_url(hit.video_id, hit.peak),
-        media=media_url(hit.video_id),
-        moment=moment,
-        url=moment_url(moment),
-    )
+    shown = {
+        "name": clean_text(hit.name),
+        "rate": rate_text(hit.rate),
+        "said": said,
+        "written": sorted(written, key=lambda line: -len(line.marks))[:MAX_HIT_LINES],
+        "described": sorted(described, key=lambda caption: -len(caption.marks))[:MAX_HIT_LINES],
+        "streams": {name: StandingOut(rank=one.rank, score=one.score) for name, one in hit.streams.items()},
+        "reranked": _reranked_out(hit),
+        "also": [clean_text(name) for name in hit.also],
+        "thumbnail": thumbnail_url(hit.video_id, hit.peak),
+        "media": media_url(hit.video_id),
+        "moment": moment,
+        "url": moment_url(moment),
+    }
+    return HitOut(**same_fields(HitOut, hit) | shown)
 
 
 def _reranked_out(hit: Hit) -> RerankedOut | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import Path as InPath
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from momentseek.api.library import Library
 from momentseek.library.location import is_elsewhere
@@ -180,10 +180,6 @@ class SearchIn(StrictModel):
     all: Annotated[bool, Field(description="Give weak hits too.")] = False
     explain: Annotated[bool, Field(description="Give the curve of each hit's video too.")] = False
 
-    def chosen_streams(self) -> tuple[Stream, ...]:
-        """The streams to search: all of them, unless a subclass lets clients choose."""
-        return STREAMS
-
 
 class ExampleIn(StrictModel):
     """How to answer a search by an example."""
@@ -198,24 +194,24 @@ class ExampleIn(StrictModel):
     all: Annotated[bool, Field(description="Give weak hits too.")] = False
 
 
+def _check_streams(value: str) -> str:
+    if not {name.strip() for name in value.split(",")} <= set(STREAMS):
+        raise ValueError(f"some of {', '.join(STREAMS)}, separated by commas")
+    return value
+
+
+StreamNames = Annotated[
+    str,
+    Field(max_length=60, description=f"Some of {', '.join(STREAMS)}, with commas."),
+    AfterValidator(_check_streams),
+]
+ALL_STREAMS = ",".join(STREAMS)
+
+
 class SearchParametersIn(SearchIn):
     """A search as the parameters of a GET request."""
 
-    streams: Annotated[
-        str, Field(max_length=60, description="Some of vision, speech, text, described, name, with commas.")
-    ] = ",".join(STREAMS)
-
-    @field_validator("streams")
-    @classmethod
-    def _check_streams(cls, value: str) -> str:
-        names = [name.strip() for name in value.split(",")]
-        if not set(names) <= set(STREAMS):
-            raise ValueError(f"some of {', '.join(STREAMS)}, separated by commas")
-        return value
-
-    def chosen_streams(self) -> tuple[Stream, ...]:
-        """The streams to search, each once and in their usual order."""
-        return parse_streams(self.streams)
+    streams: StreamNames = ALL_STREAMS
 
 
 class SearchBodyIn(SearchIn):
@@ -227,51 +223,39 @@ class SearchBodyIn(SearchIn):
         list[Stream], Field(min_length=1, max_length=len(STREAMS), default_factory=lambda: list(STREAMS))
     ]
 
-    def chosen_streams(self) -> tuple[Stream, ...]:
-        """The streams to search, each once and in their usual order."""
-        return tuple(stream for stream in STREAMS if stream in self.streams)
 
-
-def parse_streams(names: str) -> tuple[Stream, ...]:
-    """The streams among names separated by commas, each once and in their usual order.
+def parse_streams(names: str | Sequence[str]) -> tuple[Stream, ...]:
+    """The streams among names, which may be separated by commas, each once and in their usual order.
 
     >>> parse_streams("speech, vision,speech")
     ('vision', 'speech')
     """
-    given = {name.strip() for name in names.split(",")}
+    given = {name.strip() for name in (names.split(",") if isinstance(names, str) else names)}
     return tuple(stream for stream in STREAMS if stream in given)
 
 
-class ResultPage:
-    """The hits of one page, how many are known so far, and whether there are more or weaker ones."""
+def search_library(
+    library: Library, asked: SearchParametersIn | SearchBodyIn, rerankers: Mapping[str, Path]
+) -> Results:
+    """Search for the hits of a page, those before it, and one more.
 
-    def __init__(self, results: Results, asked: SearchIn | ExampleIn) -> None:
-        until = asked.offset + asked.k
-        self.results = results
-        self.hits = results[asked.offset : until]
-        self.total = len(results)
-        self.more = len(results) > until
-        self.hidden = results.hidden
-
-
-def search_page(library: Library, asked: SearchIn, rerankers: Mapping[str, Path]) -> ResultPage:
-    """Search for one page of hits; 422 if the search names a re-ranking model that the server does not have."""
+    422 if the search names a re-ranking model that the server does not have.
+    """
     query = Query.parse(asked.q)
     if asked.rerank and asked.rerank not in rerankers:
         known = (
             f"there are {', '.join(rerankers)}" if rerankers else "there are none; momentseek serve --rerank adds some"
         )
         raise ApiError(422, f"there is no model {asked.rerank!r} to re-rank with; {known}")
-    results = library.search(
+    return library.search(
         query,
         asked.offset + asked.k + 1,
         localiser=asked.localiser or None,
         group=asked.group,
-        streams=asked.chosen_streams(),
+        streams=parse_streams(asked.streams),
         explain=asked.explain,
         all=asked.all,
         fusion=asked.fusion,
         rerank=rerankers[asked.rerank] if asked.rerank else None,
         rerank_videos=asked.rerank_videos,
     )
-    return ResultPage(results, asked)

@@ -9,11 +9,10 @@ from fastapi import Path as InPath
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from momentseek.core.errors import MomentseekError
-from momentseek.search.options import STREAMS
 from momentseek.server.judging.annotate import QueryState, SecondBatch
 from momentseek.server.judging.evaluation import DEFAULT_MEASURE
 from momentseek.server.judging.searches import SearchSetup
-from momentseek.server.schemas import EncoderName, FusionName, LocaliserName, StrictModel
+from momentseek.server.schemas import ALL_STREAMS, EncoderName, FusionName, LocaliserName, StreamNames, StrictModel
 
 
 def _normalise_setup(value: str) -> str:
@@ -51,9 +50,7 @@ class SetupIn(StrictModel):
     """Which search to measure."""
 
     localiser: LocaliserName = ""
-    streams: Annotated[
-        str, Field(max_length=60, description="Some of vision, speech, text, described, name, with commas.")
-    ] = ",".join(STREAMS)
+    streams: StreamNames = ALL_STREAMS
     fusion: FusionName = SearchSetup.fusion
     encoder: EncoderName = ""
     all: Annotated[bool, Field(description="Count weak hits too, so that the whole ranking is measured.")] = True

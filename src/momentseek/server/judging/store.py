@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from sqlalchemy import (
     CheckConstraint,
@@ -129,7 +129,7 @@ class JudgementStore(ServerDatabase):
         found = self._queries(select(QUERIES).where(QUERIES.c.text == text))
         return found[0] if found else None
 
-    def _queries(self, asked: Select[*tuple[object, ...]]) -> list[QueryRow]:
+    def _queries(self, asked: Select[Any]) -> list[QueryRow]:
         return [QueryRow(*row) for row in self.rows(asked)]
 
     def candidates(self, query: int | None = None) -> list[CandidateRow]:

@@ -23,7 +23,7 @@ from momentseek.search.export import render
 from momentseek.search.hit import Hit
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
 from momentseek.server.files import attachment
-from momentseek.server.schemas import MAX_HITS, SearchParametersIn, Seconds, StrictBody, clean_text, search_page
+from momentseek.server.schemas import MAX_HITS, SearchParametersIn, Seconds, StrictBody, clean_text, search_library
 from momentseek.server.service import ServiceParam
 
 router = APIRouter(tags=["export"])
@@ -82,10 +82,11 @@ async def export_get(service: ServiceParam, asked: Annotated[SearchExportIn, InQ
     """The hits of a search as a file."""
 
     def work(library: Library) -> tuple[ExportText, str]:
-        page = search_page(library, asked, service.settings.rerankers)
-        query = str(page.results.query)
-        shown = page.hits if service.settings.loopback else replace_paths_by_names(page.hits)
-        return render(shown, query, asked.kind, _pictures(library, asked.kind, page.hits)), query
+        results = search_library(library, asked, service.settings.rerankers)
+        hits = results[asked.offset : asked.offset + asked.k]
+        query = str(results.query)
+        shown = hits if service.settings.loopback else replace_paths_by_names(hits)
+        return render(shown, query, asked.kind, _pictures(library, asked.kind, hits)), query
 
     written, query = await service.searchers.run(work)
     return _attachment(written, asked.kind, query)

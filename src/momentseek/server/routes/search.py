@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -22,9 +22,8 @@ from momentseek.library.words import WordMatcher, content_words
 from momentseek.media.subtitles.cues import Cue
 from momentseek.search.display import sought_words
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
-from momentseek.search.hit import Hit
+from momentseek.search.hit import Results
 from momentseek.search.localise.localiser import LOCALISERS
-from momentseek.search.options import STREAMS, Stream
 from momentseek.search.query import Query
 from momentseek.search.stream_index import StreamIndex
 from momentseek.search.streams.vision import build_curve, build_vision_query
@@ -32,20 +31,22 @@ from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
 from momentseek.server.hits import HitOut, hits_out
 from momentseek.server.routes.videos import MOMENT_ID_PATTERN, no_such_moment, parse_moment_id
 from momentseek.server.schemas import (
+    ALL_STREAMS,
     ExampleIn,
     FusionName,
     Level,
     LocaliserName,
     QueryText,
-    ResultPage,
     SearchBodyIn,
     SearchIn,
     SearchParametersIn,
+    StreamNames,
     StrictModel,
     VideoId,
     clean_text,
     parse_streams,
-    search_page,
+    same_fields,
+    search_library,
 )
 from momentseek.server.service import Service, ServiceParam, find_video
 
@@ -84,28 +85,24 @@ async def search_post(service: ServiceParam, asked: SearchBodyIn) -> SearchOut:
     return await _answer(service, asked)
 
 
-async def _answer(service: Service, asked: SearchIn) -> SearchOut:
+async def _answer(service: Service, asked: SearchParametersIn | SearchBodyIn) -> SearchOut:
     return await service.searchers.run(
-        lambda library: search_out(search_page(library, asked, service.settings.rerankers))
+        lambda library: search_out(search_library(library, asked, service.settings.rerankers), asked)
     )
 
 
-def search_out(page: ResultPage) -> SearchOut:
-    """Convert a page of hits to the API's answer."""
-    results = page.results
-    return SearchOut(
-        query=clean_text(str(results.query)),
-        took_seconds=results.took,
-        took=1000 * results.took,
-        total=page.total,
-        more=page.more,
-        hidden=page.hidden,
-        note=results.note,
-        unfamiliar=list(results.unfamiliar),
-        complete=results.complete,
-        missing=list(results.missing),
-        hits=hits_out(page.hits, results.query),
-    )
+def search_out(results: Results, asked: SearchIn | ExampleIn) -> SearchOut:
+    """One page of results as the API's answer."""
+    until = asked.offset + asked.k
+    shown = {
+        "query": clean_text(str(results.query)),
+        "took_seconds": results.took,
+        "took": 1000 * results.took,
+        "total": len(results),
+        "more": len(results) > until,
+        "hits": hits_out(results[asked.offset : until], results.query),
+    }
+    return SearchOut(**same_fields(SearchOut, results) | shown)
 
 
 MAX_PICTURE_CHARACTERS = 60_000
@@ -152,7 +149,7 @@ async def search_like(service: ServiceParam, asked: Annotated[LikeIn, InQuery()]
             group=asked.group,
             all=asked.all,
         )
-        return search_out(ResultPage(results, asked))
+        return search_out(results, asked)
 
     return await service.searchers.run(work)
 
@@ -174,12 +171,9 @@ async def search_picture(service: ServiceParam, asked: UploadedPictureIn) -> Sea
             group=asked.group,
             all=asked.all,
         )
-        return search_out(ResultPage(results, asked))
+        return search_out(results, asked)
 
     return await service.searchers.run(work)
-
-
-_STREAM_PATTERN = f" *({'|'.join(STREAMS)}) *"
 
 
 class CurveIn(StrictModel):
@@ -188,14 +182,7 @@ class CurveIn(StrictModel):
     q: QueryText
     localiser: LocaliserName = ""
     fusion: FusionName = DEFAULT_FUSION
-    streams: Annotated[
-        str,
-        Field(
-            max_length=60,
-            pattern=f"^{_STREAM_PATTERN}(,{_STREAM_PATTERN})*$",
-            description=f"Some of {', '.join(STREAMS)}, separated by commas.",
-        ),
-    ] = ",".join(STREAMS)
+    streams: StreamNames = ALL_STREAMS
 
 
 class SpanOut(BaseModel):
@@ -234,17 +221,7 @@ async def curve(service: ServiceParam, id: VideoId, asked: Annotated[CurveIn, In
         if asked.localiser:
             _ = LOCALISERS[asked.localiser]
         _ = FUSIONS[asked.fusion]
-        found = query_curves(
-            library, find_video(library, id), query, asked.localiser, parse_streams(asked.streams), asked.fusion
-        )
-        return CurveOut(
-            edges=found.edges.tolist(),
-            streams={name: values.tolist() for name, values in found.streams.items()},
-            spans=[
-                SpanOut(start=h.start, end=h.end, peak=h.peak, score=h.score, level=h.level, rank=rank)
-                for rank, h in enumerate(found.hits, 1)
-            ],
-        )
+        return query_curves(library, find_video(library, id), query, asked)
 
     return await service.searchers.run(work)
 
@@ -253,32 +230,14 @@ MAX_VIDEO_HITS = 50
 """Hits of one video that are given."""
 
 
-@dataclass(frozen=True, eq=False)
-class QueryCurves:
-    """The curve of a query in each stream of a video, and the query's hits in it.
-
-    ``edges`` are the bounds of the clips in seconds, one more than each stream has values.
-    """
-
-    edges: NDArray[np.float64]
-    streams: dict[str, NDArray[np.float64]]
-    hits: list[Hit]
-
-
-def query_curves(
-    library: Library,
-    video: Video,
-    query: Query,
-    localiser: str = "",
-    chosen: Sequence[Stream] = STREAMS,
-    fusion: str = DEFAULT_FUSION,
-) -> QueryCurves:
+def query_curves(library: Library, video: Video, query: Query, asked: CurveIn) -> CurveOut:
     """The curves of a query along a video in the chosen streams, and the query's hits in the video.
 
     Vision is the score of each clip's picture. Speech is how much of the query is said during each clip, from 0 to 1:
     the share of its words, or the similarity of meaning if that is higher. Text is the share of its words that is
     written in the picture, and described the share that a model says of the scene.
     """
+    chosen = parse_streams(asked.streams)
     edges = clip_edges(video, library.clip_seconds)
     streams: dict[str, NDArray[np.float64]] = {}
     vision = _vision_curve(library, video, query) if "vision" in chosen else None
@@ -294,9 +253,14 @@ def query_curves(
             streams[stream] = spread_over_clips(found_cues, shares, edges)
     here = replace(query, within=(_exact_glob(video.name),), outside=(), after=None, before=None)
     found = library.search(
-        here, MAX_VIDEO_HITS, localiser=localiser or None, streams=tuple(chosen), all=True, fusion=fusion
+        here, MAX_VIDEO_HITS, localiser=asked.localiser or None, streams=chosen, all=True, fusion=asked.fusion
     )
-    return QueryCurves(edges, streams, [hit for hit in found if hit.video_id == video.id])
+    hits = (hit for hit in found if hit.video_id == video.id)
+    return CurveOut(
+        edges=edges.tolist(),
+        streams={name: values.tolist() for name, values in streams.items()},
+        spans=[SpanOut(**same_fields(SpanOut, hit) | {"rank": rank}) for rank, hit in enumerate(hits, 1)],
+    )
 
 
 def clip_edges(video: Video, seconds: float) -> NDArray[np.float64]:
@@ -343,9 +307,7 @@ def _cue_scores(library: Library, video: Video, query: Query, cues: Sequence[Cue
     snapshot = library.part_with(video.id).snapshot()
     rows = StreamIndex(snapshot.speech, snapshot.gone, library.clip_seconds).rows(video.id)
     encoder = library.encoders.speech if rows is not None and query.speech_text else None
-    if rows is None or encoder is None:
-        return share
-    if len(rows) != len(cues):
+    if rows is None or encoder is None or len(rows) != len(cues):
         return share
     similarity = np.nan_to_num(np.clip(rows @ encoder.encode([query.speech_text])[0], 0.0, 1.0).astype(np.float64))
     return np.asarray(np.maximum(share, similarity))
