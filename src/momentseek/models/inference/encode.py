@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import IntArray, offsets_of
@@ -293,7 +293,7 @@ def map_numbers(model: CorpusModel) -> int:
     return max((model.config.hidden * m.inside.numel() for m in maps), default=0)
 
 
-def device_of(model: CorpusModel) -> torch.device:
+def device_of(model: nn.Module) -> torch.device:
     """The device that the model's parameters are on."""
     for tensor in chain(model.parameters(), model.buffers()):
         return tensor.device
@@ -301,7 +301,7 @@ def device_of(model: CorpusModel) -> torch.device:
 
 
 @contextmanager
-def inference_mode(model: CorpusModel) -> Iterator[None]:
+def inference_mode(model: nn.Module) -> Iterator[None]:
     """A context without gradients and dropout; afterwards the model is as it was."""
     training = model.training
     model.eval()

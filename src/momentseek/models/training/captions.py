@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -17,7 +18,8 @@ from momentseek.measuring.evaluate import evaluate
 from momentseek.models.captioner import CAPTIONERS, CaptionBatch, Captioner, CaptionerDims, caption_rows
 from momentseek.models.features.data import CaptionSplit, Data, SubtitleLine, open_data
 from momentseek.models.features.store import ArrayCache
-from momentseek.models.inference.encode import StageCallback
+from momentseek.models.inference.encode import StageCallback, inference_mode
+from momentseek.models.model import Network
 from momentseek.models.training.checkpoint import load_captioner
 from momentseek.models.training.config import TrainConfig, summed_measures
 from momentseek.models.training.pairs import Ints
@@ -92,11 +94,6 @@ class CaptionMoments:
     def inputs(self, places: Iterable[int], vocabulary: Vocabulary) -> MomentInputs:
         """Some moments as input of a captioner."""
         return stack_moments([self.part(place) for place in places], vocabulary, self.columns)
-
-    def in_batches(self, size: int) -> Iterator[Sequence[int]]:
-        """The places of all moments, in batches."""
-        for first in range(0, len(self), size):
-            yield range(first, min(first + size, len(self)))
 
     def _lines_of(self, video: str) -> list[SaidLine]:
         if video not in self._lines:
@@ -221,11 +218,12 @@ def describe_moments(
     decoding: DecodingSettings | None = None,
     progress: StageCallback | None = None,
 ) -> CaptionTable:
-    """A caption for each moment, by a model in evaluation mode."""
+    """A caption for each moment."""
     captions: list[list[str]] = []
-    for places in moments.in_batches(MOMENTS_AT_ONCE):
-        inputs = moments.inputs(places, model.vocabulary)
-        captions += [[caption] for caption in model.describe(inputs, decoding)]
+    for first in range(0, len(moments), MOMENTS_AT_ONCE):
+        inputs = moments.inputs(range(first, min(first + MOMENTS_AT_ONCE, len(moments))), model.vocabulary)
+        with inference_mode(model):
+            captions += [[caption] for caption in model.describe(inputs, decoding)]
         if progress is not None:
             progress("describing", len(captions), len(moments))
     table = moments.split.table
@@ -240,18 +238,39 @@ def describe_moments(
     )
 
 
-CAPTION_PROTOCOL = "tvc"
-"""Protocol whose rules the measures of captions follow."""
+class NetworkValidation(ABC):
+    """How good a network is while it is trained: it answers a split, and that is evaluated like anything else."""
 
-
-class CaptionValidation:
-    """Measures captioners on splits of the data."""
-
-    protocol = CAPTION_PROTOCOL
-    first_stage_source = None
+    protocol: ClassVar[str]
+    """Protocol whose rules the measures follow."""
 
     def __init__(self, config: TrainConfig, data: Data) -> None:
         self.config, self.data = config, data
+
+    @property
+    def first_stage_source(self) -> dict[str, str] | None:
+        """Path and digest of the first stage, as it was before the first step; None if there is none."""
+        return None
+
+    @abstractmethod
+    def measures(
+        self, model: Any, split: str, names: Sequence[str], progress: StageCallback | None = None
+    ) -> dict[str, float]:
+        """The measures of a model on a split, by name."""
+
+    def value(self, model: Network, progress: StageCallback | None = None) -> float:
+        """The figure by which the best checkpoint is chosen: the measure (or their sum) on the validation split."""
+        split, names = self.config.data.validate, summed_measures(self.config.training.measure)
+        return float(sum(self.measures(model, split, names, progress).values()))
+
+
+class CaptionValidation(NetworkValidation):
+    """Measures captioners on splits of the data."""
+
+    protocol = "tvc"
+
+    def __init__(self, config: TrainConfig, data: Data) -> None:
+        super().__init__(config, data)
         self._moments: dict[str, CaptionMoments] = {}
 
     def moments(self, split: str) -> CaptionMoments:
@@ -266,40 +285,23 @@ class CaptionValidation:
         return self._moments[split]
 
     def measures(
-        self, model: Captioner, split: str, names: Iterable[str], progress: StageCallback | None = None
+        self, model: Captioner, split: str, names: Sequence[str], progress: StageCallback | None = None
     ) -> dict[str, float]:
         """The measures of a captioner on a split, by name."""
-        wanted = list(names)
-        if not wanted:
+        if not names:
             return {}
         moments = self.moments(split)
-        was = model.training
-        try:
-            described = describe_moments(model.eval(), moments, progress=progress)
-        finally:
-            model.train(was)
-        return evaluate(described, moments.split.table, wanted, protocol=self.protocol, missing="zero").means
-
-    def value(self, model: Captioner, progress: StageCallback | None = None) -> float:
-        """The figure by which the best checkpoint is chosen: the measure (or their sum) on the validation split."""
-        split, names = self.config.data.validate, summed_measures(self.config.training.measure)
-        return float(sum(self.measures(model, split, names, progress).values()))
+        described = describe_moments(model, moments, progress=progress)
+        return evaluate(described, moments.split.table, names, protocol=self.protocol, missing="zero").means
 
 
 NOT_FOR_CAPTIONS = ("first_stage", "lists", "begin")
 """Settings of the data that only models have that find moments."""
 
 
-@dataclass(frozen=True, eq=False)
-class CaptionTraining:
-    """The parts of a captioner's training that are its own."""
-
-    model: Captioner
-    batches: CaptionBatches
-    validation: CaptionValidation
-
-
-def prepare_captions(config: TrainConfig, data: Data, splits: Sequence[str]) -> CaptionTraining:
+def prepare_captions(
+    config: TrainConfig, data: Data, splits: Sequence[str]
+) -> tuple[Captioner, CaptionBatches, CaptionValidation]:
     """Check the splits and build the captioner with the vocabulary of its training captions."""
     for name in NOT_FOR_CAPTIONS:
         if getattr(config.data, name) is not None:
@@ -316,4 +318,4 @@ def prepare_captions(config: TrainConfig, data: Data, splits: Sequence[str]) -> 
     batches = CaptionBatches(moments, settings.max_caption, settings.threshold)
     torch.manual_seed(training.seed)
     dims = CaptionerDims(moments.columns, batches.vocabulary.words)
-    return CaptionTraining(CAPTIONERS[config.model].model(settings, dims), batches, validation)
+    return CAPTIONERS[config.model].model(settings, dims), batches, validation

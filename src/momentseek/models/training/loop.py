@@ -11,7 +11,7 @@ import math
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -236,7 +236,7 @@ class TrainingLoop:
         self._report_progress("validating")
         value = math.nan
         if self.processes.first:
-            value = self.validation.value(cast(Any, self.model), self.interrupts.check)  # one for this kind of model
+            value = self.validation.value(self.model, self.interrupts.check)
         value = self.processes.agree(value)
         counts = self.counts
         counts.validated, counts.value = counts.step, value
@@ -285,17 +285,17 @@ class TrainingLoop:
         counts, rate = self.counts, self._pairs * self.processes.count / spent if spent else 0.0
         self.progress(
             TrainingProgress(
-                counts.step,
-                self.steps,
-                counts.step / self.per_epoch,
-                self._means(),
-                counts.value,
-                counts.best,
-                rate,
-                left,
-                doing,
-                share,
-                self.training.measure,
+                step=counts.step,
+                steps=self.steps,
+                epoch=counts.step / self.per_epoch,
+                terms=self._means(),
+                value=counts.value,
+                best=counts.best,
+                pairs_per_second=rate,
+                seconds_left=left,
+                doing=doing,
+                share=share,
+                measure=self.training.measure,
             )
         )
 

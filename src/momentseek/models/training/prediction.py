@@ -22,15 +22,14 @@ from momentseek.core.moments.run import Run
 from momentseek.measuring.evaluate import evaluate
 from momentseek.measuring.formats import read_run
 from momentseek.measuring.measures import parse_all
-from momentseek.models.captioner import Captioner
 from momentseek.models.features.data import Data, open_data
 from momentseek.models.inference.encode import StageCallback
 from momentseek.models.inference.first_stage import from_run
 from momentseek.models.inference.prediction import predict
 from momentseek.models.model import CorpusModel
-from momentseek.models.training.captions import CaptionValidation
+from momentseek.models.training.captions import NetworkValidation
 from momentseek.models.training.checkpoint import load_captioner, load_checkpoint, refuse_other_dims
-from momentseek.models.training.config import TrainConfig, summed_measures
+from momentseek.models.training.config import TrainConfig
 from momentseek.models.training.folder import REPORT_FILE, is_checkpoint
 from momentseek.models.training.processes import torch_device
 from momentseek.models.training.warm_start import source_digest
@@ -184,17 +183,13 @@ def needed_depth(measures: Iterable[str]) -> int:
     return max([DEFAULT_DEPTH, *(measure.reach or 0 for measure in parse_all(measures))])
 
 
-VALIDATION_PROTOCOL = "paper"
-"""Protocol whose rules the measures follow: the default of ``evaluate``."""
-
-
-class Validation:
+class Validation(NetworkValidation):
     """Measures models on splits of the data, with the config's task, end times and first stage."""
 
-    protocol = VALIDATION_PROTOCOL
+    protocol = "paper"
 
     def __init__(self, config: TrainConfig, data: Data) -> None:
-        self.config, self.data = config, data
+        super().__init__(config, data)
         self._first: dict[str, Run] = {}
 
     def run(
@@ -202,36 +197,26 @@ class Validation:
     ) -> Run:
         """The run of a model on a split, ``depth`` moments per query."""
         training = self.config.training
-        was = model.training
-        try:
-            return predict(
-                model.eval(),
-                self.data,
-                self.data.split(split),
-                k=depth,
-                task=training.task,
-                videos=self.first_stage(split) if training.task == "VCMR" else None,
-                nms=training.nms,
-                end_time=cast(Any, training.end_time),
-                progress=progress,
-            )
-        finally:
-            model.train(was)
+        return predict(
+            model,
+            self.data,
+            split,
+            k=depth,
+            task=training.task,
+            videos=self.first_stage(split) if training.task == "VCMR" else None,
+            nms=training.nms,
+            end_time=cast(Any, training.end_time),
+            progress=progress,
+        )
 
     def measures(
-        self, model: CorpusModel, split: str, names: Iterable[str], progress: StageCallback | None = None
+        self, model: CorpusModel, split: str, names: Sequence[str], progress: StageCallback | None = None
     ) -> dict[str, float]:
         """The mean of each measure over the queries of a split, by name."""
-        wanted = list(names)
-        if not wanted:
+        if not names:
             return {}
-        run = self.run(model, split, needed_depth(wanted), progress)
-        return evaluate(run, self.data.split(split).truth, wanted, protocol=VALIDATION_PROTOCOL, missing="zero").means
-
-    def value(self, model: CorpusModel, progress: StageCallback | None = None) -> float:
-        """The figure by which the best checkpoint is chosen: the measure (or their sum) on the validation split."""
-        split, names = self.config.data.validate, summed_measures(self.config.training.measure)
-        return float(sum(self.measures(model, split, names, progress).values()))
+        run = self.run(model, split, needed_depth(names), progress)
+        return evaluate(run, self.data.split(split).truth, names, protocol=self.protocol, missing="zero").means
 
     def first_stage(self, split: str) -> Run | None:
         """The videos that another system found for a split's queries; None if the model ranks videos itself."""
@@ -284,7 +269,7 @@ class Validation:
 
 def write_report(
     out: Path,
-    validation: Validation | CaptionValidation,
+    validation: NetworkValidation,
     counts: Mapping[str, Any],
     stopped: str,
     progress: StageCallback | None = None,
@@ -292,13 +277,8 @@ def write_report(
     """Evaluate the best checkpoint on the validation and the test split, and write report.json."""
     config, data = validation.config, validation.data
     names, splits = list(config.training.report), [s for s in (config.data.validate, config.data.test) if s]
-    model: CorpusModel | Captioner
-    if isinstance(validation, CaptionValidation):
-        model = captioner = load_captioner(out).model
-        scores = {split: validation.measures(captioner, split, names, progress) for split in splits}
-    else:
-        model = corpus_model = load_checkpoint(out).model
-        scores = {split: validation.measures(corpus_model, split, names, progress) for split in splits}
+    model = load_captioner(out).model if config.describes else load_checkpoint(out).model
+    scores = {split: validation.measures(model, split, names, progress) for split in splits}
     report = {
         "model": config.model,
         "train": config.data.train,

@@ -17,8 +17,9 @@ from momentseek.models.model import CorpusModel, Network
 from momentseek.models.registry import build
 from momentseek.models.training import warm_start
 from momentseek.models.training.batches import Batches
-from momentseek.models.training.captions import CaptionBatches, CaptionValidation, prepare_captions
+from momentseek.models.training.captions import CaptionBatches, NetworkValidation, prepare_captions
 from momentseek.models.training.checkpoint import (
+    CaptionerCheckpoint,
     Checkpoint,
     SavedTraining,
     load_captioner,
@@ -52,7 +53,7 @@ class TrainingSetup:
     optimiser: torch.optim.Optimizer
     order: PairOrder
     batches: Batches | CaptionBatches
-    validation: Validation | CaptionValidation
+    validation: NetworkValidation
     fingerprint: str
     """Fingerprint of the training and validation data, as they were before the first step."""
     resumed: SavedTraining | None
@@ -71,38 +72,52 @@ def prepare_training(
     training = config.training
     if training.threads is not None:
         torch.set_num_threads(training.threads)
+    model: Network
+    batches: Batches | CaptionBatches
+    validation: NetworkValidation
     if config.describes:
-        return _prepare_captioner(config, data, out, resume, processes, force)
-    model, validation = check_training(config, data)
-    split = data.split(config.data.train)
-    batches = Batches(data, split, model.config, training)
-    order = PairOrder(
-        batches.pairs.video,
-        training.batch,
-        training.pairs_per_video,
-        training.seed,
-        batches.lengths if training.alike > 1 else None,
-        training.alike,
-    )
+        model, batches, validation = prepare_captions(config, data, used_splits(config))
+        order = PairOrder(np.arange(len(batches)), training.batch, 1, training.seed)
+    else:
+        model, validation = check_training(config, data)
+        batches = Batches(data, data.split(config.data.train), model.config, training)
+        lengths = batches.lengths if training.alike > 1 else None
+        order = PairOrder(
+            batches.pairs.video, training.batch, training.pairs_per_video, training.seed, lengths, training.alike
+        )
     fingerprint = data.fingerprint_of(training_splits(config))
     last = _last(config, data, out) if resume else None
-    if last is not None:
+    if isinstance(last, Checkpoint):
         refuse_other_dims(last, data, config.data.train, str(out / LAST_CHECKPOINT))
+    if last is not None:
         try:
             model.load_state_dict(last.model.state_dict())
         except RuntimeError:
             raise MomentseekError(
                 f"{out}: was begun by a version whose {config.model} was another network; train in another folder"
             ) from None
-    begun, scorer = _start_from(config, data, model, out, last)
-    if last is None and begun is None:
-        model.prepare(batches.queries())
+    begun, scorer = None, None
+    if isinstance(model, CorpusModel) and isinstance(batches, Batches):
+        begun, scorer = _start_from(config, data, model, out, last)
+        if last is None and begun is None:
+            model.prepare(batches.queries())
     model.to(torch_device(training.device))
     processes.share_weights(model)
     if processes.first:
         prepare_folder(out, config, resume, force)
-    optimiser = build_optimiser(model, training)
-    return TrainingSetup(config, data, model, optimiser, order, batches, validation, fingerprint, last, begun, scorer)
+    return TrainingSetup(
+        config=config,
+        data=data,
+        model=model,
+        optimiser=build_optimiser(model, training),
+        order=order,
+        batches=batches,
+        validation=validation,
+        fingerprint=fingerprint,
+        resumed=last,
+        begun=begun,
+        scorer=scorer,
+    )
 
 
 def check_training(config: TrainConfig, data: Data, *, stages: bool = True) -> tuple[CorpusModel, Validation]:
@@ -133,30 +148,6 @@ def _fitted_lengths(config: TrainConfig, data: Data, model: CorpusModel) -> dict
     return {name: len(bounds(data.rows(name), most, how)) - 1 for name in sorted(names)}
 
 
-def _prepare_captioner(
-    config: TrainConfig, data: Data, out: Path, resume: bool, processes: Processes, force: bool
-) -> TrainingSetup:
-    training = config.training
-    parts = prepare_captions(config, data, used_splits(config))
-    fingerprint = data.fingerprint_of(training_splits(config))
-    last = None
-    if resume:
-        _refuse_other_settings(config, out)
-        last = load_captioner(out / LAST_CHECKPOINT) if (out / LAST_CHECKPOINT).is_file() else None
-        _refuse_other_training(last, config, data, out)
-    if last is not None:
-        parts.model.load_state_dict(last.model.state_dict())
-    parts.model.to(torch_device(training.device))
-    processes.share_weights(parts.model)
-    if processes.first:
-        prepare_folder(out, config, resume, force)
-    order = PairOrder(np.arange(len(parts.batches)), training.batch, 1, training.seed)
-    optimiser = build_optimiser(parts.model, training)
-    return TrainingSetup(
-        config, data, parts.model, optimiser, order, parts.batches, parts.validation, fingerprint, last
-    )
-
-
 def used_splits(config: TrainConfig) -> list[str]:
     """The splits a training run reads: for training, for validation and, if it has one, for the test."""
     return [s for s in (config.data.train, config.data.validate, config.data.test) if s]
@@ -179,7 +170,7 @@ def resolve_config(config: TrainConfig) -> TrainConfig:
 
 
 def _start_from(
-    config: TrainConfig, data: Data, model: CorpusModel, out: Path, last: Checkpoint | None
+    config: TrainConfig, data: Data, model: CorpusModel, out: Path, last: SavedTraining | None
 ) -> tuple[dict[str, Any] | None, CorpusModel | None]:
     """Description of the checkpoint that training begins from, and its model if it scores hard negatives.
 
@@ -200,13 +191,16 @@ def _start_from(
     return begun, found.model if wanted else None
 
 
-def _last(config: TrainConfig, data: Data, out: Path) -> Checkpoint | None:
+def _last(config: TrainConfig, data: Data, out: Path) -> Checkpoint | CaptionerCheckpoint | None:
     """The checkpoint to continue from; None if training was stopped before the first was written."""
     _refuse_other_settings(config, out)
     if not (out / LAST_CHECKPOINT).is_file():
         return None
-    last = load_checkpoint(out / LAST_CHECKPOINT)
-    _refuse_other_training(last, config, data, out)
+    last = (load_captioner if config.describes else load_checkpoint)(out / LAST_CHECKPOINT)
+    if not last.was_trained_on(data):
+        raise MomentseekError(
+            f"{out / LAST_CHECKPOINT}: was trained on other data than {data.path}; give the same data"
+        )
     return last
 
 
@@ -221,13 +215,3 @@ def _refuse_other_settings(config: TrainConfig, out: Path) -> None:
                     f"{out}: was begun with {section}.{key}={old} and not {value}; continue with the same settings, "
                     "or train in another folder"
                 )
-
-
-def _refuse_other_training(last: SavedTraining | None, config: TrainConfig, data: Data, out: Path) -> None:
-    """Refuse to continue from a checkpoint of another network or of other data."""
-    if last is None:
-        return
-    if not last.was_trained_on(data):
-        raise MomentseekError(
-            f"{out / LAST_CHECKPOINT}: was trained on other data than {data.path}; give the same data"
-        )
