@@ -12,13 +12,14 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from momentseek.library.database import OCR
-from momentseek.library.ingest.writer import WritePace
+from momentseek.library.options import WritePace
 from momentseek.library.segments import StoredVectors
 from momentseek.library.store import LibraryStore
 from momentseek.library.timed_text import track
@@ -143,8 +144,8 @@ def make_films(folder: Path) -> list[Path]:
 def open_library(folder: Path) -> Iterator[LibraryStore]:
     """Open a library, with parts and segments as small as they get."""
     with LibraryStore.open(folder, create=None, encoder=None) as library:
-        library.pace = WritePace(rows=4, seconds=60, part_clips=8)
-        library.transcriber, library.reader = "listener", "clerk"
+        library.options = replace(library.options, pace=WritePace(rows=4, seconds=60, part_clips=8))
+        library.options = replace(library.options, transcriber="listener", ocr_model="clerk")
         yield library
 
 

@@ -25,6 +25,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import av
@@ -136,7 +137,7 @@ def compare_with_one_machine(library: Path, films: Path, place: Path) -> None:
     """Every film must be in the library once, in its shard, with the vectors that an ordinary ``add`` gives it."""
     whole, videos = place / "whole", len(list(films.iterdir()))
     with LibraryStore.open(whole, create=True) as store:
-        store.transcriber = None
+        store.options = replace(store.options, transcriber=None)
         print(f"one machine: {store.add(films)}")
     open_store(library, create=False).close()  # a replica is brought up to date
     manifest = read_manifest(library)

@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import islice
@@ -90,7 +91,7 @@ def add(path: Path, folder: Path, sampling: Sampling) -> float:
     """Processor seconds of adding a video to a new library; loading an encoder and starting processes is not adding."""
     shutil.rmtree(folder, ignore_errors=True)
     with LibraryStore.open(folder, create=True) as library:
-        library.transcriber, library.sampling = None, sampling
+        library.options = replace(library.options, transcriber=None, sampling=sampling)
         _ = library.encoders.vision, library.encoders.speech
         warm()
         probe(path)

@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -120,7 +121,7 @@ def added(
     """Add videos to a new library; also the processor seconds of that."""
     shutil.rmtree(folder, ignore_errors=True)
     with LibraryStore.open(folder, create=True, encoder=spec) as library:
-        library.transcriber, library.sampling, library.jobs = None, sampling, jobs
+        library.options = replace(library.options, transcriber=None, sampling=sampling, jobs=jobs)
         _ = library.encoders.vision, library.encoders.speech  # loading is not adding
         before = family_time()
         report = library.add(paths)
@@ -191,8 +192,8 @@ def streams(spec: str, work: Path, record: Record) -> None:
     for name, hears, reads in (("pictures", False, False), ("speech", True, False), ("text on screen", False, True)):
         with LibraryStore.open(work / f"library of {name}", create=True, encoder=spec) as library:
             _ = library.encoders.vision, library.encoders.speech
-            library.transcriber = "whisper-base" if hears else None
-            library.reader = "ppocr-small" if reads else None
+            library.options = replace(library.options, transcriber="whisper-base" if hears else None)
+            library.options = replace(library.options, ocr_model="ppocr-small" if reads else None)
             costs[name] = cost(lambda library=library: library.add([path]))  # type: ignore[misc]
     pictures = costs["pictures"]
     table = {"decoding": decoding, "shots": with_shots - decoding, "pictures, with both": pictures}

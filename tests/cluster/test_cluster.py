@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,7 @@ def whole(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same videos in one library."""
     folder = tmp_path_factory.mktemp("whole") / "library"
     with LibraryStore.open(folder, create=True) as store:
-        store.transcriber = None
+        store.options = replace(store.options, transcriber=None)
         store.add(films)
     return folder
 

@@ -58,10 +58,10 @@ def install() -> None:
     from momentseek.recognition.encoders import registry
 
     if PACE:
-        from momentseek.library.ingest.writer import WritePace
-        from momentseek.library.store import LibraryStore
+        from momentseek.library import store
+        from momentseek.library.options import AddOptions, WritePace
 
-        LibraryStore.pace = WritePace(seconds=PACE)  # type: ignore[assignment]
+        store.AddOptions = lambda: AddOptions(pace=WritePace(seconds=PACE))  # type: ignore[assignment,misc]
     registry.IMAGE_TEXT_ENCODERS["colours"] = Colours
     registry.IMAGE_TEXT_ENCODERS["colours-2"] = lambda: Colours("2")
     registry.TEXT_ENCODERS["minilm"] = Letters
@@ -70,11 +70,12 @@ def install() -> None:
 def main(arguments: Sequence[str]) -> None:
     """The command line, writing after every video and keeping long ones in parts of eight clips."""
     from momentseek.cli import main
-    from momentseek.library import store as collection
-    from momentseek.library.ingest.writer import WritePace
+    from momentseek.library import store
+    from momentseek.library.options import AddOptions, WritePace
 
     install()
-    collection.WritePace = lambda: WritePace(rows=40, seconds=0.05, part_clips=8)  # type: ignore[assignment,misc]
+    pace = WritePace(rows=40, seconds=0.05, part_clips=8)
+    store.AddOptions = lambda: AddOptions(pace=pace)  # type: ignore[assignment,misc]
     sys.argv = ["momentseek", *arguments]
     main()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 from momentseek.core.errors import MomentseekError
 from momentseek.library.ingest import decoding as reading
-from momentseek.library.ingest.writer import WritePace
+from momentseek.library.options import WritePace
 from momentseek.library.report import IngestNote, IngestStep
 from momentseek.library.segments import StoredVectors
 from momentseek.library.store import LibraryStore
@@ -205,7 +206,7 @@ def test_a_long_video_in_parts_equals_one_in_one_go(
     film(folder / "long.mp4", *[RED, GREEN, BLUE] * 8, seconds=5)
     library.add(folder)
     with LibraryStore.open(tmp_path / "other", create=True, encoder="colours") as other:
-        other.pace = WritePace(part_clips=7)
+        other.options = replace(other.options, pace=WritePace(part_clips=7))
         other.add(folder)
         whole, parts = content(library)["long.mp4"], content(other)["long.mp4"]
     assert library.videos()[0].clips == 80

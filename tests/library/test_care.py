@@ -14,8 +14,8 @@ import pytest
 
 from momentseek.core.errors import MomentseekError
 from momentseek.library import segments
-from momentseek.library.ingest.writer import WritePace
 from momentseek.library.location import library_folder
+from momentseek.library.options import WritePace
 from momentseek.library.report import AddInterrupted
 from momentseek.library.segments import StoredVectors
 from momentseek.library.store import LibraryStore, watch
@@ -186,7 +186,7 @@ def test_reencoding_switches_at_the_end(
 ) -> None:
     library.add(films)
     old = content(library)
-    library.pace = WritePace(seconds=0.0)
+    library.options = replace(library.options, pace=WritePace(seconds=0.0))
     with monkeypatch.context() as patch:
         stop = _interrupt_at(light.Colours("2"), 2)
         patch.setattr(light.Colours, "encode_images", stop)

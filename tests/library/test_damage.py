@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,8 +16,8 @@ import pytest
 from momentseek.core.errors import MomentseekError
 from momentseek.library import segments
 from momentseek.library.catalog import Catalog
-from momentseek.library.ingest.writer import WritePace
 from momentseek.library.merging import find_damage, proven_videos, refuse_damage
+from momentseek.library.options import WritePace
 from momentseek.library.segments import sum_videos
 from momentseek.library.store import LibraryStore
 
@@ -149,7 +150,7 @@ def test_reencoding_makes_damaged_new_vectors_once_more(
     films_added: LibraryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = films_added
-    library.pace = WritePace(seconds=0.0)
+    library.options = replace(library.options, pace=WritePace(seconds=0.0))
     with monkeypatch.context() as patch:
         patch.setattr(Catalog, "set_encoder", _stop)  # in the transaction that would switch to the new vectors
         with pytest.raises(KeyboardInterrupt):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -98,12 +99,12 @@ def test_scenes_are_described_once_and_found_as_described_never_as_said(
 def test_videos_are_described_as_they_are_added_if_that_is_asked_for(
     library: LibraryStore, film_of_three: Path, endpoint: str, film: Callable[..., Path]
 ) -> None:
-    library.describer = endpoint
+    library.options = replace(library.options, captioner=endpoint)
     film(film_of_three / "b.mp4", BLUE, seconds=4.0)
     report = library.add(film_of_three)
     assert (report.added, report.unchanged, report.described) == (1, 1, 2)
     assert str(report).startswith("1 video added, 1 unchanged; 2 videos described (00:00:19)")
-    library.describer = "nowhere"
+    library.options = replace(library.options, captioner="nowhere")
     report = library.add(film_of_three)
     assert [note.split(":")[0] for note in report.notes if "nowhere" in note] == ["scenes were not described"]
 

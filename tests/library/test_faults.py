@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,8 +24,8 @@ from processes import start_momentseek
 from momentseek.core.errors import MomentseekError
 from momentseek.library.ingest import batches, run
 from momentseek.library.ingest import decoding as reading
-from momentseek.library.ingest.writer import WritePace
 from momentseek.library.lock import hold_lock
+from momentseek.library.options import WritePace
 from momentseek.library.report import AddInterrupted, IngestStep
 from momentseek.library.store import LibraryStore
 
@@ -121,10 +122,10 @@ def test_a_killed_long_video_goes_on_and_says_so(
 ) -> None:
     path = film(tmp_path / "long.mp4", *[RED, GREEN, BLUE] * 7, seconds=3)
     with LibraryStore.open(tmp_path / "whole", create=True, encoder="colours") as whole:
-        whole.pace = WritePace(part_clips=8)
+        whole.options = replace(whole.options, pace=WritePace(part_clips=8))
         whole.add(path)
         want = content(whole)
-    library.pace = WritePace(part_clips=8)
+    library.options = replace(library.options, pace=WritePace(part_clips=8))
     real = batches.VideoParts.save
 
     def save(self: Any, part: int, *rest: Any) -> None:
@@ -155,7 +156,7 @@ def test_a_damaged_part_is_made_again(
     tmp_path: Path, library: LibraryStore, film: Film, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = film(tmp_path / "long.mp4", *[RED, GREEN, BLUE] * 7, seconds=3)
-    library.pace = WritePace(part_clips=8)
+    library.options = replace(library.options, pace=WritePace(part_clips=8))
     with monkeypatch.context() as patch:
         patch.setattr(reading, "decode_video", _interrupted_after(3))
         with pytest.raises(AddInterrupted):

@@ -6,6 +6,7 @@ import random
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,7 +17,7 @@ from tests.helpers.power_loss import PowerCut, record_power_loss
 
 from momentseek.core import atomic
 from momentseek.core.errors import MomentseekError
-from momentseek.library.ingest.writer import WritePace
+from momentseek.library.options import WritePace
 from momentseek.library.scan.kernels import has_kernels
 from momentseek.library.scan.plan import build_plan, open_plan
 from momentseek.library.segments import build_segment
@@ -57,7 +58,7 @@ def test_the_power_fails_at_any_instant(
     with record_power_loss(root, monkeypatch) as recorder:
         library = LibraryStore.open(folder, create=True, encoder="colours")
         with library:
-            library.pace = WritePace(rows=2, seconds=60, part_clips=4)
+            library.options = replace(library.options, pace=WritePace(rows=2, seconds=60, part_clips=4))
             for command in (
                 lambda: library.add(films),
                 lambda: judge(library, 3),

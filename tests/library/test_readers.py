@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -66,7 +67,7 @@ def test_the_order_of_the_files_stays_whichever_is_read_first(
 ) -> None:
     def added(name: str, jobs: int) -> tuple[list[str], dict[str, Any], list[str], str]:
         with LibraryStore.open(tmp_path / name, create=True, encoder="colours", clip_seconds=0.5) as library:
-            library.jobs = jobs
+            library.options = replace(library.options, jobs=jobs)
             report = library.add(many)
             assert library.verify().clean
             videos = [video.name for video in sorted(library.videos(), key=lambda video: video.id)]
@@ -88,7 +89,7 @@ def test_no_more_is_begun_while_too_much_waits_for_an_earlier_file(
     monkeypatch.setattr(run, "MAX_CLIPS_AHEAD", 0)
     monkeypatch.setattr("momentseek.library.ingest.batches.FRAMES_PER_BATCH", 2)
     turns = Turns(monkeypatch, 1, pause=0.5)
-    library.jobs = 2
+    library.options = replace(library.options, jobs=2)
     assert library.add(many).added == 5
     assert turns.begun_meanwhile <= 3  # another may have begun before the first that is whole was handed over
     assert library.verify().clean
@@ -99,7 +100,7 @@ def test_what_is_whole_is_kept_when_an_earlier_file_is_interrupted(
 ) -> None:
     Turns(monkeypatch, 4, KeyboardInterrupt())
     monkeypatch.setattr("momentseek.library.ingest.batches.FRAMES_PER_BATCH", 1)
-    library.jobs = 2
+    library.options = replace(library.options, jobs=2)
     with pytest.raises(AddInterrupted) as stopped:
         library.add(many)
     names = [video.name for video in library.videos()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any, ClassVar
@@ -85,7 +86,7 @@ def _sorted(found: dict[str, list[tuple[str, float, float]]]) -> dict[str, list[
 def test_what_is_written_is_read_once_and_only_if_asked_for(library: LibraryStore, films: Path) -> None:
     assert library.add(films).read == 0
     assert library.status().unread == 2
-    library.reader = "ppocr-small"
+    library.options = replace(library.options, ocr_model="ppocr-small")
     report = library.add(films)
     assert (report.unchanged, report.read, str(report)) == (2, 2, "2 videos unchanged; 2 videos read (00:00:06)")
     assert _sorted(lines(library)) == {"a.mp4": READ, "b.mp4": READ}
@@ -129,7 +130,7 @@ def test_a_picture_that_cannot_be_read_costs_one_video(
     library: LibraryStore, films: Path, lector: type[Lector]
 ) -> None:
     lector.suffers = {"a.mp4": MediaError("the reader stops at it; convert it")}
-    library.reader = "ppocr-small"
+    library.options = replace(library.options, ocr_model="ppocr-small")
     report = library.add(films)
     assert [noted.text for noted in report.noted] == [
         "what is written in it was not read: the reader stops at it; convert it"
@@ -142,7 +143,7 @@ def test_a_picture_that_cannot_be_read_costs_one_video(
 
 def test_a_broken_reader_costs_no_pictures(library: LibraryStore, films: Path, lector: type[Lector]) -> None:
     lector.suffers = dict.fromkeys(("a.mp4", "b.mp4"), MomentseekError("the reader cannot be started"))
-    library.reader = "ppocr-small"
+    library.options = replace(library.options, ocr_model="ppocr-small")
     report = library.add(films)
     assert report.added == 2
     assert report.notes[-1] == "what is written was not read: the reader cannot be started"
@@ -151,9 +152,9 @@ def test_a_broken_reader_costs_no_pictures(library: LibraryStore, films: Path, l
 
 
 def test_a_video_with_new_subtitles_and_a_copy_keep_what_was_read(library: LibraryStore, films: Path) -> None:
-    library.reader = "ppocr-small"
+    library.options = replace(library.options, ocr_model="ppocr-small")
     library.add(films)
-    library.reader = None
+    library.options = replace(library.options, ocr_model=None)
     (films / "a.srt").write_text("1\n00:00:00,500 --> 00:00:02,000\nhello\n")
     (films / "c.mp4").write_bytes((films / "b.mp4").read_bytes())
     report = library.add(films)
@@ -163,7 +164,7 @@ def test_a_video_with_new_subtitles_and_a_copy_keep_what_was_read(library: Libra
 
 
 def test_what_was_read_goes_with_its_video(library: LibraryStore, films: Path) -> None:
-    library.reader = "ppocr-small"
+    library.options = replace(library.options, ocr_model="ppocr-small")
     library.add(films)
     library.remove(["a*"])
     library.compact()
@@ -176,7 +177,7 @@ def test_what_was_read_goes_with_its_video(library: LibraryStore, films: Path) -
 
 
 def test_a_damaged_index_of_what_was_read_is_found_and_made_anew(library: LibraryStore, films: Path) -> None:
-    library.reader = "ppocr-small"
+    library.options = replace(library.options, ocr_model="ppocr-small")
     library.add(films)
     with sqlite3.connect(library.path / "catalog.sqlite") as other:
         other.execute("INSERT INTO ocr_words (ocr_words) VALUES ('delete-all')")

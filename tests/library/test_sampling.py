@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from momentseek.api.library import open_store
 from momentseek.cluster.shards.making import make_shards
 from momentseek.library.ingest import decoding as reading
+from momentseek.library.options import AddOptions
 from momentseek.library.segments import StoredVectors
 from momentseek.library.store import LibraryStore
 
@@ -44,11 +46,11 @@ def test_a_library_remembers_how_each_video_was_sampled(
 ) -> None:
     a, b = film(tmp_path / "a.mp4", RED, GREEN), film(tmp_path / "b.mp4", BLUE)
     library.add(a)
-    library.sampling = "quick"
+    library.options = replace(library.options, sampling="quick")
     library.add([a, b])
     copy = tmp_path / "copy.mp4"
     shutil.copy(b, copy)
-    library.sampling = "exact"
+    library.options = replace(library.options, sampling="exact")
     assert library.add(copy).copied == 1
     assert asked == ["exact", "quick"]
     assert sampled(library) == {"a.mp4": "exact", "b.mp4": "quick", "copy.mp4": "quick"}
@@ -70,7 +72,7 @@ def test_quick_vectors_are_those_of_exact_ones_where_nothing_moves(
     rows = StoredVectors.find(library.snapshot().vision, 1)
     cuts = library.videos()[0].shots
     library.remove("a.mp4")
-    library.sampling = "quick"
+    library.options = replace(library.options, sampling="quick")
     library.add(path)
     again = StoredVectors.find(library.snapshot().vision, 2)
     assert rows is not None
@@ -91,7 +93,7 @@ def test_a_picture_that_stays_is_encoded_once(
         return plain(self, images)
 
     monkeypatch.setattr(light.Colours, "encode_images", count)
-    library.sampling = "quick"
+    library.options = replace(library.options, sampling="quick")
     library.add(film(tmp_path / "a.mp4", RED, seconds=15, options={"g": "25"}))
     assert library.videos()[0].clips == 10
     assert sum(seen) < 8
@@ -100,7 +102,8 @@ def test_a_picture_that_stays_is_encoded_once(
 def test_parts_of_one_sampling_are_not_taken_for_the_other(tmp_path: Path) -> None:
     from types import SimpleNamespace
 
-    settings = reading.ReadSettings(tmp_path, "print", 4, 32, 1.5, 10)
+    encoder = SimpleNamespace(name="colours", fingerprint="print", dim=4, short_side=32)
+    settings = reading.ReadSettings(tmp_path, 1.5, encoder, AddOptions(), None)  # type: ignore[arg-type]
     folders = {settings.video_parts(SimpleNamespace(hash="abc", sampling=s)).folder for s in ("exact", "quick")}  # type: ignore[arg-type]
     assert len(folders) == 2
 
@@ -109,6 +112,6 @@ def test_every_shard_samples_as_it_is_told(light: ModuleType, tmp_path: Path, fi
     make_shards(tmp_path / "shards", 2, encoder="colours", clip_seconds=1.5)
     films = [film(tmp_path / f"{i}.mp4", (60 * i, 0, 200), seconds=1) for i in range(3)]
     with open_store(tmp_path / "shards") as library:
-        library.sampling, library.jobs = "quick", 1
+        library.options = replace(library.options, sampling="quick", jobs=1)
         assert library.add(films).added == 3
     assert asked == ["quick"] * 3

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -280,13 +281,13 @@ def test_what_cannot_be_a_model_is_said_before_a_library_is_made(tmp_path: Path,
 
 
 def test_stopped_in_the_middle_of_a_film_it_goes_on(model: Path, tmp_path: Path, film: Callable[..., Path]):
-    from momentseek.library.ingest.writer import WritePace
+    from momentseek.library.options import WritePace
 
     path = film(tmp_path / "long.mp4", (220, 20, 20), (20, 220, 20), (20, 20, 220), seconds=8.0)
     made = []
     for name in ("whole", "halves"):
         with LibraryStore.open(tmp_path / name, create=True, encoder=f"model:{model}") as opened:
-            opened.pace = WritePace(part_clips=4)
+            opened.options = replace(opened.options, pace=WritePace(part_clips=4))
             if name == "halves":
                 with pytest.raises(KeyboardInterrupt):
                     opened.add(path, progress=_stopping())

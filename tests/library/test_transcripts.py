@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any, ClassVar
@@ -80,7 +81,7 @@ HEARD = {"a.mp4": ["a purple balloon", "lands softly"], "b.mp4": ["written by ha
 
 
 def test_only_what_has_sound_and_no_subtitles_is_heard(library: LibraryStore, talks: Path) -> None:
-    library.transcriber = "whisper-base"
+    library.options = replace(library.options, transcriber="whisper-base")
     report = library.add(talks)
     assert (report.added, report.heard) == (3, 1)
     assert texts(library) == HEARD
@@ -130,7 +131,7 @@ def test_what_was_heard_before_an_interrupt_is_not_heard_again(
 
 def test_a_sound_that_cannot_be_heard_costs_one_video(library: LibraryStore, talks: Path, parrot: type[Parrot]) -> None:
     parrot.suffers = {"a.mp4": MediaError("its sound makes the recogniser stop; convert it")}
-    library.transcriber = "whisper-base"
+    library.options = replace(library.options, transcriber="whisper-base")
     report = library.add(talks)
     assert [noted.text for noted in report.noted] == [
         "what is said in it was not heard: its sound makes the recogniser stop; convert it"
@@ -144,7 +145,7 @@ def test_a_sound_that_cannot_be_heard_costs_one_video(library: LibraryStore, tal
 
 def test_a_broken_recogniser_costs_no_pictures(library: LibraryStore, talks: Path, parrot: type[Parrot]) -> None:
     parrot.suffers = {"a.mp4": MomentseekError("the transcriber cannot be started")}
-    library.transcriber = "whisper-base"
+    library.options = replace(library.options, transcriber="whisper-base")
     report = library.add(talks)
     assert report.added == 3
     assert report.notes[-1] == "what is said was not heard: the transcriber cannot be started"
@@ -153,7 +154,7 @@ def test_a_broken_recogniser_costs_no_pictures(library: LibraryStore, talks: Pat
 
 
 def test_subtitles_replace_what_was_heard(library: LibraryStore, talks: Path) -> None:
-    library.transcriber = "whisper-base"
+    library.options = replace(library.options, transcriber="whisper-base")
     library.add(talks)
     (talks / "a.srt").write_text("1\n00:00:00,500 --> 00:00:02,000\ncorrected by hand\n")
     library.add(talks)
@@ -169,7 +170,7 @@ def edited(library: LibraryStore, name: str = "a.mp4") -> tuple[int, list[tuple[
 
 
 def test_a_correction_is_searched_marked_and_verified(library: LibraryStore, talks: Path) -> None:
-    library.transcriber = "whisper-base"
+    library.options = replace(library.options, transcriber="whisper-base")
     library.add(talks)
     video, _ = edited(library)
     start, end = library.catalog.cues(video)[0].start, library.catalog.cues(video)[0].end
@@ -190,7 +191,7 @@ def test_a_correction_is_searched_marked_and_verified(library: LibraryStore, tal
 def test_a_correction_outlives_the_recogniser_and_the_video(
     library: LibraryStore, talks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    library.transcriber = "whisper-base"
+    library.options = replace(library.options, transcriber="whisper-base")
     library.add(talks)
     video, _ = edited(library)
     cue = library.catalog.cues(video)[0]
@@ -210,7 +211,7 @@ def test_a_correction_outlives_the_recogniser_and_the_video(
 def test_the_first_transcript_counts_until_the_second_is_whole(
     library: LibraryStore, talks: Path, parrot: type[Parrot]
 ) -> None:
-    library.transcriber = "whisper-base"
+    library.options = replace(library.options, transcriber="whisper-base")
     library.add(talks)
     parrot.suffers = {"a.mp4": MediaError("its sound makes the recogniser stop")}
     report = library.transcribe(transcriber="whisper:other", again=True)
@@ -223,7 +224,7 @@ def test_the_first_transcript_counts_until_the_second_is_whole(
 
 
 def test_only_what_a_machine_heard_can_be_corrected(library: LibraryStore, talks: Path) -> None:
-    library.transcriber = "whisper-base"
+    library.options = replace(library.options, transcriber="whisper-base")
     library.add(talks)
     ids = {v.name: v.id for v in library.videos()}
     for name in ("b.mp4", "c.mp4"):
@@ -239,7 +240,7 @@ def test_only_what_a_machine_heard_can_be_corrected(library: LibraryStore, talks
 def test_a_correction_is_made_wholly_or_not_at_all(
     library: LibraryStore, talks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    library.transcriber = "whisper-base"
+    library.options = replace(library.options, transcriber="whisper-base")
     library.add(talks)
     video, before = edited(library)
     with monkeypatch.context() as patch:
@@ -266,7 +267,7 @@ def test_sound_without_a_decoder_costs_no_pictures(
     whole = (talks / "a.mp4").read_bytes()
     assert whole.count(b"mp4a") == 1
     (talks / "a.mp4").write_bytes(whole.replace(b"mp4a", b"qqqq").replace(b"esds", b"qqqs"))
-    library.transcriber = "whisper-base"
+    library.options = replace(library.options, transcriber="whisper-base")
     report = library.add(talks)
     assert (report.added, report.heard, report.failed) == (3, 0, [])
     assert report.noted[-1].text == (
@@ -283,7 +284,7 @@ def test_a_language_that_is_not_known_is_said_and_the_rest_goes_on(
         yield TranscribedPart(3.0, None if path.name == "a.mp4" else "en", (_cue(0.2, "pakela", "tomi"),))
 
     monkeypatch.setattr(Parrot, "hear", hear)
-    library.transcriber = "whisper-base"
+    library.options = replace(library.options, transcriber="whisper-base")
     report = library.add(talks)
     assert report.heard == 2
     assert [(noted.path.name, noted.text) for noted in report.noted] == [
@@ -299,7 +300,7 @@ def test_a_model_with_a_file_missing_costs_no_pictures(
     model = tmp_path / "model"
     model.mkdir()
     (model / "config.json").write_text("{}")
-    library.transcriber = str(model)
+    library.options = replace(library.options, transcriber=str(model))
     report = library.add(talks)
     assert report.added == 3
     (note,) = [note for note in report.notes if "not heard" in note]
@@ -311,7 +312,7 @@ def test_a_model_with_a_file_missing_costs_no_pictures(
 def test_a_damaged_segment_stops_no_hearing_and_is_named_when_a_cue_is_corrected(
     library: LibraryStore, talks: Path, film: Callable[..., Path]
 ) -> None:
-    library.transcriber = "whisper-base"
+    library.options = replace(library.options, transcriber="whisper-base")
     library.add(talks)
     video, before = edited(library)
     for row in library.catalog.segments("speech"):

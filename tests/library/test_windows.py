@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -15,7 +16,7 @@ from tests.recognition.weights.server import served
 import momentseek as ms
 from momentseek.core.errors import MomentseekError
 from momentseek.library.ingest import writer
-from momentseek.library.ingest.writer import WritePace
+from momentseek.library.options import WritePace
 from momentseek.library.segments import StoredVectors
 from momentseek.library.store import LibraryStore
 from momentseek.media.decode import frames
@@ -102,7 +103,7 @@ def test_there_are_as_many_clips_however_many_frames_each_has(
     for at, seconds in enumerate((0.4, 1.6, 3.0, 3.2, 7.0)):
         film(tmp_path / f"films/{at}.mp4", GREEN, seconds=seconds)
     one, four = open_library("colours"), open_library("changes")
-    four.jobs = 1  # so that the encoder sees the films in order
+    four.options = replace(four.options, jobs=1)  # so that the encoder sees the films in order
     for library in (one, four):
         assert library.add(tmp_path / "films").failed == []
     assert [video.clips for video in four.videos()] == [video.clips for video in one.videos()] == [1, 2, 2, 3, 5]

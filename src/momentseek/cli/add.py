@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -160,14 +161,18 @@ def _choose(
     **_: Any,
 ) -> None:
     """Tell the library how videos are to be added."""
-    opened.transcriber = _transcriber(transcribe, transcriber, opened.transcriber)
-    opened.reader = _ocr_model(ocr, ocr_model, opened.reader)
+    usual = opened.options
     if describe is not None:
         open_scene_captioner(describe, opened)  # refuses one that is not there before anything is added
-        opened.describer = describe
-    if sampling is not None:
-        opened.sampling = sampling
-    opened.jobs, opened.hardware = jobs, device
+    opened.options = replace(
+        usual,
+        transcriber=_transcriber(transcribe, transcriber, usual.transcriber),
+        ocr_model=_ocr_model(ocr, ocr_model, usual.ocr_model),
+        captioner=describe,
+        sampling=sampling or usual.sampling,
+        jobs=jobs,
+        hardware=device,
+    )
 
 
 def _cluster_work(on: str, folder: Path, paths: tuple[str, ...], **given: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from momentseek.cluster.replicas.place import shard_folder
@@ -105,7 +105,7 @@ class ShardWriter:
     def add(self, files: Sequence[VideoFile]) -> AddReport:
         """Add videos; those that are there and have not changed are not read."""
         with self._open() as store:
-            return store.add_found(bring_videos(files, self._place), subtitles=self._settings.subtitles)
+            return store.add_found(bring_videos(files, self._place))
 
     def drop(self, paths: Sequence[Path]) -> None:
         """Take files out whose new content belongs to another shard."""
@@ -118,9 +118,14 @@ class ShardWriter:
         if self._opened is None:
             store = LibraryStore.open(bring_shard(self._place), create=False, wait=LOCK_SECONDS)
             store.lease_holder = self._holder
-            store.transcriber, store.reader = self._settings.transcriber, self._settings.reader
-            if self._settings.sampling is not None:
-                store.sampling = self._settings.sampling
+            told = self._settings
+            store.options = replace(
+                store.options,
+                transcriber=told.transcriber,
+                ocr_model=told.reader,
+                sampling=told.sampling or store.options.sampling,
+                subtitles=told.subtitles,
+            )
             self._opened = store
         try:
             yield self._opened

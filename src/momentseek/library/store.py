@@ -20,10 +20,10 @@ from momentseek.library.file_stamp import Stamp
 from momentseek.library.files import FoundFiles, VideoFile, find_videos
 from momentseek.library.ingest.add import add_files
 from momentseek.library.ingest.reencode import reencode_library
-from momentseek.library.ingest.writer import WritePace
 from momentseek.library.known_files import subtitle_marks
 from momentseek.library.lock import hold_lock
 from momentseek.library.merging import compact_library
+from momentseek.library.options import AddOptions
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.reader import CLIP_SECONDS, LibraryReader
 from momentseek.library.report import AddReport, ShowIngest
@@ -35,10 +35,9 @@ from momentseek.library.tracks.sounds import listen_to_videos
 from momentseek.library.tracks.speech import edit_transcript, transcribe_videos
 from momentseek.library.verify import repair_library, verify_library
 from momentseek.library.video import Video
-from momentseek.media.decode import Sampling, default_sampling
 from momentseek.recognition.ocr.lines import SLOT_SECONDS
-from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL, default_ocr_model
-from momentseek.recognition.speech.models import DEFAULT_TRANSCRIBER, default_transcriber
+from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL
+from momentseek.recognition.speech.models import DEFAULT_TRANSCRIBER
 
 if TYPE_CHECKING:
     from momentseek.core.progress import ShowCount
@@ -57,7 +56,6 @@ class LibraryStore(LibraryReader):
     """A library on disk: videos, what is said in them, and the vectors of their clips and cues.
 
     Any number of processes may read while one writes; a second writer waits (``wait`` seconds) or is refused.
-    What changes a library is imported by the method that does it, so that a search does not wait for it.
     """
 
     def __init__(self, path: Path, catalog: Catalog) -> None:
@@ -66,32 +64,11 @@ class LibraryStore(LibraryReader):
         """Seconds to wait for another writer."""
         self.lease_holder: str | None = None
         """Who writes to the original, if this library is a copy; None for this process."""
-        self.describer: str | None = None
-        """The captioner that describes scenes when videos are added, as in ``describe``; None for none."""
-        self.sampling: Sampling = default_sampling()
-        """How the pictures of videos are chosen when they are added."""
-        self.jobs: int | None = None
-        """Files that are read at once when they are added; None for as many as the cores can use."""
-        self.hardware: str | None = None
-        """The kind of device that decodes what is added (`media.hardware.find_device`); None for the processor."""
 
     @cached_property
-    def pace(self) -> WritePace:
-        """How often what was added is written."""
-
-        return WritePace()
-
-    @cached_property
-    def transcriber(self) -> str | None:
-        """The recogniser that hears videos without subtitles when they are added; None for none."""
-
-        return default_transcriber()
-
-    @cached_property
-    def reader(self) -> str | None:
-        """The reader that reads what is written in videos when they are added; None for none."""
-
-        return default_ocr_model()
+    def options(self) -> AddOptions:
+        """How videos are added."""
+        return AddOptions()
 
     @classmethod
     def open(
@@ -165,40 +142,19 @@ class LibraryStore(LibraryReader):
         there. Without ``links`` none is followed, so that nothing outside of the folders given is read.
         """
 
-        folder = subtitles_folder(subtitles)
+        options = replace(self.options, subtitles=subtitles_folder(subtitles), retry=retry, links=links)
         begun = time.monotonic()
         found = find_videos(_listed(paths), recursive=recursive, exclude=exclude, skip=self.path, links=links)
-        report = self.add_found(found, subtitles=folder, progress=progress, retry=retry, links=links)
+        report = self.add_found(found, options, progress)
         report.elapsed = time.monotonic() - begun
         return report
 
     def add_found(
-        self,
-        found: FoundFiles,
-        *,
-        subtitles: Path | None = None,
-        progress: ShowIngest | None = None,
-        retry: bool = False,
-        links: bool = True,
+        self, found: FoundFiles, options: AddOptions | None = None, progress: ShowIngest | None = None
     ) -> AddReport:
         """Add files that have been looked for already; otherwise like ``add``."""
-
         with self.changing():
-            return add_files(
-                self,
-                found,
-                self.pace,
-                subtitles=subtitles,
-                progress=progress,
-                retry=retry,
-                links=links,
-                transcriber=self.transcriber,
-                reader=self.reader,
-                describer=self.describer,
-                sampling=self.sampling,
-                jobs=self.jobs,
-                hardware=self.hardware,
-            )
+            return add_files(self, found, options or self.options, progress)
 
     def retry(
         self,
@@ -208,34 +164,17 @@ class LibraryStore(LibraryReader):
         links: bool = True,
     ) -> AddReport:
         """Try again the files that failed; those that are no longer there are forgotten."""
-
-        folder = subtitles_folder(subtitles)
+        options = replace(self.options, subtitles=subtitles_folder(subtitles), links=links, retry=True)
         with self.changing():
-            listed = known_files.failed_files(self.catalog)
             files: list[VideoFile] = []
             with self.catalog.changes():
-                for path, name in listed:
+                for path, name in known_files.failed_files(self.catalog):
                     real = path.resolve() if links and path.exists() else path  # a link may lead somewhere by now
                     if os.path.lexists(real):
                         files.append(VideoFile(real, name, _size(real)))
                     if real != path or not os.path.lexists(path):
                         known_files.forget_failure(self.catalog, path)
-            found = FoundFiles(files)
-            return add_files(
-                self,
-                found,
-                self.pace,
-                subtitles=folder,
-                progress=progress,
-                retry=True,
-                links=links,
-                transcriber=self.transcriber,
-                reader=self.reader,
-                describer=self.describer,
-                sampling=self.sampling,
-                jobs=self.jobs,
-                hardware=self.hardware,
-            )
+            return add_files(self, FoundFiles(files), options, progress)
 
     def transcribe(
         self,
@@ -251,7 +190,7 @@ class LibraryStore(LibraryReader):
         corrections stay. What was heard stays if this is stopped.
         """
         with self.changing():
-            model = transcriber or self.transcriber or DEFAULT_TRANSCRIBER
+            model = transcriber or self.options.transcriber or DEFAULT_TRANSCRIBER
             return transcribe_videos(self, model, self._wanted(patterns), again=again, progress=progress)
 
     def listen(self, detector: str, patterns: Patterns = (), *, progress: ShowCount | None = None) -> SoundReport:
@@ -279,7 +218,7 @@ class LibraryStore(LibraryReader):
         this is stopped.
         """
         with self.changing():
-            model, wanted = reader or self.reader or DEFAULT_OCR_MODEL, self._wanted(patterns)
+            model, wanted = reader or self.options.ocr_model or DEFAULT_OCR_MODEL, self._wanted(patterns)
             return run_pass(
                 OcrPass(
                     self, AddReport(), progress, model=model, every=every, threads=usual_threads(), wanted=wanted,
@@ -368,7 +307,7 @@ class LibraryStore(LibraryReader):
         """Encode all videos again with another encoder; searches use the old vectors until all new ones are there."""
 
         with self.changing():
-            report = reencode_library(self, spec, self.pace, progress)
+            report = reencode_library(self, spec, self.options.pace, progress)
             refresh_plan(self.snapshot().vision, self.paths.plan)
         self.encoders.forget()
         return report
@@ -431,7 +370,8 @@ def watch(
         ]
         strange = [(path, reason) for path, reason in found.unusable if path not in reported]
         if settled or strange:
-            report = library.add_found(FoundFiles(settled, strange), subtitles=subtitles, progress=progress)
+            options = replace(library.options, subtitles=subtitles)
+            report = library.add_found(FoundFiles(settled, strange), options, progress)
             handled |= {file.path: now[file.path] for file in settled}
             reported |= {path for path, _ in strange}
             yield report

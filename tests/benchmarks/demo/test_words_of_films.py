@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ for module in ("av", "onnxruntime", "skimage", "faster_whisper", "espeakng_loade
 def test_a_film_is_found_by_what_is_said_and_by_what_is_written_in_it(tmp_path: Path) -> None:
     films = make_films(tmp_path / "films", [SPOKEN_FILM, SLIDE_FILM])
     with Library.open(tmp_path / "library", create=True) as library:
-        library.transcriber = "whisper-base"
+        library.options = replace(library.options, transcriber="whisper-base")
         report = library.add(films)
         assert (report.added, report.heard) == (2, 1)
         library.read([SLIDE_FILM.name])

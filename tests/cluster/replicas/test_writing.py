@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -62,12 +63,12 @@ def test_videos_are_added_removed_and_compacted_from_two_machines(
     make_elsewhere(ADDRESS, lambda into: make_shards(into, 2, encoder="colours"))
     machine("a")
     with open_store(ADDRESS) as opened:
-        opened.transcriber = None
+        opened.options = replace(opened.options, transcriber=None)
         assert opened.add(films).added == 3
     machine("b")
     assert sorted(names()) == ["a.mp4", "b.mp4", "deep/c.mkv"]
     with open_store(tmp_path / "here", create=True, encoder="colours") as opened:
-        opened.transcriber = None
+        opened.options = replace(opened.options, transcriber=None)
         opened.add(films)
     found = [
         json.loads(momentseek("search", "red", "--library", where, "--json").stdout)["hits"]
@@ -78,7 +79,7 @@ def test_videos_are_added_removed_and_compacted_from_two_machines(
     ]
     assert len(found[0]) >= 2
     with open_store(ADDRESS) as opened:
-        opened.transcriber = None
+        opened.options = replace(opened.options, transcriber=None)
         report = opened.add(films)
         assert (report.added, report.unchanged) == (0, 3)
         opened.remove("b.mp4")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -81,7 +82,7 @@ def open_both(place: Path, films: Path, encoder: str, patch: pytest.MonkeyPatch)
     patch.setattr(ocr, "OcrProcess", Lector)
     patch.setattr(ocr, "ocr_fingerprint", lambda spec, every: f"print of {spec} {every}")
     with Library.open(place / "one", create=True, encoder=encoder) as one:
-        one.transcriber = None
+        one.options = replace(one.options, transcriber=None)
         assert one.add(films).added == 5
         split_library(place / "one", place / "many", SHARDS)
         with open_library(place / "many") as many:
@@ -156,7 +157,7 @@ def test_a_video_in_two_shards_is_refused_and_found(both: tuple[Library, Library
     wrong = (right + 1) % SHARDS
     copy = shutil.copy(video.path, films / "copy.mp4")
     with Library.open(many.path / manifest.shards[wrong]) as shard:
-        shard.transcriber = None
+        shard.options = replace(shard.options, transcriber=None)
         assert shard.add(copy).added == 1
     told = f"copy.mp4 is in the shards {manifest.shards[right]} and {manifest.shards[wrong]}"
     with pytest.raises(MomentseekError, match=told):

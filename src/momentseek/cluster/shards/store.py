@@ -29,6 +29,7 @@ from momentseek.library.file_stamp import Stamp, content_hash, printable
 from momentseek.library.files import FoundFiles, VideoFile
 from momentseek.library.location import place_text
 from momentseek.library.merging import CompactReport
+from momentseek.library.options import AddOptions
 from momentseek.library.reader import Snapshot
 from momentseek.library.report import AddInterrupted, AddReport, ShowIngest
 from momentseek.library.status import Status
@@ -90,13 +91,7 @@ class ShardedVerbs(LibraryStore):
     # adding
 
     def add_found(
-        self,
-        found: FoundFiles,
-        *,
-        subtitles: Path | None = None,
-        progress: ShowIngest | None = None,
-        retry: bool = False,
-        links: bool = True,
+        self, found: FoundFiles, options: AddOptions | None = None, progress: ShowIngest | None = None
     ) -> AddReport:
         """Add files that have been looked for already, each to the shard that its content belongs to."""
         begun = time.monotonic()
@@ -111,16 +106,14 @@ class ShardedVerbs(LibraryStore):
                 continue
             one = self._prepare(self.shards[number])
             try:
-                done.append(one.add_found(group, subtitles=subtitles, progress=progress, retry=retry, links=links))
+                done.append(one.add_found(group, options or self.options, progress))
             except AddInterrupted as e:
                 raise AddInterrupted(join_reports([*done, e.report], time.monotonic() - begun)) from None
             self._drop_strays(number, group.files)
         return join_reports(done, time.monotonic() - begun)
 
     def _prepare(self, one: LibraryStore) -> LibraryStore:
-        one.wait, one.pace = self.wait, self.pace
-        one.transcriber, one.reader, one.describer = self.transcriber, self.reader, self.describer
-        one.sampling, one.jobs, one.hardware = self.sampling, self.jobs, self.hardware
+        one.wait, one.options = self.wait, self.options
         return one
 
     def _shard_of(self, file: VideoFile) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 from momentseek.core.errors import LibraryError, MomentseekError
@@ -12,11 +12,11 @@ from momentseek.library.cue_vectors import fill_speech
 from momentseek.library.encoders import encoder_row, spans_row, vision_spec
 from momentseek.library.file_stamp import path_text
 from momentseek.library.files import FoundFiles, VideoFile
-from momentseek.library.ingest.batches import window_frames
 from momentseek.library.ingest.decoding import ReadSettings, decoder_threads, reader_count
 from momentseek.library.ingest.run import IngestRun
-from momentseek.library.ingest.writer import SegmentWriter, WritePace
+from momentseek.library.ingest.writer import SegmentWriter
 from momentseek.library.merging import DamagedVectorsError, SegmentDamage, damage_message, proven_videos
+from momentseek.library.options import AddOptions
 from momentseek.library.reader import LibraryReader
 from momentseek.library.report import AddInterrupted, AddReport, IngestNote, ShowIngest, StageTimer
 from momentseek.library.scan.kernels import MIN_PLANNED_ROWS
@@ -28,35 +28,18 @@ from momentseek.library.tracks.ocr import OcrPass
 from momentseek.library.tracks.speech import TranscriptionPass
 from momentseek.library.video import Failure, Video
 from momentseek.library.video_parts import drop_old_parts
-from momentseek.media.decode import Sampling
 
 ADDING_SETTING = "adding"
 """The catalog's setting that is there while an ``add`` runs, and after it was killed."""
 
-BESIDE_THREADS = 1
-"""Threads of each process that runs beside the pictures."""
+PASS_THREADS = 1
+"""Threads of each process that runs in the background."""
 
 
 def add_files(
-    library: LibraryReader,
-    found: FoundFiles,
-    pace: WritePace,
-    *,
-    subtitles: Path | None = None,
-    progress: ShowIngest | None = None,
-    retry: bool = False,
-    links: bool = True,
-    transcriber: str | None = None,
-    reader: str | None = None,
-    describer: str | None = None,
-    sampling: Sampling = "exact",
-    jobs: int | None = None,
-    hardware: str | None = None,
+    library: LibraryReader, found: FoundFiles, options: AddOptions, progress: ShowIngest | None = None
 ) -> AddReport:
-    """Add the files found to a library. The caller holds its lock. ``transcriber`` hears what has no subtitles,
-    ``reader`` reads what is written, ``describer`` describes scenes; ``sampling`` chooses the pictures; ``jobs`` files
-    are read at once; ``hardware`` is the kind of device that decodes them.
-    """
+    """Add the files found to a library. The caller holds its lock."""
     catalog, encoders = library.catalog, library.encoders
     report = AddReport(interrupted_before=catalog.get(ADDING_SETTING) is not None)
     begun = time.monotonic()
@@ -68,43 +51,26 @@ def add_files(
     encoder = encoders.vision if model is None else model.frames
     timer = StageTimer()
     _begin(library, timer, report)
-    writer = SegmentWriter(library.paths, catalog, encoders.speech, timer, pace, model)
+    writer = SegmentWriter(library.paths, catalog, encoders.speech, timer, options.pace, model)
     for path, reason in found.unusable:
         _report_unusable(writer, report, progress, path, reason)
-    readers = reader_count(len(found.files), jobs)
+    readers = reader_count(len(found.files), options.jobs)
     settings = ReadSettings(
-        library.path, encoder_row("vision", "", encoder).fingerprint, encoder.dim, encoder.short_side,
-        library.clip_seconds, pace.part_clips, subtitles, retry, in_context=model is not None, links=links,
-        window_frames=window_frames(encoder), sampling=sampling, threads=decoder_threads(readers),
-        hardware=hardware,
-    )  # fmt: skip
+        library.path, library.clip_seconds, encoder, options, decoder_threads(readers), in_context=model is not None
+    )
     whole: dict[str, bool] = {}
     run = IngestRun(
-        found.files, settings, encoder, writer, lambda id: _stored_video(library, id, whole), report, progress, readers
+        found.files, settings, writer, lambda id: _stored_video(library, id, whole), report, progress, readers
     )
-    beside: list[TrackPass] = []
-    if transcriber is not None:
-        with _noting(report, "what is said was not heard"):
-            beside.append(
-                TranscriptionPass(
-                    library, report, progress, transcriber=transcriber, threads=BESIDE_THREADS, timer=timer
-                )
-            )
-    if reader is not None:
-        with _noting(report, "what is written was not read"):
-            beside.append(OcrPass(library, report, progress, model=reader, threads=BESIDE_THREADS))
-    if describer is not None:
-        with _noting(report, "scenes were not described"):
-            captioner = open_scene_captioner(describer, library)
-            beside.append(CaptionPass(library, report, progress, captioner=captioner))
+    passes = list(_passes(library, options, report, progress, timer))
     try:
         with ExitStack() as stack:
-            for other in beside:
-                stack.enter_context(other).refill()
-            run.beside = [other.poll for other in beside]
+            for one in passes:
+                stack.enter_context(one).refill()
+            run.beside = [one.poll for one in passes]
             run.go()
             writer.flush()
-            finish_passes(beside)
+            finish_passes(passes)
         writer.merge()
         if writer.damages:
             report.notes.append(damage_message(catalog, writer.damages.values()))
@@ -117,13 +83,30 @@ def add_files(
     return _finish(report, begun, timer)
 
 
-@contextmanager
-def _noting(report: AddReport, what: str) -> Iterator[None]:
-    """A model that cannot be used costs what it would have done, and no pictures."""
-    try:
-        yield
-    except MomentseekError as e:
-        report.notes.append(f"{what}: {e}")
+def _passes(
+    library: LibraryReader, options: AddOptions, report: AddReport, progress: ShowIngest | None, timer: StageTimer
+) -> Iterator[TrackPass]:
+    """The passes that run in the background; a model that cannot be used costs its track, and no pictures."""
+    given = library, report, progress
+    makers: list[tuple[str | None, type[TrackPass], Callable[[str], TrackPass]]] = [
+        (
+            options.transcriber,
+            TranscriptionPass,
+            lambda model: TranscriptionPass(*given, transcriber=model, threads=PASS_THREADS, timer=timer),
+        ),
+        (options.ocr_model, OcrPass, lambda model: OcrPass(*given, model=model, threads=PASS_THREADS)),
+        (
+            options.captioner,
+            CaptionPass,
+            lambda model: CaptionPass(*given, captioner=open_scene_captioner(model, library)),
+        ),
+    ]
+    for model, kind, make in makers:
+        if model is not None:
+            try:
+                yield make(model)
+            except MomentseekError as e:
+                report.notes.append(f"{kind.undone}: {e}")
 
 
 def _begin(library: LibraryReader, timer: StageTimer, report: AddReport) -> None:

@@ -11,8 +11,10 @@ from pathlib import Path
 from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.core.pinned_file import FileChangedError, PinnedFile
 from momentseek.library.catalog import Catalog
+from momentseek.library.encoders import encoder_row
 from momentseek.library.file_stamp import Stamp, content_hash, printable
 from momentseek.library.files import VideoFile
+from momentseek.library.ingest.batches import window_frames
 from momentseek.library.ingest.events import (
     ClipFrames,
     FileCopy,
@@ -33,13 +35,13 @@ from momentseek.library.known_files import (
     has_failed,
     subtitle_marks,
 )
+from momentseek.library.options import AddOptions
 from momentseek.library.report import StageTimer
 from momentseek.library.video_parts import VideoParts
-from momentseek.media.decode import Sampling
 from momentseek.media.sandbox.calls import cues_of, frames, probe
 from momentseek.media.sandbox.process import warm
 from momentseek.media.subtitles.cues import Cue
-from momentseek.recognition.encoders.protocol import Pixels
+from momentseek.recognition.encoders.protocol import ImageTextEncoder, Pixels
 from momentseek.recognition.runtime import available_cores
 
 SHOT_MARGIN_SECONDS = 4.0
@@ -52,33 +54,33 @@ class ReadSettings:
     """What the thread that reads files has to know about the library, and what it is to do with the files."""
 
     library: Path
-    fingerprint: str
-    dim: int
-    short_side: int
     clip_seconds: float
-    part_clips: int
-    subtitles: Path | None = None
-    retry: bool = False
+    encoder: ImageTextEncoder
+    """The encoder of frames."""
+    options: AddOptions
+    threads: int | None
+    """Threads that decode each file; None for as many as help one."""
     in_context: bool = False
     """Whether vectors depend on cues, as a trained model's do, so that a copy with other cues must be encoded again."""
-    links: bool = True
-    """Whether subtitle files may be links; a video never is one here."""
     again: bool = False
-    """Whether to decode also what is in the library already, and leave cues alone: for another encoder."""
+    """Whether to decode also what is in the library already, sampled as it was, and leave cues alone: for another
+    encoder."""
 
-    window_frames: int = 1
-    """Frames of each clip that the encoder looks at."""
-    sampling: Sampling = "exact"
-    """How pictures are chosen; what is decoded ``again`` is sampled as it was."""
-    threads: int | None = None
-    """Threads that decode each file; None for as many as help one."""
-    hardware: str | None = None
-    """The kind of device that decodes; None for the processor."""
+    @property
+    def part_clips(self) -> int:
+        """Clips of a part of a long video."""
+        return self.options.pace.part_clips
+
+    @property
+    def window_frames(self) -> int:
+        """Frames of each clip that the encoder looks at."""
+        return window_frames(self.encoder)
 
     def video_parts(self, job: IngestJob) -> VideoParts:
         """Where finished parts of a video, by its content and the way it is sampled, are kept."""
-        encoder = self.fingerprint if job.sampling == "exact" else f"{self.fingerprint}\0{job.sampling}"
-        return VideoParts(self.library, job.hash, encoder, self.clip_seconds, self.part_clips, self.dim)
+        name = encoder_row("vision", "", self.encoder).fingerprint
+        encoder = name if job.sampling == "exact" else f"{name}\0{job.sampling}"
+        return VideoParts(self.library, job.hash, encoder, self.clip_seconds, self.part_clips, self.encoder.dim)
 
 
 class SourceChangedError(Exception):
@@ -130,10 +132,10 @@ def _check_known(
     """What is to be done with a file whose size and time are as they were; None if it must be read."""
     known = file_at(catalog, file.path)
     if known is None or not known.same(stamp):
-        before = None if settings.retry else earlier_failure(catalog, file.path, stamp)
+        before = None if settings.options.retry else earlier_failure(catalog, file.path, stamp)
         return FileFailure(file, before, stamp, before=True) if before is not None else None
     folder = _subtitles_folder(settings, known)
-    marks = subtitle_marks(file.path, folder, links=settings.links)
+    marks = subtitle_marks(file.path, folder, links=settings.options.links)
     if known.subtitles not in (marks, subtitle_marks(file.path, folder)):
         if settings.in_context:
             return None
@@ -159,9 +161,9 @@ def _begin_job(
         return twin
     with timer.stage("probe"):
         probed = probe(file.source)
-    marks = subtitle_marks(file.path, _subtitles_folder(settings, known), links=settings.links)
+    marks = subtitle_marks(file.path, _subtitles_folder(settings, known), links=settings.options.links)
     cues, notes = ((), ()) if settings.again else _read_cues(file, marks, probed.duration, settings, timer)
-    sampling = settings.sampling
+    sampling = settings.options.sampling
     if settings.again and known is not None:
         sampling = next((video.sampling for video in catalog.videos([known.id])), sampling)
     return IngestJob(file, stamp, hash, probed, cues, marks, known is not None, sampling, list(notes))
@@ -185,7 +187,7 @@ def _find_twin(
         return None
     if Stamp.of(file.source) != stamp:
         raise SourceChangedError
-    marks = subtitle_marks(file.path, _subtitles_folder(settings, twin), links=settings.links)
+    marks = subtitle_marks(file.path, _subtitles_folder(settings, twin), links=settings.options.links)
     if (here or (left and known is None)) and marks == twin.subtitles:
         return FileUpdate(file, twin, stamp, marks, moved=here is None)
     if settings.in_context:
@@ -220,14 +222,14 @@ def _read_cues(
 
     with timer.stage("subtitles"):
         folder = os.path.realpath(marks[0]) if marks[0] else None
-        found = cues_of(file.source, folder, duration=duration, links=settings.links)
+        found = cues_of(file.source, folder, duration=duration, links=settings.options.links)
     return found.cues, found.problems
 
 
 def _subtitles_folder(settings: ReadSettings, known: KnownFile | None) -> Path | None:
     """Where subtitles are besides: what is asked for now, or was when the video was added."""
-    if settings.subtitles is not None or known is None:
-        return settings.subtitles
+    if settings.options.subtitles is not None or known is None:
+        return settings.options.subtitles
     return Path(known.subtitles[0]) if known.subtitles and known.subtitles[0] else None
 
 
@@ -293,11 +295,11 @@ class PartReader:
             self.settings.window_frames / length,
             start=max(0.0, self.first * length - SHOT_MARGIN_SECONDS),
             end=self.last * length + SHOT_MARGIN_SECONDS,
-            short_side=self.settings.short_side,
+            short_side=self.settings.encoder.short_side,
             shots=True,
             sampling=self.job.sampling,
             threads=self.settings.threads,
-            hardware=self.settings.hardware,
+            hardware=self.settings.options.hardware,
         )
         with closing(source):
             while True:

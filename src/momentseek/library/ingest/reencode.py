@@ -16,11 +16,11 @@ from momentseek.library.catalog import EncoderRow
 from momentseek.library.cue_vectors import store_speech
 from momentseek.library.file_stamp import printable
 from momentseek.library.files import VideoFile
-from momentseek.library.ingest.batches import window_frames
 from momentseek.library.ingest.decoding import ReadSettings, decoder_threads, reader_count
 from momentseek.library.ingest.run import IngestRun
-from momentseek.library.ingest.writer import FinishedVideo, SegmentWriter, WritePace, clip_segments
+from momentseek.library.ingest.writer import FinishedVideo, SegmentWriter, clip_segments
 from momentseek.library.merging import SegmentDamage, damage_message, find_damage, merge_segments, store_joined_segment
+from momentseek.library.options import AddOptions, WritePace
 from momentseek.library.reader import LibraryReader
 from momentseek.library.report import AddInterrupted, AddReport, ShowIngest, StageTimer
 from momentseek.recognition.encoders.protocol import Vectors
@@ -96,12 +96,9 @@ def reencode_library(
     timer = StageTimer()
     writer = ReencodingWriter(library, {bytes(video.path): video.id for video in videos}, timer, pace, model)
     readers = reader_count(len(files))
-    settings = ReadSettings(
-        library.path, encoders.encoder_row("vision", "", frames).fingerprint, frames.dim, frames.short_side,
-        library.clip_seconds, pace.part_clips, again=True,
-        window_frames=window_frames(frames), threads=decoder_threads(readers),
-    )  # fmt: skip
-    run = IngestRun(files, settings, frames, writer, lambda _: None, report, progress, readers)
+    options = AddOptions(transcriber=None, ocr_model=None, sampling="exact", pace=pace)
+    settings = ReadSettings(library.path, library.clip_seconds, frames, options, decoder_threads(readers), again=True)
+    run = IngestRun(files, settings, writer, lambda _: None, report, progress, readers)
     report.stages = timer.seconds
     try:
         run.go()

@@ -31,7 +31,6 @@ from momentseek.library.paths import clock_text
 from momentseek.library.report import AddReport, IngestNote, IngestStep, ResumedVideo, ShowIngest, VideoNote
 from momentseek.library.segments import StoredVectors
 from momentseek.library.video import Failure, Video
-from momentseek.recognition.encoders.protocol import ImageTextEncoder
 
 FRAMES_AHEAD = 48
 """Frames decoded before the encoder asks for them: three batches."""
@@ -52,7 +51,6 @@ class IngestRun:
         self,
         files: Sequence[VideoFile],
         settings: ReadSettings,
-        encoder: ImageTextEncoder,
         writer: SegmentWriter,
         copy: Callable[[int], tuple[Video, StoredVectors] | None],
         report: AddReport,
@@ -62,7 +60,7 @@ class IngestRun:
         self.readers = readers
         self.files, self.settings, self.writer, self.copy, self.report = files, settings, writer, copy, report
         self.show = progress or (lambda _: None)
-        self.encoder = BatchEncoder(encoder, writer.timer)
+        self.encoder = BatchEncoder(settings.encoder, writer.timer)
         self.begun = time.monotonic()
         self.first: float | None = None
         self.done = 0

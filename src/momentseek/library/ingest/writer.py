@@ -18,6 +18,7 @@ from momentseek.library.merging import (
     SegmentDamage,
     merge_segments,
 )
+from momentseek.library.options import WritePace
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.report import StageTimer
 from momentseek.library.segments import Segment, StoredVectors, segment_of
@@ -29,18 +30,6 @@ from momentseek.recognition.exported.encoder import TrainedEncoder
 
 SEGMENTS_BETWEEN_MERGES = 16
 """Number of segments that one command writes before the small ones are joined."""
-
-
-@dataclass(frozen=True)
-class WritePace:
-    """How often finished videos are written: when so many rows wait, or after so many seconds.
-
-    ``part_clips`` is the number of clips of a long video that are kept at a time until it is finished.
-    """
-
-    rows: int = 50_000
-    seconds: float = 10.0
-    part_clips: int = 400
 
 
 @dataclass(frozen=True, eq=False)

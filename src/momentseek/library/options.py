@@ -1,0 +1,45 @@
+"""How videos are added to a library."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from momentseek.media.decode import Sampling, default_sampling
+from momentseek.recognition.ocr.models import default_ocr_model
+from momentseek.recognition.speech.models import default_transcriber
+
+
+@dataclass(frozen=True)
+class WritePace:
+    """How often finished videos are written: when N rows wait, or after N seconds."""
+
+    rows: int = 50_000
+    seconds: float = 10.0
+    part_clips: int = 400
+    """Number of clips of a long video that are kept at a time until it is finished."""
+
+
+@dataclass(frozen=True)
+class AddOptions:
+    """How videos are added; the models are None where a track is not to be made."""
+
+    transcriber: str | None = field(default_factory=default_transcriber)
+    """The recogniser that hears videos without subtitles."""
+    ocr_model: str | None = field(default_factory=default_ocr_model)
+    """The model that reads the text in their pictures."""
+    captioner: str | None = None
+    """What describes their scenes: the folder of an exported captioner, or ``URL#MODEL``."""
+    sampling: Sampling = field(default_factory=default_sampling)
+    """How the pictures of videos are chosen."""
+    jobs: int | None = None
+    """Files that are read at once; None for as many as the cores can use."""
+    hardware: str | None = None
+    """The kind of device that decodes (`media.hardware.find_device`); None for the processor."""
+    subtitles: Path | None = None
+    """A folder of subtitles to look into besides that of each video."""
+    retry: bool = False
+    """Whether to try again files that failed before and have not changed since."""
+    links: bool = True
+    """Whether links may be followed."""
+    pace: WritePace = WritePace()
