@@ -23,6 +23,7 @@ import itertools
 import json
 import os
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,8 +32,9 @@ from typing import Any
 import numpy as np
 
 import momentseek as ms
+from momentseek.core.figures import legend_below, line_style, save_figures, subplots
 from momentseek.core.reports import text_table
-from momentseek.measuring.reliability import RIGHT_RELEVANCE, bins_by_level, bins_by_score, save_reliability
+from momentseek.measuring.reliability import RIGHT_RELEVANCE, ReliabilityBin, bins_by_level
 from momentseek.measuring.resampling import bootstrap_interval
 from momentseek.search.confidence import LEVELS
 from momentseek.search.engine import Engine
@@ -170,6 +172,47 @@ def told_hits(judged: JudgedSet) -> tuple[Told, Told]:
         first += told[:1]
         all_hits += told
     return first, all_hits
+
+
+def bins_by_score(hits: Iterable[tuple[float, bool]], count: int = 5) -> list[ReliabilityBin]:
+    """Bins of about as many hits each, by ascending score, named by the mean score of their hits."""
+    given = sorted(hits)
+    parts = [part for part in np.array_split(np.arange(len(given)), count) if len(part)]
+    return [
+        ReliabilityBin(
+            f"{np.mean([given[at][0] for at in part]):.2f}", sum(given[at][1] for at in part.tolist()), len(part)
+        )
+        for part in parts
+    ]
+
+
+def draw_reliability(panels: dict[str, dict[str, Sequence[ReliabilityBin]]]) -> Any:
+    """A panel for each title, in which each series of bins is a line of shares with their intervals."""
+    figure, grid = subplots(1, len(panels), 3.4 * len(panels), 3.0)
+    for axes, (title, series) in zip(grid[0], panels.items(), strict=True):
+        for at, (name, bins) in enumerate(series.items()):
+            shown = [(place, bin) for place, bin in enumerate(bins) if bin.share is not None]
+            places = [place + 0.12 * (at - (len(series) - 1) / 2) for place, _ in shown]
+            shares = [bin.right / bin.count for _, bin in shown]
+            ends = [bin.interval for _, bin in shown]
+            errors = [
+                [share - low for share, (low, _) in zip(shares, ends, strict=True)],
+                [high - share for share, (_, high) in zip(shares, ends, strict=True)],
+            ]
+            axes.errorbar(places, shares, errors, label=name, capsize=3, **line_style(at, lw=1))
+        longest = max(series.values(), key=len)
+        axes.set_xticks(range(len(longest)), [bin.name for bin in longest])
+        axes.set_ylim(-0.02, 1.02)
+        axes.set_xlabel(title)
+        axes.set_ylabel("share of hits that are right")
+        axes.grid(axis="y", linewidth=0.4)
+    legend_below(figure, grid[0][0], ncols=2, fontsize=8)
+    return figure
+
+
+def save_reliability(panels: dict[str, dict[str, Sequence[ReliabilityBin]]], folder: str | Path) -> list[Path]:
+    """Write the diagram as ``reliability.png`` and ``reliability.svg``."""
+    return save_figures({"reliability": lambda: draw_reliability(panels)}, folder)
 
 
 def show_reliability(sets: list[JudgedSet], folder: Path | None) -> None:

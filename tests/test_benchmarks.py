@@ -173,3 +173,26 @@ def test_peers_of_scanning_find_the_best_videos(bench: Any, tmp_path: Path, name
         assert [row[0] for row in found] == [2, 100]
         if name in ("flat", "numpy", "lancedb", "qdrant", "milvus"):
             assert [row.tolist() for row in found] == truth[:, : peers.K].tolist()
+
+
+def test_bins_by_score_hold_every_hit_once_in_order(bench: Any) -> None:
+    bins_by_score = bench("real_videos").bins_by_score
+    rng = np.random.default_rng(0)
+    for size in range(60):
+        hits = list(zip(rng.uniform(-1, 1, size).tolist(), (rng.random(size) < 0.5).tolist(), strict=True))
+        bins = bins_by_score(hits, 1 + size % 8)
+        assert sum(each.count for each in bins) == len(hits)
+        assert sum(each.right for each in bins) == sum(right for _, right in hits)
+        assert max((each.count for each in bins), default=0) - min((each.count for each in bins), default=0) <= 1
+        means = [float(each.name) for each in bins]
+        assert means == sorted(means)
+
+
+def test_a_diagram_is_the_same_file_for_the_same_figures(bench: Any, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    videos = bench("real_videos")
+    hits = [("fair", True), ("fair", False), ("strong", True)]
+    panels = {"level": {"first hits": videos.bins_by_level(hits, ["weak", "fair", "strong"]), "none": []}}
+    files = [videos.save_reliability(panels, tmp_path / name) for name in ("a", "b")]
+    assert [path.name for path in files[0]] == ["reliability.png", "reliability.svg"]
+    assert files[0][1].read_bytes() == files[1][1].read_bytes()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.measuring.reliability import ReliabilityBin, bins_by_level, bins_by_score, save_reliability
+from momentseek.measuring.reliability import ReliabilityBin
 
 
 @given(st.integers(1, 200), st.data())
@@ -26,23 +26,3 @@ def test_the_interval_of_nothing_is_everything():
     assert empty.interval == (0.0, 1.0)
     assert ReliabilityBin("x", 5, 5).interval[1] == 1.0
     assert ReliabilityBin("x", 0, 5).interval[0] == 0.0
-
-
-@given(st.lists(st.tuples(st.floats(-1, 1), st.booleans()), max_size=60), st.integers(1, 8))
-def test_bins_by_score_hold_every_hit_once_in_order(hits, count):
-    bins = bins_by_score(hits, count)
-    assert sum(each.count for each in bins) == len(hits)
-    assert sum(each.right for each in bins) == sum(right for _, right in hits)
-    assert max((each.count for each in bins), default=0) - min((each.count for each in bins), default=0) <= 1
-    means = [float(each.name) for each in bins]
-    assert means == sorted(means)
-
-
-def test_a_diagram_is_the_same_file_for_the_same_figures(tmp_path):
-    pytest.importorskip("matplotlib")
-    hits = [("fair", True), ("fair", False), ("strong", True)]
-    panels = {"level": {"first hits": bins_by_level(hits, ["weak", "fair", "strong"]), "none": []}}
-    files = [save_reliability(panels, tmp_path / name) for name in ("a", "b")]
-    assert [path.name for path in files[0]] == ["reliability.png", "reliability.svg"]
-    assert files[0][1].read_bytes() == files[1][1].read_bytes()
-    assert "strong" in files[0][1].read_text() or "<svg" in files[0][1].read_text()
