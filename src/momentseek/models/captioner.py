@@ -162,8 +162,7 @@ class Captioner(Network):
         def next_words(rows: IntArray, begun: IntArray) -> FloatArray:
             at = torch.from_numpy(rows).to(device)
             found = self.logits(memory[at], mask[at], torch.from_numpy(begun).to(device))[:, -1]
-            result: FloatArray = found.double().log_softmax(-1).cpu().numpy()
-            return result
+            return found.double().log_softmax(-1).cpu().numpy()
 
         found = decode_captions(next_words, len(inputs), self.vocabulary, decoding or self.config.decoding)
         return [self.vocabulary.text(caption) for caption in found]

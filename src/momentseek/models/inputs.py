@@ -62,8 +62,7 @@ class KnownWords(nn.Module):
 
     def __init__(self, size: int) -> None:
         super().__init__()
-        self.known: Tensor
-        self.register_buffer("known", torch.full((size,), NOWHERE, dtype=torch.long))
+        self.known = nn.Buffer(torch.full((size,), NOWHERE, dtype=torch.long))
 
     @property
     def entries(self) -> int:

@@ -115,8 +115,7 @@ def final_queries(spans: Candidates, candidates: RankedVideos, alpha: float, fou
     floor = (floor if not alpha else floor + alpha * candidates.score).max(axis=1, initial=-np.inf)
     score = found[3]
     worst = score[:, k - 1] if score.shape[1] >= k else np.full(len(score), -np.inf)
-    sure: BoolArray = (floor == -np.inf) | (worst > floor)
-    return sure
+    return (floor == -np.inf) | (worst > floor)
 
 
 def join_parts(parts: Sequence[MomentArrays], width: int, order: IntArray) -> MomentArrays:

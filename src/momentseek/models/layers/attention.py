@@ -44,8 +44,7 @@ class Attention(nn.Module):
             out = self.dropout(scores.masked_fill(~seen, -torch.inf).softmax(-1)) @ value
         else:
             out = scaled_dot_product_attention(query, key, value, attn_mask=seen)
-        joined: Tensor = out.transpose(1, 2).flatten(2)
-        return joined
+        return out.transpose(1, 2).flatten(2)
 
     def _split(self, x: Tensor) -> Tensor:
         return x.view(*x.shape[:-1], self.heads, -1).transpose(1, 2)
@@ -62,8 +61,7 @@ class SelfEncoder(nn.Module):
         self.norm = nn.LayerNorm(hidden)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        out: Tensor = self.norm(x + self.dropout(self.linear(self.attention(x, x, mask))))
-        return out
+        return self.norm(x + self.dropout(self.linear(self.attention(x, x, mask))))
 
 
 class CrossEncoder(nn.Module):
@@ -84,8 +82,7 @@ class CrossEncoder(nn.Module):
     def forward(self, x: Tensor, other: Tensor, mask: Tensor) -> Tensor:
         if not self.masked:
             mask = mask[:, None, :] | ~mask[:, :, None]
-        out: Tensor = self.norm(x + self.dropout(self.linear(self.attention(x, other, mask))))
-        return out
+        return self.norm(x + self.dropout(self.linear(self.attention(x, other, mask))))
 
 
 Encoder = nn.Module
@@ -105,8 +102,7 @@ class LstmEncoder(nn.Module):
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         packed = pack_padded_sequence(x, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
         out, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=x.shape[1])
-        dropped: Tensor = self.dropout(out)
-        return dropped
+        return self.dropout(out)
 
 
 class CnnEncoder(nn.Module):
@@ -126,8 +122,7 @@ class CnnEncoder(nn.Module):
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         there = x.masked_fill(~mask[..., None], 0.0) if self.masked else x
         mixed = self.point(self.depth(there.transpose(1, 2)).transpose(1, 2)).relu()
-        out: Tensor = self.norm(there + self.dropout(mixed))
-        return out
+        return self.norm(there + self.dropout(mixed))
 
 
 SEQUENCE_ENCODERS: dict[str, Callable[[int, int, float, bool], Encoder]] = {
@@ -180,8 +175,7 @@ class TransformerLayer(nn.Module):
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """(n, T, hidden), (n, T) -> (n, T, hidden)."""
         x = self.attend(x, mask)
-        out: Tensor = self.norm(x + self.dropout(self.narrow(F.gelu(self.wide(x)))))
-        return out
+        return self.norm(x + self.dropout(self.narrow(F.gelu(self.wide(x)))))
 
 
 class ProjectedTransformer(nn.Module):
@@ -194,8 +188,7 @@ class ProjectedTransformer(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """(n, T, width), (n, T) -> (n, T, hidden)."""
-        out: Tensor = self.layer(self.project(x), mask)
-        return out
+        return self.layer(self.project(x), mask)
 
 
 class DecoderLayer(nn.Module):
@@ -218,8 +211,7 @@ class DecoderLayer(nn.Module):
         """(n, words, hidden) from as much; ``earlier`` is (n, words, words), ``mask`` the memory's."""
         x = self.across(self.before(x, x, earlier), memory, mask)
         mixed = x if self.wide is None else F.gelu(self.wide(x))
-        out: Tensor = self.norm(x + self.dropout(self.narrow(mixed)))
-        return out
+        return self.norm(x + self.dropout(self.narrow(mixed)))
 
 
 def earlier_rows(length: int, device: torch.device | None = None) -> Tensor:

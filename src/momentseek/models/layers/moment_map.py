@@ -175,8 +175,7 @@ class MapConvolution(nn.Module):
             seen = F.conv2d(inside, torch.ones(1, 1, kernel, kernel), padding=pad)
             self.register_buffer(f"weight{i}", torch.where(seen > 0, 1 / seen.clamp(min=1), 0.0), persistent=False)
             inside = inside if padding == "each" else (seen > 0).float()
-        self.inside: Tensor
-        self.register_buffer("inside", mask[None, None].float(), persistent=False)
+        self.inside = nn.Buffer(mask[None, None].float(), persistent=False)
 
     def forward(self, maps: Tensor) -> Tensor:
         """(batch, dim, clips, clips) → (batch, hidden, clips, clips)."""

@@ -79,8 +79,7 @@ class Positions(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if x.shape[1] > self.most:
             raise MomentseekError(f"a sequence of {x.shape[1]} is longer than the model's {self.most}; cut it first")
-        added: Tensor = self.dropout(self.norm(x + self.place.weight[: x.shape[1]]))
-        return added
+        return self.dropout(self.norm(x + self.place.weight[: x.shape[1]]))
 
 
 class JointClips(nn.Module):
@@ -94,8 +93,7 @@ class JointClips(nn.Module):
 
     def forward(self, clips: Clips) -> Tensor:
         """(videos, clips, columns), before any non-linearity."""
-        joined: Tensor = self.linear(torch.cat([clips.modality(name) for name in self.modalities], dim=2))
-        return joined
+        return self.linear(torch.cat([clips.modality(name) for name in self.modalities], dim=2))
 
 
 class MapClips(JointClips):

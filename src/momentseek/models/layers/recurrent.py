@@ -67,8 +67,7 @@ class Sentence(nn.Module):
     def forward(self, words: Words) -> Tensor:
         """(queries, hidden)."""
         pooled = mean_of_words(words) if self.lstm is None else self.lstm(words.features, words.mask)[1]
-        mapped: Tensor = self.linear(pooled)
-        return mapped
+        return self.linear(pooled)
 
 
 class GruStack(nn.Module):
@@ -146,8 +145,7 @@ class SegmentCaptioner(nn.Module):
     def predict(self, means: Tensor, states: Tensor, words: Tensor) -> Tensor:
         """(n, T, entries): logits of the word after each of these (n, T)."""
         given = torch.cat([self.words(words), means[:, None].expand(-1, words.shape[1], -1)], dim=2)
-        found: Tensor = self.out(self.decoder(given, states)[:, :, -1])
-        return found
+        return self.out(self.decoder(given, states)[:, :, -1])
 
     def likelihood(self, means: Tensor, states: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
         """(n,): the log-likelihood of sentences (n, T), their end included; and the likeliest words (n, T)."""

@@ -46,8 +46,7 @@ def logits(scores: Floats, aim: Floats, allowed: Bools, sharpness: float = 1.0, 
         held = np.where(allowed, scores, -np.inf)
         least = np.partition(held, -pool, axis=1)[:, -pool][:, None]
         allowed = allowed & (held >= least)
-    result: Floats = np.where(allowed, -sharpness * (scores - aim[:, None]) ** 2, -np.inf)
-    return result
+    return np.where(allowed, -sharpness * (scores - aim[:, None]) ** 2, -np.inf)
 
 
 def draw(logits: Floats, count: int, rng: np.random.Generator) -> list[Ints]:

@@ -90,8 +90,7 @@ class Acrn(WindowModel):
             return super().scores(parts, query)
         window = torch.einsum("bjd,bj->bd", parts, context_weights(parts, query))
         size = len(window)
-        found: Tensor = self.head(self.join(window[:, None].expand(size, size, -1), query.expand(size, size, -1)))
-        return found
+        return self.head(self.join(window[:, None].expand(size, size, -1), query.expand(size, size, -1)))
 
 
 register("acrn", AcrnConfig, Acrn, "ACRN: CTRL whose windows attend to their context by the query")

@@ -94,8 +94,7 @@ class ClipTokens(nn.Module):
 
     def forward(self, clips: Clips) -> Tensor:
         """The tokens of the clips, of shape (videos, clips, hidden)."""
-        tokens: Tensor = self.joint(clips) + self.positions[: clips.mask.shape[1]]
-        return tokens
+        return self.joint(clips) + self.positions[: clips.mask.shape[1]]
 
 
 class EdgeModel(CorpusModel):

@@ -62,8 +62,7 @@ class ModalityWeights(nn.Module):
 
     def forward(self, words: Tensor, mask: Tensor) -> Tensor:
         """(n, T, dim), (n, T) -> (n, modalities)."""
-        weights: Tensor = self.weigh(self.dropout(self.pool(words, mask))).softmax(-1)
-        return weights
+        return self.weigh(self.dropout(self.pool(words, mask))).softmax(-1)
 
 
 def fuse(weights: Tensor, modalities: Sequence[Tensor]) -> Tensor:

@@ -134,16 +134,13 @@ class Drn(CorpusModel):
         self.scales = nn.Parameter(torch.ones(3))
         self.grade = nn.Sequential(convolution_block(2 * h, h, 1), convolution_block(h, half, 3), nn.Conv1d(half, 1, 1))
         nn.init.constant_(self.score.bias, math.log(FIRST_SCORE / (1 - FIRST_SCORE)))  # type: ignore[arg-type]
-        self.graded: Tensor
-        self.register_buffer("graded", torch.zeros(()))  # 1 once the head that grades has been trained
+        self.graded = nn.Buffer(torch.zeros(()))  # 1 once the head that grades has been trained
         segment = torch.arange(config.max_clips) / config.max_clips
-        self.places: Tensor
         ends = torch.stack([segment, segment + 1 / config.max_clips, torch.full_like(segment, 1 / config.max_clips)], 1)
-        self.register_buffer("places", ends, persistent=False)
-        self.points: Tensor
+        self.places = nn.Buffer(ends, persistent=False)
         steps = [UNITS / config.max_clips * 2**level for level in range(3)]
         points = [(torch.arange(config.max_clips // 2**n) + 0.5) * step for n, step in enumerate(steps)]
-        self.register_buffer("points", torch.cat(points), persistent=False)
+        self.points = nn.Buffer(torch.cat(points), persistent=False)
         self.low: Tensor
         self.high: Tensor
         for name, side in (("low", 0), ("high", 1)):

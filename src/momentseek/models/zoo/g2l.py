@@ -88,8 +88,7 @@ def interactions(similarity: Tensor) -> Tensor:
 def interaction_loss(similarity: Tensor) -> Tensor:
     """``-sum φ_ij log a_ij``: φ the interactions above nothing, scaled to sum to 1, and a the softmax over cells."""
     label = interactions(similarity).clamp(min=0)
-    loss: Tensor = -(label / label.sum().clamp(min=1e-9) * similarity.log_softmax(1)).sum()
-    return loss
+    return -(label / label.sum().clamp(min=1e-9) * similarity.log_softmax(1)).sum()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -90,8 +90,7 @@ class MCN(DistanceModel):
         if self.config.moment_endpoints:
             ends = endpoints_of(videos["mask"], first, last, own.dtype) @ self._layer(name, 0).weight[:, -2:].T
             before = before + ends[:, :, None]
-        moments: Tensor = normalize(self._layer(name, 2)(before.relu()), dim=-1)
-        return moments
+        return normalize(self._layer(name, 2)(before.relu()), dim=-1)
 
     def _layer(self, name: str, place: int) -> nn.Linear:
         stream = self.moment[name]

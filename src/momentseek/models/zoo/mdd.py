@@ -78,8 +78,7 @@ class RoleTree(nn.Module):
     def attention(self, above: Tensor, below: Tensor) -> Tensor:
         """(queries, words): γ = W tanh(W_top above ‖ W_down below) (eq. 3, 5)."""
         joint = torch.cat([self.top(above)[:, None].expand_as(below), self.down(below)], dim=2)
-        scores: Tensor = self.score(torch.tanh(joint))[..., 0]
-        return scores
+        return self.score(torch.tanh(joint))[..., 0]
 
     def forward(self, sentence: Tensor, states: Tensor, roles: Tensor, phrase: Tensor) -> Tensor:
         """(queries, hidden), from the sentence (queries, hidden) and its words' states (queries, words, hidden)."""
@@ -225,8 +224,7 @@ class Mdd(Tan2d):
         super().__init__(config, dims)
         self.tree = RoleTree(config.hidden) if config.tree else None
         self.position = nn.Linear(config.hidden, config.hidden) if config.reconstruction else None
-        self.where: Tensor
-        self.register_buffer("where", positions_2d(self.cells, config.hidden), persistent=False)
+        self.where = nn.Buffer(positions_2d(self.cells, config.hidden), persistent=False)
         self.deconfounder = None
         if config.confounders != NO_CONFOUNDERS:
             self.deconfounder = Deconfounder(

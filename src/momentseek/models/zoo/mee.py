@@ -172,8 +172,7 @@ class MEE(CorpusModel):
 
     def _pool(self, name: str, x: Tensor, mask: Tensor) -> Tensor:
         if self.config.pooling == "netvlad":
-            pooled: Tensor = self.pools[name](x, mask)
-            return pooled
+            return self.pools[name](x, mask)
         if self.config.pooling == "mean":
             return (x * mask[..., None]).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
         return x.masked_fill(~mask[..., None], -torch.inf).amax(1)

@@ -100,8 +100,7 @@ class NormProjection(nn.Module):
         self.norm = nn.LayerNorm(hidden)
 
     def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.norm(self.project(x))
-        return out
+        return self.norm(self.project(x))
 
 
 class MMT(Captioner):
@@ -129,9 +128,8 @@ class MMT(Captioner):
         self.out = nn.Linear(hidden, hidden)
         self.out_norm = nn.LayerNorm(hidden)
         self.choose = nn.Linear(hidden, count)
-        self.places: Tensor
         most = max(config.max_clips + config.max_words + 4, config.max_caption + 1)
-        self.register_buffer("places", sine_positions(most, hidden), persistent=False)
+        self.places = nn.Buffer(sine_positions(most, hidden), persistent=False)
         initialise(self)
         with torch.no_grad():
             self.embedding.weight[self.pad] = 0
@@ -159,8 +157,7 @@ class MMT(Captioner):
         earlier = earlier_rows(length, x.device)
         for layer in self.decoder:
             x = layer(x, earlier, memory, mask)
-        chosen: Tensor = self.choose(self.out_norm(F.gelu(self.out(x))))
-        return chosen
+        return self.choose(self.out_norm(F.gelu(self.out(x))))
 
     def loss(self, batch: CaptionBatch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         memory = self.encode(batch.clips, batch.tokens, batch.mask)

@@ -77,12 +77,10 @@ def even_parts(rows: Tensor, mask: Tensor, parts: int) -> Tensor:
     after = (whole + 1).clamp(max=rows.shape[1])
 
     def upto(place: Tensor) -> Tensor:
-        reached: Tensor = sums.gather(1, place[..., None].expand(-1, -1, rows.shape[2]))
-        return reached
+        return sums.gather(1, place[..., None].expand(-1, -1, rows.shape[2]))
 
     area = upto(whole) + (at - whole)[..., None] * (upto(after) - upto(whole))
-    means: Tensor = area.diff(dim=1) / (count / parts)[..., None]
-    return means
+    return area.diff(dim=1) / (count / parts)[..., None]
 
 
 def span_means(rows: Tensor) -> Tensor:
@@ -94,8 +92,7 @@ def span_means(rows: Tensor) -> Tensor:
     parts = rows.shape[1]
     sums = torch.cat([torch.zeros_like(rows[:, :1]), rows.cumsum(1)], 1)
     first, last = torch.triu_indices(parts, parts, device=rows.device)
-    means: Tensor = (sums[:, last + 1] - sums[:, first]) / (last + 1 - first)[:, None]
-    return means
+    return (sums[:, last + 1] - sums[:, first]) / (last + 1 - first)[:, None]
 
 
 class BranchEncoder(nn.Module):

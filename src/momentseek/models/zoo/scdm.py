@@ -171,8 +171,7 @@ class Scdm(CorpusModel):
         )
         self.overlaps = nn.ModuleList(MapHead(hidden, config.head, len(ANCHORS)) for _ in self.sizes)
         self.corrections = nn.ModuleList(MapHead(hidden, config.head, 2 * len(ANCHORS)) for _ in self.sizes)
-        self.anchors: Tensor
-        self.register_buffer("anchors", anchors_of(config.max_clips, self.sizes), persistent=False)
+        self.anchors = nn.Buffer(anchors_of(config.max_clips, self.sizes), persistent=False)
 
     @property
     def pair_numbers(self) -> int:

@@ -127,15 +127,13 @@ class Tan2d(CorpusModel):
 
     def candidates(self, clips: Tensor) -> Tensor:
         """(videos, cells, hidden): the map M, before it is fused with a query."""
-        moments: Tensor = max_over(clips, self.cells) if self.stack is None else self.stack(clips, self.cells)
-        return moments
+        return max_over(clips, self.cells) if self.stack is None else self.stack(clips, self.cells)
 
     def logits(self, query: Tensor, candidates: Tensor) -> Tensor:
         """(n, cells): before the sigmoid, for query i and the candidates of video i."""
         fused = F.normalize(query[:, None] * self.map_in(candidates), dim=2)
         near = self.neighbours.over(self.cells, fused)
-        scores: Tensor = self.score(near)[..., 0]
-        return scores
+        return self.score(near)[..., 0]
 
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
         """Logarithm of each candidate's score."""

@@ -140,10 +140,8 @@ class TcnDcm(CorpusModel):
         )
         self.skip = nn.Linear(hidden, hidden)
         self.score = nn.Linear(hidden, 1, bias=False)
-        self.where: Tensor
-        self.register_buffer("where", location_waves(self.cells, hidden), persistent=False)
-        self.inside: Tensor
-        self.register_buffer("inside", self.cells.mask()[None, None].float(), persistent=False)
+        self.where = nn.Buffer(location_waves(self.cells, hidden), persistent=False)
+        self.inside = nn.Buffer(self.cells.mask()[None, None].float(), persistent=False)
 
     @property
     def pair_numbers(self) -> int:
@@ -176,8 +174,7 @@ class TcnDcm(CorpusModel):
         assert self.query_in is not None
         assert self.content_in is not None
         asking = self.query_in(F.relu(query))[:, None] + self.content_in(F.relu(content))
-        taken: Tensor = self.attention(asking, location)
-        return taken
+        return self.attention(asking, location)
 
     def logits(self, query: Tensor, content: Tensor, location: Tensor | None) -> Tensor:
         """(n, cells): before the sigmoid, for query i and the candidates of video i."""
@@ -188,8 +185,7 @@ class TcnDcm(CorpusModel):
         maps = self.cells.as_map(fused)
         for layer in self.layers:
             maps = F.relu(layer(maps)) * self.inside
-        scores: Tensor = self.score(self.cells.of_map(maps) + F.relu(self.skip(fused)))[..., 0]
-        return scores
+        return self.score(self.cells.of_map(maps) + F.relu(self.skip(fused)))[..., 0]
 
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
         """Logarithm of each candidate's score."""

@@ -176,9 +176,8 @@ class TspPrl(CorpusModel):
             nn.Linear(hidden, hidden // 4), nn.ReLU(), nn.Linear(hidden // 4, hidden // 8), nn.ReLU(),
             nn.Linear(hidden // 8, 1),
         )  # fmt: skip
-        self.allowed: Tensor
         there = torch.tensor([[i < count for i in range(most)] for count in BRANCHES])
-        self.register_buffer("allowed", there, persistent=False)
+        self.allowed = nn.Buffer(there, persistent=False)
 
     @property
     def pair_numbers(self) -> int:

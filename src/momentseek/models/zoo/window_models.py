@@ -237,8 +237,7 @@ class WindowModel(CorpusModel):
         """(B, B, 3): every window with every query."""
         size = len(parts)
         left = parts[:, None].expand(size, size, *parts.shape[1:])
-        found: Tensor = self.head(self.fuse(left, query.expand(size, size, -1)))
-        return found
+        return self.head(self.fuse(left, query.expand(size, size, -1)))
 
     def draw_windows(self, windows: Windows, truth: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
         """(n,): a window that fits each moment, and whether there is one."""
