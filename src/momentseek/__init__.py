@@ -11,9 +11,8 @@ docs/api.md lists everything that is public: the names in ``__all__``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from momentseek.core.lazy import lazy_exports
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
@@ -106,7 +105,11 @@ __all__ = [
 ]
 
 
-__getattr__ = lazy_exports(__name__, _HOMES)
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:
