@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from momentseek.cli import cli
-from momentseek.cli.options import short_labels
 from momentseek.core.errors import MomentseekError
+from momentseek.measuring.result import short_labels
 
 QUERIES = 40
 

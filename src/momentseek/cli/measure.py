@@ -29,6 +29,7 @@ from momentseek.measuring.measures import PROTOCOLS, parse_all
 from momentseek.measuring.report import as_json as report_json
 from momentseek.measuring.report import as_text, intervals
 from momentseek.measuring.report import per_query as per_query_lines
+from momentseek.measuring.result import short_labels
 
 
 @click.command()
@@ -196,7 +197,7 @@ def compare(
     if markdown + latex + as_json > 1:
         raise MomentseekError("choose one of --markdown, --latex and --json")
     read = {"protocol": _check_names(protocol, measures), "missing": missing, "videos": videos}
-    named = dict(zip(unique_labels(options.short_labels(runs)), runs, strict=True))
+    named = dict(zip(unique_labels(short_labels(runs)), runs, strict=True))
     evaluations = evaluate_all(named, truth, measures, invalid=invalid or "error", **read)
     comparison = compare_evaluations(evaluations, **given)
     measure = comparison.names[0]
@@ -317,7 +318,7 @@ def _read_tables(
     corpus = read_corpus(videos) if videos else None
     judgements = [read_truth(path, corpus=corpus, invalid=invalid) for path in truths]
     opened = [ranked_moments(read_runs(path, corpus=corpus, invalid=invalid)) for path in runs]
-    return list(zip(unique_labels(options.short_labels(runs)), opened, strict=True)), judgements
+    return list(zip(unique_labels(short_labels(runs)), opened, strict=True)), judgements
 
 
 def _draw(found: diagnosis.Diagnosis, folder: str) -> None:

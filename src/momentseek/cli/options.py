@@ -18,11 +18,11 @@ from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import text_table
 from momentseek.library.file_stamp import path_text, printable
-from momentseek.measuring.measures import PROTOCOLS
-from momentseek.measuring.result import label_of
 
 
 def _protocols(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    from momentseek.measuring.measures import PROTOCOLS  # a search need not load the measures
+
     return [name for name in PROTOCOLS if name.startswith(incomplete)]
 
 
@@ -169,29 +169,6 @@ def check_targets(inputs: Iterable[str | None], outputs: Iterable[str | None], f
             raise MomentseekError(f"{path}: there is no folder {path.parent}; make it first")
         if not force and path.exists() and (not path.is_file() or path.stat().st_size):  # an empty file is no loss
             raise MomentseekError(f"{path}: is there already; choose another name, or overwrite it (--force)")
-
-
-def short_labels(paths: Sequence[str]) -> list[str]:
-    """Each file's name without endings; with as many folders before it as tell it from the others.
-
-    >>> short_labels(["runs/xml.json", "runs/conquer.json.gz"])
-    ['xml', 'conquer']
-    >>> short_labels(["new/run.json", "old/run.json"])
-    ['new/run', 'old/run']
-    """
-
-    parts = [(*Path(p).parts[:-1], label_of(p)) for p in paths]
-    deepest = max(map(len, parts))
-
-    def tail(path: tuple[str, ...]) -> str:
-        for length in range(1, deepest + 1):
-            if sum(other[-length:] == path[-length:] for other in parts) == 1:
-                break
-        else:
-            length = 1
-        return str(Path(*path[-length:]))
-
-    return [tail(path) for path in parts]
 
 
 def write_text(text: str, out: str | None) -> None:

@@ -20,7 +20,6 @@ from momentseek.cli.terminal import draw, draw_picture, supported_images
 from momentseek.core.atomic import write_all
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
-from momentseek.measuring.formats import FORMATS
 from momentseek.search.display import card, remarks, table
 from momentseek.search.export import hits_to_run, render
 from momentseek.search.hit import Hit, Results
@@ -86,6 +85,8 @@ def write_files(library: Library, results: Results, files: dict[str, str | None]
     notes: list[str] = []
     for kind, path in wanted.items():
         if kind == "run":
+            from momentseek.measuring.formats import FORMATS  # other searches need not load them
+
             run = hits_to_run(str(results.query), str(results.query), results)
             content[path] = FORMATS["native-run"].to_bytes((run,), None)
             continue

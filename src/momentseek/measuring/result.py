@@ -159,3 +159,26 @@ def label_of(source: str) -> str:
     name = Path(source).name.removesuffix(".gz")
     stem, dot, ending = name.rpartition(".")
     return stem if dot and ending.lower() in FILE_ENDINGS else name
+
+
+def short_labels(paths: Sequence[str]) -> list[str]:
+    """Each file's name without endings; with as many folders before it as tell it from the others.
+
+    >>> short_labels(["runs/xml.json", "runs/conquer.json.gz"])
+    ['xml', 'conquer']
+    >>> short_labels(["new/run.json", "old/run.json"])
+    ['new/run', 'old/run']
+    """
+
+    parts = [(*Path(p).parts[:-1], label_of(p)) for p in paths]
+    deepest = max(map(len, parts))
+
+    def tail(path: tuple[str, ...]) -> str:
+        for length in range(1, deepest + 1):
+            if sum(other[-length:] == path[-length:] for other in parts) == 1:
+                break
+        else:
+            length = 1
+        return str(Path(*path[-length:]))
+
+    return [tail(path) for path in parts]

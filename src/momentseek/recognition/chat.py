@@ -20,8 +20,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
-import httpx
-
 from momentseek.core.errors import MomentseekError, parameter
 
 KEY_VARIABLES = ("MOMENTSEEK_CHAT_KEY", "OPENAI_API_KEY")
@@ -70,6 +68,8 @@ class ChatCompletions:
 
     def complete(self, messages: Sequence[Mapping[str, Any]], temperature: float = 0.0, **more: Any) -> str:
         """Send messages and return the model's answer; ``more`` are further settings, such as ``max_tokens``."""
+        import httpx  # it loads its own command line too, which takes as long as a tenth of a search
+
         body = {"model": self.model, "temperature": temperature, "messages": list(messages), **more}
         data = json.dumps(body).encode()
         problem, wanted = "", 0.0
@@ -100,6 +100,8 @@ class ChatCompletions:
         )
 
     def _post(self, body: bytes) -> ChatAnswer:
+        import httpx
+
         headers = {"Content-Type": "application/json", "User-Agent": "momentseek", "Accept-Encoding": "identity"}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"

@@ -18,6 +18,7 @@ from momentseek.core.figures import check_folder
 from momentseek.core.reports import count
 from momentseek.library.location import library_folder
 from momentseek.library.store import LibraryStore
+from momentseek.measuring.result import short_labels
 
 FRACTION = options.Number(0, 1)
 
@@ -54,7 +55,7 @@ def statistics(files: tuple[str, ...], force: bool, as_json: bool, **given: Any)
         if path.resolve() in seen:
             raise MomentseekError(f"{path}: is given twice, so everything in it would count twice; name each file once")
         seen.add(path.resolve())
-    named = dict(zip(options.short_labels(files), files, strict=True))
+    named = dict(zip(short_labels(files), files, strict=True))
     finish(build_statistics(named, **given), as_json)
 
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import IntArray
-from momentseek.measuring.measures.captions.ptb import ptb_tokens
 
 PAD, CLS, SEP, VID, BOS, EOS, UNK = SPECIAL_WORDS = ("[PAD]", "[CLS]", "[SEP]", "[VID]", "[BOS]", "[EOS]", "[UNK]")
 """Padding, the beginning and end of the clips, a clip's word, the beginning and end of words, an unknown word."""
@@ -205,4 +204,6 @@ def caption_words(text: str) -> tuple[str, ...]:
     >>> caption_words("Nora isn't handing Victor the mug.")
     ('nora', 'is', "n't", 'handing', 'victor', 'the', 'mug', '.')
     """
+    from momentseek.measuring.measures.captions.ptb import ptb_tokens  # which loads all measures
+
     return tuple(ptb_tokens(text))

@@ -15,7 +15,6 @@ import numpy as np
 
 from momentseek.core.config import read_toml
 from momentseek.core.errors import MomentseekError
-from momentseek.measuring.formats.document import open_document
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.moment_map import MomentMap
 from momentseek.recognition.exported.preparation import Preparation
@@ -132,6 +131,8 @@ def read_values(folder: Path) -> dict[str, Any]:
     if folder.is_file() or not (folder / MANIFEST_FILE).is_file():
         again = f"momentseek export {shlex.quote(str(folder))} --out FOLDER"
         raise MomentseekError(f"{folder}: is no exported model; if it is a checkpoint, export it first: {again}")
+
+    from momentseek.measuring.formats.document import open_document  # which loads all formats
 
     try:
         values = open_document(folder / MANIFEST_FILE).json
