@@ -17,13 +17,13 @@ from momentseek.core.moments.run import Run
 from momentseek.core.registry import did_you_mean
 from momentseek.measuring.formats import read_truth
 from momentseek.models import require_training
+from momentseek.models.features.data import Data
 
 if TYPE_CHECKING:
     from momentseek.benchmarks.simulation.corpus import SimulationReport
     from momentseek.benchmarks.simulation.film_corpus import GroundingReport
-    from momentseek.models.features.data import Data
     from momentseek.models.training.folder import TrainingCallback, TrainingOutcome
-    from momentseek.models.training.session import SeedCallback, SeedsOutcome
+    from momentseek.models.training.session import SeedsOutcome
 
 
 def train(
@@ -38,29 +38,22 @@ def train(
     resume: Path | None = None,
     force: bool = False,
     progress: TrainingCallback | None = None,
-    announce: SeedCallback | None = None,
 ) -> TrainingOutcome | SeedsOutcome:
     """Train a model to find moments on the data of a folder (one with a data.toml), and keep its best checkpoint.
 
     The settings are those of ``preset``, of the TOML file ``config``, or else of the preset that the data name, changed
     by ``settings``: a mapping such as ``{"lr": 5e-4}``, or texts such as ``"lr=5e-4"``. The training run goes to the
     folder ``out`` (default: runs/MODEL-SPLIT); ``force`` replaces one that is there. With ``seeds`` it is trained so
-    often, and ``announce`` is called with each seed and its folder before. ``resume`` names the folder of a training
-    run that was stopped, and needs nothing else. Ctrl-C stops after a step and saves. Needs ``momentseek[train]``.
+    often. ``resume`` names the folder of a training run that was stopped, and needs nothing else. Ctrl-C stops after a
+    step and saves. Needs ``momentseek[train]``.
     """
     require_training()
-    from momentseek.models.training.session import resume_training, train_model, train_model_with_seeds
+    from momentseek.models.training.session import run_training
 
-    chosen: dict[str, Any] = {"preset": preset, "config": config, "settings": settings, "out": out, "force": force}
-    if resume is not None:
-        if model or preset or config or seeds or out or force:
-            raise MomentseekError("a training run is resumed with its own model and settings; leave out other ones")
-        return resume_training(resume, data=data, settings=settings, progress=progress)
-    if data is None:
-        raise MomentseekError(f"there are no data to train on; give a folder with a data.toml ({parameter('data')})")
-    if seeds is not None:
-        return train_model_with_seeds(model, seeds=seeds, data=data, progress=progress, announce=announce, **chosen)
-    return train_model(model, data=data, progress=progress, **chosen)
+    return run_training(
+        model, data=data, preset=preset, config=config, settings=settings, out=out, seeds=seeds, resume=resume,
+        force=force, progress=progress,
+    )  # fmt: skip
 
 
 def predict(

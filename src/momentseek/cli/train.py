@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from momentseek.api.predicting import train
 from momentseek.cli import options
 from momentseek.cli.progress import TrainingLine, duration
 from momentseek.core.errors import MomentseekError
@@ -68,9 +67,10 @@ def command(listing: bool, as_json: bool, quiet: bool, **given: Any) -> None:
     measure `training.measure` on the validation split), last.safetensors and, at the end, report.json.
     """
     require_training()
-    if listing:
-        from momentseek.models.training.presets import list_settings
+    from momentseek.models.training.presets import list_settings
+    from momentseek.models.training.session import run_training
 
+    if listing:
         click.echo(list_settings(given["model"]))
         return
     if given["resume"] is not None and any(given[name] for name in NOT_RESUMED):
@@ -87,7 +87,8 @@ def command(listing: bool, as_json: bool, quiet: bool, **given: Any) -> None:
         if not quiet:
             options.say(f"seed {seed}: {folder}")
 
-    _print_outcome(train(**given, progress=TrainingLine(quiet=quiet), announce=announce), as_json, given["force"])
+    outcome = run_training(**given, progress=TrainingLine(quiet=quiet), announce=announce)
+    _print_outcome(outcome, as_json, given["force"])
 
 
 def _print_outcome(outcome: TrainingOutcome | SeedsOutcome, as_json: bool, force: bool) -> None:

@@ -59,7 +59,7 @@ def train_or_read(
 
     The outcome is None if it was finished before. An empty report means that training was stopped. A training run
     that was finished on other data or after other steps, or whose earlier stage was trained again, is refused;
-    ``force`` trains anew.
+    ``force`` trains again.
     """
     report = read_report(out) if out.is_dir() and not force else None
     if report is not None and _is_same_config(report.get("config"), resolve_config(config).table()):
@@ -210,50 +210,37 @@ def _is_same_config(one: Any, two: Mapping[str, Any]) -> bool:
     return {**filled, "data": {**filled["data"], "path": two["data"]["path"]}} == two
 
 
-def train_model(
+def run_training(
     model: str | None = None,
     *,
-    data: Data | str | os.PathLike[str],
+    data: Data | str | os.PathLike[str] | None = None,
     preset: str | None = None,
     config: str | os.PathLike[str] | None = None,
     settings: Assignments = (),
     out: str | os.PathLike[str] | None = None,
-    force: bool = False,
-    progress: TrainingCallback | None = None,
-) -> TrainingOutcome:
-    """Train a model on the data of a folder (one with a data.toml), and keep its best checkpoint.
-
-    The settings are those of ``preset``, of the TOML file ``config``, or else of the preset that the data name, changed
-    by ``settings``: a mapping such as ``{"lr": 5e-4}``, or texts such as ``"lr=5e-4"``. The training run goes to the
-    folder ``out`` (default: runs/MODEL-SPLIT); ``force`` replaces one that is there. Ctrl-C stops after a step and
-    saves; ``resume_training`` continues.
-    """
-    with open_data(data) as opened:
-        chosen = choose_config(opened, model, preset=preset, config=config, settings=settings)
-        return train(chosen, opened, _folder(chosen, out), force=force, progress=progress)
-
-
-def train_model_with_seeds(
-    model: str | None = None,
-    *,
-    seeds: int,
-    data: Data | str | os.PathLike[str],
-    preset: str | None = None,
-    config: str | os.PathLike[str] | None = None,
-    settings: Assignments = (),
-    out: str | os.PathLike[str] | None = None,
+    seeds: int | None = None,
+    resume: str | os.PathLike[str] | None = None,
     force: bool = False,
     progress: TrainingCallback | None = None,
     announce: SeedCallback | None = None,
-) -> SeedsOutcome:
-    """Train a model as ``train_model`` does, once for each of ``seeds`` seeds, each in a folder seed-N of ``out``.
+) -> TrainingOutcome | SeedsOutcome:
+    """Train a model by name, as ``momentseek.train`` says, once or with several seeds; or continue a training run.
 
-    Seeds that are finished are not trained again (unless ``force``), and one that was stopped is continued; seeds.json
-    gets the means when all are finished. ``announce`` is called with each seed and its folder before it is trained.
+    With ``seeds`` there is a folder seed-N of ``out`` for each: those that are finished are not trained again (unless
+    ``force``), one that was stopped is continued, and seeds.json gets the means when all are finished. ``announce`` is
+    called with each seed and its folder before it is trained.
     """
+    if resume is not None:
+        if model or preset or config or seeds or out or force:
+            raise MomentseekError("a training run is resumed with its own model and settings; leave out other ones")
+        return resume_training(resume, data=data, settings=settings, progress=progress)
+    if data is None:
+        raise MomentseekError(f"there are no data to train on; give a folder with a data.toml ({parameter('data')})")
     with open_data(data) as opened:
         chosen = choose_config(opened, model, preset=preset, config=config, settings=settings)
-        folder = _folder(chosen, out)
+        folder = Path(out or Path("runs") / f"{chosen.model}-{chosen.data.train}")
+        if seeds is None:
+            return train(chosen, opened, folder, force=force, progress=progress)
         outcome = train_seeds(chosen, opened, folder, seeds, force=force, progress=progress, announce=announce)
     if outcome.complete:
         text = json.dumps(outcome.as_json(), indent=2, ensure_ascii=False)
@@ -288,7 +275,7 @@ def choose_config(
     config: str | os.PathLike[str] | None = None,
     settings: Assignments = (),
 ) -> TrainConfig:
-    """The settings of a training run on ``data``; see ``train_model``."""
+    """The settings of a training run on ``data``; see ``momentseek.train``."""
     if not (preset or config or model):
         raise MomentseekError(f"no model is named; name one, such as xml, or a {parameter('preset')}")
     sections, where = settings_table(preset, config, default=data.preset)
@@ -298,7 +285,3 @@ def choose_config(
 def _at(config: TrainConfig, data: Data) -> TrainConfig:
     """The config with the place of its data."""
     return replace(config, data=replace(config.data, path=data.location))
-
-
-def _folder(config: TrainConfig, out: str | os.PathLike[str] | None) -> Path:
-    return Path(out or Path("runs") / f"{config.model}-{config.data.train}")
