@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from momentseek.api.library import Library
 from momentseek.benchmarks.datasets.library_features import write_library_features
+from momentseek.cli.checkpoints import export as export
 from momentseek.cli.data.splits import features
-from momentseek.cli.export import command as export
 from momentseek.core.errors import MomentseekError
 from momentseek.library.store import LibraryStore
 from momentseek.models.features.data import Data

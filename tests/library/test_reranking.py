@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from momentseek.api.library import Library
 from momentseek.benchmarks.datasets.library_features import write_library_features
-from momentseek.cli.export import command as export_command
+from momentseek.cli.checkpoints import export as export_command
 from momentseek.cli.search import search as search_command
 from momentseek.core.errors import MomentseekError
 from momentseek.library.store import LibraryStore

@@ -34,7 +34,7 @@ SECTIONS = {
         "verify": ("library:verify", "Check every file and row of the library."),
         "compact": ("library:compact", "Free the space of removed videos."),
         "reencode": ("add:reencode", "Encode all videos again with another encoder."),
-        "shard": ("shard:command", "Split a library over shards, for many machines."),
+        "shard": ("cluster:shard", "Split a library over shards, for many machines."),
     },
     "Measure": {
         "evaluate": ("measure:evaluate", "Score a run against judgements."),
@@ -53,11 +53,11 @@ SECTIONS = {
     },
     "Train": {
         "train": ("train:command", "Train a model to find or describe moments."),
-        "predict": ("predict:command", "Answer queries with a trained model."),
+        "predict": ("checkpoints:predict", "Answer queries with a trained model."),
         "sweep": ("sweep:command", "Train a model with several settings, and make one table."),
-        "explain": ("explain:command", "Show why a trained model answers a query as it does."),
-        "export": ("export:command", "Export a trained model for searching a library."),
-        "import-checkpoint": ("import_checkpoint:command", "Import the published weights of a model."),
+        "explain": ("checkpoints:explain", "Show why a trained model answers a query as it does."),
+        "export": ("checkpoints:export", "Export a trained model for searching a library."),
+        "import-checkpoint": ("checkpoints:import_weights", "Import the published weights of a model."),
     },
     "Serve": {
         "serve": ("serve:command", "Serve the library: a web page and an HTTP API."),

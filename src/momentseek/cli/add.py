@@ -10,7 +10,7 @@ import click
 
 from momentseek.api.library import open_store
 from momentseek.cli import options
-from momentseek.cli.clustering import add_on, fetch_videos
+from momentseek.cli.cluster import add_on, fetch_videos
 from momentseek.cli.groups import RenamedOption
 from momentseek.cli.ingesting import IngestLines, conclude, ingest, stoppable
 from momentseek.cluster.manifest import is_sharded

@@ -12,7 +12,7 @@ from momentseek.benchmarks.debias.documents import as_json as to_json
 from momentseek.benchmarks.debias.documents import as_text
 from momentseek.benchmarks.debias.session import DebiasOptions, compare_systems
 from momentseek.cli import options
-from momentseek.cli.clustering import run_on
+from momentseek.cli.cluster import run_on
 from momentseek.cli.progress import TrainingLine
 
 

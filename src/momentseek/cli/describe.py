@@ -11,7 +11,7 @@ from momentseek.api.library import open_store
 from momentseek.cli import options
 from momentseek.cli.ingesting import ingest_more
 from momentseek.cli.options import Number
-from momentseek.cli.predict import StageLine
+from momentseek.cli.progress import StageLine
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
 from momentseek.library.location import library_folder

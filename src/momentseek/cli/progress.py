@@ -196,3 +196,13 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+class StageLine:
+    """Shows the stage of a prediction and how much of it is done."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._lines = ProgressLines(quiet=quiet)
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        self._lines.show(f"{stage}: {done:,} of {total:,}", share=done / max(total, 1))

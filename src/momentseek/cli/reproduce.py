@@ -13,7 +13,7 @@ import click
 from momentseek.benchmarks.reproduction.paper_table import read_table, table_names
 from momentseek.benchmarks.reproduction.result import document, write_documents
 from momentseek.cli import options
-from momentseek.cli.clustering import run_on
+from momentseek.cli.cluster import run_on
 from momentseek.cli.progress import TrainingLine
 from momentseek.core.errors import MomentseekError, optional_module
 from momentseek.core.reports import text_table

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from momentseek.cli import options
-from momentseek.cli.clustering import run_on
+from momentseek.cli.cluster import run_on
 from momentseek.cli.progress import TrainingLine
 from momentseek.models import require_training
 from momentseek.models.features.data import Data

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from momentseek.benchmarks.simulation.corpus import simulate
 from momentseek.benchmarks.simulation.settings import SimulationSettings
-from momentseek.cli.explain import command
+from momentseek.cli.checkpoints import explain as command
 from momentseek.core.errors import MomentseekError
 from momentseek.models.explain.explanation import explain, question
 from momentseek.models.explain.figure import save

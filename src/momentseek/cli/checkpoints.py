@@ -1,0 +1,261 @@
+"""``momentseek predict``, ``explain``, ``export`` and ``import-checkpoint``: use a trained model."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from momentseek.cli import options
+from momentseek.cli.options import Number
+from momentseek.cli.progress import StageLine
+from momentseek.core.atomic import write_bytes
+from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.core.reports import count
+from momentseek.measuring.formats.files import writer_for
+from momentseek.models import require_training
+
+if TYPE_CHECKING:
+    from momentseek.models.training.prediction import Prediction
+
+
+@click.command()
+@click.argument("checkpoint", metavar="CHECKPOINT")
+@click.option("--data", required=True, metavar="DIR", help="The data folder: one with a data.toml.")
+@click.option("--split", required=True, metavar="NAME", help="The split whose queries are answered.")
+@click.option("--out", "-o", required=True, metavar="RUN", help="The run to write: .jsonl, or the format of --to.")
+@click.option("--to", metavar="FORMAT", help="The format of RUN. Default: by its file ending.")
+@click.option(
+    "--task",
+    type=click.Choice(["VCMR", "SVMR", "VR"]),
+    help="Find moments in all videos, moments in the right video, or videos. Default: VCMR for a split with pools, "
+    "else as in training.",
+)
+@click.option(
+    "--top",
+    "-k",
+    type=click.IntRange(min=1),
+    help="Predictions per query. Default: 40 (50 for a split with pools), or as many as the measures of the training "
+    "report look at.",
+)
+@click.option(
+    "--videos",
+    metavar="CHECKPOINT|RUN",
+    help="Search only the videos that another model or a run found. Default: as in training.",
+)
+@click.option(
+    "--first",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many of these videos are searched per query. Default: the model's setting `videos`; for pools, all.",
+)
+@click.option("--whole-corpus", is_flag=True, help="Search all videos, although the split has a pool for each query.")
+@click.option("--nms", type=Number(0, 1), help="Drop moments that overlap a better one by more than this IoU.")
+@click.option("--device", default="auto", show_default=True, help="Where to compute: cpu, cuda, ….")
+@options.force
+@options.as_json
+@options.quiet
+def predict(
+    checkpoint: str,
+    data: str,
+    split: str,
+    out: str,
+    to: str | None,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+    **how: Any,
+) -> None:
+    """Answer the queries of a split with the model of CHECKPOINT: a file, or the folder of a training run.
+
+    \b
+    Predict and evaluate:
+      momentseek predict runs/reloclnet --data simulation --split test --out test.jsonl
+      momentseek evaluate test.jsonl --truth simulation/test.json
+    Re-rank the videos that another model found:
+      momentseek predict runs/conquer --videos runs/xml --data simulation --split test --out test.jsonl
+    Search each query's pool with one model, then with another the five videos that the first ranks best (MVMR):
+      momentseek predict runs/crocs --data films --split mvmr --out mvmr.jsonl
+      momentseek predict runs/mdd --videos runs/crocs --first 5 --data films --split mvmr --out mvmr.jsonl
+      momentseek evaluate mvmr.jsonl --truth films/mvmr.json --protocol mvmr
+
+    The first two commands give the figures of report.json (-m for measures other than NDCG). With --protocol
+    tvr-ranking, evaluate gives those of TVR-Ranking's evaluator: gain 2^rel-1 instead of rel, IoU > instead of >=.
+    """
+    require_training()
+    from momentseek.models.training.prediction import predict_split
+
+    options.check_targets([checkpoint, how["videos"]], [out], force)
+    writer = writer_for(to, out, "run")
+    found = predict_split(checkpoint, data, split, **how, progress=StageLine(quiet=quiet))
+    write_bytes(Path(out), writer.to_bytes((found.run,)))
+    if found.queries_with_fewer_videos and not quiet:
+        options.say(_fewer_videos(found, how["first"] or 0))
+    if as_json:
+        about = {"checkpoint": checkpoint, "model": found.model, "step": found.step, "split": split}
+        options.echo_json({**about, **found.figures(), "run": out})
+        return
+    what = count(len(found.run.start), "video" if found.task == "VR" else "moment")
+    asked = count(len(found.run), "query", "queries") + (", each in its pool" if found.in_pools else "")
+    options.say(f"wrote {out}: {found.model}, {found.task}; {asked}, {what}")
+
+
+def _fewer_videos(found: Prediction, first: int) -> str:
+    """A note that some queries searched fewer videos than were asked for."""
+    places = [*(["the pool"] if found.in_pools else []), *([found.first_stage] if found.first_stage else [])]
+    queries = count(len(found.run), "query", "queries")
+    return (
+        f"note: {found.queries_with_fewer_videos:,} of {queries} searched fewer than {count(first, 'video')}: "
+        f"{' or '.join(places) or 'the corpus'} had no more"
+    )
+
+
+FIGURES = (".png", ".svg", ".pdf")
+
+
+@click.command()
+@click.argument("checkpoint", metavar="CHECKPOINT", type=click.Path())
+@click.option("--data", required=True, type=click.Path(), metavar="DIR", help="A data folder: one with a data.toml.")
+@click.option("--query", required=True, metavar="ID|TEXT", help="A query of the split, or any text (see below).")
+@click.option("--split", default="val", show_default=True, metavar="NAME", help="The split to search.")
+@click.option("--top", "-k", type=click.IntRange(1, 20), default=3, show_default=True, help="How many moments to show.")
+@click.option("--out", "-o", type=click.Path(), metavar="FILE", help="A figure (.png, .svg, .pdf), or numbers (.json).")
+@options.force
+@options.as_json
+def explain(
+    checkpoint: str, data: str, query: str, split: str, top: int, out: str | None, force: bool, as_json: bool
+) -> None:
+    """Show what a model (xml, reloclnet) sees in a query and in the videos it chooses.
+
+    Shows the weight of each word for pictures and for subtitles; for each of the best moments, the similarity of the
+    query to the video's clips, the responses of the learned start and end filters, and the moment next to the truth;
+    and the right video, if it was not found. A text that is not a query of the split can be used if the data say which
+    encoder made the queries' features (`momentseek data features`).
+
+    \b
+    A figure, and the numbers in it:
+      momentseek explain runs/xml --data simulation --split val --query 4100 --out why.png
+      momentseek explain runs/xml --data films-data --query 'the flower on screen' --json
+    """
+    if out is None and not as_json:
+        raise MomentseekError("there is nowhere to draw; name a file (--out why.png), or ask for the numbers (--json)")
+    kind = Path(out).suffix.lower() if out is not None else ".json"
+    if kind not in (*FIGURES, ".json"):
+        raise MomentseekError(f"{out}: its ending names no known format; use one of {', '.join(FIGURES)}, .json")
+    require_training()
+    if kind in FIGURES:
+        optional_module("matplotlib", "plots")
+    options.check_targets([checkpoint], [out], force)
+    from momentseek.models.explain.explanation import explain_query
+    from momentseek.models.explain.figure import save
+
+    found = explain_query(checkpoint, data, query, split=split, k=top)
+    text = json.dumps(found.as_dict(), indent=1, ensure_ascii=False) + "\n"
+    if out is not None and kind == ".json":
+        write_bytes(Path(out), text.encode())
+    elif out is not None:
+        save(found, Path(out))
+    if as_json:
+        click.echo(text, nl=False)
+    else:
+        options.say(f"wrote {out}")
+
+
+@click.command()
+@click.argument("checkpoint", metavar="CHECKPOINT", type=click.Path())
+@click.option("--out", required=True, type=click.Path(), metavar="FOLDER", help="The folder to write.")
+@click.option(
+    "--data",
+    type=click.Path(),
+    metavar="DIR",
+    help="The data that the model was trained on; they say which encoders it needs. Default: where they were then.",
+)
+@click.option(
+    "--window",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="For models that stretch whole videos to a few clips (tan2d, mdd, mmn, …): the longest video that is "
+    "read at once; longer ones are cut into windows that overlap. Default: the length that 95 % of the training videos "
+    "do not exceed; mmn and crocs cut longer videos into windows of the training videos' median length.",
+)
+@options.force
+@options.as_json
+def export(checkpoint: str, out: str, data: str | None, window: float | None, force: bool, as_json: bool) -> None:
+    """Write a trained model as a folder that a library can use.
+
+    xml and reloclnet, mmn, crocs and g2l make a library's vectors (`momentseek add --model`); tan2d, mdd, cet, tcn_dcm,
+    ctrl, acrn, ablr, scdm, drn and tsp_prl, which read query and video together, re-rank what a library finds
+    (`momentseek search --rerank`).
+
+    CHECKPOINT is a file that `momentseek train` wrote, or the folder of a training run, whose best checkpoint is used.
+    The folder written has the model's graphs as ONNX, compared with the model in torch beforehand, and model.json. A
+    model can serve a library only if its features were made by Momentseek's encoders (`momentseek data features`): the
+    library must make the same features of new videos.
+
+    \b
+    A model for your own videos:
+      momentseek export films-xml --out films-model
+      momentseek add ~/Videos --library films-trained --model films-model
+    One that re-ranks:
+      momentseek export films-tan2d-run --out films-tan2d
+      momentseek search --library films --rerank films-tan2d 'she opens the letter'
+    """
+    optional_module("torch", "train")
+    from momentseek.models.export.checkpoints import export_checkpoint
+
+    done, missing = export_checkpoint(checkpoint, out, data=data, window=window, force=force)
+    if as_json:
+        found = {"folder": str(done.folder), "fingerprint": done.fingerprint, "bytes": done.bytes}
+        more = {} if missing is None else {"serves_libraries": not missing}
+        options.echo_json({**found, "difference": done.difference, **more})
+    else:
+        click.echo(f"{done.folder}: {done.model}, {done.bytes / 1e6:.1f} MB, within {done.difference:.0e} of torch")
+    if missing:
+        options.say(f"note: {missing}")
+
+
+@click.command("import-checkpoint")
+@click.argument("file", metavar="FILE", type=click.Path())
+@click.option("--model", required=True, metavar="NAME", help="The model that the weights belong to.")
+@click.option("--out", required=True, type=click.Path(), metavar="RUN", help="The folder of the run to make.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A setting that the weights do not tell, such as heads=8 or max_clips=128; may be repeated.",
+)
+@options.force
+@options.as_json
+def import_weights(file: str, model: str, out: str, settings: tuple[str, ...], force: bool, as_json: bool) -> None:
+    """Turn the weights of a model's public implementation into a training run.
+
+    FILE holds a state dict under the public implementation's own names, as a safetensors file or as one that torch.save
+    wrote; nothing in it is run. What sizes tell is read off them, what they do not is said. The run can be given to
+    `predict`, `explain` and `export`, and training can begin from it (train --set begin=RUN). It computes what the
+    public code does, its oversights included; docs/models.md names them.
+
+    \b
+    The authors' MMN for Charades-STA, on your copy of the features:
+      momentseek import-checkpoint pool_model_14e.pth --model mmn --out mmn-charades
+      momentseek predict mmn-charades --data charades --split test --task SVMR --out mmn.jsonl
+      momentseek evaluate mmn.jsonl --truth charades_sta_test.txt
+    One whose clips the weights do not tell:
+      momentseek import-checkpoint tacos.pth --model mmn --set max_clips=128 --out mmn-tacos
+    """
+    require_training()
+    from momentseek.models.training.warm_start import import_checkpoint
+
+    done = import_checkpoint(Path(file), model, Path(out), settings, force=force)
+    if as_json:
+        options.echo_json(dataclasses.asdict(done))
+        return
+    click.echo(f"wrote {done.out}: {done.model} with {done.parameters:,} parameters, from {done.source}")
+    if done.assumed:
+        assumed = ", ".join(f"{key}={value}" for key, value in done.assumed.items())
+        options.say(f"note: settings that the weights do not tell are the authors': {assumed} (--set changes them)")
+    if done.skipped:
+        options.say(f"note: {len(done.skipped):,} tensors have no place in the model, such as {done.skipped[0]}")
