@@ -47,7 +47,7 @@ def main() -> None:
         seconds = rounds(
             {
                 "rewrite": lambda: segments.write_joined(folder, "vision", [mapped]),
-                "check": lambda: proven_videos(folder, mapped),
+                "check": lambda: proven_videos(mapped),
                 "open": lambda: segments.read_segment(folder, name),
                 "search mapped": lambda: of_mapped.search(rows[5], 10),
                 "search held": lambda: of_held.search(rows[5], 10),

@@ -16,7 +16,7 @@ import pytest
 from momentseek.core.errors import MomentseekError
 from momentseek.library import segments
 from momentseek.library.catalog import Catalog
-from momentseek.library.merging import find_damage, proven_videos, refuse_damage
+from momentseek.library.merging import find_damage, refuse_damage
 from momentseek.library.options import WritePace
 from momentseek.library.segments import sum_videos
 from momentseek.library.store import LibraryStore
@@ -181,47 +181,6 @@ def test_a_lost_header_or_end_costs_only_what_was_there(films_added: LibraryStor
     assert films_added.verify(repair=True).clean
     kept = sorted(want) if lost == "header" else ["a.mp4", "b.mp4"]
     assert content(films_added) == {name: want[name] for name in kept}
-
-
-@pytest.fixture
-def old_library(films_added: LibraryStore, monkeypatch: pytest.MonkeyPatch) -> LibraryStore:
-    """A library of a release that wrote no checksums."""
-    with monkeypatch.context() as patch:
-        types = {name: kind for name, kind in segments.ARRAY_TYPES.items() if name != "sums"}
-        patch.setattr(segments, "ARRAY_TYPES", types)
-        for row in films_added.catalog.segments():
-            content = segments.read_segment(films_added.paths.segments, row.name)
-            name = segments.write_segment(films_added.paths.segments, content)
-            with films_added.catalog.changes() as db:
-                db.execute("UPDATE segments SET name = ? WHERE name = ?", (name, row.name))
-        films_added.paths.drop_orphans(films_added.catalog)
-    return films_added
-
-
-def test_an_old_library_works_and_gets_checksums_when_it_is_rewritten(
-    old_library: LibraryStore, content: Content
-) -> None:
-    assert [s.sums for s in old_library.snapshot().vision] == [None]
-    assert old_library.verify().clean
-    want = content(old_library)
-    old_library.remove("b.mp4")
-    old_library.compact()
-    (held,) = old_library.snapshot().vision
-    assert held.sums is not None
-    assert proven_videos(old_library.paths.segments, held).all()
-    assert content(old_library) == {name: want[name] for name in ("a.mp4", "deep/c.mkv")}
-
-
-def test_of_a_damaged_old_file_nothing_is_proven(old_library: LibraryStore, content: Content) -> None:
-    want = content(old_library)
-    flip_vector(old_library, "a.mp4")
-    old_library.remove("b.mp4")
-    with pytest.raises(MomentseekError, match="2 videos"):
-        old_library.compact()
-    assert old_library.verify(repair=True).clean
-    assert old_library.videos() == []
-    assert old_library.retry().added == 2
-    assert content(old_library) == {name: want[name] for name in ("a.mp4", "deep/c.mkv")}
 
 
 @pytest.mark.parametrize("times", [24, pytest.param(240, marks=pytest.mark.figures)])

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import shlex
-import sys
-import threading
+import shutil
+import tempfile
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 
 from momentseek.core.atomic import flush_file, flush_folder, make_folder
 from momentseek.core.errors import MomentseekError
 from momentseek.library.catalog import Catalog, EncoderRow
-from momentseek.library.database import Database
 from momentseek.library.paths import LibraryPaths
 from momentseek.recognition.encoders.protocol import ImageTextEncoder, TextEncoder, fingerprint
 from momentseek.recognition.encoders.registry import MODEL_PREFIX, image_text_encoder, text_encoder
@@ -24,7 +22,6 @@ from momentseek.recognition.exported.manifest import (
     read_encoder_manifest,
     read_kind,
 )
-from momentseek.recognition.runtime import onnx_runtime
 
 DEFAULT_ENCODER = "things"
 """The spec of the image-text encoder that a library is made with unless another is named."""
@@ -215,9 +212,6 @@ def adopt_encoder(spec: str, library: Path) -> str:
 
 
 def _copy_model(folder: Path, target: Path) -> None:
-    import shutil
-    import tempfile
-
     try:
         make_folder(target.parent)
         beside = Path(tempfile.mkdtemp(dir=target.parent, prefix="."))
@@ -268,41 +262,3 @@ def spans_row(spec: str, model: TrainedEncoder) -> EncoderRow:
 def reencode_command(library: Path, spec: str) -> str:
     """The command that makes a library's vectors anew."""
     return f"momentseek reencode --library {shlex.quote(str(library))} --encoder {shlex.quote(spec)}"
-
-
-TURN_SECONDS = 5e-4
-"""How long a thread may run while another waits: the one that loads mostly works outside of Python, and would wait ten
-times as long for each of its few words in it."""
-
-
-def load_ahead(folder: Path) -> threading.Thread | None:
-    """Begin to load the encoder of the library in a folder, in a thread; None where there is none to load.
-
-    Who asks for the encoder meanwhile waits until it is there. What goes wrong here is said there.
-    """
-    try:
-        database = Database(folder)
-    except (MomentseekError, OSError):
-        return None
-    try:
-        specs = [str(spec) for (spec,) in database.rows("SELECT spec FROM encoders WHERE stream = 'vision'")]
-    except MomentseekError:
-        return None
-    finally:
-        database.close()
-    if not specs or specs[0].startswith(MODEL_PREFIX):  # a model is opened with the library
-        return None
-    with suppress(MomentseekError):
-        onnx_runtime()  # two threads that import at once hinder each other; what follows leaves Python to the first
-    thread = threading.Thread(target=_load, args=(specs[0], sys.getswitchinterval()), name="encoder")
-    sys.setswitchinterval(TURN_SECONDS)
-    thread.start()
-    return thread
-
-
-def _load(spec: str, usual_turn: float) -> None:
-    try:
-        with suppress(Exception):
-            image_text_encoder(spec)
-    finally:
-        sys.setswitchinterval(usual_turn)

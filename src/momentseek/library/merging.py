@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from momentseek.library import video_parts as checkpoint
 from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.file_stamp import printable
 from momentseek.library.paths import LibraryPaths, folder_size
-from momentseek.library.segments import MAX_JOINED_ROWS, SEGMENT_SUFFIX, Segment, checksum, read_segment, sum_segment
+from momentseek.library.segments import MAX_JOINED_ROWS, Segment, read_segment, sum_segment
 
 MAX_NAMES = 5
 """Videos named in a message; the others are counted."""
@@ -43,17 +42,9 @@ class DamagedVectorsError(LibraryError):
         super().__init__(damage_message(catalog, self.damages))
 
 
-def proven_videos(folder: Path, found: Segment) -> NDArray[np.bool_]:
-    """Which videos of a segment are proven to be as they were written: by their own checksums, or, where the file is of
-    a release that had none, all or none of them by the hash of the whole file.
-    """
-    if found.sums is not None:
-        return np.asarray(sum_segment(found) == found.sums)
-    try:
-        whole = checksum(folder / f"{found.name}{SEGMENT_SUFFIX}") == found.name
-    except OSError:
-        whole = False
-    return np.full(len(found.ids), whole)
+def proven_videos(found: Segment) -> NDArray[np.bool_]:
+    """Which videos of a segment are proven to be as they were written, by their checksums."""
+    return np.asarray(sum_segment(found) == found.sums)
 
 
 def find_damage(paths: LibraryPaths, row: SegmentRow, gone: NDArray[np.int64]) -> SegmentDamage | None:
@@ -62,7 +53,7 @@ def find_damage(paths: LibraryPaths, row: SegmentRow, gone: NDArray[np.int64]) -
         found = read_segment(paths.segments, row.name)
     except MomentseekError:
         return SegmentDamage(row.name, (), row.videos)
-    wrong = found.ids[~(proven_videos(paths.segments, found) | np.isin(found.ids, gone))]
+    wrong = found.ids[~(proven_videos(found) | np.isin(found.ids, gone))]
     if len(wrong):
         return SegmentDamage(row.name, tuple(wrong.tolist()), len(wrong))
     if (len(found.ids), found.rows) != (row.videos, row.rows):

@@ -4,7 +4,8 @@ A segment holds one stream's vectors of many videos, each video's rows together 
 scale per row for the scan, and as float16 for exact scores. A file is written beside its place and renamed, and counts
 only once the catalog names it, so a reader never meets half of one. Layout: a magic word, the length of a JSON header,
 the header (dtype, shape and place of each array), then the arrays, each at a multiple of 64 bytes. One of them holds a
-checksum per video (:mod:`checksums`); files of releases that had none yet are read all the same.
+checksum per video, made when its vectors are first written, which then travels with them through every rewrite: so what
+was damaged on the way never gets a fresh checksum, and of a damaged file the videos that are sound are known.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import math
 import mmap
 import os
 import struct
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,7 +92,6 @@ MAX_HEADER_BYTES = 1 << 20
 ARRAY_TYPES = {
     "ids": np.int64, "offsets": np.int64, "sums": np.uint64, "codes": np.int8, "scales": np.float32, "half": np.float16,
 }  # fmt: skip
-OPTIONAL_ARRAYS = {"sums"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +107,7 @@ class Segment:
     scales: NDArray[np.float32]
     half: NDArray[np.float16]
     sums: Sums | None = None
-    """A checksum of each video's id and rows; None in memory, and in files of releases that had none yet."""
+    """A checksum of each video's id and rows; None for a segment in memory."""
     mapped: mmap.mmap | None = None
     """The map of the file, if it was not read into memory."""
 
@@ -187,8 +188,6 @@ def write_joined(folder: Path, stream: str, parts: Sequence[Segment]) -> str:
     start, _ = _start_of_file(stream, videos, rows, dim)
     temporary = None
     try:
-        import tempfile  # not loaded by a search
-
         with tempfile.NamedTemporaryFile(dir=folder, prefix=TEMPORARY_PREFIX, delete=False) as file:
             temporary = Path(file.name)
             digest = hashlib.blake2b(digest_size=16)
@@ -317,8 +316,7 @@ def read_or_map(path: Path) -> tuple[NDArray[np.uint8], mmap.mmap | None]:
 def _segment(name: str, raw: NDArray[np.uint8], base: int, header: dict[str, Any], mapped: mmap.mmap | None) -> Segment:
     if base + int(header["bytes"]) != len(raw):
         raise ValueError
-    there = {key: kind for key, kind in ARRAY_TYPES.items() if key in header["arrays"] or key not in OPTIONAL_ARRAYS}
-    arrays = {key: _view(raw, base, header["arrays"][key], kind) for key, kind in there.items()}
+    arrays = {key: _view(raw, base, header["arrays"][key], kind) for key, kind in ARRAY_TYPES.items()}
     return Segment(name, header["stream"], **arrays, mapped=mapped)
 
 

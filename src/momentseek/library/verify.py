@@ -125,7 +125,7 @@ def _sound_parts(paths: LibraryPaths, row: SegmentRow, dims: dict[str, int], rep
     kept: list[Segment] = []
     try:
         found = segments.read_segment(paths.segments, row.name)
-        proven = proven_videos(paths.segments, found)
+        proven = proven_videos(found)
         wrong = next(_faults(found, row, dims), None) if proven.all() else ALTERED_BYTES
         if wrong is None and checksum(path) != row.name:
             wrong = ALTERED_BYTES
@@ -290,7 +290,7 @@ def _sound_videos(paths: LibraryPaths, row: SegmentRow, wanted: Mapping[int, int
     best: list[Segment] = []
     for found in _readings(paths, row, dim):
         if found.stream == row.stream and found.dim == dim and has_equal_arrays(found):
-            good = proven_videos(paths.segments, found) & _are_sound(found, wanted)
+            good = proven_videos(found) & _are_sound(found, wanted)
             parts = segments.parts_without(found, found.ids[~good])
             best = max(best, parts, key=lambda parts: sum(len(part.ids) for part in parts))
     return best

@@ -34,8 +34,6 @@ _SIGNS = (
 UNSPACED_LETTER = re.compile(f"[{_SIGNS}]")
 """A letter of a script without spaces between words (Thai to Khmer, Japanese, Chinese): each counts as a word."""
 _TEXT_END = "\x1e"
-MAX_SINGLE_REPLACEMENTS = 40
-"""Different characters up to which replacing one after the other is faster than ``str.translate``."""
 
 
 def has_full_text_search() -> bool:
@@ -110,11 +108,7 @@ def plain_words(texts: Sequence[str]) -> list[str]:
     other: dict[str, str] = {
         c: "" if unicodedata.combining(c) else " " for c in letters - signs - {" "} if not c.isalnum()
     }
-    if len(other) > MAX_SINGLE_REPLACEMENTS:
-        whole = whole.translate({ord(c): instead for c, instead in other.items()})
-    else:
-        for c, instead in other.items():
-            whole = whole.replace(c, instead)
+    whole = whole.translate(str.maketrans(other))
     if signs:
         whole = UNSPACED_LETTER.sub(r" \g<0> ", whole)
     while "  " in whole:

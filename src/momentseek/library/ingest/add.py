@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from momentseek.core.errors import LibraryError, MomentseekError
@@ -58,10 +59,7 @@ def add_files(
     settings = ReadSettings(
         library.path, library.clip_seconds, encoder, options, decoder_threads(readers), in_context=model is not None
     )
-    whole: dict[str, bool] = {}
-    run = IngestRun(
-        found.files, settings, writer, lambda id: _stored_video(library, id, whole), report, progress, readers
-    )
+    run = IngestRun(found.files, settings, writer, partial(_stored_video, library), report, progress, readers)
     passes = list(_passes(library, options, report, progress, timer))
     try:
         with ExitStack() as stack:
@@ -143,10 +141,8 @@ def _refresh_plan(library: LibraryReader, report: AddReport) -> None:
         report.notes.append(str(e))
 
 
-def _stored_video(library: LibraryReader, id: int, whole: dict[str, bool]) -> tuple[Video, StoredVectors] | None:
-    """A video of the library with its vectors, to be copied; refused if they are damaged. ``whole`` remembers which
-    files without checksums of their own are sound.
-    """
+def _stored_video(library: LibraryReader, id: int) -> tuple[Video, StoredVectors] | None:
+    """A video of the library with its vectors, to be copied; refused if they are damaged."""
     videos = library.catalog.videos([id])
     held = library.snapshot().vision
     place = locate(held, id)
@@ -154,9 +150,7 @@ def _stored_video(library: LibraryReader, id: int, whole: dict[str, bool]) -> tu
     if not videos or place is None or vectors is None:
         return None
     part = held[place[0]].part(place[1], place[1] + 1)
-    if part.sums is not None or part.name not in whole:
-        whole[part.name] = bool(proven_videos(library.paths.segments, part).all())
-    if not whole[part.name]:
+    if not proven_videos(part).all():
         raise DamagedVectorsError(library.catalog, [SegmentDamage(part.name, (id,), 1)])
     return videos[0], vectors
 

@@ -1,27 +1,18 @@
-"""Work shared among threads in such a way that a busy machine makes it no slower than one thread alone.
-
-The caller takes tasks from the queue itself, and helpers take them too as soon as the system lets them run. A helper
-that has not begun when the queue is empty is never waited for.
-"""
+"""Work shared among the threads of all searches."""
 
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from itertools import pairwise
 from threading import local
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.recognition.runtime import thread_count
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
 
 MIN_SHARED_PRODUCTS = 16_384
 """Below so many rows times queries a second thread costs more than it saves."""
@@ -47,7 +38,7 @@ def share_rows(tasks: Sequence[RowTask], queries: int) -> None:
 
 
 def run_together(tasks: Iterable[Callable[[], object]]) -> None:
-    """Do all tasks, in any order; an exception of one of them is raised here.
+    """Do all tasks in threads, in any order; an exception of one of them is raised here.
 
     A task that is shared itself is done by its own thread.
 
@@ -56,34 +47,18 @@ def run_together(tasks: Iterable[Callable[[], object]]) -> None:
     >>> sorted(done)
     [0, 1, 2, 3, 4]
     """
-    queue = deque(tasks)
-    if is_alone() or len(queue) < 2:
-        for task in queue:
+    todo = list(tasks)
+    if is_alone() or len(todo) < 2:
+        for task in todo:
             task()
         return
+    for _ in thread_pool().map(_do_share, todo):
+        pass
 
-    def drain() -> None:
-        while True:
-            try:
-                task = queue.popleft()
-            except IndexError:
-                return
-            _inside.shared = True
-            try:
-                task()
-            finally:
-                _inside.shared = False
 
-    helpers = [thread_pool().submit(drain) for _ in range(min(thread_count(), len(queue)) - 1)]
-    try:
-        drain()
-    finally:
-        queue.clear()
-        begun = [helper for helper in helpers if not helper.cancel()]
-        for helper in begun:
-            helper.exception()  # waits
-    for helper in begun:
-        helper.result()
+def _do_share(task: Callable[[], object]) -> None:
+    _inside.shared = True
+    task()
 
 
 def is_alone() -> bool:
@@ -97,9 +72,7 @@ _inside = local()
 @cache
 def thread_pool() -> ThreadPoolExecutor:
     """Threads shared by all searches of this process."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    return ThreadPoolExecutor(max(1, thread_count() - 1), thread_name_prefix="scan")
+    return ThreadPoolExecutor(thread_count(), thread_name_prefix="scan")
 
 
 if hasattr(os, "register_at_fork"):
