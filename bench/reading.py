@@ -26,8 +26,7 @@ from momentseek.media.pixels import Pixels
 from momentseek.media.sandbox.calls import probe
 from momentseek.media.sandbox.process import close_idle
 from momentseek.recognition.ocr.lines import letters, merge_lines
-from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL, PaddleOcr, model_files
-from momentseek.recognition.ocr.recognise import read_file
+from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL, PaddleOcr, model_files, read_file
 
 SENTENCES = """\
 Seven telescopes in the desert

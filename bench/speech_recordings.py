@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.benchmarks.demo.voice import VOICE_RATE, speak
-from momentseek.media.sound import SAMPLE_RATE, sound
+from momentseek.media.decode import SAMPLE_RATE, sound
 
 TWO_CITIES = """It was the best of times, it was the worst of times, it was the age of wisdom, it was the age of
 foolishness, it was the epoch of belief, it was the epoch of incredulity, it was the season of Light, it was the season

@@ -17,7 +17,7 @@ from momentseek.library.store import LibraryStore
 from momentseek.library.timed_text import TrackCounts, track_counts, tracked_videos
 from momentseek.library.tracks import speech
 from momentseek.library.tracks.speech import transcript
-from momentseek.media.sound import SAMPLE_RATE, sound
+from momentseek.media.decode import SAMPLE_RATE, sound
 from momentseek.recognition.speech.models import transcriber_fingerprint
 from momentseek.recognition.speech.transcript import CueEdit, SpokenCue, SpokenWord, TranscribedPart
 

@@ -1,4 +1,4 @@
-"""Frames of a video by the clock of the file: at a steady rate, far apart, or one as a thumbnail."""
+"""Frames of a video by the clock of the file (at a steady rate, far apart, or one as a thumbnail), and its sound."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from momentseek.core.errors import MomentseekError
-from momentseek.media.container import FilePath, acceleration, libav, open_media
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.core.errors import MediaError, MomentseekError
+from momentseek.media.container import FilePath, acceleration, libav, open_media, packets, sound_stream
 from momentseek.media.pixels import Painter, Pixels
+from momentseek.media.probe import MAX_DURATION_SECONDS, container_start
 from momentseek.media.quick_sampling import QuickReader, QuickSamplingError, Ticks
-from momentseek.media.reader import ROUNDING_SECONDS, Damage, Picture, Reader
+from momentseek.media.reader import MAX_GAP_SECONDS, ROUNDING_SECONDS, Damage, Picture, Reader
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -302,8 +306,7 @@ def webp(pixels: Pixels, quality: int = 75) -> bytes:
     encoder.options = {"quality": str(min(100, max(0, quality)))}
     frame = av.VideoFrame.from_ndarray(pixels, "rgb24").reformat(format="yuv420p")
     frame.pts = 0
-    packets: list[Any] = [*encoder.encode(frame), *encoder.encode(None)]
-    return b"".join(bytes(packet) for packet in packets)
+    return b"".join(bytes(packet) for packet in (*encoder.encode(frame), *encoder.encode(None)))
 
 
 def _pixels_at(path: FilePath, time: float, width: int) -> Pixels:
@@ -319,3 +322,56 @@ def _pixels_at(path: FilePath, time: float, width: int) -> Pixels:
         if shown is None:
             raise reader.no_picture(time)
         return Painter(reader.aspect, width=width).paint(shown.frame)
+
+
+SAMPLE_RATE = 16_000
+"""Samples a second of what ``sound`` gives."""
+
+Samples = NDArray[np.float32]
+
+
+def sound(path: FilePath) -> Iterator[Samples]:
+    """The samples of a file's first audio stream, in blocks.
+
+    A stream that begins late, or has holes, is filled with silence, so that the n-th sample is always at
+    ``n / SAMPLE_RATE`` seconds of the video. What cannot be decoded is silence too. MediaError if there is no sound.
+    Whoever wants the end of a file skips its beginning: decoding sound is quick, and after a jump into the middle
+    resampled samples differ in their last digits.
+    """
+    av = libav()
+    with open_media(path) as container:
+        stream = sound_stream(container)
+        if stream is None:
+            raise MediaError(f"{path}: has no sound that can be decoded; convert it, or add subtitles")
+        videos = container.streams.video
+        zero = container_start(container, videos[0]) if videos else (container.start_time or 0) / 1e6
+        resampler = av.AudioResampler(format="flt", layout="mono", rate=SAMPLE_RATE)
+        given = 0
+        for packet in packets(container, [stream]):
+            for frame in _decode(av, packet):
+                if frame.time is None:
+                    continue
+                begin = round((frame.time - zero) * SAMPLE_RATE)
+                frame.pts = None  # the resampler would refuse stamps that go back
+                for piece in resampler.resample(frame):
+                    samples = piece.to_ndarray().reshape(-1)
+                    at, begin = begin, begin + len(samples)
+                    if at - given > MAX_GAP_SECONDS * SAMPLE_RATE or at > MAX_DURATION_SECONDS * SAMPLE_RATE:
+                        return
+                    if abs(at - given) < SAMPLE_RATE // 20:  # stamps are rounded: no hole
+                        at = given
+                    if at > given:
+                        yield np.zeros(at - given, np.float32)
+                        given = at
+                    fresh = samples[given - at :]
+                    if len(fresh):
+                        yield np.nan_to_num(fresh.astype(np.float32), posinf=0.0, neginf=0.0)
+                        given += len(fresh)
+
+
+def _decode(av: Any, packet: Any) -> Iterator[Any]:
+    """The frames of a packet; a packet that cannot be decoded has none."""
+    try:
+        yield from packet.decode()
+    except (av.FFmpegError, ValueError):
+        return

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from momentseek.core.registry import Registry
-from momentseek.media.sound import Samples
+from momentseek.media.decode import Samples
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 
 from momentseek.benchmarks.demo.filming import RATE, make_films
 from momentseek.benchmarks.demo.films import DEMO_FILMS, DEMO_QUERIES, SLIDE_FILM, SPOKEN_FILM, DemoFilm, DemoScene
-from momentseek.media.sound import SAMPLE_RATE, sound
+from momentseek.media.decode import SAMPLE_RATE, sound
 
 av = pytest.importorskip("av")
 SHORT = (

@@ -19,10 +19,10 @@ from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.core.pinned_file import FileChangedError, PinnedFile
 from momentseek.media import cut, decode, probe
 from momentseek.media.container import MAX_EMPTY_PACKETS, packets
+from momentseek.media.decode import sound
 from momentseek.media.sandbox import calls as sandbox
 from momentseek.media.sandbox.process import SandboxLimits, close_idle
 from momentseek.media.shots import ShotDetector
-from momentseek.media.sound import sound
 from momentseek.media.subtitles.find import cues_of
 
 Video = Callable[..., Path]

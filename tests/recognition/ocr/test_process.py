@@ -10,8 +10,7 @@ import pytest
 
 from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.recognition.ocr.lines import Box, merge_lines
-from momentseek.recognition.ocr.models import ocr_fingerprint
-from momentseek.recognition.ocr.recognise import OcrProcess
+from momentseek.recognition.ocr.models import OcrProcess, ocr_fingerprint
 
 pytest.importorskip("rapidocr")
 

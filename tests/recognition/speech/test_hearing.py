@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.media.sound import SAMPLE_RATE, Samples
+from momentseek.media.decode import SAMPLE_RATE, Samples
 from momentseek.recognition.speech import transcribe as hearing
 from momentseek.recognition.speech.transcribe import TranscribedPart, transcribe_file
 from momentseek.recognition.speech.transcript import SpokenWord

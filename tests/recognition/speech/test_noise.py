@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from momentseek.media.sound import SAMPLE_RATE, Samples
+from momentseek.media.decode import SAMPLE_RATE, Samples
 from momentseek.recognition.speech import transcribe as hearing
 from momentseek.recognition.speech.models import find_speech
 from momentseek.recognition.speech.transcribe import transcribe_file

@@ -11,7 +11,7 @@ import pytest
 
 import momentseek as ms
 from momentseek.core.errors import MomentseekError
-from momentseek.media.sound import SAMPLE_RATE, Samples
+from momentseek.media.decode import SAMPLE_RATE, Samples
 from momentseek.recognition.encoders import registry
 from momentseek.recognition.sounds import SOUND_DETECTORS, SoundDetector, SoundEvent, register_sounds
 

@@ -16,8 +16,7 @@ from momentseek.library.timed_text import Maker, PendingVideo, TrackPart
 from momentseek.library.tracks.background import TrackPass
 from momentseek.media.subtitles.cues import Cue
 from momentseek.recognition.ocr.lines import SLOT_SECONDS, OcrFrame, frame_as_json, frame_of_json, merge_lines
-from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL, ocr_fingerprint
-from momentseek.recognition.ocr.recognise import OcrProcess
+from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL, OcrProcess, ocr_fingerprint
 
 
 class OcrPass(TrackPass):

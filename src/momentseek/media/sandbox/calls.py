@@ -21,11 +21,10 @@ from momentseek.core.pinned_file import PinnedFile
 from momentseek.core.workers import Message
 from momentseek.media.container import FilePath
 from momentseek.media.cut import Cut, place_clip
-from momentseek.media.decode import Frame, FrameSettings, Slot
+from momentseek.media.decode import Frame, FrameSettings, Samples, Slot
 from momentseek.media.probe import Probe
 from momentseek.media.reader import Damage
 from momentseek.media.sandbox.process import file_as_json, run_task
-from momentseek.media.sound import Samples
 from momentseek.media.subtitles.cues import Cue
 from momentseek.media.subtitles.find import VideoCues
 

@@ -19,11 +19,10 @@ import numpy as np
 from momentseek.core.workers import Message, Task, serve
 from momentseek.media.container import on_heartbeat
 from momentseek.media.cut import preview, write_clip
-from momentseek.media.decode import frames, sparse_frames, thumbnail
+from momentseek.media.decode import SAMPLE_RATE, Samples, frames, sound, sparse_frames, thumbnail
 from momentseek.media.probe import probe
 from momentseek.media.sandbox.process import FileText, SandboxLimits, file_of_json
 from momentseek.media.shots import ShotDetector
-from momentseek.media.sound import SAMPLE_RATE, Samples, sound
 from momentseek.media.subtitles.find import cues_of
 
 SECONDS_BETWEEN_SHARES = 0.2

@@ -1,4 +1,4 @@
-"""OCR models: which there are, the files of each, and PP-OCR by rapidocr.
+"""OCR models: which there are, PP-OCR by rapidocr, and reading a whole file in a process of its own.
 
 A model is named by ``ppocr-small`` (the weights that come with the extra ``ocr``) or ``ppocr:FOLDER``, a folder with
 another PP-OCR model as ``det.onnx`` and ``rec.onnx``, for instance for another script. Its fingerprint is stored with
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,8 +18,21 @@ import numpy as np
 
 from momentseek.core.errors import MomentseekError, optional_module
 from momentseek.core.errors import missing_package as missing
+from momentseek.core.workers import JobProcess, JobWords
+from momentseek.media.container import FilePath
 from momentseek.media.pixels import Pixels
-from momentseek.recognition.ocr.lines import SLOT_SECONDS, Box, OcrLine
+from momentseek.media.sandbox.calls import sparse_frames
+from momentseek.recognition.ocr.lines import (
+    SLOT_SECONDS,
+    Box,
+    OcrFrame,
+    OcrLine,
+    OcrPart,
+    brightness_blocks,
+    frame_of_json,
+    frame_slots,
+    is_still,
+)
 from momentseek.recognition.weights.files import PackagedWeights, hashes, locate, verify
 
 DEFAULT_OCR_MODEL = "ppocr-small"
@@ -165,3 +179,61 @@ def _box(corners: Any, width: int, height: int) -> Box:
     left, right = (float(np.clip(x / width, 0, 1)) for x in (xs.min(), xs.max()))
     top, bottom = (float(np.clip(y / height, 0, 1)) for y in (ys.min(), ys.max()))
     return Box(*(round(value, 4) for value in (left, top, right - left, bottom - top)))
+
+
+PART_FRAMES = 16
+"""Frames after which what was read is kept: about a minute of video."""
+
+
+def read_file(
+    reader: OcrModel,
+    path: FilePath,
+    duration: float,
+    cuts: Sequence[float],
+    begin: float = 0.0,
+    every: float = SLOT_SECONDS,
+) -> Iterator[OcrPart]:
+    """Read a file from ``begin`` on, where an earlier run may have stopped, part by part.
+
+    The first frame of each part is always read, so that a run that was resumed reads the same as one that was not.
+    """
+    slots = frame_slots(duration, cuts, every)
+    parts = [slots[at : at + PART_FRAMES] for at in range(0, len(slots), PART_FRAMES)]
+    waiting = [part for part in parts if part[0][0] >= begin - 1e-6]
+    pictures = sparse_frames(path, [slot for part in waiting for slot in part])
+    try:
+        for part in waiting:
+            frames: list[OcrFrame] = []
+            before = None
+            for slot in part:
+                frame = next(pictures, None)
+                if frame is None:
+                    break
+                blocks = brightness_blocks(frame.pixels)
+                still = is_still(blocks, before)
+                lines = None if still else tuple(reader.read(frame.pixels))
+                before = before if still else blocks
+                frames.append(OcrFrame(*slot, frame.time, lines))
+            yield OcrPart(part[-1][1], tuple(frames))
+    finally:
+        pictures.close()
+
+
+TIMEOUT_SECONDS = 600.0
+"""Longest time without an answer: a part of sixteen frames takes half a minute on a slow processor."""
+
+
+class OcrProcess(JobProcess):
+    """An OCR model in a process of its own, asked for one file at a time; close it, or leave its ``with``."""
+
+    def __init__(self, spec: str, threads: int = 1, timeout: float = TIMEOUT_SECONDS) -> None:
+        words = JobWords(f"the OCR model {spec}", "what its pictures show", "cannot be read")
+        worker = "momentseek.recognition.ocr.worker"
+        super().__init__(worker, [spec, str(threads)], words, threads=threads, timeout=timeout)
+
+    def read(
+        self, path: Path, duration: float, cuts: Sequence[float], begin: float = 0.0, every: float = SLOT_SECONDS
+    ) -> Iterator[OcrPart]:
+        """Read the text of a file from ``begin`` on, part by part; MediaError if it cannot be."""
+        for part in self.ask(os.fspath(path), duration=duration, cuts=list(cuts), begin=begin, every=every):
+            yield OcrPart(part["done"], tuple(frame_of_json(values) for values in part["frames"]))

@@ -8,8 +8,7 @@ from typing import Any
 
 from momentseek.core.workers import serve_jobs
 from momentseek.recognition.ocr.lines import frame_as_json
-from momentseek.recognition.ocr.models import PaddleOcr, model_files
-from momentseek.recognition.ocr.recognise import read_file
+from momentseek.recognition.ocr.models import PaddleOcr, model_files, read_file
 
 MAX_MEMORY_BYTES = 4 << 30
 """Address space that the process may use: the model takes about a sixth."""

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError, optional_module
 from momentseek.core.errors import missing_package as missing
-from momentseek.media.sound import SAMPLE_RATE, Samples
+from momentseek.media.decode import SAMPLE_RATE, Samples
 from momentseek.recognition.speech.transcript import SpokenWord
 from momentseek.recognition.weights.catalog import HUB_MODELS
 from momentseek.recognition.weights.files import PackagedWeights, cache_folder, hashes, locate, verify

@@ -14,8 +14,8 @@ import numpy as np
 
 from momentseek.core.workers import JobProcess, JobWords
 from momentseek.media.container import FilePath
+from momentseek.media.decode import SAMPLE_RATE, Samples
 from momentseek.media.sandbox.calls import sound
-from momentseek.media.sound import SAMPLE_RATE, Samples
 from momentseek.recognition.speech.models import Transcriber
 from momentseek.recognition.speech.transcript import SpokenCue, SpokenWord, TranscribedPart, cues_from_words
 
