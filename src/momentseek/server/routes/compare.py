@@ -15,9 +15,9 @@ from momentseek.server.errors import error_responses
 from momentseek.server.hits import HitOut, hits_out
 from momentseek.server.judging.annotate import SAME_MOMENT_IOU
 from momentseek.server.judging.evaluation import DEFAULT_MEASURE, compare_runs, parse_measure, read_truth
-from momentseek.server.judging.schemas import Finite, MeasureName, SetupText
 from momentseek.server.judging.searches import SearchSetup, SetupHits, find_hits, measure_setup, resolve_setup
 from momentseek.server.judging.store import with_store
+from momentseek.server.routes.evaluation import Finite, MeasureName, SetupText
 from momentseek.server.schemas import QueryText, StrictModel, clean_text, same_fields
 from momentseek.server.service import ServiceParam
 

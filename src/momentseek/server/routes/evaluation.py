@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
 from fastapi import Query as InQuery
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from starlette.responses import Response
 
 from momentseek.api.library import Library
+from momentseek.core.errors import MomentseekError
 from momentseek.measuring.reliability import ReliabilityBin
 from momentseek.search.confidence import LEVELS
 from momentseek.search.hit import Level
@@ -32,7 +34,6 @@ from momentseek.server.judging.evaluation import (
     tvr_ranking_files,
     zip_files,
 )
-from momentseek.server.judging.schemas import EvaluationIn, Finite, SetupIn
 from momentseek.server.judging.searches import (
     SearchSetup,
     find_judged_hits,
@@ -42,10 +43,76 @@ from momentseek.server.judging.searches import (
     search_judged_queries,
 )
 from momentseek.server.judging.store import JudgementStore, with_store
-from momentseek.server.schemas import same_fields
+from momentseek.server.schemas import (
+    ALL_STREAMS,
+    EncoderName,
+    FusionName,
+    LocaliserName,
+    StreamNames,
+    StrictModel,
+    same_fields,
+)
 from momentseek.server.service import ServiceParam
 
 router = APIRouter(prefix="/judging", tags=["judging"])
+
+
+def _normalise_setup(value: str) -> str:
+    try:
+        return str(SearchSetup.parse(value))
+    except MomentseekError as e:
+        raise ValueError(str(e)) from None
+
+
+def finite_or_none(value: float | None) -> float | None:
+    """The value if JSON can carry it; None for NaN and infinity.
+
+    >>> finite_or_none(0.5), finite_or_none(float("nan")), finite_or_none(float("inf"))
+    (0.5, None, None)
+    """
+    return value if value is not None and math.isfinite(value) else None
+
+
+Finite = Annotated[float | None, BeforeValidator(finite_or_none)]
+"""A number, or null for NaN and infinity, which JSON cannot carry."""
+MeasureName = Annotated[str, Field(min_length=1, max_length=100, description="A measure (docs/measures.md).")]
+SetupText = Annotated[
+    str,
+    Field(
+        max_length=300,
+        description="For example `localiser=scenes;streams=vision,speech;fusion=rrf;encoder=labels`; "
+        "what is left out has its default.",
+    ),
+    AfterValidator(_normalise_setup),
+]
+
+
+class SetupIn(StrictModel):
+    """Which search to measure."""
+
+    localiser: LocaliserName = ""
+    streams: StreamNames = ALL_STREAMS
+    fusion: FusionName = SearchSetup.fusion
+    encoder: EncoderName = ""
+    all: Annotated[bool, Field(description="Count weak hits too, so that the whole ranking is measured.")] = True
+
+    @model_validator(mode="after")
+    def _check_setup(self) -> SetupIn:
+        try:
+            self.setup()
+        except MomentseekError as e:
+            raise ValueError(str(e)) from None
+        return self
+
+    def setup(self) -> SearchSetup:
+        """The setup of the search that is measured."""
+        return SearchSetup.of(self.localiser, self.streams, "true" if self.all else "false", self.fusion, self.encoder)
+
+
+class EvaluationIn(SetupIn):
+    """Which search to measure, and the measure."""
+
+    measure: MeasureName = DEFAULT_MEASURE
 
 
 class QueryValueOut(BaseModel):

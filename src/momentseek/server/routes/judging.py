@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter
+from fastapi import Path as InPath
 from fastapi import Query as InQuery
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -20,6 +21,8 @@ from momentseek.server.judging.annotate import (
     DEFAULT_DEPTH,
     MAX_BATCHES,
     MAX_NAME_CHARACTERS,
+    QueryState,
+    SecondBatch,
     create_query,
     next_task,
     normalise_annotator,
@@ -28,15 +31,15 @@ from momentseek.server.judging.annotate import (
     save_judgement,
     undo_last,
 )
-from momentseek.server.judging.consensus import AnnotatorRule, JudgementRow
-from momentseek.server.judging.schemas import QueryId, QueryOut, query_out
+from momentseek.server.judging.consensus import AnnotatorRule
 from momentseek.server.judging.searches import SearchSetup, find_hits, pool_setups, resolve_setup
 from momentseek.server.judging.store import JudgementStore, RuleSetting, with_store
-from momentseek.server.schemas import StrictBody, StrictModel, clean_text, media_url
+from momentseek.server.schemas import StrictBody, StrictModel, clean_text, media_url, same_fields
 from momentseek.server.service import ServiceParam
 
 router = APIRouter(prefix="/judging", tags=["judging"])
 Id = Annotated[int, Field(ge=1, le=2**53)]
+QueryId = Annotated[int, InPath(ge=1, le=2**53, description="The query's id.", examples=[1])]
 Annotator = Annotated[
     str,
     Field(
@@ -48,6 +51,54 @@ Annotator = Annotated[
     AfterValidator(normalise_annotator),
 ]
 Relevance = Annotated[int, Field(ge=0, le=MAX_RELEVANCE)]
+
+
+class QueryOut(BaseModel):
+    """A query and how far its judging has got."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "id": 1, "text": "a dog runs", "depth": 20, "batch": 1, "candidates": 20,
+                "judged": {"ann": 20, "bob": 12}, "kept": 11, "discarded": 0, "waiting": 9, "removed": 0,
+                "open": 9, "disputed": 1, "second_batch": "waiting",
+                "reason": "9 of the first batch still need annotators", "created": 1760000000.0,
+            }
+        }
+    )  # fmt: skip
+    id: int
+    text: str
+    depth: int = Field(description="Moments in a batch.")
+    batch: int = Field(description="2 once the second batch is being judged as well.")
+    candidates: int = Field(description="Moments to be judged.")
+    judged: dict[str, int] = Field(description="Annotator → number of moments they have judged.")
+    kept: int = Field(description="Moments on whose level the annotators agree.")
+    discarded: int = Field(description="Moments on which four annotators do not agree.")
+    waiting: int = Field(description="Moments that need more annotators.")
+    removed: int = Field(description="How many of those belong to videos that are no longer in the library.")
+    open: int = Field(description="Moments that need more annotators and can be shown.")
+    disputed: int = Field(description="How many of those the first two annotators disagree on.")
+    second_batch: SecondBatch = Field(description="Whether a second batch of moments is judged.")
+    reason: str = Field(description="Why a second batch is judged or not.")
+    created: float = Field(description="When the query was added, in seconds since 1970.")
+
+
+def query_out(state: QueryState) -> QueryOut:
+    """Convert the state of a query to the API's answer."""
+    return QueryOut(
+        **same_fields(QueryOut, state.row),
+        batch=state.row.batches,
+        candidates=len(state.moments),
+        judged=dict(state.judged),
+        kept=state.count("kept"),
+        discarded=state.count("discarded"),
+        waiting=state.count("waiting"),
+        removed=state.count_removed(),
+        open=len(state.open_pairs),
+        disputed=state.count_disputed(),
+        second_batch=state.second_batch,
+        reason=state.reason,
+    )
 
 
 class CandidateOut(BaseModel):
@@ -155,17 +206,11 @@ async def next_candidate(service: ServiceParam, id: QueryId, given: Annotated[Ne
         with JudgementStore(service.database) as store:
             task = next_task(store, library.catalog, id, given.annotator, given.skip)
             words = store.query(id).text
+        one, video = task.candidate, task.video_id
         shown = None
-        if task.candidate is not None and task.video_id is not None:
-            one = task.candidate
-            shown = CandidateOut(
-                id=one.id, video_id=task.video_id, start=one.start, end=one.end, media=media_url(task.video_id)
-            )
-        note = ""
-        if task.hidden:
-            note = (
-                f"{count(task.hidden, 'moment')} cannot be shown: removed from the library, or the file cannot be read"
-            )
+        if one is not None and video is not None:
+            shown = CandidateOut(id=one.id, video_id=video, start=one.start, end=one.end, media=media_url(video))
+        hidden = f"{count(task.hidden, 'moment')} cannot be shown: removed from the library, or the file cannot be read"
         return NextOut(
             query=words,
             candidate=shown,
@@ -173,7 +218,7 @@ async def next_candidate(service: ServiceParam, id: QueryId, given: Annotated[Ne
             done=task.done,
             total=task.done + task.left,
             removed=task.hidden,
-            note=note,
+            note=hidden if task.hidden else "",
         )
 
     return await service.readers.run(read)
@@ -189,7 +234,7 @@ async def put_judgement(service: ServiceParam, given: JudgementIn) -> SavedJudge
                 store, library.catalog, given.query, given.candidate, given.annotator, given.relevance
             )
         return SavedJudgementOut(
-            **_judgement_fields(saved.judgement),
+            **same_fields(JudgementOut, saved.judgement),
             before=saved.before,
             outcome=saved.pair.outcome,  # type: ignore[arg-type]
             state=query_out(*query_states(library, service.database, given.query)),
@@ -206,7 +251,9 @@ async def delete_last(service: ServiceParam, given: Annotated[AnnotatorIn, InQue
         with JudgementStore(service.database) as store:
             last, now = undo_last(store, library.catalog, given.annotator)
         return UndoneJudgementOut(
-            **_judgement_fields(last), now=now, state=query_out(*query_states(library, service.database, last.query))
+            **same_fields(JudgementOut, last),
+            now=now,
+            state=query_out(*query_states(library, service.database, last.query)),
         )
 
     return await service.readers.run(undo)
@@ -215,12 +262,8 @@ async def delete_last(service: ServiceParam, given: Annotated[AnnotatorIn, InQue
 @router.get("/guideline", summary="How to judge")
 async def guideline(service: ServiceParam) -> GuidelineOut:
     """The five levels, and when to choose which."""
-    levels = [LevelOut(value=v.value, name=v.name, meaning=v.meaning) for v in RELEVANCE_LEVELS]
+    levels = [LevelOut(**same_fields(LevelOut, level)) for level in RELEVANCE_LEVELS]
     return GuidelineOut(levels=levels, instructions=INSTRUCTIONS, example=EXAMPLE_JUDGEMENTS)
-
-
-def _judgement_fields(judgement: JudgementRow) -> dict[str, Any]:
-    return {name: getattr(judgement, name) for name in JudgementOut.model_fields}
 
 
 class QueryIn(StrictBody):
