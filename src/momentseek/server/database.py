@@ -194,15 +194,15 @@ class ServerDatabase:
         origin = getattr(e, "orig", None) or e
         if self.location.address is not None:
             return explain_postgres(origin, self.location.address)
-        told = str(origin) if isinstance(origin, sqlite3.Error) else "malformed content"
-        if "locked" in told or "busy" in told:
+        message = str(origin) if isinstance(origin, sqlite3.Error) else "malformed content"
+        if "locked" in message or "busy" in message:
             return LibraryBusyError(f"another process is writing {self.contents}; try again in a moment")
-        if "full" in told:
+        if "full" in message:
             return LibraryError(f"{self.path}: the disk is full; make room and try again")
-        if "readonly" in told or "unable to open" in told:
-            return LibraryError(f"{self.path}: cannot be opened or written ({told}); check the folder's permissions")
+        if "readonly" in message or "unable to open" in message:
+            return LibraryError(f"{self.path}: cannot be opened or written ({message}); check the folder's permissions")
         return LibraryError(
-            f"{self.path}: the {self.contents} cannot be used ({told}); move the file away to start afresh"
+            f"{self.path}: the {self.contents} cannot be used ({message}); move the file away to start again"
         )
 
 
@@ -309,8 +309,8 @@ def explain_postgres(e: BaseException, address: str) -> LibraryError:
     url, options = parse_postgres(address)
     place = options.get("unix_sock") or f"{url.host}:{url.port}"
     shown = f"postgresql://{place}/{url.database}"
-    told = e.args[0] if e.args else ""
-    code, said = (told.get("C", ""), str(told.get("M", ""))) if isinstance(told, dict) else ("", str(told or e))
+    given = e.args[0] if e.args else ""
+    code, said = (given.get("C", ""), str(given.get("M", ""))) if isinstance(given, dict) else ("", str(given or e))
     if code == "55P03":
         return LibraryBusyError("another server is writing to the database; try again in a moment")
     if not code or code.startswith(("08", "57P")):

@@ -107,11 +107,11 @@ class ListingBudget:
 
     @classmethod
     def of(cls, entries: int, seconds: float) -> ListingBudget:
-        """A budget of so many entries and seconds from now on."""
+        """A budget of a number of entries and seconds from now on."""
         return cls(entries, time.monotonic() + seconds)
 
     def less(self, entries: int) -> ListingBudget:
-        """The budget that is left after so many entries."""
+        """The budget that is left after a number of entries."""
         return replace(self, entries=self.entries - entries)
 
     def share(self, of: int) -> ListingBudget:

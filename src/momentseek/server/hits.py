@@ -121,8 +121,8 @@ def hits_out(hits: Sequence[Hit], query: Query) -> list[HitOut]:
     marks = iter(mark_words([cue.text for cue in cues], sought_words(query)))
     texts = [line.text for hit in hits for line in hit.written]
     written = iter(mark_words(texts, sought_spellings(query, texts)))
-    told = [caption.text for hit in hits for caption in hit.described]
-    described = iter(mark_words(told, content_words(query.described_text)))
+    captions = [caption.text for hit in hits for caption in hit.described]
+    described = iter(mark_words(captions, content_words(query.described_text)))
     return [
         _hit_out(
             hit,

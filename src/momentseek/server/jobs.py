@@ -278,8 +278,8 @@ class Jobs:
         except KeyboardInterrupt:
             ended = {"state": "cancelled"}
         except MomentseekError as e:
-            told = hide_paths(str(e).replace(str(self._library), library_name(self._library)))
-            ended = {"state": "failed", "error": told}
+            message = hide_paths(str(e).replace(str(self._library), library_name(self._library)))
+            ended = {"state": "failed", "error": message}
         except Exception as e:  # one bad job must not end the thread
             ended = {"state": "failed", "error": f"a fault in the server ({type(e).__name__}); please report it"}
         with self._lock:

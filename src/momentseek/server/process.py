@@ -34,7 +34,7 @@ HEADER_SECONDS = 10.0
 READER_SECONDS = 30.0
 """How long a client may leave data unread; a paused player asks again later with a range."""
 LAST_ANSWER_SECONDS = 5.0
-"""How long answers that have begun may go on after the server was told to stop."""
+"""How long answers that have begun may go on after the server was asked to stop."""
 MAX_CONNECTIONS_PER_CLIENT = 600
 """Connections of one client; a further one ends the oldest that waits for a request. The rest is left to others."""
 

@@ -25,7 +25,7 @@ class Limits:
     searches: int = max(2, os.cpu_count() or 2)
     """Searches that run at a time."""
     reads: int = 4
-    """Quick reads of the catalogue that run at a time."""
+    """Quick reads of the catalog that run at a time."""
     listings: int = 2
     """Folders that are listed at a time."""
     listing_entries: int = 20_000

@@ -95,7 +95,7 @@ class LibraryWorkers:
 
 
 class ComparisonLibraries:
-    """The companion libraries of a server by the names of their encoders; each has a thread that searches it."""
+    """Libraries to compare with, by the names of their encoders; each has a thread that searches it."""
 
     def __init__(self, served: Path, others: Iterable[Path], limits: Limits) -> None:
         taken = {_encoder_at(served): served}
@@ -104,14 +104,14 @@ class ComparisonLibraries:
             name = _encoder_at(path)
             if name in taken:
                 raise MomentseekError(
-                    f"{path}: has the encoder {name!r}, as {taken[name]} has; a companion library needs another encoder"
+                    f"{path}: has the encoder {name!r}, as {taken[name]} has; compare with a library of another encoder"
                 )
             taken[name] = path
-            self._workers[name] = LibraryWorkers(path, "companion", 1, limits.waiting, limits.seconds)
+            self._workers[name] = LibraryWorkers(path, "compare", 1, limits.waiting, limits.seconds)
 
     @property
     def names(self) -> list[str]:
-        """The encoders of the companion libraries."""
+        """The encoders of the libraries to compare with."""
         return list(self._workers)
 
     async def workers(self, name: str, served: LibraryWorkers) -> LibraryWorkers | None:
@@ -130,7 +130,7 @@ class ComparisonLibraries:
         )
 
     def close(self) -> None:
-        """Close the companion libraries."""
+        """Close the libraries."""
         for workers in self._workers.values():
             workers.close()
 

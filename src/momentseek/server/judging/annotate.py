@@ -123,7 +123,7 @@ def create_query(
 ) -> int:
     """Save a query with its candidates and return its id.
 
-    Raises ConflictError if the query is there already, or if no setup found a moment for it.
+    Raises ConflictError if the query already exists, or if no setup found a moment for it.
     """
     videos = videos_by_id(catalog, (hit.video_id for hits in lists for hit in hits))
     moments = pool_moments(lists, videos, MAX_BATCHES * depth)
@@ -149,7 +149,7 @@ def _scatter_key(query: str, rank: int) -> bytes:
 
 
 def refuse_duplicate(store: JudgementStore, query: str) -> None:
-    """Raise ConflictError if a query with this text is there already."""
+    """Raise ConflictError if a query with this text already exists."""
     if (old := store.find_query(query)) is not None:
         raise ConflictError(f"query {old.id} has the same text; judge its moments", "asked_before")
 

@@ -171,10 +171,10 @@ def judged_levels(truth: JudgedTruth, answers: HitsWithHashes) -> JudgedLevels:
             if overlaps[best] < JUDGED_MOMENT_IOU:
                 unjudged += 1
                 continue
-            told = (hit.level, bool(relevance[best] >= RIGHT_RELEVANCE))
-            every.append(told)
+            judged = (hit.level, bool(relevance[best] >= RIGHT_RELEVANCE))
+            every.append(judged)
             if rank == 0:
-                first.append(told)
+                first.append(judged)
     return JudgedLevels(bins_by_level(first, LEVELS), bins_by_level(every, LEVELS), unjudged)
 
 

@@ -139,23 +139,23 @@ class SetupHits:
     hashes: Mapping[int, str]
     """Video id → the hash of the video's bytes."""
     left_out: int = 0
-    """Hits, ranked before the last of these, whose videos only a companion library has."""
+    """Hits, ranked before the last of these, whose videos only the other library has."""
 
 
 async def resolve_setup(service: Service, setup: SearchSetup) -> SearchSetup:
     """The setup with the library's defaults filled in; 422 if no library has its encoder."""
-    companion = await service.comparisons.workers(setup.encoder, service.readers)
-    return await (companion or service.readers).run(setup.resolve)
+    other = await service.comparisons.workers(setup.encoder, service.readers)
+    return await (other or service.readers).run(setup.resolve)
 
 
 async def find_hits(service: Service, setup: SearchSetup, query: Query, k: int) -> SetupHits:
     """The best ``k`` hits by a setup; a hit whose video has been removed meanwhile is left out."""
-    companion = await service.comparisons.workers(setup.encoder, service.readers)
-    if companion is None:
+    other = await service.comparisons.workers(setup.encoder, service.readers)
+    if other is None:
         return await _search(service.searchers, setup, query, k)
     wanted = k
     while True:
-        foreign = await _search(companion, setup, query, wanted)
+        foreign = await _search(other, setup, query, wanted)
         own = await service.readers.run(partial(to_served_library, foreign, k))
         # what is left out makes room for others, so search deeper until there are enough
         if not own.left_out or len(own.hits) == k or len(foreign.hits) < wanted or wanted >= MAX_HITS:
@@ -175,7 +175,7 @@ async def _search(workers: LibraryWorkers, setup: SearchSetup, query: Query, k: 
 
 
 def to_served_library(foreign: SetupHits, k: int, library: Library) -> SetupHits:
-    """The first ``k`` hits of another library as hits of this one, ranked anew."""
+    """The first ``k`` hits of another library as hits of this one, ranked again."""
     ids = present_ids(library.catalog, foreign.hashes.values())
     videos = videos_by_id(library.catalog, ids.values())
     hits: list[Hit] = []
@@ -244,12 +244,12 @@ async def measure_setup(service: Service, truth: JudgedTruth, setup: SearchSetup
 
 
 def left_out_note(left_out: int, setup: SearchSetup) -> str:
-    """That hits of a companion library were left out."""
+    """The note that hits of another library were left out."""
     return f"{count(left_out, 'moment')} of {setup.encoder!r} left out: their videos are not in the served library"
 
 
 async def _content_numbers(service: Service, setup: SearchSetup) -> list[int]:
     """The content numbers of the libraries that a setup searches, which change with what the libraries hold."""
-    companion = await service.comparisons.workers(setup.encoder, service.readers)
-    libraries = (service.readers, companion)
+    other = await service.comparisons.workers(setup.encoder, service.readers)
+    libraries = (service.readers, other)
     return [await one.run(lambda library: library.catalog.content_number()) for one in libraries if one is not None]

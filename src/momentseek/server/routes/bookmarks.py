@@ -1,4 +1,4 @@
-"""Favourites and saved searches of each person."""
+"""Bookmarks: favourite moments and saved searches of each person; the API calls them the shelf."""
 
 from __future__ import annotations
 
@@ -175,8 +175,8 @@ async def _drop(service: Service, person: str, id: int, drop: Callable[[Bookmark
     return await _change(service, person, change)
 
 
-def _shelf_out(library: Library, place: DatabaseLocation, person: str) -> ShelfOut:
-    with BookmarkStore(place) as store:
+def _shelf_out(library: Library, database: DatabaseLocation, person: str) -> ShelfOut:
+    with BookmarkStore(database) as store:
         favourites, searches = store.favourites(person), store.searches(person)
     ids = present_ids(library.catalog, (one.video for one in favourites))
     return ShelfOut(

@@ -48,7 +48,7 @@ class SideOut(BaseModel):
         description="Milliseconds of searching; use `took_seconds`.", json_schema_extra={"deprecated": True}
     )
     note: str
-    left_out: int = Field(description="Hits in videos that only the companion library has.")
+    left_out: int = Field(description="Hits in videos that only the other library has.")
     hits: list[SideHitOut]
 
 

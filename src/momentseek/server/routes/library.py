@@ -98,7 +98,9 @@ class StatusOut(BaseModel):
     streams: list[str]
     fusions: list[str]
     fusion: str = Field(description="The default.")
-    encoders: list[str] = Field(description="The served library's encoder, then those of its companion libraries.")
+    encoders: list[str] = Field(
+        description="The served library's encoder, then those of the libraries to compare with."
+    )
     rerankers: list[str] = Field(description="Models that can re-rank a search.")
     busy: bool = Field(description="Whether videos are being added.")
     changes: bool = Field(description="Whether clients may remove videos and change the encoder.")
@@ -157,7 +159,9 @@ def _library(library: Library) -> LibraryOut:
     catalog = library.catalog
     with catalog.view():
         totals = catalog.totals()
-        heard, read, told = ([track_counts(part, kind) for part in catalog.parts] for kind in (SPEECH, OCR, CAPTIONS))
+        heard, read, described = (
+            [track_counts(part, kind) for part in catalog.parts] for kind in (SPEECH, OCR, CAPTIONS)
+        )
         spec = encoder_name(library)
         row = catalog.encoder("vision")
         generation = catalog.content_number()
@@ -170,8 +174,8 @@ def _library(library: Library) -> LibraryOut:
         heard=sum(each.done for each in heard),
         read=sum(each.done for each in read),
         lines=sum(each.found for each in read),
-        described=sum(each.done for each in told),
-        captions=sum(each.found for each in told),
+        described=sum(each.done for each in described),
+        captions=sum(each.found for each in described),
         failures=int(totals["failures"]),
         encoder=EncoderOut(
             spec=spec,
@@ -262,7 +266,7 @@ async def download(service: ServiceParam, given: EncoderIn) -> JobOut:
     responses={**error_responses(404, 409), **BODY_ERRORS},
 )
 async def use(service: ServiceParam, given: EncoderIn) -> JobOut:
-    """Start to encode all videos anew; searches use the old vectors until all new ones are there."""
+    """Start to encode all videos again; searches use the old vectors until all new ones are ready."""
     service.check_changes()
 
     def check(library: Library) -> None:

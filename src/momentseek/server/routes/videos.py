@@ -227,7 +227,7 @@ async def cues(service: ServiceParam, id: VideoId) -> CuesOut:
 
 @router.put("/videos/{id}/cues", summary="Correct a cue", responses={**error_responses(403, 404, 409), **BODY_ERRORS})
 async def edit_cue(service: ServiceParam, id: VideoId, given: CueEditIn) -> CuesOut:
-    """Correct a cue that a recogniser heard; its times stay, and the correction stays when the video is heard anew.
+    """Correct a cue that a recogniser heard; its times stay, and so does the correction if it is transcribed again.
 
     Refused for subtitles, for a cue that has changed since, and unless the server allows changes.
     """

@@ -9,7 +9,7 @@ import { libraryView } from "./library.js";
 import { logoutButton } from "./login.js";
 import { playerView } from "./player.js";
 import { searchView } from "./search.js";
-import { savedView } from "./shelf.js";
+import { savedView } from "./bookmarks.js";
 
 const main = document.getElementById("main");
 const makers = { search: searchView, player: playerView, library: libraryView, judge: judgeView, compare: compareView, saved: savedView };

@@ -4,7 +4,7 @@ import { momentLink } from "./address.js";
 import { h, prefersReducedMotion } from "./dom.js";
 import { clock, rateOf } from "./format.js";
 import { screen } from "./screen.js";
-import { keepButton } from "./shelf.js";
+import { keepButton } from "./bookmarks.js";
 
 const PREVIEW_DELAY_MS = 250;
 const LEVELS = { strong: "Strong match", fair: "Fair match", weak: "Weak match" };

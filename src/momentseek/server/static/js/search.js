@@ -9,7 +9,7 @@ import { HINTS, hintFor } from "./hints.js";
 import { forget, recentQueries, remember } from "./history.js";
 import { pictureText } from "./picture.js";
 import { settingsControls } from "./settings.js";
-import { saveSearchButton } from "./shelf.js";
+import { saveSearchButton } from "./bookmarks.js";
 
 const PAGE_SIZE = 20;
 const MAX_OFFSET = 500; // the server answers no page that begins further down

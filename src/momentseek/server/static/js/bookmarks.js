@@ -9,12 +9,12 @@ import { setting } from "./history.js";
 /** Whose things: the name that is used for judging too; whoever gives none is "me". */
 const person = () => setting("annotator").trim() || "me";
 
-let shelf = { favourites: [], searches: [] };
+let bookmarks = { favourites: [], searches: [] };
 let owner = null;
 const listeners = new Set();
 
 function update(found) {
-  shelf = found;
+  bookmarks = found;
   owner = found.person;
   for (const callback of listeners) callback();
 }
@@ -24,7 +24,7 @@ async function load() {
   if (owner !== person()) update(await api.get("/shelf", { person: person() }));
 }
 
-const sameMoment = (moment) => shelf.favourites.find((one) => one.moment === moment);
+const sameMoment = (moment) => bookmarks.favourites.find((one) => one.moment === moment);
 
 /** A button that keeps a moment, or forgets it. */
 export function keepButton(moment, query) {
@@ -85,8 +85,8 @@ export function savedView() {
   });
 
   function showAll() {
-    setChildren(searches, shelf.searches.length ? shelf.searches.map(searchItem) : h("li", { class: "quiet" }, "No searches yet: press Save search above results."));
-    setChildren(moments, shelf.favourites.length ? shelf.favourites.map(momentItem) : h("li", { class: "quiet none" }, "No moments yet: press Keep below one."));
+    setChildren(searches, bookmarks.searches.length ? bookmarks.searches.map(searchItem) : h("li", { class: "quiet" }, "No searches yet: press Save search above results."));
+    setChildren(moments, bookmarks.favourites.length ? bookmarks.favourites.map(momentItem) : h("li", { class: "quiet none" }, "No moments yet: press Keep below one."));
   }
 
   const drop = (kind, id, what) => async () => {
@@ -119,7 +119,7 @@ export function savedView() {
   listeners.add(showAll);
   return {
     element,
-    title: () => `Saved: ${count(shelf.favourites.length, "moment")}`,
+    title: () => `Saved: ${count(bookmarks.favourites.length, "moment")}`,
     focus: () => heading.focus({ preventScroll: true }),
     async show() {
       name.value = person() === "me" ? "" : person();
