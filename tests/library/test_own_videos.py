@@ -91,7 +91,7 @@ def test_features_that_cannot_be_made_are_refused(
         write_library_features(library, {"train": late}, out)
     assert not out.exists()
     write_library_features(library, {"train": truth}, out)
-    with pytest.raises(MomentseekError, match="is there already"):
+    with pytest.raises(MomentseekError, match="is not empty"):
         write_library_features(library, {"train": truth}, out)
     write_library_features(library, {"train": truth}, out, force=True)
     with pytest.raises(MomentseekError, match="holds other files"):

@@ -22,7 +22,7 @@ CELLS_PER_RADIUS = 2
 """Cells are this many times narrower than the radius."""
 MAX_CELLS = 1e9
 EQUAL_DIGITS = 12
-"""Densities that agree in so many digits are equal: the rest is rounding."""
+"""Densities that agree in this many digits are equal: the rest is rounding."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def command(
       momentseek debias --run ours=iid.jsonl,ood.jsonl --truth-iid test_iid.json --truth-ood test_ood.json \\
         --truth-train train.json
 
-    All others are compared with the first MODEL; blind baselines are reported beside them. FOLDER gets report.md,
+    All others are compared with the first MODEL; blind baselines are reported next to them. FOLDER gets report.md,
     report.json, tables as CSV, figures/ and runs/. The same command continues after an interruption.
     """
     report = compare_systems(

@@ -38,19 +38,18 @@ Examples:
 @click.option(
     "--into",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the films and the library. Default: beside your other libraries.",
+    help="Folder for the films and the library. Default: next to your other libraries.",
 )
 @click.option("--words/--no-words", default=True, help="Also a film that speaks and one with a slide. Default: yes.")
 @as_json
 def command(into: Path | None, words: bool, as_json: bool) -> None:
     """Make a sample library and search it.
 
-    Makes four short films from photographs that ship in Python packages, with a moving camera and with subtitles beside
-    or inside them, one in which a synthetic voice speaks and one with a slide, both without subtitles; adds them to a
-    library like any other videos, hears the one and reads the other; searches it with a few queries, and shows the
-    moments found beside the true ones, which are known exactly. Later runs only search. Nothing is downloaded.
+    Makes four short films with subtitles from photographs that ship in Python packages, one film in which a synthetic
+    voice speaks, and one with a slide. Adds them to a library like any other videos, transcribes the one and runs OCR
+    on the other, searches the library with a few queries, and shows the moments found next to the true ones, which are
+    known exactly. Later runs only search. Nothing is downloaded.
     """
-
     library_at, films_at = _folders(into)
     say(f"films: {films_at}\nlibrary: {library_at}")
     speaks, reads = words and _hears(), words and _reads()

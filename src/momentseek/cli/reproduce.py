@@ -59,7 +59,7 @@ def command(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Train every row of a paper's TABLE over seeds, and print our figures beside the paper's.
+    """Train every row of a paper's TABLE over seeds, and print our figures next to the paper's.
 
     \b
     Which tables there are, and the rows of one:

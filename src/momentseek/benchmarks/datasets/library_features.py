@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -18,7 +17,8 @@ import numpy as np
 import tomli_w
 from numpy.typing import NDArray
 
-from momentseek.core.errors import MomentseekError, parameter
+from momentseek.benchmarks.simulation.files import write_folder
+from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Judgements
 from momentseek.library.catalog import EncoderRow
 from momentseek.library.encoders import SPEECH_ENCODER
@@ -74,14 +74,11 @@ def write_library_features(
         raise MomentseekError(
             f"the text encoder {words.name} gives no vectors of words; queries cannot be encoded by it"
         )
-    _check_target(out, force)
+    if out.is_dir() and any(out.iterdir()) and not (out / DATA_FILE).is_file():
+        raise MomentseekError(f"{out}: holds other files; name a new folder for the features")
     refuse_damage(library.catalog, library.paths, ("vision", "speech"))
-    temporary = Path(tempfile.mkdtemp(dir=out.absolute().parent, prefix=f".{out.name}."))
-    try:
-        temporary.chmod(0o755)
-        vision = _video_features(library, videos, keys)
-        clips = sum(video.clips for video in videos)
-        write_features(temporary / "video.h5", vision)
+    with write_folder(out, force) as temporary:
+        write_features(temporary / "video.h5", _video_features(library, videos, keys))
         said = library.catalog.encoder("speech")
         if said is not None:
             write_features(temporary / "subtitle.h5", _subtitle_features(library, videos, keys, said.dim))
@@ -92,14 +89,8 @@ def write_library_features(
         (temporary / "video_corpus.json").write_text(json.dumps(corpus, indent=0) + "\n", encoding="utf-8")
         settings = _data_toml(library, truths, made_by, said, words)
         (temporary / DATA_FILE).write_text(settings, encoding="utf-8")
-        if out.exists():
-            shutil.rmtree(out)
-        temporary.replace(out)
-    except OSError as e:
-        raise MomentseekError(f"{out}: cannot be written ({e.strerror or e}); check the folder") from None
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     queries = {split: len(truth.query_ids) for split, truth in read.items()}
+    clips = sum(video.clips for video in videos)
     return LibraryFeatures(out, len(videos), clips, sum(video.cues for video in videos), queries)
 
 
@@ -232,18 +223,3 @@ def _data_toml(
             },
         }
     )
-
-
-def _check_target(out: Path, force: bool) -> None:
-    if not out.absolute().parent.is_dir():
-        raise MomentseekError(f"{out}: there is no folder {out.parent}; make it first")
-    if out.is_file():
-        raise MomentseekError(f"{out}: is a file; name a folder for the features")
-    if not out.is_dir() or not any(out.iterdir()):
-        return
-    if not (out / DATA_FILE).is_file():
-        raise MomentseekError(f"{out}: holds other files; name a new folder for the features")
-    if not force:
-        raise MomentseekError(
-            f"{out}: is there already; choose another name, or overwrite it ({parameter('force', True)})"
-        )

@@ -326,8 +326,8 @@ def comparison_text(found: PoolComparison, chance: tuple[float, float], why: str
     rows = [[str(k), f"{found.our_positives.get(k, 0):,}", f"{found.their_positives.get(k, 0):,}"] for k in counts]
     return "\n".join(
         [
-            f"beside {reference}: {count(found.both, 'query', 'queries')} in both, {found.only_ours:,} only here, "
-            f"{found.only_theirs:,} only there",
+            f"compared with {reference}: {count(found.both, 'query', 'queries')} in both, "
+            f"{found.only_ours:,} only here, {found.only_theirs:,} only there",
             text_table(["further positives", "here", "there"], rows),
             f"same further positives (mean Jaccard): {found.positives_overlap:.3f}; between two seeds here: "
             f"{chance[0]:.3f}",

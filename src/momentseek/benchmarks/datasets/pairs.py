@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from momentseek.core.errors import MomentseekError, parameter
-from momentseek.core.moments.arrays import BoolArray, FloatArray, encode_names
+from momentseek.core.moments.arrays import BoolArray, FloatArray, encode_names, offsets_of
 from momentseek.core.moments.judgements import Judgements
 from momentseek.measuring.formats.checked import number_by_video
 
@@ -55,28 +55,32 @@ def count_repeated_pairs(pairs: Judgements) -> int:
     return sum(n - 1 for n in Counter(keys).values())
 
 
-def select_pairs(pairs: Judgements, keep: BoolArray) -> Judgements:
-    """Select the pairs for which ``keep`` is true, in the same order."""
-    rows = np.flatnonzero(keep)
-    codes, video = np.unique(pairs.video[rows], return_inverse=True)
-
-    def pick(values: Sequence[object]) -> tuple[object, ...]:
-        return tuple(values[r] for r in rows.tolist())
-
+def keep_queries(truth: Judgements, keep: BoolArray) -> Judgements:
+    """Keep the queries for which ``keep`` is true, with their moments; the table keeps all its videos."""
+    places, rows = np.flatnonzero(keep).tolist(), np.flatnonzero(keep[truth.row_query])
     return replace(
-        pairs,
-        query_ids=tuple(pairs.query_ids[r] for r in rows.tolist()),
-        offsets=np.arange(len(rows) + 1),
-        videos=tuple(pairs.videos[c] for c in codes.tolist()),
-        video=video.astype(np.int32),
-        start=pairs.start[rows],
-        end=pairs.end[rows],
-        relevance=pairs.relevance[rows],
-        durations=pairs.durations[codes],
-        queries=tuple((pairs.queries or ())[r] for r in rows.tolist()) if pairs.queries else None,
-        columns={name: pick(values) for name, values in pairs.columns.items()},
-        fields={},
+        truth,
+        query_ids=tuple(truth.query_ids[i] for i in places),
+        offsets=offsets_of(truth.counts[keep].tolist()),
+        video=truth.video[rows],
+        start=truth.start[rows],
+        end=truth.end[rows],
+        relevance=truth.relevance[rows],
+        queries=None if truth.queries is None else tuple(truth.queries[i] for i in places),
+        fields={name: tuple(labels[i] for i in places) for name, labels in truth.fields.items()},
+        columns={name: tuple(values[r] for r in rows.tolist()) for name, values in truth.columns.items()},
+        agreement=None if truth.agreement is None else truth.agreement[keep],
+        saliency=None,
+        pools=None,
     )
+
+
+def select_pairs(pairs: Judgements, keep: BoolArray) -> Judgements:
+    """Select the pairs for which ``keep`` is true, in the same order, and their videos."""
+    kept = keep_queries(pairs, keep)
+    codes, video = np.unique(kept.video, return_inverse=True)
+    videos = tuple(pairs.videos[c] for c in codes.tolist())
+    return replace(kept, videos=videos, video=video.astype(np.int32), durations=pairs.durations[codes], fields={})
 
 
 def swap_reversed(pairs: Judgements) -> Judgements:

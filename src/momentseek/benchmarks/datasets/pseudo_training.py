@@ -10,7 +10,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,9 +28,9 @@ from momentseek.benchmarks.datasets.common import (
     tally,
     top_similar,
 )
-from momentseek.benchmarks.datasets.pairs import require_one_annotator
+from momentseek.benchmarks.datasets.pairs import keep_queries, require_one_annotator
 from momentseek.core.errors import MomentseekError, parameter
-from momentseek.core.moments.arrays import IntArray, offsets_of
+from momentseek.core.moments.arrays import IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.table import Policy
 from momentseek.core.progress import ShowCount
@@ -309,28 +309,9 @@ def select_queries(truth: Judgements, where: str) -> Judgements:
         )
     keep = np.array([label == value for label in truth.fields[field]])
     if not keep.any():
-        raise MomentseekError(f"{truth.source}: no query has {where}; there are {_some(truth.fields[field])}")
-    rows = np.flatnonzero(keep[truth.row_query])
-    places = np.flatnonzero(keep).tolist()
-    return replace(
-        truth,
-        query_ids=tuple(truth.query_ids[i] for i in places),
-        offsets=offsets_of(truth.counts[keep].tolist()),
-        video=truth.video[rows],
-        start=truth.start[rows],
-        end=truth.end[rows],
-        relevance=truth.relevance[rows],
-        queries=None if truth.queries is None else tuple(truth.queries[i] for i in places),
-        fields={name: tuple(labels[i] for i in places) for name, labels in truth.fields.items()},
-        columns={name: tuple(values[r] for r in rows.tolist()) for name, values in truth.columns.items()},
-        agreement=None if truth.agreement is None else truth.agreement[keep],
-        saliency=None,
-        pools=None,
-    )
-
-
-def _some(labels: tuple[str, ...]) -> str:
-    return ", ".join(sorted(set(labels))[:5])
+        some = ", ".join(sorted(set(truth.fields[field]))[:5])
+        raise MomentseekError(f"{truth.source}: no query has {where}; there are {some}")
+    return keep_queries(truth, keep)
 
 
 def build_pseudo_training(

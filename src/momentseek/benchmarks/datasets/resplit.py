@@ -358,7 +358,7 @@ def build_resplit(
     report: str | None = None,
     plots: str | None = None,
 ) -> BuiltDataset:
-    """Split the files of a dataset anew by a recipe; ``references`` are published splits (split, file) to compare."""
+    """Split the files of a dataset again by a recipe; ``references`` are published splits (split, file) to compare."""
     corpus = read_corpus(durations) if durations else None
     truths, form = read_parts(annotations, corpus)
     pairs = merge_truths(truths, corpus.durations if corpus else None)

@@ -75,7 +75,7 @@ class AnnotationSplit:
         return [verbs(text) for text in self.texts]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Statistics:
     """The figures of one split, or of several together."""
 
@@ -122,13 +122,9 @@ def compute_statistics(splits: Sequence[AnnotationSplit], name: str) -> Statisti
                 seconds[video] = duration  # unknown in the one file, known in the other
     code = {video: i for i, video in enumerate(seconds)}
     duration = np.array(list(seconds.values()))
-    rows = [
-        np.column_stack([np.array([code[v] for v in t.videos])[t.video], t.start, t.end])
-        if len(t.video)
-        else _NO_MOMENTS
-        for t in (split.truth for split in splits)
-    ]
-    moments = np.unique(np.concatenate(rows), axis=0)
+    tables = [split.truth for split in splits if len(split.truth.video)]
+    rows = [np.column_stack([np.array([code[v] for v in t.videos])[t.video], t.start, t.end]) for t in tables]
+    moments = np.unique(np.concatenate([np.empty((0, 3)), *rows]), axis=0)
     length = moments[:, 2] - moments[:, 1]
     whole = duration[moments[:, 0].astype(np.int64)]
     relevance = np.concatenate([split.truth.relevance for split in splits])
@@ -138,26 +134,23 @@ def compute_statistics(splits: Sequence[AnnotationSplit], name: str) -> Statisti
     counts = np.concatenate([split.token_counts for split in splits])
     known = whole > 0
     return Statistics(
-        name,
-        queries,
-        len(relevance),
-        len(moments),
-        len(seconds),
-        float((relevance > 0).sum()) / queries,
-        {str(level): int(n) for level, n in enumerate(np.bincount(relevance)) if n},
-        LengthSummary.of(np.array([len(w) for w in texts], dtype=np.int64)),
-        float(counts.mean()) if len(counts) else None,
-        len({word for w in texts for word in w}),
-        len({verb for v in acts for verb in v}),
-        sum(map(len, acts)) / len(acts) if acts else None,
-        LengthSummary.of(length),
-        LengthSummary.of(duration[np.isfinite(duration)]),
-        float((length[known] / whole[known]).mean()) if known.any() else None,
-        _types(splits),
+        name=name,
+        queries=queries,
+        pairs=len(relevance),
+        moments=len(moments),
+        videos=len(seconds),
+        relevant_per_query=float((relevance > 0).sum()) / queries,
+        levels={str(level): int(n) for level, n in enumerate(np.bincount(relevance)) if n},
+        words=LengthSummary.of(np.array([len(w) for w in texts], dtype=np.int64)),
+        tokens_per_query=float(counts.mean()) if len(counts) else None,
+        vocabulary=len({word for w in texts for word in w}),
+        verbs=len({verb for v in acts for verb in v}),
+        verbs_per_query=sum(map(len, acts)) / len(acts) if acts else None,
+        moment_seconds=LengthSummary.of(length),
+        video_seconds=LengthSummary.of(duration[np.isfinite(duration)]),
+        ratio=float((length[known] / whole[known]).mean()) if known.any() else None,
+        types=_types(splits),
     )
-
-
-_NO_MOMENTS = np.empty((0, 3))
 
 
 def _types(splits: Sequence[AnnotationSplit]) -> dict[str, tuple[int, int]]:

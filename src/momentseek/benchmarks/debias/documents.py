@@ -26,7 +26,7 @@ def as_text(report: DebiasReport) -> str:
 
 
 def markdown(report: DebiasReport, figures: tuple[str, ...] = ()) -> str:
-    """report.md; ``figures`` are paths of PNGs beside it."""
+    """report.md; ``figures`` are paths of PNGs next to it."""
     parts = ["# Debiasing report"]
     if report.note:
         parts.append(f"> **{markdown_text(report.note)}**")

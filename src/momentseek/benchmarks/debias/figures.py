@@ -71,7 +71,7 @@ def gap_figure(report: DebiasReport) -> Figure:
 
 
 def threshold_figure(report: DebiasReport) -> Figure:
-    """R@1 beside dR@1 by threshold, one row per split, all on one scale (Fig. 12)."""
+    """R@1 next to dR@1 by threshold, one row per split, all on one scale (Fig. 12)."""
     figure, axes = subplots(2, 2, 8.6, 6.6)
     top = 100 * max((v.mean for c in report.curves for v in c.values if not math.isnan(v.mean)), default=1.0)
     looks = {name: _look(report, name) for name in report.systems}

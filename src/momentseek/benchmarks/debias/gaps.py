@@ -207,7 +207,7 @@ def placing(
     ood: FloatArray,
     some: BoolArray | None = None,
 ) -> Placing | None:
-    """The placing of a system with these runs; of ``some`` queries only, if told; None without any prediction.
+    """The placing of a system with these runs; of ``some`` queries only, if given; None without any prediction.
 
     ``train``, ``true`` (of this split) and ``ood`` are the densities to hold it against.
     """

@@ -103,7 +103,7 @@ class ModelEntrant:
 
 @dataclass(frozen=True, slots=True)
 class TrainedEntrant:
-    """A training run that is there already, or a folder of several (``seed-0``, ``seed-1``, …)."""
+    """A training run that exists already, or a folder of several (``seed-0``, ``seed-1``, …)."""
 
     label: str
     path: str

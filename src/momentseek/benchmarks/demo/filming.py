@@ -1,4 +1,4 @@
-"""Writing the sample films: a slow pan and zoom over each picture, H.264 in MP4, words beside, inside or spoken."""
+"""Make the sample films: a slow pan and zoom over each picture, with subtitles or speech."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from momentseek.benchmarks.demo.films import DEMO_FILMS, DemoFilm
 from momentseek.benchmarks.demo.voice import VOICE_RATE, speak
@@ -88,8 +87,6 @@ def draw_slide(text: str, width: int, height: int) -> Any:
 WIDTH, HEIGHT, RATE = 480, 270, 20
 ZOOM_SHARE = 0.12
 """Share of the picture's width by which the camera closes in during a scene."""
-PILLOW_BILINEAR = 2
-"""Pillow's number for bilinear resampling."""
 FOCUS_HEIGHTS = {"astronaut": 0.05, "cameraman": 0.1}
 """How far down a tall picture the camera looks, from 0, the top, to 1."""
 MILLISECOND = Fraction(1, 1000)
@@ -103,7 +100,7 @@ TEXT_TRACK_STYLES = (
 def make_films(
     folder: Path, films: Sequence[DemoFilm] = DEMO_FILMS, progress: Callable[[DemoFilm], None] | None = None
 ) -> list[Path]:
-    """Write the films (and their subtitles) that are not there yet; returns the videos' paths."""
+    """Write the films (and their subtitles) that do not exist yet; returns the videos' paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for film in films:
@@ -131,9 +128,8 @@ def _write(film: DemoFilm, path: Path) -> None:
             words.codec_context.subtitle_header = TEXT_TRACK_STYLES.encode()
             words.time_base = MILLISECOND
         sound = container.add_stream("aac", rate=VOICE_RATE, layout="mono") if film.voice else None
-        video.codec_context.thread_count = 1  # more take a quarter more of the processor for so small pictures
-        for number, planes in enumerate(_pictures(film)):
-            frame = av.VideoFrame.from_ndarray(planes, "yuv420p")
+        for number, picture in enumerate(_pictures(film)):
+            frame = av.VideoFrame.from_image(picture)
             frame.pts, frame.time_base = number, Fraction(1, RATE)
             container.mux(video.encode(frame))
         container.mux(video.encode(None))
@@ -170,43 +166,27 @@ def _words(av: Any, stream: Any, cue: Cue) -> Any:
     return packet
 
 
-def _pictures(film: DemoFilm) -> Iterator[NDArray[np.uint8]]:
-    """Every frame of a film: the camera closes in on one scene, draws back from the next, drifting sideways."""
+def _pictures(film: DemoFilm) -> Iterator[Any]:
+    """Every frame of a film as a Pillow image: the camera closes in on one scene and draws back from the next."""
     shown = 0
     for number, (scene, _, end) in enumerate(film.times()):
         if scene.written:
             picture = draw_slide(scene.written, WIDTH, HEIGHT)
         else:
             picture = read_photograph(scene.photograph, WIDTH, HEIGHT)
-        planes = _colour_planes(picture)
         focus = FOCUS_HEIGHTS.get(scene.photograph, 0.5)
         last = round(end * RATE)
         for at in range(shown, last):
             along = (at - shown) / max(last - shown - 1, 1)
-            yield _camera_view(planes, along if number % 2 == 0 else 1 - along, focus)
+            yield _camera_view(picture, along if number % 2 == 0 else 1 - along, focus)
         shown = last
 
 
-def _colour_planes(picture: Any) -> list[Any]:
-    """Brightness of a picture, and its two colours in half the width and height, each as a picture of its own.
-
-    Films hold these: to turn every frame into them would take longer than to compress it.
-    """
-    frame = optional_module("av", "demo").VideoFrame.from_image(picture).reformat(format="yuv444p")
-    brightness, *colours = map(optional_module("PIL.Image", "demo").fromarray, frame.to_ndarray())
-    return [brightness, *(colour.reduce(2) for colour in colours)]
-
-
-def _camera_view(planes: Sequence[Any], along: float, focus: float) -> NDArray[np.uint8]:
-    """What the camera sees of a picture: brightness and, below it, the two colours, as frames are laid out."""
-    across, down = planes[0].size
-    wide = min(across, down * WIDTH / HEIGHT) * (1 - ZOOM_SHARE * along)
+def _camera_view(picture: Any, along: float, focus: float) -> Any:
+    """What the camera sees of a picture, a share ``along`` its way."""
+    wide = min(picture.width, picture.height * WIDTH / HEIGHT) * (1 - ZOOM_SHARE * along)
     high = wide * HEIGHT / WIDTH
-    left = (across - wide) * (0.4 + 0.2 * along)
-    top = (down - high) * focus
-    seen = np.empty((HEIGHT * 3 // 2, WIDTH), np.uint8)
-    parts = (seen[:HEIGHT], *seen[HEIGHT:].reshape(2, HEIGHT // 2, WIDTH // 2))
-    for plane, part, scale in zip(planes, parts, (1, 2, 2), strict=True):
-        box = (left / scale, top / scale, (left + wide) / scale, (top + high) / scale)
-        part[:] = plane.resize(part.shape[::-1], PILLOW_BILINEAR, box=box)
-    return seen
+    left = (picture.width - wide) * (0.4 + 0.2 * along)
+    top = (picture.height - high) * focus
+    bilinear = optional_module("PIL.Image", "demo").Resampling.BILINEAR
+    return picture.resize((WIDTH, HEIGHT), bilinear, box=(left, top, left + wide, top + high))

@@ -31,7 +31,7 @@ class DemoFilm:
     name: str
     scenes: tuple[DemoScene, ...]
     track: bool = False
-    """Whether the words are a track inside the file; otherwise they lie beside it as .srt."""
+    """Whether the words are a track inside the file; otherwise they are next to it as .srt."""
     voice: bool = False
     """Whether the words are spoken by a synthetic voice, and there are no subtitles."""
 

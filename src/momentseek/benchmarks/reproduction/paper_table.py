@@ -98,7 +98,7 @@ class PaperTable:
     protocol: str = "paper"
     percent: bool = False
     remarks: str = ""
-    """What a reader of our column must know beside the paper's."""
+    """What a reader of our column must know next to the paper's."""
     preset: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of every row, on real and on simulated data."""

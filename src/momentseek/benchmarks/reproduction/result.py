@@ -216,11 +216,11 @@ def as_table(result: TableResult) -> Table:
 MOST_PANELS = 4
 """Columns that are drawn; a table with more has its first ones drawn."""
 MANY_COLUMNS = 9
-"""With so many columns, and none of them printed in the paper, a row is drawn as a curve over them."""
+"""With this many columns, and none of them printed in the paper, a row is drawn as a curve over them."""
 
 
 def table_figure(result: TableResult) -> Figure:
-    """Curves where the columns are many and nothing is printed beside them, else a panel per column."""
+    """Curves where the columns are many and nothing is printed for them, else a panel per column."""
     printed = any(cell.paper is not None for row in result.rows for cell in row.cells)
     return _panels(result) if printed or len(result.columns) < MANY_COLUMNS else _curves(result)
 

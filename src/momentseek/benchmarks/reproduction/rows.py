@@ -50,7 +50,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class RowTask:
-    """One row with one seed: to be trained in ``folder``, or a checkpoint that is there already."""
+    """One row with one seed: to be trained in ``folder``, or a checkpoint that exists already."""
 
     row: TableRow
     seed: int

@@ -113,7 +113,7 @@ def reproduce_table(
     announce: Announce = lambda _: None,
     spread: Spread | None = None,
 ) -> TableResult | None:
-    """Train every row of a table over seeds, measure it, and give our figures beside the paper's.
+    """Train every row of a table over seeds, measure it, and give our figures next to the paper's.
 
     ``data`` is a folder with a data.toml; without one the table's simulation is made (there, if it is named). Training
     runs and scores go to ``out`` and are not made twice. ``rows`` chooses rows, ``steps`` and ``settings`` change how

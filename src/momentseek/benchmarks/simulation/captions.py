@@ -158,7 +158,7 @@ KIND_WEIGHTS = {
     "person": 0.3,
 }
 ERROR_LENGTH = 0.3
-"""Length of a sentence's own error, beside the sentence's length of 1."""
+"""Length of a sentence's own error, next to the sentence's length of 1."""
 BLOCK_QUERIES = 256
 
 

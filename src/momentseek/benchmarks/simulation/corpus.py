@@ -73,7 +73,7 @@ TVR_STATISTICS: dict[str, float] = {
 
 @dataclass(frozen=True)
 class SimulationReport:
-    """Sizes of a simulated corpus, its statistics beside TVR's, and NDCG@20[IoU>=0.5] on its validation queries."""
+    """Sizes of a simulated corpus, its statistics next to TVR's, and NDCG@20[IoU>=0.5] on its validation queries."""
 
     settings: SimulationSettings
     fingerprint: str

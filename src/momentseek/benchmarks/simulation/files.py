@@ -1,7 +1,4 @@
-"""The files of a simulated corpus: TVR's, TVC's and TVR-Ranking's own, plus ``data.toml`` and what really happened.
-
-Written one query or line at a time, so that memory does not grow with the corpus.
-"""
+"""The files of a simulated corpus: TVR's, TVC's and TVR-Ranking's own, plus ``data.toml`` and what really happened."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ SUBTITLE_FILE = "tvqa_preprocessed_subtitles.jsonl"
 
 def write_corpus(folder: Path, story: Story) -> None:
     """Write ``video_corpus.json``: {video: seconds}."""
-    _write(folder / "video_corpus.json", [json.dumps({v.name: v.seconds for v in story.videos})])
+    _write_json(folder / "video_corpus.json", {v.name: v.seconds for v in story.videos})
 
 
 def write_training(
@@ -47,91 +44,78 @@ def write_training(
 ) -> None:
     """Write ``train_top01.json``, ``…20`` and ``…40``: the moments most similar to each query."""
     for top in TRAINING_LIST_LENGTHS:
-        entries = (
+        lists = zip(near[:, :top].tolist(), similarity[:, :top].tolist(), strict=True)
+        entries = [
             _query(queries, row, _moments(story, captions, pairs, values, row * top))
-            for row, (pairs, values) in enumerate(
-                zip(near[:, :top].tolist(), similarity[:, :top].tolist(), strict=True)
-            )
-        )
-        _write(folder / f"train_top{top:02d}.json", _json_list(entries))
+            for row, (pairs, values) in enumerate(lists)
+        ]
+        _write_json(folder / f"train_top{top:02d}.json", entries)
 
 
 def write_judged(
     folder: Path, split: str, story: Story, captions: list[str], queries: SimulatedQueries, judged: SimulatedJudgements
 ) -> None:
     """Write ``val.json`` or ``test.json``: the judged moments of each query, with their relevance."""
-
-    def entries() -> Iterator[dict[str, Any]]:
-        at = 0
-        for row, count in zip(range(*queries.rows(split).indices(len(queries.texts))), judged.counts, strict=True):
-            part = slice(at, at + int(count))
-            moments = _moments(story, captions, judged.moment[part].tolist(), judged.similarity[part].tolist(), at)
-            for moment, level in zip(moments, judged.relevance[part].tolist(), strict=True):
-                moment["relevance"] = level
-            yield _query(queries, row, moments)
-            at = part.stop
-
-    _write(folder / f"{split}.json", _json_list(entries()))
+    entries = []
+    at = 0
+    for row, count in zip(range(*queries.rows(split).indices(len(queries.texts))), judged.counts, strict=True):
+        part = slice(at, at + int(count))
+        moments = _moments(story, captions, judged.moment[part].tolist(), judged.similarity[part].tolist(), at)
+        for moment, level in zip(moments, judged.relevance[part].tolist(), strict=True):
+            moment["relevance"] = level
+        entries.append(_query(queries, row, moments))
+        at = part.stop
+    _write_json(folder / f"{split}.json", entries)
 
 
 def write_tvr(folder: Path, story: Story, descriptions: list[str]) -> None:
     """Write TVR's own files: a line per precise caption, and durations with indices; videos are split 80/10/10."""
-    m = story.moments
     bounds = _tvr_bounds(len(story.videos))
     durations = {
         split: {story.videos[i].name: [story.videos[i].seconds, i] for i in range(first, last)}
         for split, (first, last) in bounds.items()
     }
-    _write(folder / "tvr_video2dur_idx.json", [json.dumps(durations)])
-    for split, (first, last) in bounds.items():
-        rows = range(int(story.offsets[first]), int(story.offsets[last]))
-        lines = (
-            json.dumps(
-                {
-                    "vid_name": story.videos[m.video[i]].name,
-                    "duration": story.videos[m.video[i]].seconds,
-                    "ts": [float(m.start[i]), float(m.end[i])],
-                    "desc": descriptions[i],
-                    "type": lengths.KINDS[m.kind[i]],
-                    "desc_id": i,
-                }
-            )
-            for i in rows
-        )
-        _write(folder / f"tvr_{split}_release.jsonl", _between(lines, "\n"))
+    _write_json(folder / "tvr_video2dur_idx.json", durations)
+    for split, rows in _tvr_rows(story).items():
+        lines = [
+            {**_tvr_moment(story, i), "desc": descriptions[i], "type": _kind(story, i), "desc_id": i} for i in rows
+        ]
+        _write_lines(folder / f"tvr_{split}_release.jsonl", lines)
 
 
 def write_tvc(folder: Path, story: Story, descriptions: list[str], paraphrases: list[list[str]]) -> None:
     """Write TVC's files: several captions of every moment, of the same splits as TVR's."""
-    m, most = story.moments, max(TVC_CAPTIONS.values())
-    for split, (first, last) in _tvr_bounds(len(story.videos)).items():
+    most = max(TVC_CAPTIONS.values())
+    for split, rows in _tvr_rows(story).items():
         written = ([descriptions, *paraphrases] if split == "train" else paraphrases)[: TVC_CAPTIONS[split]]
-        lines = (
-            json.dumps(
-                {
-                    "vid_name": story.videos[m.video[i]].name,
-                    "duration": story.videos[m.video[i]].seconds,
-                    "ts": [float(m.start[i]), float(m.end[i])],
-                    "clip_id": i,
-                    "descs": [
-                        {
-                            "type": lengths.KINDS[m.kind[i]],
-                            "desc": texts[i],
-                            "desc_id": i * most + k,
-                        }
-                        for k, texts in enumerate(written)
-                    ],
-                }
-            )
-            for i in range(int(story.offsets[first]), int(story.offsets[last]))
-        )
-        _write(folder / f"tvc_{split}_release.jsonl", _between(lines, "\n"))
+        lines = [
+            {
+                **_tvr_moment(story, i),
+                "clip_id": i,
+                "descs": [
+                    {"type": _kind(story, i), "desc": texts[i], "desc_id": i * most + k}
+                    for k, texts in enumerate(written)
+                ],
+            }
+            for i in rows
+        ]
+        _write_lines(folder / f"tvc_{split}_release.jsonl", lines)
+
+
+def _tvr_moment(story: Story, row: int) -> dict[str, Any]:
+    video = story.videos[story.moments.video[row]]
+    times = [float(story.moments.start[row]), float(story.moments.end[row])]
+    return {"vid_name": video.name, "duration": video.seconds, "ts": times}
+
+
+def _kind(story: Story, row: int) -> str:
+    return lengths.KINDS[story.moments.kind[row]]
 
 
 def write_subtitles(folder: Path, spoken: Iterable[tuple[str, list[SimulatedLine]]]) -> None:
     """Write what is said as text, in the form of TVQA's and TVR's preprocessed subtitles."""
-    lines = (json.dumps({"vid_name": video, "sub": [line._asdict() for line in said]}) for video, said in spoken)
-    _write(folder / SUBTITLE_FILE, _between(lines, "\n"))
+    lines = [{"vid_name": video, "sub": [line._asdict() for line in said]} for video, said in spoken]
+    _write_lines(folder / SUBTITLE_FILE, lines)
 
 
 def write_concepts(folder: Path, world: World, story: Story) -> None:
@@ -143,19 +127,19 @@ def write_concepts(folder: Path, world: World, story: Story) -> None:
     talk = {"speech": m.speech, "topic": m.topic, "place": m.place}
     columns = {name: column.tolist() for name, column in {**people, **deeds, **details, **talk}.items()}
 
-    def line(i: int) -> str:
+    def line(i: int) -> dict[str, Any]:
         known = {name: world.name(column[i]) for name, column in columns.items() if column[i] >= 0}
         times = {"action_times": [round(float(m.begin[i]), 2), round(float(m.finish[i]), 2)]}
         where = {"vid_name": story.videos[m.video[i]].name, "ts": [float(m.start[i]), float(m.end[i])]}
         about = {
-            "type": lengths.KINDS[m.kind[i]],
+            "type": _kind(story, i),
             "place_named": bool(m.names_place[i]),
             "color_named": bool(m.names_color[i]),
             "prominence": int(m.prominence[i]),
         }
-        return json.dumps({"desc_id": i, **where, **times, **about, **known})
+        return {"desc_id": i, **where, **times, **about, **known}
 
-    _write(folder / "concepts.jsonl", _between(map(line, range(len(m))), "\n"))
+    _write_lines(folder / "concepts.jsonl", list(map(line, range(len(m)))))
 
 
 def write_data(folder: Path, settings: SimulationSettings) -> None:
@@ -174,7 +158,7 @@ def write_data(folder: Path, settings: SimulationSettings) -> None:
         "subtitles": SUBTITLE_FILE,
         "splits": ranking | tvr | {f"tvc_{s}": {"captions": f"tvc_{s}_release.jsonl"} for s in TVC_CAPTIONS},
     }
-    _write(folder / DATA_FILE, [tomli_w.dumps(table)])
+    _write(folder / DATA_FILE, tomli_w.dumps(table))
 
 
 def write_world(folder: Path, settings: SimulationSettings) -> str:
@@ -192,7 +176,7 @@ def write_world(folder: Path, settings: SimulationSettings) -> str:
         "difficulty": asdict(settings.difficulty),
         "fingerprint": digest.hexdigest(),
     }
-    _write(folder / "world.json", [json.dumps(about, indent=2), "\n"])
+    _write(folder / "world.json", json.dumps(about, indent=2) + "\n")
     return digest.hexdigest()
 
 
@@ -204,6 +188,12 @@ def _tvr_bounds(videos: int) -> dict[str, tuple[int, int]]:
     """
     train, val = round(videos * TVR_SHARES["train"]), round(videos * TVR_SHARES["val"])
     return {"train": (0, train), "val": (train, train + val), "test": (train + val, videos)}
+
+
+def _tvr_rows(story: Story) -> dict[str, range]:
+    """The rows of the moments of each split."""
+    bounds = _tvr_bounds(len(story.videos))
+    return {split: range(int(story.offsets[a]), int(story.offsets[b])) for split, (a, b) in bounds.items()}
 
 
 def _query(queries: SimulatedQueries, row: int, moments: list[dict[str, Any]]) -> dict[str, Any]:
@@ -227,20 +217,16 @@ def _moments(
     ]
 
 
-def _json_list(entries: Iterable[Any]) -> Iterator[str]:
-    yield "["
-    yield from _between(map(json.dumps, entries), ", ")
-    yield "]"
+def _write_json(path: Path, value: Any) -> None:
+    _write(path, json.dumps(value))
 
 
-def _between(parts: Iterable[str], separator: str) -> Iterator[str]:
-    for i, part in enumerate(parts):
-        yield separator + part if i else part
+def _write_lines(path: Path, values: list[Any]) -> None:
+    _write(path, "\n".join(map(json.dumps, values)))
 
 
-def _write(path: Path, parts: Iterable[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(parts)
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
 
 
 @contextmanager

@@ -122,7 +122,7 @@ def _draw_word(world: World, concept: int, rng: np.random.Generator) -> str:
 POOLED_SPLITS = {"mvmr": ("test_iid", "pools"), "mvmr_val": ("val", "pools of val")}
 """Splits with a pool per query → the split whose films they search, and the name of the random draw."""
 OBJECT_STRENGTH = 0.7
-"""How strongly an object shows beside its action."""
+"""How strongly an object shows next to its action."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ PROMINENCE_COSTS = np.array([3.0, 0.5, 0.0])
 ONLY_TALK_COST = 1.0
 """Levels that another topic costs in addition if the query is only about talk."""
 INCOMPLETENESS_COSTS = ((0.7, 0.5), (0.45, 0.5))
-"""(completeness, cost): below this IoU of action and moment, so many levels are lost."""
+"""(completeness, cost): below this IoU of action and moment, this many levels are lost."""
 BLOCK_QUERIES = 64
 
 
@@ -192,7 +192,7 @@ MOMENTS_PER_QUERY = 20
 
 
 def snap_to_clips(start: FloatArray, end: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Move each moment to its nearest span of whole clips: of the edges beside its own, those of the greatest IoU.
+    """Move each moment to its nearest span of whole clips: of the edges next to its own, those of the greatest IoU.
 
     >>> first, last = snap_to_clips(np.array([1.0, 4.0]), np.array([6.2, 4.4]))
     >>> first.tolist(), last.tolist()

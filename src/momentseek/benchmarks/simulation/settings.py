@@ -22,7 +22,7 @@ class Difficulty:
     crosstalk: float
     """Share of a clip's features that comes from each neighbouring clip."""
     style: float
-    """Length of what all clips of a video have in common beside what happens, and half as much per scene."""
+    """Length of what all clips of a video have in common besides what happens, and half as much per scene."""
     scenery: float
     """How strongly place, people and props show throughout a scene."""
     confusable: float

@@ -170,7 +170,7 @@ def label_studio() -> None:
 @label_studio.command()
 @click.argument("candidates", metavar="CANDIDATES")
 @click.option("--out", required=True, metavar="FILE", help="The tasks to import (JSON).")
-@click.option("--config", metavar="FILE", help="The labelling page (XML). Default: beside OUT, as OUT.xml.")
+@click.option("--config", metavar="FILE", help="The labelling page (XML). Default: next to OUT, as OUT.xml.")
 @click.option(
     "--base-url", required=True, metavar="URL", help="Where the videos are; a video's address is URL/VIDEO.mp4."
 )

@@ -36,8 +36,9 @@ from momentseek.benchmarks.datasets.common import (
     tally,
     top_similar,
 )
+from momentseek.benchmarks.datasets.pairs import keep_queries
 from momentseek.core.errors import MomentseekError, parameter
-from momentseek.core.moments.arrays import BoolArray, IntArray, offsets_of
+from momentseek.core.moments.arrays import BoolArray, IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.reports import count
 from momentseek.measuring.formats import read_truth
@@ -86,17 +87,17 @@ def rank_candidates(
     return [
         [
             AnnotationCandidate(
-                f"{query}/{names[row]}",
-                query,
-                asked[q],
-                captions.videos[video[row]],
-                start[row],
-                end[row],
-                round(score, 6),
-                rank,
-                1,
-                texts[owner[row]],
-                seconds[video[row]],
+                pair_id=f"{query}/{names[row]}",
+                query_id=query,
+                query=asked[q],
+                video=captions.videos[video[row]],
+                start=start[row],
+                end=end[row],
+                score=round(score, 6),
+                rank=rank,
+                batch=1,
+                caption=texts[owner[row]],
+                duration=seconds[video[row]],
             )
             for rank, (row, score) in enumerate(zip(rows[q], scores[q], strict=True), 1)
         ]
@@ -192,14 +193,10 @@ def second_batch(
             decisions.append(Decision(query, "covered", none, evidence))
         elif still_relevant([judged], threshold)[0]:
             decisions.append(Decision(query, "extended", f"{end} still relevant", evidence))
-            more += [_with_batch(c, 2) for c in candidates[size : 2 * size]]
+            more += [replace(c, batch=2) for c in candidates[size : 2 * size]]
         else:
             decisions.append(Decision(query, "covered", f"{end} not relevant enough", evidence))
     return more, decisions
-
-
-def _with_batch(candidate: AnnotationCandidate, batch: int) -> AnnotationCandidate:
-    return replace(candidate, batch=batch)
 
 
 def _moment_codes(captions: Judgements) -> IntArray:
@@ -228,32 +225,15 @@ def drop_same_wording(queries: Judgements) -> tuple[Judgements, list[Decision]]:
     (('a',), 'b', {'query': 'a'})
     """
     first: dict[str, int] = {}
-    places: list[int] = []
+    keep = np.zeros(len(queries), dtype=bool)
     decisions = []
     for place, text in enumerate(queries.queries or ()):
         same = first.setdefault(normalise(text), place)
-        if same == place:
-            places.append(place)
-        else:
+        keep[place] = same == place
+        if same != place:
             evidence = {"query": queries.query_ids[same]}
             decisions.append(Decision(queries.query_ids[place], "left out", "same words as another query", evidence))
-    return _select_queries(queries, np.array(places, dtype=np.int64)), decisions
-
-
-def _select_queries(table: Judgements, places: IntArray) -> Judgements:
-    rows = np.flatnonzero(np.isin(table.row_query, places))
-    return Judgements(
-        query_ids=tuple(table.query_ids[p] for p in places),
-        offsets=offsets_of(table.counts[places].tolist()),
-        videos=table.videos,
-        video=table.video[rows],
-        start=table.start[rows],
-        end=table.end[rows],
-        relevance=table.relevance[rows],
-        durations=table.durations,
-        queries=tuple(table.queries[p] for p in places) if table.queries else None,
-        source=table.source,
-    )
+    return keep_queries(queries, keep), decisions
 
 
 CANDIDATE_KEYS = ("pair_id", "query_id", "query", "video", "start", "end")
@@ -278,17 +258,17 @@ def read_candidates(path: str | os.PathLike[str]) -> list[AnnotationCandidate]:
     times = matrix(list(zip(starts, ends, strict=True)), 2, document, "moment")
     found = [
         AnnotationCandidate(
-            pair,
-            query_id,
-            query,
-            video,
-            start,
-            end,
-            float(_number(row, "score")),
-            int(_number(row, "rank")),
-            int(_number(row, "batch")),
-            str(row.get("caption", "")),
-            _number(row, "duration") or None,
+            pair_id=pair,
+            query_id=query_id,
+            query=query,
+            video=video,
+            start=start,
+            end=end,
+            score=float(_number(row, "score")),
+            rank=int(_number(row, "rank")),
+            batch=int(_number(row, "batch")),
+            caption=str(row.get("caption", "")),
+            duration=_number(row, "duration") or None,
         )
         for pair, query_id, query, video, (start, end), row in zip(*texts, times.tolist(), rows, strict=True)
     ]

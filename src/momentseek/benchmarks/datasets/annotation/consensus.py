@@ -63,7 +63,7 @@ class Consensus:
         return np.bincount(self.relevance[self.kept], minlength=LEVEL_COUNT)
 
     def count_discarded(self, labels: int) -> int:
-        """Number of pairs with so many labels that were discarded for disagreement."""
+        """Number of pairs with this many labels that were discarded for disagreement."""
         return int((self.complete & ~self.kept & (self.labels.counts == labels)).sum())
 
     def decisions(self) -> list[Decision]:

@@ -154,7 +154,7 @@ def read_queue(path: str | Path) -> dict[str, ReviewedQuery]:
 
 
 class WorkFile:
-    """Answers kept beside the output (``OUT.partial.jsonl``), each valid for one original and one maker."""
+    """Answers kept next to the output (``OUT.partial.jsonl``), each valid for one original and one maker."""
 
     def __init__(self, path: str | Path, maker: str) -> None:
         self.path = Path(path)

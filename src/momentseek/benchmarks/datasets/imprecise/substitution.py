@@ -51,7 +51,7 @@ class People:
         self.roles = {m.who: m.role for g in groups for m in g if m.role}
         self.plurals: set[str] = set()
         self.others: set[str] = set()
-        """Who was introduced as another beside somebody without a name."""
+        """Who was introduced as another next to somebody without a name."""
 
     def phrase(self, group: Sequence[Mention]) -> str:
         """The words for one group of mentions, in lower case."""

@@ -14,6 +14,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from momentseek.benchmarks.datasets.imprecise.mentions import NameFinder
 from momentseek.benchmarks.datasets.imprecise.names import Gazetteer
 from momentseek.benchmarks.datasets.imprecise.words import split_tokens
@@ -145,8 +147,6 @@ def encoder_similarity(name: str = "minilm", progress: ShowCount | None = None) 
     If the encoder is a file of vectors, ``MissingVectors`` names all missing texts at once. Texts are looked up as they
     are, else with single spaces, as in a file with one text per line.
     """
-    import numpy as np
-
     encoder = text_encoder(name)
 
     def has_vector(text: str) -> bool:
