@@ -82,7 +82,7 @@ def encode(clip: Path | None, path: Path, size: tuple[int, int], options: dict[s
 def decode(path: Path, sampling: Sampling) -> None:
     """Decode as `add` does, without a process of its own."""
     detector = ShotDetector()
-    for _ in frames(path, 1 / 1.5, short_side=SHORT_SIDE, spy=detector.push, sampling=sampling):
+    for _ in frames(path, 1 / 1.5, short_side=SHORT_SIDE, on_picture=detector.push, sampling=sampling):
         pass
     detector.boundaries()
 

@@ -103,7 +103,7 @@ def make(path: Path, size: tuple[int, int], seconds: float, rate: int = 25) -> P
 def decode_alone(path: Path, short_side: int) -> tuple[float, list[Pixels]]:
     begun = time.perf_counter()
     detector = ShotDetector()
-    kept = [frame.pixels for frame in frames(path, 1 / CLIP, short_side=short_side, spy=detector.push)]
+    kept = [frame.pixels for frame in frames(path, 1 / CLIP, short_side=short_side, on_picture=detector.push)]
     detector.boundaries()
     return time.perf_counter() - begun, kept
 

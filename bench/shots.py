@@ -48,7 +48,7 @@ class Truth:
 def shots(path: Path, sampling: Sampling = "exact") -> list[float]:
     """The shot boundaries of a video, in seconds, as `add` finds them."""
     detector = ShotDetector()
-    for _ in frames(path, rate=1 / 1.5, short_side=260, spy=detector.push, sampling=sampling):
+    for _ in frames(path, rate=1 / 1.5, short_side=260, on_picture=detector.push, sampling=sampling):
         pass
     return detector.boundaries()
 

@@ -182,7 +182,7 @@ def test_size(make_video: Maker, tmp_path: Path, size: Any, aspect: Any, short_s
 def test_tiny_and_odd(make_video: Maker, tmp_path: Path, size: tuple[int, int]) -> None:
     path = make_video(tmp_path / "a.mkv", [(1.0, (9, 200, 9))], codec="ffv1", size=size)
     small: list[Any] = []
-    got = list(frames(path, 2, short_side=224, spy=lambda _, s: small.append(s)))
+    got = list(frames(path, 2, short_side=224, on_picture=lambda _, s: small.append(s)))
     assert [f.pixels.shape for f in got] == [(size[1], size[0], 3)] * 2
     assert len(small) == 25
 
@@ -219,18 +219,18 @@ def test_the_spy_sees_all_frames_once_over_windows(counting: Maker, number: Numb
     path = counting()
     seen: list[tuple[float, int, int]] = []
 
-    def spy(time: float, small: Any) -> None:
+    def on_picture(time: float, small: Any) -> None:
         seen.append((round(time * 25), number(small), small.shape[1]))
 
-    list(frames(path, 1, end=1.7, spy=spy))
-    list(frames(path, 1, start=1.7, spy=spy))
+    list(frames(path, 1, end=1.7, on_picture=on_picture))
+    list(frames(path, 1, start=1.7, on_picture=on_picture))
     assert seen == [(k, k, 64) for k in range(100)]
 
 
 def test_the_spy_is_spared_of_fast_videos(make_video: Maker, tmp_path: Path) -> None:
     times: list[float] = []
     path = make_video(tmp_path / "a.mp4", [(2.0, (9, 9, 9))], rate=120)
-    list(frames(path, 1, spy=lambda t, _: times.append(t)))
+    list(frames(path, 1, on_picture=lambda t, _: times.append(t)))
     assert len(times) == 60
     assert min(b - a for a, b in pairwise(times)) > 0.03
 
@@ -333,7 +333,7 @@ def test_hostile_files_give_frames_or_a_media_error(make_video: Maker, tmp_path:
             for at in rng.integers(0, len(data) if round_ % 3 == 1 else min(600, len(data)), rng.integers(1, 30)):
                 data[at] = rng.integers(256)
         bad.write_bytes(data)
-        for action in (lambda: probe(bad), lambda: list(frames(bad, 5, short_side=32, spy=lambda _t, _s: None))):
+        for action in (lambda: probe(bad), lambda: list(frames(bad, 5, short_side=32, on_picture=lambda _t, _s: None))):
             try:
                 action()
                 outcomes.add("good")

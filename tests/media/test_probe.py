@@ -242,14 +242,14 @@ def test_whitelists_hold_for_every_name(monkeypatch: pytest.MonkeyPatch, make_vi
     seen: list[dict[str, str]] = []
     real = av.open
 
-    def spy(*arguments: Any, **settings: Any) -> Any:
+    def on_picture(*arguments: Any, **settings: Any) -> Any:
         seen.append(settings["options"])
         return real(*arguments, **settings)
 
     plain = make_video(tmp_path / "a.mp4", [(0.2, (9, 9, 9))])
     odd = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.mp4")
     Path(odd).write_bytes(plain.read_bytes())
-    monkeypatch.setattr(av, "open", spy)
+    monkeypatch.setattr(av, "open", on_picture)
     probe(plain)
     probe(odd)
     assert seen[0]["protocol_whitelist"] == "file"

@@ -120,7 +120,7 @@ def test_a_cut_inside_a_group_is_found(make_video: Maker, tmp_path: Path, decode
     scenes = [(3.4, noise(0)), (5.0, noise(1)), (3.6, noise(2))]
     path = make_video(tmp_path / "a.mp4", scenes, options={"g": "50", "sc_threshold": "0", "bf": "0"})
     detector = ShotDetector()
-    list(frames(path, 2 / 3, spy=detector.push, sampling="quick"))
+    list(frames(path, 2 / 3, on_picture=detector.push, sampling="quick"))
     assert detector.boundaries() == pytest.approx([3.4, 8.4], abs=0.13)
     assert sum(decoded) < 12 * 25
 

@@ -34,7 +34,7 @@ def found(pictures: list[Picture], rate: float = RATE) -> list[float]:
 
 def shots(path: Path) -> list[float]:
     detector = ShotDetector()
-    for _ in frames(path, rate=1 / 3600, spy=detector.push):
+    for _ in frames(path, rate=1 / 3600, on_picture=detector.push):
         pass
     return detector.boundaries()
 

@@ -104,15 +104,15 @@ def test_moments_are_those_that_predict_finds(
 def test_long_videos_are_read_in_windows(data: Data, tmp_path: Path) -> None:
     """A moment is found in the window in whose middle it lies, with the times of the whole video."""
     _, joint = exported(data, "tan2d", tmp_path, MAP, window=18.0)
-    assert joint.about.most == 12
+    assert joint.about.window_clips == 12
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((31, data.dims.video or 0)).astype(np.float32)
     words = rng.standard_normal((4, data.dims.query)).astype(np.float32)
-    (whole,) = joint.spans_of(words, "", [VideoFeatures(rows, None, 46.0)], most=10_000)
+    (whole,) = joint.spans_of(words, "", [VideoFeatures(rows, None, 46.0)], limit=10_000)
     assert whole.end.max() == 46.0
     assert (np.diff(whole.score) <= 0).all()
     assert len({(s, e) for s, e in zip(whole.start.tolist(), whole.end.tolist(), strict=True)}) == len(whole.start)
-    (first,) = joint.spans_of(words, "", [VideoFeatures(rows[:12], None, 18.0)], most=10_000)
+    (first,) = joint.spans_of(words, "", [VideoFeatures(rows[:12], None, 18.0)], limit=10_000)
     early = times(whole, until=9.0)
     alone = times(first, until=9.0)
     assert early.keys() == alone.keys()

@@ -159,10 +159,10 @@ def packets(container: InputContainer, streams: Sequence[Stream]) -> Iterator[Pa
 
     `demux` trips over streams that turn up midway, after the known ones are done.
     """
-    most = max(0, container.size) + MAX_EMPTY_PACKETS
+    max_packets = max(0, container.size) + MAX_EMPTY_PACKETS
     with suppress(IndexError):
         for count, packet in enumerate(container.demux(list(streams))):
-            if count > most:
+            if count > max_packets:
                 raise MediaError(f"{container.name}: is read in circles, so it has no end; convert it")
             heartbeat()
             yield packet

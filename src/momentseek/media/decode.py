@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.media.container import FilePath, acceleration, libav, open_media, packets, sound_stream
-from momentseek.media.pixels import Painter, Pixels
+from momentseek.media.pixels import FrameConverter, Pixels
 from momentseek.media.probe import MAX_DURATION_SECONDS, container_start
 from momentseek.media.quick_sampling import QuickReader, QuickSamplingError, Ticks
 from momentseek.media.reader import MAX_GAP_SECONDS, ROUNDING_SECONDS, Damage, Picture, Reader
@@ -44,10 +44,10 @@ def default_sampling() -> Sampling:
     raise MomentseekError(f"{SAMPLING_VARIABLE} is {named!r}; set it to {' or '.join(SAMPLINGS)}, or unset it")
 
 
-Spy = Callable[[float, Pixels], None]
+OnPicture = Callable[[float, Pixels], None]
 
-SPY_RATE = 30.0
-SPY_WIDTH = 64
+SMALL_PICTURES_PER_SECOND = 30.0
+SMALL_PICTURE_WIDTH = 64
 PLAIN_RATIO = 2.0
 """How many times as large as asked for pictures must be for their smoothing to be left out in quick sampling."""
 
@@ -73,7 +73,7 @@ class FrameSettings:
     short_side: int | None = None
     """Pixels of the shorter side to which larger pictures are shrunk; smaller ones are never enlarged."""
     sampling: Sampling = "exact"
-    """With ``quick`` a tick gets a picture near it that is cheaper to decode, and the spy sees fewer."""
+    """With ``quick`` a tick gets a picture near it that is cheaper to decode, and the on_picture sees fewer."""
     threads: int | None = None
     """Threads that decode; None for as many as help one file."""
     hardware: str | None = None
@@ -95,28 +95,28 @@ class FrameSettings:
         return math.inf if self.end is None else self.end
 
 
-def frames(path: FilePath, rate: float, *, spy: Spy | None = None, **settings: Any) -> Frames:
+def frames(path: FilePath, rate: float, *, on_picture: OnPicture | None = None, **settings: Any) -> Frames:
     """The frames of a video at a steady rate; ``settings`` are those of `FrameSettings`.
 
     The frame at a tick is the last whose time stamp is not later, whatever the frame rate or its changes. The last,
     shorter clip gives the last frame, so a video of T seconds gives ``ceil(T * rate)`` frames, at least one.
-    ``spy(time, small)`` sees up to 30 frames a second, 64 pixels wide (as stored: not turned), whether or not a tick
-    falls on them. ``.damage`` says afterwards what was unreadable.
+    ``on_picture(time, small)`` is called with up to 30 frames a second, 64 pixels wide (as stored: not turned), whether
+    or not a tick falls on them. ``.damage`` says afterwards what was unreadable.
     """
-    return Frames(path, FrameSettings(rate, **settings), spy)
+    return Frames(path, FrameSettings(rate, **settings), on_picture)
 
 
 class Frames(Iterator[Frame]):
     """An iterator of frames that can be asked, once it has ended, how far it came and what was damaged."""
 
-    def __init__(self, path: FilePath, settings: FrameSettings, spy: Spy | None = None) -> None:
+    def __init__(self, path: FilePath, settings: FrameSettings, on_picture: OnPicture | None = None) -> None:
         self.path, self.settings = path, settings
         self.duration: float | None = None
         """Where the last picture ends; known when a run to the end of the video has finished."""
         self.damage: Damage | None = None
         self.sampling = settings.sampling
         """How it was decoded in the end: exactly, if the file is too odd for quick sampling."""
-        self._spyglass = _Spyglass(spy, settings.start, settings.until)
+        self._small_pictures = _SmallPictures(on_picture, settings.start, settings.until)
         self._tick = first_tick(settings.start, settings.rate, settings.phase)
         self._generator = self._run()
 
@@ -149,12 +149,12 @@ class Frames(Iterator[Frame]):
         reader = QuickReader(container, self.path, Ticks(self.settings.rate, self.settings.phase))
         context, short_side = reader.stream.codec_context, self.settings.short_side
         if short_side is not None and min(context.width, context.height) >= PLAIN_RATIO * short_side:
-            reader.leave_plain()
+            reader.skip_smoothing()
         return reader
 
     def _read(self, reader: Reader) -> Generator[Frame]:
         at, until = self.settings.time, self.settings.until
-        painter = Painter(reader.aspect, short_side=self.settings.short_side)
+        converter = FrameConverter(reader.aspect, short_side=self.settings.short_side)
         shown: Picture | None = None
         pixels: Pixels | None = None
         try:
@@ -164,7 +164,7 @@ class Frames(Iterator[Frame]):
                     and reader.due(at(self._tick)) + ROUNDING_SECONDS < picture.time
                     and at(self._tick) < until
                 ):
-                    pixels = painter.paint(shown.frame) if pixels is None else pixels
+                    pixels = converter.pixels_of(shown.frame) if pixels is None else pixels
                     yield Frame(at(self._tick), pixels)
                     self._tick += 1
                 if at(self._tick) >= until and picture.time >= until:
@@ -172,12 +172,12 @@ class Frames(Iterator[Frame]):
                 if shown is None or picture.frame is not shown.frame:
                     pixels = None
                 shown = picture
-                self._spyglass.look(picture, reader.aspect)
+                self._small_pictures.show(picture, reader.aspect)
             if shown is None:
                 raise reader.no_picture()
             self.duration = shown.time + shown.duration if reader.end is None else reader.end
             while self._tick / self.settings.rate < self.duration - ROUNDING_SECONDS and at(self._tick) < until:
-                pixels = painter.paint(shown.frame) if pixels is None else pixels
+                pixels = converter.pixels_of(shown.frame) if pixels is None else pixels
                 yield Frame(at(self._tick), pixels)
                 self._tick += 1
         finally:
@@ -198,25 +198,25 @@ def first_tick(start: float, rate: float, phase: float) -> int:
     return k
 
 
-class _Spyglass:
-    """Shows small pictures to a spy, not more often than it needs."""
+class _SmallPictures:
+    """Passes small pictures on, at most 30 a second."""
 
-    def __init__(self, spy: Spy | None, start: float, end: float) -> None:
-        self.spy, self.start, self.end = spy, start, end
-        self._painter: Painter | None = None
+    def __init__(self, on_picture: OnPicture | None, start: float, end: float) -> None:
+        self.on_picture, self.start, self.end = on_picture, start, end
+        self._converter: FrameConverter | None = None
         self._last: tuple[Picture, Pixels] | None = None
         self._due = -math.inf
 
-    def look(self, picture: Picture, aspect: Fraction | None) -> None:
-        if self.spy is None or not self.start <= picture.time < self.end or picture.time < self._due - ROUNDING_SECONDS:
+    def show(self, picture: Picture, aspect: Fraction | None) -> None:
+        time = picture.time
+        if self.on_picture is None or not self.start <= time < self.end or time < self._due - ROUNDING_SECONDS:
             return
-        self._due = (
-            max(self._due + 1 / SPY_RATE, picture.time) if self._due > -math.inf else picture.time + 1 / SPY_RATE
-        )
+        interval = 1 / SMALL_PICTURES_PER_SECOND
+        self._due = max(self._due + interval, time) if self._due > -math.inf else time + interval
         if self._last is None or self._last[0].frame is not picture.frame:
-            self._painter = self._painter or Painter(aspect, width=SPY_WIDTH)
-            self._last = picture, self._painter.paint(picture.frame, turned=False)
-        self.spy(picture.time, self._last[1])
+            self._converter = self._converter or FrameConverter(aspect, width=SMALL_PICTURE_WIDTH)
+            self._last = picture, self._converter.pixels_of(picture.frame, turned=False)
+        self.on_picture(time, self._last[1])
 
 
 MAX_SHORT_SIDE = 1080
@@ -234,7 +234,7 @@ def sparse_frames(path: FilePath, slots: Sequence[Slot]) -> Iterator[Frame]:
     """
     with open_media(path) as container:
         reader = Reader(container, path)
-        painter = Painter(reader.aspect, short_side=MAX_SHORT_SIDE)
+        converter = FrameConverter(reader.aspect, short_side=MAX_SHORT_SIDE)
         keys = key_times(reader)
         shown: Picture | None = None
         coming: Picture | None = None
@@ -255,7 +255,7 @@ def sparse_frames(path: FilePath, slots: Sequence[Slot]) -> Iterator[Frame]:
                 raise reader.no_picture(at)
             if coming is None and shown.time + shown.duration <= slot[0] + ROUNDING_SECONDS:
                 return
-            yield Frame(at, painter.paint(shown.frame))
+            yield Frame(at, converter.pixels_of(shown.frame))
 
 
 def key_times(reader: Reader) -> list[float]:
@@ -321,7 +321,7 @@ def _pixels_at(path: FilePath, time: float, width: int) -> Pixels:
             shown = picture
         if shown is None:
             raise reader.no_picture(time)
-        return Painter(reader.aspect, width=width).paint(shown.frame)
+        return FrameConverter(reader.aspect, width=width).pixels_of(shown.frame)
 
 
 SAMPLE_RATE = 16_000

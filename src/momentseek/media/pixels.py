@@ -97,7 +97,7 @@ def upright(pixels: Pixels, turn: tuple[int, int, int, int]) -> Pixels:
     return np.ascontiguousarray(pixels)
 
 
-class Painter:
+class FrameConverter:
     """Turns frames into pixels of a wanted size; keeps ffmpeg's scaler between frames."""
 
     def __init__(self, aspect: Fraction | None, short_side: int | None = None, width: int | None = None) -> None:
@@ -106,7 +106,7 @@ class Painter:
         self.aspect, self.short_side, self.width = aspect, short_side, width
         self._scaler: VideoReformatter = VideoReformatter()
 
-    def paint(self, frame: VideoFrame, turned: bool = True) -> Pixels:
+    def pixels_of(self, frame: VideoFrame, turned: bool = True) -> Pixels:
         """The frame as (height, width, 3) RGB, in square pixels, upright unless ``turned`` is false."""
         width, height = display_size(frame.width, frame.height, self.aspect)
         turn = orientation(frame) if turned else _UPRIGHT

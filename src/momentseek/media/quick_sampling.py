@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from momentseek.media.container import MAX_PIXELS, FilePath, check_size, libav
-from momentseek.media.pixels import Painter, Pixels
+from momentseek.media.pixels import FrameConverter, Pixels
 from momentseek.media.probe import MAX_DURATION_SECONDS
 from momentseek.media.reader import MAX_GAP_SECONDS, ROUNDING_SECONDS, Picture, Reader
 from momentseek.media.shots import Stretch, cells, distance, shares
@@ -107,11 +107,11 @@ class QuickReader(Reader):
             raise QuickSamplingError
         context.skip_frame = "NONREF"
         self._near = NEAR_SHARE / ticks.rate
-        self._painter = Painter(self.aspect, width=LOOK_WIDTH)
+        self._converter = FrameConverter(self.aspect, width=LOOK_WIDTH)
         self._touched = False
         self._groups_decoded = 0
 
-    def leave_plain(self) -> None:
+    def skip_smoothing(self) -> None:
         """Leave out the smoothing of pictures, which nobody sees once they are shrunk."""
         self.stream.codec_context.options = {"max_pixels": str(MAX_PIXELS), "skip_loop_filter": "all"}
 
@@ -218,7 +218,7 @@ class QuickReader(Reader):
             self.stream.codec_context.skip_frame = "NONREF"
 
     def _look(self, picture: Picture) -> Pixels:
-        return self._painter.paint(picture.frame, turned=False)
+        return self._converter.pixels_of(picture.frame, turned=False)
 
     def _still(self, group: Group, key: Picture, following: Picture) -> bool:
         """Whether nothing of note changes in a group."""

@@ -41,7 +41,7 @@ _MAX_FRAMES = 2000
 
 
 class ShotDetector:
-    """Takes small pictures in order of time (the ``spy`` of `frames`) and finds the shot boundaries among them.
+    """Takes small pictures in order of time (the ``on_picture`` of `frames`) and finds the shot boundaries among them.
 
     Memory stays small however long the video: only the last few seconds are kept, as grids and histograms.
     """
@@ -145,12 +145,12 @@ def hard_cuts(stretch: Stretch) -> list[Boundary]:
     n = len(stretch.times)
     after = np.arange(1, n)
     steps = distance(stretch, after - 1, after)
-    reach = stretch.lag(FLASH_SECONDS)
+    width = stretch.lag(FLASH_SECONDS)
     found = (steps >= MIN_CUT_DISTANCE) & (steps >= MIN_CUT_RATIO * (_mean_around(steps, 4) + 0.03))
-    found &= (after >= min(reach, n // 2)) & (after + reach <= n)  # a flash at either end has nothing to come back to
+    found &= (after >= min(width, n // 2)) & (after + width <= n)  # a flash at either end has nothing to come back to
     after = after[found]
     staying = steps[found]
-    for k in range(1, reach + 1):
+    for k in range(1, width + 1):
         staying = np.minimum(staying, distance(stretch, np.maximum(after - 1 - k, 0), np.minimum(after + k, n - 1)))
     return [
         Boundary(float(stretch.times[i]), "cut", float(stays))
@@ -215,10 +215,10 @@ def fades(stretch: Stretch) -> list[Boundary]:
     """Fades of a stretch: dips of contrast between two pictures that have some."""
     n = len(stretch.times)
     contrast = stretch.grids.mean(2).std(1)
-    reach = min(stretch.lag(FADE_SECONDS), n - 1)
-    padded = np.pad(contrast, reach)
-    greatest = np.lib.stride_tricks.sliding_window_view(padded, reach + 1).max(1)
-    around = np.minimum(greatest[:n], greatest[reach : reach + n])
+    width = min(stretch.lag(FADE_SECONDS), n - 1)
+    padded = np.pad(contrast, width)
+    greatest = np.lib.stride_tricks.sliding_window_view(padded, width + 1).max(1)
+    around = np.minimum(greatest[:n], greatest[width : width + n])
     found = []
     dips = (contrast < MAX_DIP_SHARE * around) & (around > MIN_CONTRAST) & (contrast < MAX_FADE_CONTRAST)
     for first, last in np.transpose(runs_of_true(dips)).tolist():
@@ -262,10 +262,10 @@ def merge_boundaries(found: list[Boundary]) -> list[Boundary]:
     return sorted(kept, key=lambda b: b.time)
 
 
-def _mean_around(values: Floats, reach: int) -> Floats:
+def _mean_around(values: Floats, width: int) -> Floats:
     """The mean of the neighbours on both sides, without the value itself."""
-    kernel = np.ones(2 * reach + 1, np.float32)
-    kernel[reach] = 0
-    total = np.convolve(values, kernel)[reach : reach + len(values)]
-    count = np.convolve(np.ones_like(values), kernel)[reach : reach + len(values)]
+    kernel = np.ones(2 * width + 1, np.float32)
+    kernel[width] = 0
+    total = np.convolve(values, kernel)[width : width + len(values)]
+    count = np.convolve(np.ones_like(values), kernel)[width : width + len(values)]
     return np.asarray(total / np.maximum(count, 1), np.float32)

@@ -37,7 +37,7 @@ def _no_processes_left() -> Iterator[None]:
 def _same_frames(path: Path, **settings: Any) -> None:
     detector = ShotDetector()
     here, there = (
-        decode.frames(path, 2.0, spy=detector.push, **settings),
+        decode.frames(path, 2.0, on_picture=detector.push, **settings),
         sandbox.frames(path, 2.0, shots=True, **settings),
     )
     for one, other in zip(here, there, strict=True):

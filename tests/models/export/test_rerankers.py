@@ -90,7 +90,7 @@ def test_an_export_is_read_back(tmp_path: Path) -> None:
         "mdd", done.fingerprint, True, 0.4, "start",
     )  # fmt: skip
     assert (about.video, about.subtitle, about.query) == (SOURCES["video"], None, SOURCES["query"])
-    assert (about.preparation.fit, about.max_clips, about.most) == ("stretch", 8, 16)
+    assert (about.preparation.fit, about.max_clips, about.window_clips) == ("stretch", 8, 16)
     with pytest.raises(MomentseekError, match=r"mdd looks at query and video together.*search --rerank"):
         read_encoder(tmp_path / "out")
 

@@ -50,7 +50,7 @@ def test_a_span_on_the_seam_of_two_windows_counts_once(clip_seconds: float) -> N
 
     def spans(seconds: float) -> list[tuple[float, float]]:
         video = VideoFeatures(np.ones((131, 3), np.float32), None, 131 * seconds)
-        (found,) = model(seconds).spans_of(WORDS, "", [video], most=100_000)
+        (found,) = model(seconds).spans_of(WORDS, "", [video], limit=100_000)
         rows = zip((found.start / seconds).round(6).tolist(), (found.end / seconds).round(6).tolist(), strict=True)
         return sorted(rows)
 

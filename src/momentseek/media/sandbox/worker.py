@@ -38,7 +38,7 @@ def probe_file(path: FileText) -> Iterator[Message]:
 def read_frames(path: FileText, shots: bool, **settings: Any) -> Iterator[Message]:
     """Frames as they are decoded; in the end how far that went, what was damaged, and the cuts."""
     detector = ShotDetector() if shots else None
-    source = frames(file_of_json(path), spy=None if detector is None else detector.push, **settings)
+    source = frames(file_of_json(path), on_picture=None if detector is None else detector.push, **settings)
     last = None
     for frame in source:
         if frame.pixels is last:  # a picture that is shown for long
@@ -51,7 +51,7 @@ def read_frames(path: FileText, shots: bool, **settings: Any) -> Iterator[Messag
     yield Message("end", {"duration": source.duration, "damage": damage, "shots": cuts})
 
 
-def read_glimpses(path: FileText, slots: list[list[float]]) -> Iterator[Message]:
+def send_sparse_frames(path: FileText, slots: list[list[float]]) -> Iterator[Message]:
     """One frame of each stretch of a video."""
     for frame in sparse_frames(file_of_json(path), [(start, end) for start, end in slots]):
         yield Message("item", {"time": frame.time, "shape": list(frame.pixels.shape)}, frame.pixels.reshape(-1))
@@ -101,7 +101,7 @@ def make_preview(path: FileText, out: str) -> Iterator[Message]:
 TASKS: dict[str, Task] = {
     "probe": probe_file,
     "frames": read_frames,
-    "sparse_frames": read_glimpses,
+    "sparse_frames": send_sparse_frames,
     "sound": read_sound,
     "cues": read_cues,
     "thumbnail": make_thumbnail,

@@ -38,7 +38,7 @@ class Boundaries:
     """What ``match`` weighs in the score of each of its spans."""
 
     @property
-    def most(self) -> float:
+    def max_score(self) -> float:
         """No span of the video scores higher: probabilities are at most 1."""
         return self.alpha * self.match
 
@@ -125,9 +125,9 @@ def response(curve: Vectors, kernel: Vectors) -> FloatArray:
     >>> response(np.array([0.0, 1.0, 1.0, 0.0]), np.array([-1.0, 1.0, 0.0])).tolist()
     [0.0, 1.0, 0.0, -1.0]
     """
-    reach = len(kernel) // 2
+    half = len(kernel) // 2
     full = np.convolve(np.asarray(curve, np.float64), np.asarray(kernel, np.float64)[::-1])
-    result: FloatArray = full[reach : len(full) - reach]
+    result: FloatArray = full[half : len(full) - half]
     return result
 
 
@@ -141,8 +141,8 @@ def log_shares(values: FloatArray, window: int) -> FloatArray:
     """
     window = min(window, len(values))
     views = sliding_window_view(values, window)
-    most = views.max(axis=1)
-    total = most + np.log(np.exp(views - most[:, None]).sum(axis=1))
+    highest = views.max(axis=1)
+    total = highest + np.log(np.exp(views - highest[:, None]).sum(axis=1))
     own = np.clip(np.arange(len(values)) - window // 2, 0, len(values) - window)
     result: FloatArray = values - total[own]
     return result

@@ -256,7 +256,7 @@ class RerankerManifest(ModelManifest):
     """Whether the model predicts times, and not spans of clips."""
 
     @property
-    def most(self) -> int:
+    def window_clips(self) -> int:
         """Clips of a video that the model reads at once; longer videos are read in windows."""
         if self.preparation.fit == "truncate" or self.window is None:
             return self.max_clips

@@ -30,20 +30,20 @@ class ClipWindow:
     end: int
 
 
-def windows(clips: int, most: int) -> list[ClipWindow]:
-    """Windows of ``most`` clips that overlap by half or more, and between them keep every clip once.
+def windows(clips: int, size: int) -> list[ClipWindow]:
+    """Windows of ``size`` clips that overlap by half or more, and between them keep every clip once.
 
     >>> windows(3, 4)
     [ClipWindow(first=0, last=3, begin=0, end=3)]
     >>> [(w.first, w.last, w.begin, w.end) for w in windows(7, 4)]
     [(0, 4, 0, 3), (2, 6, 3, 4), (3, 7, 4, 7)]
     """
-    if clips <= most:
+    if clips <= size:
         return [ClipWindow(0, clips, 0, clips)]
-    count = -(-(clips - most) // max(1, most // 2)) + 1
-    firsts = [round(i * (clips - most) / (count - 1)) for i in range(count)]
-    seams = [0, *((a + most + b) // 2 for a, b in pairwise(firsts)), clips]
-    return [ClipWindow(f, f + most, a, b) for f, (a, b) in zip(firsts, pairwise(seams), strict=True)]
+    count = -(-(clips - size) // max(1, size // 2)) + 1
+    firsts = [round(i * (clips - size) / (count - 1)) for i in range(count)]
+    seams = [0, *((a + size + b) // 2 for a, b in pairwise(firsts)), clips]
+    return [ClipWindow(f, f + size, a, b) for f, (a, b) in zip(firsts, pairwise(seams), strict=True)]
 
 
 SEAM_TOLERANCE_CLIPS = 1e-9

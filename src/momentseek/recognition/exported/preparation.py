@@ -23,7 +23,7 @@ FIT_METHODS = ("truncate", "resample", "stretch", "rounded")
 EndLabel = Literal["inclusive", "official"]
 
 
-def bounds(rows: int, most: int, how: str) -> Times:
+def bounds(rows: int, max_rows: int, how: str) -> Times:
     """Rows at which the fitted clips begin, and the last one's end: ``fitted + 1`` numbers.
 
     >>> bounds(5, 2, "resample").tolist(), bounds(5, 2, "truncate").tolist(), bounds(2, 4, "resample").tolist()
@@ -34,19 +34,19 @@ def bounds(rows: int, most: int, how: str) -> Times:
     if how not in FIT_METHODS:
         raise MomentseekError(f"videos are fitted by {', '.join(FIT_METHODS)}, not by {how!r}")
     if how in ("stretch", "rounded") and rows:
-        return np.arange(most + 1) * rows / most
-    if rows <= most or how == "truncate":
-        return np.arange(min(rows, most) + 1, dtype=np.float64)
-    return np.floor(np.arange(most + 1) * rows / most)
+        return np.arange(max_rows + 1) * rows / max_rows
+    if rows <= max_rows or how == "truncate":
+        return np.arange(min(rows, max_rows) + 1, dtype=np.float64)
+    return np.floor(np.arange(max_rows + 1) * rows / max_rows)
 
 
-def fit_rows(x: Array, most: int, how: str) -> Array:
-    """Fit rows to at most ``most`` by the method ``how``.
+def fit_rows(x: Array, max_rows: int, how: str) -> Array:
+    """Fit rows to at most ``max_rows`` by the method ``how``.
 
     ``truncate`` keeps the first ones (XML), ``resample`` replaces longer videos by means of even stretches of whole
-    rows (ReLoCLNet), ``stretch`` brings every video, shorter ones too, to exactly ``most`` parts of equal time, each
-    the mean of what it covers (2D-TAN). ``rounded`` does so by whole rows, as the public code of 2D-TAN and MMN: part i
-    is the mean of rows round(i n/most) to round((i+1) n/most) - 1, or the first of them alone; the last row is never
+    rows (ReLoCLNet), ``stretch`` brings every video, shorter ones too, to exactly N = ``max_rows`` parts of equal time,
+    each the mean of what it covers (2D-TAN). ``rounded`` does so by whole rows, as the public code of 2D-TAN and MMN:
+    part i is the mean of rows round(i n/N) to round((i+1) n/N) - 1, or the first of them alone; the last row is never
     reached from below.
 
     >>> fit_rows(np.float32([[1], [3], [5], [7], [9]]), 2, "resample").ravel().tolist()
@@ -56,11 +56,11 @@ def fit_rows(x: Array, most: int, how: str) -> Array:
     >>> fit_rows(np.float32([[1], [3], [5]]), 2, "rounded").ravel().tolist()
     [2.0, 5.0]
     """
-    at = bounds(len(x), most, how)
+    at = bounds(len(x), max_rows, how)
     if how == "rounded" and len(x):
         begin = np.minimum(np.rint(at).astype(np.int64), len(x) - 1)
         return np.stack([x[s : max(e, s + 1)].mean(0) for s, e in pairwise(begin)])
-    if not len(x) or how == "truncate" or (how == "resample" and len(x) <= most):
+    if not len(x) or how == "truncate" or (how == "resample" and len(x) <= max_rows):
         return x[: len(at) - 1]
     # The integral of the rows up to any time, rows being constant during their clip; a mean is a difference of two.
     sums = np.concatenate([np.zeros((1, x.shape[1])), np.cumsum(x, axis=0, dtype=np.float64)])
@@ -69,13 +69,13 @@ def fit_rows(x: Array, most: int, how: str) -> Array:
     return np.asarray(np.diff(upto, axis=0) / np.diff(at)[:, None], dtype=np.float32)
 
 
-def edges(rows: int, most: int, how: str, clip_seconds: float = 1.5, duration: float = float("nan")) -> Times:
+def edges(rows: int, max_rows: int, how: str, clip_seconds: float = 1.5, duration: float = float("nan")) -> Times:
     """Seconds at which the fitted clips begin, and at which the last one ends (not after the video).
 
     >>> edges(3, 10, "truncate", 1.5, duration=4.0).tolist()
     [0.0, 1.5, 3.0, 4.0]
     """
-    seconds = bounds(rows, most, how) * clip_seconds
+    seconds = bounds(rows, max_rows, how) * clip_seconds
     if duration == duration and len(seconds) > 1 and seconds[-2] < duration < seconds[-1]:
         seconds[-1] = duration
     return seconds

@@ -137,16 +137,16 @@ class Reranker:
                     f"another ({found.name}); train it on features of this library (momentseek data features)"
                 )
 
-    def spans(self, text: str, videos: Sequence[VideoFeatures], most: int = 200) -> list[RerankedSpans]:
-        """The ``most`` best spans of each video for a query, by the model's score; recent answers are remembered."""
-        read = promising_windows(videos, self.about.most)
-        keys = [(text, most, video.key, tuple(part)) for video, part in zip(videos, read, strict=True)]
+    def spans(self, text: str, videos: Sequence[VideoFeatures], limit: int = 200) -> list[RerankedSpans]:
+        """The ``limit`` best spans of each video for a query, by the model's score; recent answers are remembered."""
+        read = promising_windows(videos, self.about.window_clips)
+        keys = [(text, limit, video.key, tuple(part)) for video, part in zip(videos, read, strict=True)]
         with self._lock:
             known = {at: self._known[key] for at, key in enumerate(keys) if key in self._known}
         new = [at for at in range(len(videos)) if at not in known]
         if new:
             words = self.texts.words([text])[0]
-            found = self.spans_of(words, text, [videos[at] for at in new], most, [read[at] for at in new])
+            found = self.spans_of(words, text, [videos[at] for at in new], limit, [read[at] for at in new])
             known |= zip(new, found, strict=True)
         with self._lock:
             for at, key in enumerate(keys):
@@ -162,24 +162,24 @@ class Reranker:
         words: Vectors,
         text: str,
         videos: Sequence[VideoFeatures],
-        most: int = 200,
+        limit: int = 200,
         read: Sequence[Sequence[ClipWindow]] | None = None,
     ) -> list[RerankedSpans]:
         """The best spans of each video for a query given by its word features, from the windows ``read`` of each."""
         asked = self._query_inputs(words, text)
         parts: list[list[RerankedSpans]] = [[] for _ in videos]
-        read = promising_windows(videos, self.about.most) if read is None else read
+        read = promising_windows(videos, self.about.window_clips) if read is None else read
         todo = [(i, window) for i, part in enumerate(read) for window in part]
         for at in range(0, len(todo), WINDOWS_PER_RUN):
             here = todo[at : at + WINDOWS_PER_RUN]
             inputs = [_part(videos[i], w) for i, w in here]
             if self.about.times:
                 for (i, window), times in zip(here, self.times(asked, inputs), strict=True):
-                    parts[i].append(self._best_times(videos[i], window, times, most))
+                    parts[i].append(self._best_times(videos[i], window, times, limit))
             else:
                 for (i, window), grid in zip(here, self.grids(asked, inputs), strict=True):
-                    parts[i].append(self._best(videos[i], window, grid, most))
-        return [_together(part, most) for part in parts]
+                    parts[i].append(self._best(videos[i], window, grid, limit))
+        return [_together(part, limit) for part in parts]
 
     def _query_inputs(self, words: Vectors, text: str) -> dict[str, Any]:
         rows = words[: self.about.max_words]
@@ -235,7 +235,7 @@ class Reranker:
     def _divergence(self) -> MomentseekError:
         return MomentseekError(f"{self.about.folder}: the model's scores are no numbers; its training has diverged")
 
-    def _best(self, video: VideoFeatures, window: ClipWindow, grid: Vectors, most: int) -> RerankedSpans:
+    def _best(self, video: VideoFeatures, window: ClipWindow, grid: Vectors, limit: int) -> RerankedSpans:
         """The best spans of a window that are its own, in seconds of the video (as ``models.inference`` finds them)."""
 
         about, clip = self.about, self.about.clip_seconds
@@ -252,12 +252,12 @@ class Reranker:
             beyond = np.minimum(last + 1, len(at) - 1)
             middle = (at[: grid.shape[0], None] + at[beyond]) / 2 + SEAM_TOLERANCE_CLIPS * clip
             inside &= (middle >= begins) & ((middle < ends) | (window.last == len(video)))
-        found = best_spans(np.where(inside, grid, -np.inf), most, about.shortest)
+        found = best_spans(np.where(inside, grid, -np.inf), limit, about.shortest)
         real = found.score > -np.inf
         start, end = moments_of(found.first[real], found.last[real], at, 0, cast(Any, about.end_time))
         return RerankedSpans(start + offset, end + offset, np.asarray(found.score[real], np.float32))
 
-    def _best_times(self, video: VideoFeatures, window: ClipWindow, found: RerankedSpans, most: int) -> RerankedSpans:
+    def _best_times(self, video: VideoFeatures, window: ClipWindow, found: RerankedSpans, limit: int) -> RerankedSpans:
         """The best moments of a window that are its own, in seconds of the video and cut to it."""
 
         about, clip = self.about, self.about.clip_seconds
@@ -270,7 +270,7 @@ class Reranker:
             middle = (start + end) / 2 + SEAM_TOLERANCE_CLIPS * clip
             own &= (middle >= window.begin * clip) & ((middle < window.end * clip) | (window.last == len(video)))
         order = np.flatnonzero(own)
-        order = order[np.argsort(-found.score[order], kind="stable")][:most]
+        order = order[np.argsort(-found.score[order], kind="stable")][:limit]
         return RerankedSpans(start[order], end[order], found.score[order])
 
     @cached_property
@@ -283,8 +283,8 @@ class Reranker:
         return [i.name for i in self.graph.get_inputs()]
 
 
-def promising_windows(videos: Sequence[VideoFeatures], clips: int, most: int = MAX_WINDOWS) -> list[list[ClipWindow]]:
-    """The windows of ``clips`` clips that are read of each video: all, or the ``most`` with the most promising clips.
+def promising_windows(videos: Sequence[VideoFeatures], clips: int, limit: int = MAX_WINDOWS) -> list[list[ClipWindow]]:
+    """The windows of ``clips`` clips that are read of each video: all, or the ``limit`` with the most promising clips.
 
     Of every video the best one is read, and of equals the earlier.
 
@@ -296,7 +296,7 @@ def promising_windows(videos: Sequence[VideoFeatures], clips: int, most: int = M
     [[(0, 4), (8, 12)], [(8, 12)]]
     """
     parts = [windows(len(video), clips) if len(video) else [] for video in videos]
-    if sum(map(len, parts)) <= most:
+    if sum(map(len, parts)) <= limit:
         return parts
     order: list[tuple[bool, float, int, int]] = []
     for i, (video, part) in enumerate(zip(videos, parts, strict=True)):
@@ -304,7 +304,7 @@ def promising_windows(videos: Sequence[VideoFeatures], clips: int, most: int = M
         best = [float(scores[w.begin : w.end].max(initial=-np.inf)) for w in part]
         first = int(np.argmax(best)) if best else 0
         order += [(at != first, -value, i, at) for at, value in enumerate(best)]
-    chosen = sorted(order)[: max(most, sum(map(bool, parts)))]
+    chosen = sorted(order)[: max(limit, sum(map(bool, parts)))]
     kept = {(i, at) for _, _, i, at in chosen}
     return [[window for at, window in enumerate(part) if (i, at) in kept] for i, part in enumerate(parts)]
 
@@ -315,14 +315,14 @@ def _part(video: VideoFeatures, window: ClipWindow) -> dict[str, Vectors]:
     return {name: features[rows] for name, features in found.items() if features is not None}
 
 
-def _together(parts: Sequence[RerankedSpans], most: int) -> RerankedSpans:
+def _together(parts: Sequence[RerankedSpans], limit: int) -> RerankedSpans:
     """The windows' spans as one list; ties go to the earlier window."""
     if len(parts) == 1:
         return parts[0]
     empty = [np.zeros(0)] if not parts else []
     start, end = (np.concatenate([getattr(p, side) for p in parts] + empty) for side in ("start", "end"))
     score = np.concatenate([p.score for p in parts] + [e.astype(np.float32) for e in empty])
-    order = np.argsort(-score, kind="stable")[:most]
+    order = np.argsort(-score, kind="stable")[:limit]
     return RerankedSpans(start[order], end[order], score[order])
 
 

@@ -196,9 +196,9 @@ def frame_slots(duration: float, cuts: Sequence[float], every: float = SLOT_SECO
     [(0.0, 2.0), (2.0, 6.0), (6.0, 10.0)]
     """
     edges = [0.0]
-    least = min(MIN_SLOT_SECONDS, every)
+    shortest = min(MIN_SLOT_SECONDS, every)
     for cut in sorted(cuts):
-        if cut - edges[-1] >= least and duration - cut >= least:
+        if cut - edges[-1] >= shortest and duration - cut >= shortest:
             edges.append(float(cut))
     out: list[Slot] = []
     for start, end in zip(edges, [*edges[1:], duration], strict=True):

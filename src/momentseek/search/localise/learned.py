@@ -35,4 +35,4 @@ def learned(curve: Curve) -> Proposals:
     last = last + 1 if bounds.end_time == "inclusive" else np.maximum(last, first + 1)
     sums = np.concatenate(([0.0], np.cumsum(bounds.less)))
     less = (sums[last] - sums[first]) / (last - first)
-    return Proposals.of_clips(curve, first, last, best.score[finite] + bounds.most - less)
+    return Proposals.of_clips(curve, first, last, best.score[finite] + bounds.max_score - less)
