@@ -101,7 +101,7 @@ def add(paths: tuple[str, ...], library: str | None, on: str | None, quiet: bool
     \b
     Everything in a folder, with subtitles that lie elsewhere:
       momentseek add ~/Videos --subtitles ~/Subtitles
-    With what is written on slides and signs (docs/reading.md):
+    With what is written on slides and signs (docs/ocr.md):
       momentseek add ~/Talks --ocr
     A large collection, in less time (docs/library.md):
       momentseek add ~/Archive --sampling quick
