@@ -1,9 +1,13 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
+
+import click
 
 import momentseek as package
-from momentseek.cli import ALIASES, SECTIONS
+from momentseek.cli import ALIASES, SECTIONS, cli
+from momentseek.cli.groups import option_names
 
 
 def test_help_lists_every_command_by_topic_and_every_command_helps(momentseek):
@@ -24,6 +28,21 @@ def test_former_names_of_commands_still_work(momentseek):
     assert momentseek("text", "--help").stdout == momentseek("ocr", "show", "--help").stdout
     for name in ALIASES:
         assert f"  {name} " not in momentseek("--help").stdout
+
+
+def test_every_option_of_the_first_command_line_still_works():
+    """former_options.txt has the commands and options before they were grouped."""
+    context = click.Context(cli)
+    for line in (Path(__file__).parent / "former_options.txt").read_text().splitlines():
+        name, _, flags = line.partition(":")
+        words = name.split()
+        command = cli
+        for word in (*ALIASES.get(words[0], words[:1]), *words[1:]):
+            command = command.get_command(context, word)
+        command = command.commands["show"] if name == "transcript" else command
+        options = [option for option in command.params if isinstance(option, click.Option)]
+        known = {flag for option in options for flag in (*option_names(option), *option.secondary_opts)}
+        assert set(flags.split()) - known == set(), name
 
 
 def test_version(momentseek):
