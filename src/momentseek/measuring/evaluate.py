@@ -256,11 +256,11 @@ def _caption_notes(run: CaptionTable, truth: CaptionTable, measures: Sequence[Ca
     if extra:
         have = "has" if extra == 1 else "have"
         notes.append(f"{run.source}: {count(extra, *run.ASKED)} {have} several captions, of which the first counts")
-    most = int(np.argmax(truth.caption_counts))
-    if truth.caption_counts[most] >= MANY_REFERENCES:
+    largest = int(np.argmax(truth.caption_counts))
+    if truth.caption_counts[largest] >= MANY_REFERENCES:
         notes.append(
-            f"{truth.source}: moment {truth.query_ids[most]} has {truth.caption_counts[most]:,} references; BLEU, "
-            "METEOR and ROUGE-L take the best of them, so figures rise with their number"
+            f"{truth.source}: moment {truth.query_ids[largest]} has {truth.caption_counts[largest]:,} references; "
+            "BLEU, METEOR and ROUGE-L take the best of them, so figures rise with their number"
         )
     if len(truth) == 1 and any(measure.NAME.startswith("CIDEr") for measure in measures):
         notes.append(f"{truth.source}: has one moment, with which CIDEr is always 0: no word is rarer than another")
@@ -316,8 +316,8 @@ def evaluate(
     for each in runs:
         refuse_unknown(each, judgements)
     chosen = parse_all(asked, rules.options) if asked else default_measures(rules, judgements, runs)
-    reach = [m.reach for m in chosen if m.NAME not in HIGHLIGHTS]
-    depth = None if None in reach else max((k for k in reach if k is not None), default=1)
+    ranks = [m.max_rank for m in chosen if m.NAME not in HIGHLIGHTS]
+    depth = None if None in ranks else max((k for k in ranks if k is not None), default=1)
     views = {r.task: Alignment(r, judgements, depth) for r in runs}
     used = [view_for(m, views) for m in chosen]
     values = np.empty((len(judgements), len(chosen)))

@@ -210,7 +210,7 @@ def _of_group(column: TableColumn, values: Sequence[float | None], data: Data) -
 
 def _depth(names: Sequence[str]) -> int:
     """Predictions per query that measures look at; ten at least, so that suppression has something to choose from."""
-    return max([10, *(measure.reach or 0 for measure in parse_all(names))])
+    return max([10, *(measure.max_rank or 0 for measure in parse_all(names))])
 
 
 def _read(file: Path) -> dict[str, list[float | None]] | None:

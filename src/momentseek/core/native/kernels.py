@@ -67,7 +67,7 @@ def kernels() -> Any:
 
 
 def is_wide() -> bool:
-    """Whether the kernels use what this processor has beyond the least of its platform (AVX2, FMA and F16C)."""
+    """Whether the kernels use what this processor has beyond the minimum of its platform (AVX2, FMA and F16C)."""
     library = kernels()
     return library is not None and bool(library.set_wide(1))
 
@@ -182,7 +182,7 @@ def pad_panel(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
 Floats = NDArray[np.float32]
 ROUNDS = 6
 """Power steps: directions whose variances differ by a factor of two are apart by 1.6 % then."""
-LEAST_SHARE = 1e-5
+MIN_SHARE = 1e-5
 """Variance added to every direction, as a share of the mean, so that none is zero."""
 
 
@@ -207,8 +207,8 @@ def products_of(rows: Floats, vectors: Floats) -> Floats:
 def main_directions(spread: Floats) -> Floats:
     """(columns, columns), orthogonal: about the eigenvectors of a symmetric matrix, that of the largest value first."""
     columns = len(spread)
-    least = LEAST_SHARE * max(float(np.trace(spread)) / max(1, columns), 1e-12)
-    panels = float_panels((spread + least * np.eye(columns)).astype(np.float32))
+    minimum = MIN_SHARE * max(float(np.trace(spread)) / max(1, columns), 1e-12)
+    panels = float_panels((spread + minimum * np.eye(columns)).astype(np.float32))
     basis = np.zeros((columns, panel_places(columns)), np.float32)
     np.fill_diagonal(basis, 1)
     order = np.argsort(-np.diagonal(spread), kind="stable")

@@ -86,9 +86,9 @@ def all_runs(report: TieReport) -> str:
 
 
 def _learning(report: TieReport) -> str:
-    most, least = (pick(report.measures, key=lambda t: t.ratio) for pick in (max, min))
-    share = percentage(1 - most.ratio)
-    if len(report.measures) == 1 or share == percentage(1 - least.ratio):
-        who = most.measure if len(report.measures) == 1 else "Every measure"
+    worst, best = (pick(report.measures, key=lambda t: t.ratio) for pick in (max, min))
+    share = percentage(1 - worst.ratio)
+    if len(report.measures) == 1 or share == percentage(1 - best.ratio):
+        who = worst.measure if len(report.measures) == 1 else "Every measure"
         return f"{who} learns from\n{share} of the queries."
-    return f"{most.measure} learns from\n{share} of the queries, {least.measure} from {percentage(1 - least.ratio)}."
+    return f"{worst.measure} learns from\n{share} of the queries, {best.measure} from {percentage(1 - best.ratio)}."

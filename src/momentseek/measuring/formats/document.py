@@ -176,18 +176,18 @@ def open_document(path: str | os.PathLike[str]) -> Document:
     return Document(path, data)
 
 
-def _read(path: Path, most: int) -> bytes:
+def _read(path: Path, limit: int) -> bytes:
     about = path.stat()
     if stat.S_ISCHR(about.st_mode) or stat.S_ISBLK(about.st_mode):
         raise MomentseekError(f"{path}: is a device, not a file; give a file")
     size, parts = about.st_size, []
     if size == 0:  # a pipe does not say how long it is
         with path.open("rb") as file:
-            while size <= most and (part := file.read(_CHUNK)):
+            while size <= limit and (part := file.read(_CHUNK)):
                 size += len(part)
                 parts.append(part)
-    if size > most:
-        raise MomentseekError(f"{path}: larger than {most:,} bytes; set MOMENTSEEK_MAX_BYTES to read it all the same")
+    if size > limit:
+        raise MomentseekError(f"{path}: larger than {limit:,} bytes; set MOMENTSEEK_MAX_BYTES to read it all the same")
     return b"".join(parts) if parts else path.read_bytes() if about.st_size else b""
 
 
@@ -205,7 +205,7 @@ def _not_utf8(path: Path, what: str) -> MomentseekError:
 def _gunzip(data: bytes, path: Path) -> bytes:
     parts: list[bytes] = []
     size = used = 0
-    most = max_bytes()
+    limit = max_bytes()
     member = zlib.decompressobj(wbits=31)
     view = memoryview(data)
     try:
@@ -216,9 +216,9 @@ def _gunzip(data: bytes, path: Path) -> bytes:
             parts.append(member.decompress(slice_, 16 * _CHUNK))
             used += len(slice_) - len(member.unconsumed_tail) - len(member.unused_data)
             size += len(parts[-1])
-            if size > most or is_bomb(size, used):
+            if size > limit or is_bomb(size, used):
                 raise MomentseekError(
-                    f"{path}: expands more than {MAX_EXPANSION}-fold or past {most:,} bytes, as a decompression "
+                    f"{path}: expands more than {MAX_EXPANSION}-fold or past {limit:,} bytes, as a decompression "
                     "bomb does; decompress it yourself if you trust it"
                 )
     except zlib.error as e:

@@ -30,7 +30,7 @@ class MeanIoU(Measure):
     videos: Videos = "same"
 
     @property
-    def reach(self) -> int:
+    def max_rank(self) -> int:
         """Number of ranks that it looks at: the first alone."""
         return 1
 

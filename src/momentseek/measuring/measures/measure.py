@@ -43,7 +43,7 @@ class Measure(ABC):
         """The value of each judged query, in the truth's order."""
 
     @property
-    def reach(self) -> int | None:
+    def max_rank(self) -> int | None:
         """How many ranks it looks at; None for all."""
         k: int | None = getattr(self, "k", None)
         return k

@@ -61,7 +61,7 @@ class Recall(Measure):
             raise MomentseekError(f"measure {self.name}: depth must be at least 1")
 
     @property
-    def reach(self) -> int | None:
+    def max_rank(self) -> int | None:
         """All ranks for SVMR, which skips predictions in other videos."""
         return self.depth if self.task == "SVMR" else self.k
 

@@ -180,7 +180,7 @@ def needed_depth(measures: Iterable[str]) -> int:
     >>> needed_depth(["NDCG@20[IoU>=0.5]"]), needed_depth(["R@{1,100}[IoU>=0.5]"])
     (40, 100)
     """
-    return max([DEFAULT_DEPTH, *(measure.reach or 0 for measure in parse_all(measures))])
+    return max([DEFAULT_DEPTH, *(measure.max_rank or 0 for measure in parse_all(measures))])
 
 
 class Validation(NetworkValidation):

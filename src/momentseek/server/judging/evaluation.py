@@ -52,14 +52,14 @@ def parse_measure(name: str) -> Measure:
     found = parse_all([name])
     if len(found) != 1:
         raise MomentseekError(f"{name} names {len(found)} measures; ask for one at a time")
-    if (found[0].reach or 0) > MAX_HITS:
-        raise MomentseekError(f"{name} looks at {found[0].reach:,} moments; a search gives at most {MAX_HITS}")
+    if (found[0].max_rank or 0) > MAX_HITS:
+        raise MomentseekError(f"{name} looks at {found[0].max_rank:,} moments; a search gives at most {MAX_HITS}")
     return found[0]
 
 
 def hits_needed(measure: Measure) -> int:
     """Number of hits that a measure needs for each query."""
-    return measure.reach or UNBOUNDED_MEASURE_HITS
+    return measure.max_rank or UNBOUNDED_MEASURE_HITS
 
 
 @dataclass(frozen=True, eq=False)

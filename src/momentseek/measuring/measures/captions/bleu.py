@@ -74,14 +74,14 @@ def count_matches(words: CaptionWords, order: int) -> FloatArray:
     size = max(grams.kinds, 1)
     key = words.owner[grams.sentence[theirs] - moments] * size + grams.gram[theirs]
     order_ = np.lexsort((grams.count[theirs], key))
-    key, most = key[order_], grams.count[theirs][order_]
+    key, limit = key[order_], grams.count[theirs][order_]
     last = np.flatnonzero(np.append(key[1:] != key[:-1], True)) if len(key) else np.zeros(0, dtype=np.int64)
-    key, most = key[last], most[last]
+    key, limit = key[last], limit[last]
     wanted = grams.sentence[mine] * size + grams.gram[mine]
     place = np.searchsorted(key, wanted)
     found = np.zeros(len(wanted), dtype=bool)
     inside = place < len(key)
     found[inside] = key[place[inside]] == wanted[inside]
     clipped = np.zeros(len(wanted))
-    clipped[found] = np.minimum(grams.count[mine][found], most[place[found]])
+    clipped[found] = np.minimum(grams.count[mine][found], limit[place[found]])
     return np.bincount(grams.sentence[mine], weights=clipped, minlength=moments).astype(np.float64)

@@ -139,8 +139,8 @@ def ptb_tokens(text: str, following: str = "") -> list[str]:
     if _NUMBERS.search(text):
         pieces = _ACROSS_BLANKS.sub(_join_numbers, " ".join(pieces)).split(" ")
     if len(text) > MAX_WORD_CHARACTERS:
-        most = MAX_WORD_CHARACTERS
-        pieces = [piece[i : i + most] for piece in pieces for i in range(0, len(piece), most)]
+        limit = MAX_WORD_CHARACTERS
+        pieces = [piece[i : i + limit] for piece in pieces for i in range(0, len(piece), limit)]
     tokens: list[str] = []
     for place, piece in enumerate(pieces):
         if piece[-1] == ".":
