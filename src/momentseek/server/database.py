@@ -41,6 +41,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DisconnectionError, IntegrityError, SQLAlchemyError
 from sqlalchemy.schema import CreateSchema
+from sqlalchemy.types import TypeEngine
 
 from momentseek.core.errors import LibraryBusyError, LibraryError, MomentseekError, optional_module, parameter
 from momentseek.library.database import DATABASE_ERRORS
@@ -56,6 +57,11 @@ _VERSION = Table("version", MetaData(), Column("number", Integer, nullable=False
 """PostgreSQL's place for what SQLite calls ``user_version``."""
 _ERRORS = (SQLAlchemyError, ConnectionError, TimeoutError, *DATABASE_ERRORS)
 """What the databases raise; pg8000 does not wrap the errors of a broken connection."""
+
+
+def columns(type: type[TypeEngine[Any]], *names: str) -> list[Column[Any]]:
+    """Columns of one type that always have a value."""
+    return [Column(name, type, nullable=False) for name in names]
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from momentseek.core.errors import LibraryBusyError, LibraryError, MomentseekError
-from momentseek.server.bookmarks import BookmarkStore
 from momentseek.server.database import DatabaseLocation, parse_postgres
 from momentseek.server.errors import ConflictError
 from momentseek.server.judging.store import JUDGEMENTS_FILE, JudgementStore
+from momentseek.server.routes.bookmarks import BookmarkStore
 from momentseek.server.settings import ServerSettings
 
 TOKEN = "a token that is long enough"

@@ -9,7 +9,7 @@ from typing import Any
 from fastapi.testclient import TestClient
 
 from momentseek.api.library import Library
-from momentseek.server import bookmarks as shelf_store
+from momentseek.server.routes import bookmarks
 
 SHELF = "/api/v1/shelf"
 HEADERS = {"Content-Type": "application/json"}
@@ -23,7 +23,7 @@ def kept(client: TestClient, person: str) -> dict[str, Any]:
 def test_moments_and_searches_are_kept_for_each_person(serve: Callable[..., TestClient], place: Path) -> None:
     client = serve(place)
     assert kept(client, "ann") == {"person": "ann", "favourites": [], "searches": []}
-    assert not (place / shelf_store.BOOKMARKS_FILE).exists()
+    assert not (place / bookmarks.BOOKMARKS_FILE).exists()
     hit = client.get("/api/v1/search", params={"q": "red"}).json()["hits"][0]
     body = {"person": "ann", "moment": hit["moment"], "query": "red"}
     for _ in range(2):  # keeping it again changes nothing
@@ -59,7 +59,7 @@ def test_what_cannot_be_kept(serve: Callable[..., TestClient], place: Path, monk
         answer = client.put(f"{SHELF}/favourites", json={"person": "ann", "moment": moment})
         assert answer.status_code == status
     assert client.get(SHELF, params={"person": "a\nb"}).status_code == 422
-    monkeypatch.setattr(shelf_store, "MAX_KEPT", 1)
+    monkeypatch.setattr(bookmarks, "MAX_KEPT", 1)
     client.put(f"{SHELF}/searches", json={"person": "ann", "query": "red"})
     full = client.put(f"{SHELF}/searches", json={"person": "ann", "query": "blue"})
     assert (full.status_code, full.json()["error"]["code"]) == (409, "shelf_full")

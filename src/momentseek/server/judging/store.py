@@ -31,7 +31,7 @@ from sqlalchemy import (
     update,
 )
 
-from momentseek.server.database import BigId, DatabaseLocation, ServerDatabase
+from momentseek.server.database import BigId, DatabaseLocation, ServerDatabase, columns
 from momentseek.server.errors import UnknownIdError
 from momentseek.server.judging.consensus import AnnotatorRule, CandidateRow, JudgementRow, QueryRow
 
@@ -65,12 +65,9 @@ CANDIDATES = Table(
     TABLES,
     Column("id", BigId, primary_key=True),
     Column("query", ForeignKey(QUERIES.c.id, ondelete="CASCADE"), nullable=False),
-    Column("rank", Integer, nullable=False),
-    Column("batch", Integer, nullable=False),
+    *columns(Integer, "rank", "batch"),
     Column("video", ForeignKey(VIDEOS.c.hash), nullable=False),
-    Column("start", Double, nullable=False),
-    Column("end", Double, nullable=False),
-    Column("score", Double, nullable=False),
+    *columns(Double, "start", "end", "score"),
     UniqueConstraint("query", "rank"),
     sqlite_autoincrement=True,
 )

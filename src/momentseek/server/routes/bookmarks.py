@@ -1,8 +1,13 @@
-"""Bookmarks: favourite moments and saved searches of each person; the API calls them the shelf."""
+"""Bookmarks: favourite moments and saved searches of each person, and the database of them.
+
+The API calls them the shelf. Videos are known by the hash of their bytes, so that a favourite outlives a file that is
+moved, or removed and added again.
+"""
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -10,13 +15,13 @@ from fastapi import APIRouter
 from fastapi import Path as InPath
 from fastapi import Query as InQuery
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from sqlalchemy import Column, Double, MetaData, Table, Text, UniqueConstraint, delete, func, select
 from starlette.responses import Response
 
 from momentseek.api.library import Library
 from momentseek.search.query import MAX_CHARACTERS
-from momentseek.server.bookmarks import BookmarkStore
-from momentseek.server.database import DatabaseLocation
-from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
+from momentseek.server.database import BigId, DatabaseLocation, ServerDatabase, columns
+from momentseek.server.errors import BODY_ERRORS, ApiError, ConflictError, error_responses
 from momentseek.server.files import attachment
 from momentseek.server.judging.annotate import normalise_annotator, present_ids
 from momentseek.server.routes.videos import MOMENT_ID_PATTERN, no_such_moment, parse_moment_id
@@ -30,6 +35,80 @@ from momentseek.server.schemas import (
     thumbnail_url,
 )
 from momentseek.server.service import Service, ServiceParam, find_video
+
+BOOKMARKS_FILE = "shelf.sqlite"
+MAX_KEPT = 2000
+"""Favourites, and saved searches, that one person can keep."""
+MAX_PEOPLE = 1000
+TABLES = MetaData()
+FAVOURITES = Table(
+    "favourites",
+    TABLES,
+    Column("id", BigId, primary_key=True),
+    *columns(Text, "person", "video", "name"),
+    *columns(Double, "start", "end"),
+    Column("query", Text, nullable=False),
+    Column("added", Double, nullable=False),
+    UniqueConstraint("person", "video", "start", "end"),
+    sqlite_autoincrement=True,
+)
+SEARCHES = Table(
+    "searches",
+    TABLES,
+    Column("id", BigId, primary_key=True),
+    *columns(Text, "person", "query", "settings"),
+    Column("added", Double, nullable=False),
+    UniqueConstraint("person", "query", "settings"),
+    sqlite_autoincrement=True,
+)
+
+
+class BookmarkStore(ServerDatabase):
+    """The open database of bookmarks; use it in one thread and close it soon."""
+
+    name, contents, migrations = "shelf", "bookmarks", (TABLES.create_all,)
+
+    def favourites(self, person: str) -> list[Any]:
+        """The moments that a person keeps, newest first; each with the query that found it."""
+        return self._of_person(FAVOURITES, person)
+
+    def searches(self, person: str) -> list[Any]:
+        """The searches that a person keeps, newest first; ``settings`` are as in addresses of the page."""
+        return self._of_person(SEARCHES, person)
+
+    def _of_person(self, table: Table, person: str) -> list[Any]:
+        return self.rows(select(table).where(table.c.person == person).order_by(table.c.id.desc()))
+
+    # writing, inside changes()
+
+    def keep_moment(self, person: str, video: str, name: str, start: float, end: float, query: str) -> None:
+        """Keep a moment; one that is kept already stays as it is."""
+        self._check_room(FAVOURITES, person)
+        moment = {"video": video, "name": name, "start": start, "end": end}
+        self.insert_new(FAVOURITES, person=person, **moment, query=query, added=time.time())
+
+    def keep_search(self, person: str, query: str, settings: str) -> None:
+        """Keep a search; one that is kept already stays as it is."""
+        self._check_room(SEARCHES, person)
+        self.insert_new(SEARCHES, person=person, query=query, settings=settings, added=time.time())
+
+    def drop_moment(self, person: str, id: int) -> bool:
+        """Forget a favourite; returns whether there was one."""
+        return self._drop(FAVOURITES, person, id)
+
+    def drop_search(self, person: str, id: int) -> bool:
+        """Forget a saved search; returns whether there was one."""
+        return self._drop(SEARCHES, person, id)
+
+    def _drop(self, table: Table, person: str, id: int) -> bool:
+        return bool(self.run(delete(table).where(table.c.person == person, table.c.id == id)).rowcount)
+
+    def _check_room(self, table: Table, person: str) -> None:
+        kept = self.run(select(func.count()).where(table.c.person == person)).scalar_one()
+        others = select(func.count(table.c.person.distinct())).where(table.c.person != person)
+        if kept >= MAX_KEPT or self.run(others).scalar_one() >= MAX_PEOPLE:
+            raise ConflictError("no more can be kept here; remove some first", "shelf_full")
+
 
 router = APIRouter(prefix="/shelf", tags=["shelf"])
 Person = Annotated[
