@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from momentseek.core.native.kernels import every_processor, is_wide
 from momentseek.models.features.data import Dims
 from momentseek.models.inference import best_clips
-from momentseek.models.inference import best_clips as clip_bounds
-from momentseek.models.inference import best_clips as clip_trial
 from momentseek.models.inference.best_clips import (
     LateVectors,
     bounds_of,
@@ -18,7 +16,7 @@ from momentseek.models.inference.best_clips import (
     first_directions,
     principal_directions,
     rank_by_best_clips,
-    sample_videos,
+    sample_clips,
 )
 from momentseek.models.inference.encode import encode_corpus, encode_queries
 from momentseek.models.inference.first_stage import retrieve
@@ -75,7 +73,7 @@ def test_the_best_videos_are_those_of_loops(seed, videos, queries, columns, moda
 
 
 def directions_of(vectors, offsets):
-    return [principal_directions(sample_videos(v.clips, offsets).clips, v.queries) for v in vectors]
+    return [principal_directions(sample_clips(v.clips, offsets), v.queries) for v in vectors]
 
 
 def bounds_by(vectors, offsets, turns, width):
@@ -136,7 +134,7 @@ def test_parts_of_queries_change_nothing(monkeypatch):
     whole = rank_by_best_clips(vectors, offsets, 9, width=16)
     told = []
     monkeypatch.setattr(best_clips, "MAX_BOUNDS", 40 * 7)
-    monkeypatch.setattr(clip_bounds, "QUERIES_TOGETHER", 3)
+    monkeypatch.setattr(best_clips, "QUERIES_TOGETHER", 3)
     monkeypatch.setattr(best_clips, "BOUNDS_PER_TASK", 100)
     parts = rank_by_best_clips(vectors, offsets, 9, lambda *said: told.append(said), width=16)
     assert (whole[0] == parts[0]).all()
@@ -149,13 +147,10 @@ def test_few_columns_are_chosen_where_clips_lie_in_few_directions():
     chosen = {}
     for name, spread in (("few", 2.0), ("all", 0.0)):
         vectors, offsets = corpus_of(400, 300, 96, 1, 5, spread)
-        sample = sample_videos(vectors[0].clips, offsets)
-        queries = vectors[0].queries
-        turn = principal_directions(sample.clips, queries)
-        chosen[name] = choose_width([sample], [queries], [turn], 400, 4)
-    assert chosen["few"] is not None
+        sample = sample_clips(vectors[0].clips, offsets)
+        chosen[name] = choose_width([sample], directions_of(vectors, offsets))
+    assert chosen == {"few": chosen["few"], "all": 96}
     assert chosen["few"] <= 32
-    assert chosen["all"] is None or chosen["all"] == 96
 
 
 @pytest.mark.parametrize("broken", ["queries", "clips"])
@@ -183,7 +178,6 @@ def test_a_models_videos_are_those_of_its_own_match(small, monkeypatch, name):
     corpus, queries = encode_corpus(model, data, data.corpus), encode_queries(model, data, data.truth.query_ids)
     plain = retrieve(model, queries, corpus, 12)
     monkeypatch.setattr(best_clips, "MIN_PRODUCTS", 0)
-    monkeypatch.setattr(clip_trial, "PLAIN", 1.0)
     told = []
     bounded = retrieve(model, queries, corpus, 12, progress=lambda *said: told.append(said))
     assert told == [("first stage", 1200, 1200)]

@@ -14,7 +14,7 @@ from momentseek.core.moments.moment import iou
 from momentseek.models.batch import Batch, Clips, Encodings, Words
 from momentseek.models.features.data import Dims
 from momentseek.models.inference.prediction import predict
-from momentseek.models.model import CorpusModel, ModelConfig, match_by_best_span
+from momentseek.models.model import CorpusModel, ModelConfig
 
 ALPHA = 2.0
 
@@ -100,7 +100,7 @@ def test_a_video_matches_by_its_best_moment(small: Any) -> None:
     mask = torch.tensor([[True, True, True], [True, False, False]])
     queries = model.encode_words(Words(torch.randn(2, 3, 3, generator=g), torch.ones(2, 3, dtype=torch.bool)))
     videos = model.encode_clips(Clips(torch.randn(2, 3, 3, generator=g), None, mask))
-    found = match_by_best_span(model, queries, videos)
+    found = CorpusModel.match(model, queries, videos)
     every = torch.einsum("qd,vld->qvl", queries["query"], videos["clip"]).masked_fill(~mask, -torch.inf)
     torch.testing.assert_close(found, every.amax(2))
 

@@ -1,8 +1,18 @@
 """The best videos by the mean of each modality's best clip: exact, without multiplying every number of every clip.
 
-Every video gets an upper bound of its score (`clip_bounds`); the videos with the best bounds are scored, and then every
-other one whose bound reaches the n-th best score. How many columns bounds are cheapest with is tried on a sample
-(`clip_trial`). Where even all of them would cost more than plain products do, there are no bounds.
+Every video gets an upper bound of its score, from few and small numbers; the videos with the best bounds are scored,
+and then every other one whose bound reaches the n-th best score.
+
+The clips of a video are alike, so its mean ``m`` is multiplied once and a clip gives the rest, ``x``; and what clips
+differ in lies mostly in some tens of directions, so ``x`` is turned until these come first, and only those are kept.
+With ``q`` a query and both cut into ``q1, q2`` and ``x1, x2``, Cauchy and Schwarz say
+
+    q · (m + x) <= q · m + q1 · x1 + |q2| |x2| = q · m + q' · x'
+
+where ``q' = (q1, |q2|)`` and ``x' = (x1, |x2|)``: the length of what is left out is one more column. These become whole
+numbers, ``q' = t b + d`` and ``x' = s c + e`` with one scale ``s`` per video, and the same inequality says
+
+    q' · x' <= t s (b · c) + |t b| |e| + |d| |x'|
 """
 
 from __future__ import annotations
@@ -38,6 +48,27 @@ QUERIES_TOGETHER = 256
 """Queries whose codes stay in the second cache while the videos pass by."""
 ROWS_PER_BLOCK = 1 << 13
 """Clips that a thread codes at a time."""
+SAMPLE_VIDEOS, SAMPLE_DIRECTIONS = 256, 2048
+WIDTHS = (16, 32, 48, 64, 96, 128, 192, 256, 384)
+"""Columns that bounds may have, the last of which is the length of all that are left out."""
+HELD_SHARE = 0.94
+"""Share of the clips' variance that the columns of bounds hold; fewer leave too many videos to be scored."""
+MAX_BOUNDS = 1 << 26
+"""Bounds held at once (256 MB); more queries than that allows are answered in parts."""
+MIN_PRODUCTS = 1 << 36
+"""Products of numbers from which on bounds are made: about two seconds of plain products on one thread."""
+PAIRS_PER_TASK = 1 << 12
+"""Pairs that a thread scores at a time."""
+BOUNDS_PER_TASK = 1 << 20
+"""Bounds that a thread picks from at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class LateVectors:
+    """Vectors of queries ``(queries, columns)`` and of the clips of all videos ``(clips, columns)`` in one modality."""
+
+    queries: Floats
+    clips: NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +124,7 @@ def encode_clips(clips: NDArray[Any], offsets: IntArray, turn: Floats | None) ->
     def encode(low: int, high: int) -> None:
         rows = as_floats(clips[offsets[low] : offsets[high]])
         starts = offsets[low : high + 1] - offsets[low]
-        call(
-            kernels().encode_videos,
+        given = (
             address(rows, np.float32, -1, columns), columns,
             address(starts, np.int64, -1), high - low, len(rows),
             None if panels is None else address(panels, np.float32, panel_places(width) * columns),
@@ -103,6 +133,7 @@ def encode_clips(clips: NDArray[Any], offsets: IntArray, turn: Floats | None) ->
             writable(codes[offsets[low] : offsets[high]], np.int8, len(rows), width),
             writable(sizes[low:high], np.float32, high - low, 3),
         )  # fmt: skip
+        call(kernels().encode_videos, *given)
 
     edges = [0]
     while edges[-1] < len(offsets) - 1:
@@ -184,36 +215,15 @@ def query_codes(queries: Floats, turn: Floats | None) -> QueryCodes:
     )
 
 
-SAMPLE_VIDEOS, SAMPLE_QUERIES, SAMPLE_DIRECTIONS = 256, 32, 2048
-WIDTHS = (16, 32, 48, 64, 96, 128, 192, 256, 384)
-"""Columns that are tried, the last of which is the length of all that are left out; and all columns."""
-CODE_SLACK = 0.011
-"""About what codes add to a bound, as a share of the lengths: (|t b| |e| + |d| |x'|) / (|q'| |x'|)."""
-SCAN, TURN, SCORE, PLAIN = 1.6e-11, 3.5e-11, 5e-11, 2.6e-11
-"""Seconds of one thread per product of numbers: in a bound, in turning, in scoring a pair, in plain products."""
-
-
-@dataclass(frozen=True, eq=False)
-class SampleVideos:
-    """Some videos of a modality."""
-
-    clips: Floats
-    """Less their video's mean."""
-    means: Floats
-    starts: IntArray
-    """Where each video's clips begin."""
-
-
-def sample_videos(clips: NDArray[Any], offsets: IntArray) -> SampleVideos:
-    """Videos from all over the corpus."""
+def sample_clips(clips: NDArray[Any], offsets: IntArray) -> Floats:
+    """Clips of some videos from all over the corpus, less their video's mean."""
     places = np.unique(np.linspace(0, len(offsets) - 2, SAMPLE_VIDEOS).astype(np.int64))
-    counts = np.diff(offsets)[places]
-    rows = np.concatenate([clips[offsets[v] : offsets[v + 1]] for v in places.tolist()]).astype(np.float32)
-    rows[~np.isfinite(rows).all(axis=1)] = 0  # which is found out when all clips are encoded
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    means = (np.add.reduceat(rows, starts, axis=0) / counts[:, None]).astype(np.float32)
-    rows -= np.repeat(means, counts, axis=0)
-    return SampleVideos(rows, means, starts)
+    found = []
+    for place in places.tolist():
+        rows = clips[offsets[place] : offsets[place + 1]].astype(np.float32)
+        rows[~np.isfinite(rows).all(axis=1)] = 0  # which is found out when all clips are encoded
+        found.append(rows - rows.mean(axis=0))
+    return np.concatenate(found)
 
 
 def principal_directions(clips: Floats, queries: Floats) -> Floats:
@@ -225,56 +235,14 @@ def principal_directions(clips: Floats, queries: Floats) -> Floats:
     return main_directions(spread)
 
 
-def choose_width(
-    samples: Sequence[SampleVideos], questions: Sequence[Floats], turns: Sequence[Floats], videos: int, n: int
-) -> int | None:
-    """How many columns make ranking so many videos cheapest, by trying on a sample; None for no bounds at all."""
-    queries, columns = questions[0].shape
-    asked = np.unique(np.linspace(0, queries - 1, SAMPLE_QUERIES).astype(np.int64))
-    widths = [*(w for w in WIDTHS if w < columns), columns]
-    bounds: Any = [np.float32(0)] * len(widths)
-    score: Any = np.float32(0)
-    for sample, every, turn in zip(samples, questions, turns, strict=True):
-        starts, base = sample.starts, products_of(sample.means, every[asked])
-        x, q = products_of(sample.clips, turn.T), products_of(every[asked], turn.T)
-        products = np.zeros((len(x), len(q)), np.float32)
-        far, tail = (np.square(a).sum(axis=1) for a in (q, x))
-        above = base + CODE_SLACK * np.sqrt(np.maximum.reduceat(tail, starts))[:, None] * np.sqrt(far)
-        for i, (begin, end) in enumerate(pairwise([0, *(w - 1 for w in widths[:-1]), columns])):
-            products += products_of(x[:, begin:end], q[:, begin:end])
-            far, tail = (
-                np.maximum(left - np.square(a[:, begin:end]).sum(axis=1), 0) for left, a in ((far, q), (tail, x))
-            )
-            reach = products + np.sqrt(tail)[:, None] * np.sqrt(far)
-            bounds[i] = bounds[i] + above + np.maximum.reduceat(reach, starts)
-        score = score + base + np.maximum.reduceat(products, starts)
-    kept = min(len(score), max(1, round(n * len(score) / videos)))
-    needed = np.partition(score, -kept, axis=0)[-kept]
-    share = [float((b >= needed).mean()) for b in bounds]
-    cost = [
-        SCAN * w + (TURN * columns * w / queries if w < columns else 0) + SCORE * s * columns
-        for w, s in zip(widths, share, strict=True)
-    ]
-    cheapest = int(np.argmin(cost))
-    return widths[cheapest] if cost[cheapest] < PLAIN * columns else None
-
-
-MAX_BOUNDS = 1 << 26
-"""Bounds held at once (256 MB); more queries than that allows are answered in parts."""
-MIN_PRODUCTS = 1 << 36
-"""Products of numbers from which on bounds are tried: about two seconds of plain products on one thread."""
-PAIRS_PER_TASK = 1 << 12
-"""Pairs that a thread scores at a time."""
-BOUNDS_PER_TASK = 1 << 20
-"""Bounds that a thread picks from at a time."""
-
-
-@dataclass(frozen=True, eq=False)
-class LateVectors:
-    """Vectors of queries ``(queries, columns)`` and of the clips of all videos ``(clips, columns)`` in one modality."""
-
-    queries: Floats
-    clips: NDArray[Any]
+def choose_width(samples: Sequence[Floats], turns: Sequence[Floats]) -> int:
+    """How many columns bounds are made of: as many as hold nearly all that clips vary in, or all columns."""
+    columns = len(turns[0])
+    held = np.ones(columns)
+    for clips, turn in zip(samples, turns, strict=True):
+        variance = np.square(products_of(clips, turn.T)).sum(axis=0, dtype=np.float64)
+        held = np.minimum(held, np.cumsum(variance) / max(float(variance.sum()), 1e-12))
+    return next((w for w in WIDTHS if w < columns and held[w - 2] >= HELD_SHARE), columns)
 
 
 def rank_by_best_clips(
@@ -288,25 +256,17 @@ def rank_by_best_clips(
 
     A video's score is the mean over modalities of the largest dot product of a query with one of its clips, which are
     the rows from ``offsets[video]`` on. None says that plain products are quicker, that the kernel cannot be used, or
-    that there are numbers that are none.
-    ``width``, an even number, sets the number of columns instead of a trial.
+    that some values are NaN. ``width``, an even number, sets the number of columns of the bounds.
     """
     queries, videos = len(vectors[0].queries), len(offsets) - 1
-    if n >= videos or not np.diff(offsets).all() or (width is None and work_of(vectors) < MIN_PRODUCTS):
+    work = sum(v.clips.size * len(v.queries) for v in vectors)
+    if n >= videos or not np.diff(offsets).all() or (width is None and work < MIN_PRODUCTS):
         return None
     if not is_wide() or not all(np.isfinite(v.queries).all() for v in vectors):
         return None
-    samples = [sample_videos(v.clips, offsets) for v in vectors]
-    questions = [v.queries for v in vectors]
-    turns = [np.empty(0, np.float32)] * len(vectors)
-
-    def turn(i: int) -> None:
-        turns[i] = principal_directions(samples[i].clips, questions[i])
-
-    run_together([partial(turn, i) for i in range(len(vectors))])
-    width = width or choose_width(samples, questions, turns, videos, n)
-    if width is None:
-        return None
+    samples = [sample_clips(v.clips, offsets) for v in vectors]
+    turns = [principal_directions(sample, v.queries) for sample, v in zip(samples, vectors, strict=True)]
+    width = width or choose_width(samples, turns)
     codes = [encode_clips(v.clips, offsets, first_directions(t, width)) for v, t in zip(vectors, turns, strict=True)]
     if not all(np.isfinite(c.means).all() for c in codes):
         return None
@@ -319,11 +279,6 @@ def rank_by_best_clips(
         if progress is not None:
             progress((begin + len(bounds)) * videos, queries * videos)
     return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
-
-
-def work_of(vectors: Sequence[LateVectors]) -> int:
-    """Products of numbers that scoring every clip takes."""
-    return sum(v.clips.size * len(v.queries) for v in vectors)
 
 
 def best_within(vectors: Sequence[LateVectors], offsets: IntArray, bounds: Floats, n: int) -> tuple[IntArray, Floats]:
@@ -379,14 +334,14 @@ def score_pairs(vectors: Sequence[LateVectors], offsets: IntArray, query: IntArr
         for v in vectors:
             rows = as_floats(v.clips[offsets[first] : offsets[beyond]])
             columns = rows.shape[1]
-            call(
-                kernels().add_pair_scores,
+            given = (
                 address(rows, np.float32, -1, columns), columns,
                 address(starts, np.int64, -1), len(starts) - 1, len(rows),
                 address(v.queries, np.float32, -1, columns), len(v.queries),
                 address(asked[low:high], np.int64, -1), address(mine, np.int64, high - low), high - low,
                 share, writable(found[low:high], np.float32, high - low),
             )  # fmt: skip
+            call(kernels().add_pair_scores, *given)
 
     edges = [*range(0, len(order), PAIRS_PER_TASK), len(order)]
     run_together([partial(score, low, high) for low, high in pairwise(edges)])
