@@ -1,11 +1,24 @@
 from __future__ import annotations
 
+import csv
+import io
+import math
 import unicodedata
 from string import ascii_lowercase
 
 import pytest
 
-from momentseek.core.reports import latex_text, markdown_text, superscript, text_table, width
+from momentseek.core.reports import (
+    Cell,
+    Table,
+    csv_text,
+    latex_text,
+    markdown_text,
+    superscript,
+    text_table,
+    to_plain,
+    width,
+)
 
 
 def test_columns_line_up_whatever_the_characters() -> None:
@@ -64,3 +77,30 @@ def test_text_in_latex(text: str, latex: str) -> None:
 
 def test_text_in_markdown() -> None:
     assert markdown_text("_a_ | `b` *c* <sup> \\\n d") == r"\_a\_ \| \`b\` \*c\* \<sup> \\ d"
+
+
+TABLE = Table(["run_1", "mIoU"], [["my_run", Cell("0.41", bold=True, raised="bc")], ["<b>", Cell("0.4", raised="c")]])
+
+
+def test_a_table_is_escaped_and_emphasised_as_each_format_does() -> None:
+    assert TABLE.render("text").split("\n") == ["run_1     mIoU", "my_run  0.41ᵇᶜ", "<b>      0.4ᶜ"]
+    assert TABLE.render("markdown").split("\n")[2:] == [
+        r"| my\_run | **0.41**<sup>bc</sup> |",
+        r"| \<b> | 0.4<sup>c</sup> |",
+    ]
+    assert r"my\_run & \textbf{0.41}$^{bc}$ \\" in TABLE.render("latex")
+    assert "<td>&lt;b&gt;</td><td>0.4ᶜ" in TABLE.render("html")
+
+
+def test_rows_of_a_csv_are_read_back_with_all_columns_and_no_formula() -> None:
+    rows = [{"a": "=1", "b": 0.1}, {"b": math.pi, "c": "x,\ny"}]
+    found = list(csv.DictReader(io.StringIO(csv_text(rows), newline="")))
+    assert found == [{"a": "'=1", "b": "0.1", "c": ""}, {"a": "", "b": repr(math.pi), "c": "x,\ny"}]
+    assert csv_text([], ["a", "b"]) == "a,b\n"
+
+
+def test_what_json_cannot_hold_becomes_null() -> None:
+    assert to_plain({"x": [math.nan, math.inf, 1.5, None], 3: ({"y": (1,)},)}) == {
+        "x": [None, None, 1.5, None],
+        "3": [{"y": [1]}],
+    }
