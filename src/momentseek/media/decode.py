@@ -73,7 +73,7 @@ class FrameSettings:
     short_side: int | None = None
     """Pixels of the shorter side to which larger pictures are shrunk; smaller ones are never enlarged."""
     sampling: Sampling = "exact"
-    """With ``quick`` a tick gets a picture near it that is cheaper to decode, and the on_picture sees fewer."""
+    """With ``quick`` a tick gets a picture near it that is cheaper to decode, and ``on_picture`` sees fewer."""
     threads: int | None = None
     """Threads that decode; None for as many as help one file."""
     hardware: str | None = None

@@ -24,7 +24,15 @@ from momentseek.recognition.encoders.protocol import Pixels
 from momentseek.recognition.encoders.registry import HUB_PREFIX, IMAGE_TEXT_ENCODERS, TEXT_ENCODERS
 from momentseek.recognition.weights import hub as lock
 from momentseek.recognition.weights.catalog import HUB_MODELS, HubFile, HubModel
-from momentseek.recognition.weights.files import PackagedWeights, hashes, locate, models_folder, sha256, verify
+from momentseek.recognition.weights.files import (
+    PackagedWeights,
+    are_installed,
+    hashes,
+    locate,
+    models_folder,
+    sha256,
+    verify,
+)
 from momentseek.recognition.weights.hub import MissingFileError, download
 
 COLOURS = {"red": (220, 20, 20), "green": (20, 160, 40), "blue": (20, 40, 220)}
@@ -68,7 +76,7 @@ def _try_encoder(model: HubModel, encoder: DualEncoder, folder: Path) -> list[st
         )
     if float(encoder.encode_images([faint])[0] @ together) < SAME_COSINE:
         problems.append(
-            f"{model.name} gives a picture another vector alone than with others; "
+            f"{model.name} gives a picture another vector alone than beside others; "
             "prefer an export without 8-bit weights"
         )
     return problems
@@ -235,19 +243,19 @@ EncoderKind = Literal["text", "image-text", "speech"]
 EncoderState = Literal["ready", "absent", "damaged"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EncoderEntry:
     """An encoder, where it comes from, and whether its files are here and unchanged."""
 
     name: str
     kind: EncoderKind
-    dim: int | None
-    source: str
-    state: EncoderState
-    problem: str
-    megabytes: float | None
-    licence: str
-    good_for: str
+    dim: int | None = None
+    source: str = "registered"
+    state: EncoderState = "ready"
+    problem: str = ""
+    megabytes: float | None = None
+    licence: str = ""
+    good_for: str = ""
 
 
 def inventory(*, fresh: bool = False, only: str | None = None) -> list[EncoderEntry]:
@@ -268,7 +276,6 @@ def inventory(*, fresh: bool = False, only: str | None = None) -> list[EncoderEn
 
 
 def _entries(fresh: bool) -> dict[str, Callable[[], EncoderEntry]]:
-
     texts = minilm.ASSET
     about_texts = "comparing sentences, subtitles; English"
     about_things = "offline default: 1,000 kinds of things, no actions"
@@ -279,7 +286,7 @@ def _entries(fresh: bool) -> dict[str, Callable[[], EncoderEntry]]:
     found |= {_spec(model): partial(_downloadable, model, fresh) for model in HUB_MODELS.values()}
     for name in (*TEXT_ENCODERS, *IMAGE_TEXT_ENCODERS):
         kind: EncoderKind = "text" if name in TEXT_ENCODERS else "image-text"
-        found.setdefault(name, partial(EncoderEntry, name, kind, None, "registered", "ready", "", None, "", ""))
+        found.setdefault(name, partial(EncoderEntry, name=name, kind=kind))
     return found
 
 
@@ -290,24 +297,33 @@ def _from_packages(
         for asset in assets:
             verify(asset, fresh=fresh)
 
-    state, problem = _state(check, _absent(assets))
-    source = "package " + ", ".join(asset.package for asset in assets)
-    return EncoderEntry(name, kind, dim, source, state, problem, _size_of(assets), "Apache-2.0", good_for)
+    state, problem = _state(check, not are_installed(*assets))
+    return EncoderEntry(
+        name=name,
+        kind=kind,
+        dim=dim,
+        source="package " + ", ".join(asset.package for asset in assets),
+        state=state,
+        problem=problem,
+        megabytes=_size_of(assets),
+        licence="Apache-2.0",
+        good_for=good_for,
+    )
 
 
 def _downloadable(model: HubModel, fresh: bool) -> EncoderEntry:
     absent = not lock.lock_file(model.name).exists() or not lock.model_folder(model.name).is_dir()
     state, problem = _state(lambda: lock.check_model(model, fresh=fresh), absent)
     return EncoderEntry(
-        _spec(model),
-        model.kind,
-        model.dim,
-        model.repository,
-        state,
-        problem,
-        round(model.megabytes),
-        model.licence,
-        model.good_for,
+        name=_spec(model),
+        kind=model.kind,
+        dim=model.dim,
+        source=model.repository,
+        state=state,
+        problem=problem,
+        megabytes=round(model.megabytes),
+        licence=model.licence,
+        good_for=model.good_for,
     )
 
 
@@ -322,15 +338,6 @@ def _state(check: Callable[[], object], absent: bool) -> tuple[EncoderState, str
     except MomentseekError as e:
         return ("absent" if absent else "damaged"), str(e)
     return "ready", ""
-
-
-def _absent(assets: tuple[PackagedWeights, ...]) -> bool:
-    try:
-        for asset in assets:
-            locate(asset)
-    except MomentseekError:
-        return True
-    return False
 
 
 def _size_of(assets: tuple[PackagedWeights, ...]) -> float | None:

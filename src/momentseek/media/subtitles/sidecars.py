@@ -15,32 +15,9 @@ from pathlib import Path
 from momentseek.core.pinned_file import PinnedFile
 from momentseek.media.subtitles.read import SUBTITLE_SUFFIXES
 
-_CODES = """
-aa aar afar|ab abk abkhazian|af afr afrikaans|ak aka akan|am amh amharic|ar ara arabic|an arg aragonese
-as asm assamese|av ava avaric|ay aym aymara|az aze azerbaijani|ba bak bashkir|be bel belarusian|bn ben bengali
-bo bod tib tibetan|bs bos bosnian|br bre breton|bg bul bulgarian|ca cat catalan|cs ces cze czech|ch cha chamorro
-ce che chechen|cv chv chuvash|kw cor cornish|co cos corsican|cr cre cree|cy cym wel welsh|da dan danish
-de deu ger german|dv div divehi|dz dzo dzongkha|el ell gre greek|en eng english|eo epo esperanto|et est estonian
-eu eus baq basque|ee ewe|fo fao faroese|fa fas per persian farsi|fj fij fijian|fi fin finnish|fr fra fre french
-fy fry frisian|ff ful fulah|gd gla gaelic|ga gle irish|gl glg galician|gn grn guarani|gu guj gujarati|ht hat haitian
-ha hau hausa|he heb iw hebrew|hi hin hindi|hr hrv croatian|hu hun hungarian|hy hye arm armenian|ig ibo igbo
-iu iku inuktitut|id ind indonesian|is isl ice icelandic|it ita italian|jv jav javanese|ja jpn japanese
-kl kal kalaallisut|kn kan kannada|ks kas kashmiri|ka kat geo georgian|kk kaz kazakh|km khm khmer|ki kik kikuyu
-rw kin kinyarwanda|ky kir kyrgyz|ko kor korean|ku kur kurdish|lo lao|la lat latin|lv lav latvian|li lim limburgish
-ln lin lingala|lt lit lithuanian|lb ltz luxembourgish|lg lug ganda|mh mah marshallese|ml mal malayalam|mr mar marathi
-mk mkd mac macedonian|mg mlg malagasy|mt mlt maltese|mn mon mongolian|mi mri mao maori|ms msa may malay
-my mya bur burmese|nv nav navajo|ne nep nepali|nl nld dut dutch flemish|nn nno nynorsk|nb nob bokmal|no nor norwegian
-oc oci occitan|oj oji ojibwe|or ori odia|om orm oromo|os oss ossetian|pa pan punjabi|pl pol polish|pt por portuguese
-ps pus pashto|qu que quechua|rm roh romansh|ro ron rum romanian|rn run rundi|ru rus russian|sg sag sango
-sa san sanskrit|si sin sinhala|sk slk slo slovak|sl slv slovenian|se sme sami|sm smo samoan|sn sna shona|sd snd sindhi
-so som somali|st sot sotho|es spa spanish castilian|sq sqi alb albanian|sc srd sardinian|sr srp scc serbian
-ss ssw swati|su sun sundanese|sw swa swahili|sv swe swedish|ty tah tahitian|ta tam tamil|tt tat tatar|te tel telugu
-tg tgk tajik|tl tgl tagalog|th tha thai|ti tir tigrinya|to ton tongan|tn tsn tswana|ts tso tsonga|tk tuk turkmen
-tr tur turkish|tw twi|ug uig uyghur|uk ukr ukrainian|ur urd urdu|uz uzb uzbek|ve ven venda|vi vie vietnamese
-wa wln walloon|wo wol wolof|xh xho xhosa|yi yid yiddish|yo yor yoruba|za zha zhuang|zh zho chi chinese|zu zul zulu
-fil filipino|yue cantonese|cmn mandarin|haw hawaiian|gsw alemannic|ast asturian|ckb sorani|und
-"""
-_TAGS = {name: names.split()[0] for names in re.split(r"[|\n]", _CODES) for name in names.split()}
+LANGUAGES_FILE = Path(__file__).with_name("languages.txt")
+"""A line per language: its shortest code, its other codes (ISO 639-1 and 639-2, both kinds) and its English names."""
+_TAGS = {name: names.split()[0] for names in LANGUAGES_FILE.read_text("utf-8").splitlines() for name in names.split()}
 _BCP47 = re.compile(r"([a-z]+)(?:[-_]([a-z]{4}))?(?:[-_]([a-z]{2}|\d{3}))?(?:[-_][a-z0-9]{5,8})?", re.IGNORECASE)
 
 

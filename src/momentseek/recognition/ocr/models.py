@@ -16,8 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from momentseek.core.errors import MomentseekError, optional_module
-from momentseek.core.errors import missing_package as missing
+from momentseek.core.errors import MomentseekError, missing_package, optional_module
 from momentseek.core.workers import JobProcess, JobWords
 from momentseek.media.container import FilePath
 from momentseek.media.pixels import Pixels
@@ -33,7 +32,14 @@ from momentseek.recognition.ocr.lines import (
     frame_slots,
     is_still,
 )
-from momentseek.recognition.weights.files import PackagedWeights, hashes, locate, verify
+from momentseek.recognition.weights.files import (
+    are_installed,
+    hashes,
+    locate,
+    model_in_environment,
+    packaged_weights,
+    verify,
+)
 
 DEFAULT_OCR_MODEL = "ppocr-small"
 OCR_EXTRA = "ocr"
@@ -42,16 +48,7 @@ OCR_VARIABLE = "MOMENTSEEK_OCR"
 RECIPE = "1"
 """Part of the fingerprint; change it whenever the same weights would read other lines."""
 
-_WEIGHTS = PackagedWeights(
-    package="rapidocr",
-    version="3.10.0",
-    folder="rapidocr/models",
-    files={
-        "PP-OCRv6_det_small.onnx": "090f04abcd9d9a7498bc4ebf677e4cb9bdce1fe4197ddb7e529f1ef44e1ff94f",
-        "PP-OCRv6_rec_small.onnx": "6f327246b50388f3c176ae304bd95767ea6dc0c9ae92153ef8cbe210b3c14884",
-    },
-    extra=OCR_EXTRA,
-)
+_WEIGHTS = packaged_weights(DEFAULT_OCR_MODEL)
 
 
 class OcrModel(Protocol):
@@ -64,21 +61,13 @@ class OcrModel(Protocol):
 
 def is_installed() -> bool:
     """Whether the default OCR model can run here: its program and its weights are installed."""
-    if find_spec("rapidocr") is None:
-        return False
-    try:
-        locate(_WEIGHTS)
-    except MomentseekError:
-        return False
-    return True
+    return find_spec("rapidocr") is not None and are_installed(_WEIGHTS)
 
 
 def default_ocr_model() -> str | None:
     """The OCR model that ``add`` uses if none is named: what the environment says, else none."""
-    named = os.environ.get(OCR_VARIABLE, "").strip()
-    if named.lower() in ("", "0", "no", "off", "false"):
-        return None
-    return DEFAULT_OCR_MODEL if named.lower() in ("1", "yes", "on", "true") else named
+    chosen = model_in_environment(OCR_VARIABLE)
+    return DEFAULT_OCR_MODEL if chosen is True else chosen or None
 
 
 def ocr_fingerprint(spec: str, every: float = SLOT_SECONDS) -> str:
@@ -94,7 +83,7 @@ def ocr_fingerprint(spec: str, every: float = SLOT_SECONDS) -> str:
 def model_files(spec: str, *, check: bool = False) -> tuple[Path, Path]:
     """The files of the detector and of the recogniser; with ``check``, packaged ones are proven to be those tested."""
     if find_spec("rapidocr") is None:
-        raise missing("rapidocr", OCR_EXTRA)
+        raise missing_package("rapidocr", OCR_EXTRA)
     if spec == DEFAULT_OCR_MODEL:
         folder = verify(_WEIGHTS) if check else locate(_WEIGHTS)
         return folder / "PP-OCRv6_det_small.onnx", folder / "PP-OCRv6_rec_small.onnx"

