@@ -1,0 +1,376 @@
+"""``momentseek simulate``, ``baseline``, ``debias`` and ``reproduce``: corpora, baselines and tables of papers."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+
+from momentseek.benchmarks.baselines import BASELINES, BaselineSettings, write_baseline
+from momentseek.benchmarks.debias.documents import as_json as to_json
+from momentseek.benchmarks.debias.documents import as_text
+from momentseek.benchmarks.debias.session import DebiasOptions, compare_systems
+from momentseek.benchmarks.reproduction.paper_table import read_table, table_names
+from momentseek.benchmarks.reproduction.result import document, write_documents
+from momentseek.benchmarks.simulation.corpus import simulate as simulate_series
+from momentseek.benchmarks.simulation.corpus import step_count
+from momentseek.benchmarks.simulation.files import check_target
+from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
+from momentseek.benchmarks.simulation.films import GroundingSettings
+from momentseek.benchmarks.simulation.settings import SimulationSettings
+from momentseek.cli import options
+from momentseek.cli.cluster import run_on
+from momentseek.cli.options import Number
+from momentseek.cli.progress import TrainingLine, progress_bar
+from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.core.reports import count, text_table
+
+
+@click.command()
+@click.option("--out", "-o", "target", required=True, metavar="DIR", help="The folder to make.")
+@click.option(
+    "--like",
+    type=click.Choice(["tvr", "charades", "activitynet"]),
+    default="tvr",
+    show_default=True,
+    help="The corpus to resemble: series with subtitles (tvr), or films whose moments follow habits.",
+)
+@click.option("--videos", type=int, help="Number of videos.  [default: 2000]")
+@click.option("--queries", type=int, help="Number of queries: 80 % train, 5 % val, 15 % test.  [default: 5000]")
+@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same files.")
+@click.option(
+    "--hard", type=float, help="Difficulty from 0 (a linear matcher suffices) to 1 (nothing does).  [default: 0.5]"
+)
+@click.option("--bias", type=float, help="Films: share of the moments placed by habit, from 0 to 1.  [default: 0.9]")
+@click.option("--verb-bias", type=float, help="Films: share of the actions with a habit of their own.  [default: 1]")
+@click.option("--pool", type=int, help="Films: videos searched per query of the split mvmr.  [default: 50]")
+@click.option("--video-dim", type=int, help="Dimensions of a clip's video feature.  [default: 256; films: 128]")
+@click.option("--text-dim", type=int, help="Dimensions of subtitle and query features.  [default: 192; films: 96]")
+@click.option("--force", is_flag=True, help="Replace the files of a folder that is not empty.")
+@options.as_json
+def simulate(target: str, like: str, seed: int, force: bool, as_json: bool, **given: Any) -> None:
+    """Make a simulated corpus of any size with known truth, TVR's statistics, and the files of TVR and TVR-Ranking.
+
+    \b
+    The standard corpus, and a model trained on it:
+      momentseek simulate --seed 0 --out simulation
+      momentseek train reloclnet --data simulation
+    A small one, to try something within a second:
+      momentseek simulate --videos 50 --queries 100 --out small
+    Films in which actions happen at habitual times, and a test set in which they do not:
+      momentseek simulate --like charades --out films
+      momentseek train tan2d --data films
+
+    It is a simulation: its numbers say how well something learns, but nothing about real videos.
+    """
+    optional_module("h5py", "train")
+    chosen = {"seed": seed, **{name: value for name, value in given.items() if value is not None}}
+    foreign = ("bias", "verb_bias", "pool") if like == "tvr" else ("queries",)
+    if wrong := [name for name in foreign if name in chosen]:
+        raise MomentseekError(f"--{wrong[0].replace('_', '-')} is not a setting of --like {like}; leave it out")
+    check_target(Path(target), force)
+    if like == "tvr":
+        _simulate_series(target, SimulationSettings(**chosen), force, as_json)
+    else:
+        _simulate_films(target, GroundingSettings(like=like, **chosen), force, as_json)
+
+
+def _simulate_series(target: str, settings: SimulationSettings, force: bool, as_json: bool) -> None:
+    with progress_bar(step_count(settings), "simulating") as advance:
+        report = simulate_series(target, settings, force=force, progress=advance)
+    if as_json:
+        options.echo_json(report.as_json())
+    else:
+        click.echo(report.as_text())
+    options.say(f"wrote {target}: {count(settings.videos, 'video')}, {count(settings.queries, 'query', 'queries')}")
+
+
+def _simulate_films(target: str, settings: GroundingSettings, force: bool, as_json: bool) -> None:
+    with progress_bar(settings.videos, "simulating") as advance:
+        report = simulate_grounding(target, settings, force=force, progress=advance)
+    if as_json:
+        options.echo_json({"videos": settings.videos, "queries": report.queries, "smallest_pools": report.pools})
+    for name, smallest in report.pools.items():
+        if smallest < settings.pool:
+            options.say(
+                f"note: {name} has pools of {smallest} films where {settings.pool} were asked for; make more films "
+                "(--videos), or smaller pools (--pool)"
+            )
+    queries = count(sum(report.queries.values()), "query", "queries")
+    options.say(f"wrote {target}: {count(settings.videos, 'film')}, {queries}")
+
+
+@click.command()
+@click.argument("name", metavar="NAME", required=False)
+@click.option("--train", metavar="FILE", help="Ground truth to learn locations from, in any known format.")
+@click.option("--test", metavar="FILE", help="Ground truth whose queries to answer, in any known format.")
+@click.option("--out", "-o", "target", metavar="RUN", help="The run to write: .jsonl, .parquet, or what --to says.")
+@click.option("--to", metavar="FORMAT", help="The format of RUN. Default: by its ending.")
+@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Predictions per query.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For chance and bias-based.")
+@click.option(
+    "--samples", type=click.IntRange(min=1), default=100, show_default=True, help="Draws per query of bias-based."
+)
+@click.option(
+    "--bandwidth",
+    type=Number(0, min_open=True),
+    help="Of bias-based's density, as a share of the video. Default: 0.0013 for ActivityNet's videos, otherwise 0.008.",
+)
+@options.videos
+@options.force
+@click.option("--list", "listing", is_flag=True, help="List the baselines.")
+@options.as_json
+def baseline(
+    name: str | None,
+    train: str | None,
+    test: str | None,
+    target: str | None,
+    to: str | None,
+    videos: str | None,
+    force: bool,
+    listing: bool,
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    """Answer the queries of --test with the baseline NAME; what it scores is what a system gets for nothing.
+
+    \b
+    chance            random stretches of the video
+    predict-all       the whole video
+    moment-frequency  the most frequent training locations
+    bias-based        draws from the density of training locations, densest first
+
+    \b
+    How far locations alone lead on Charades-CD:
+      momentseek baseline bias-based --train charades_train.json --test charades_test_ood.json --out bias.jsonl
+      momentseek evaluate bias.jsonl --truth charades_test_ood.json -m 'dR@1[IoU>={0.5,0.7}]' --invalid keep
+
+    Every query is answered in its own video (or in all videos of its pool), so that videos must have durations.
+    """
+    if listing:
+        rows = [[b.name, "train" if b.learns else "nothing", b.title] for b in BASELINES.values()]
+        click.echo(text_table(["baseline", "learns from", "what it predicts"], rows, align="lll"))
+        return
+    if name is None or test is None or target is None:
+        raise MomentseekError("momentseek baseline NAME --test FILE --out RUN needs all three; --list shows the names")
+    _check(name, train, settings["bandwidth"])
+    options.check_targets([train, test, videos], [target], force)
+    used, run = write_baseline(
+        name, train=train, test=test, out=target, format=to, videos=videos, settings=BaselineSettings(**settings)
+    )
+    if as_json:
+        about = {"baseline": name, "train": train, "test": test, "run": str(Path(target))}
+        options.echo_json({**about, "queries": len(run), "moments": len(run.start), "settings": used})
+        return
+    words = "".join(f", {key} {value:g}" for key, value in used.items() if value is not None)
+    queries, moments = count(len(run), "query", "queries"), count(len(run.start), "moment")
+    options.say(f"wrote {Path(target)}: {name}{words}; {queries}, {moments}")
+
+
+def _check(name: str, train: str | None, bandwidth: float | None) -> None:
+    """Refuse a training set or a bandwidth that the baseline lacks or would not use."""
+    learns = BASELINES[name].learns
+    if learns and train is None:
+        raise MomentseekError(f"{name} learns where moments lie; give the training set (--train FILE)")
+    if train is not None and not learns:
+        raise MomentseekError(f"{name} learns nothing, so --train {train} would not be looked at; leave it out")
+    if bandwidth is not None and name != "bias-based":
+        raise MomentseekError(f"{name} has no density, so --bandwidth would change nothing; leave it out")
+
+
+@click.command()
+@click.argument("models", metavar="MODEL...", nargs=-1)
+@click.option(
+    "--run", "runs", multiple=True, metavar="NAME=IID,OOD", help="Two files of predictions that another program made."
+)
+@click.option("--data", metavar="DIR", help="The data folder: one with a data.toml.")
+@click.option("--train", default="train", show_default=True, metavar="SPLIT", help="The training split.")
+@click.option(
+    "--iid",
+    default="test_iid",
+    show_default=True,
+    metavar="SPLIT",
+    help="Test split: moments lie as in training.",
+)
+@click.option(
+    "--ood", default="test_ood", show_default=True, metavar="SPLIT", help="Test split: moments lie elsewhere."
+)
+@click.option("--truth-iid", metavar="FILE", help="The truth of iid predictions, instead of --data.")
+@click.option("--truth-ood", metavar="FILE", help="The truth of ood predictions.")
+@click.option(
+    "--truth-train",
+    metavar="FILE",
+    help="The truth of the training set; without it, the report says nothing about where training moments lie.",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="Seeds to train each MODEL with.",
+)
+@click.option("--preset", metavar="NAME", help="A paper's settings. Default for simulated data: films.")
+@click.option("--config", metavar="FILE", help="Settings from a TOML file instead of a preset.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting of all MODELs.")
+@click.option("--out", "-o", metavar="FOLDER", help="The folder of the report and of all models.")
+@click.option(
+    "--verbs", type=click.IntRange(min=0), default=0, metavar="N", help="Also report by verb, for the N most frequent."
+)
+@click.option(
+    "--baseline-seeds",
+    type=click.IntRange(min=0),
+    default=5,
+    show_default=True,
+    help="Number of draws of the random blind baselines; 0 leaves all baselines out.",
+)
+@click.option("--plots/--no-plots", default=True, help="Draw the figures, as PNG and SVG.")
+@options.missing
+@options.videos
+@options.invalid
+@options.on_cluster
+@options.as_json
+@options.quiet
+def debias(
+    models: tuple[str, ...], runs: tuple[str, ...], on: str | None, as_json: bool, quiet: bool, **given: Any
+) -> None:
+    """Compare MODELs on a test split like the training set (iid) and one whose moments lie elsewhere (ood).
+
+    \b
+    A MODEL is
+      mdd                        a model, trained with every seed
+      'mdd[confounders=L*A]'     a model with settings of its own, written as for --set
+      runs/mdd                   the folder of a training run (a path has a slash)
+      NAME=IID,OOD               two files of predictions; one may be left empty
+      NAME=any of these          the same under another name; several of one name are seeds of one system
+
+    \b
+    What debiasing gains, on simulated films:
+      momentseek simulate --like charades --out films
+      momentseek debias tan2d mdd --data films --out debias
+      momentseek debias tan2d mdd --data /mnt/films --out /mnt/debias --on auto
+    Which confounders matter (Table 4 of debiased grounding):
+      momentseek debias tan2d 'mdd[confounders=L]' 'mdd[confounders=L*A]' mdd --data films --out table4
+    Predictions made elsewhere (needs no PyTorch):
+      momentseek debias --run ours=iid.jsonl,ood.jsonl --truth-iid test_iid.json --truth-ood test_ood.json \\
+        --truth-train train.json
+
+    All others are compared with the first MODEL; blind baselines are reported next to them. FOLDER gets report.md,
+    report.json, tables as CSV, figures/ and runs/. The same command continues after an interruption.
+    """
+    report = compare_systems(
+        DebiasOptions(models=[*models, *runs], **given),
+        announce=(lambda _: None) if quiet else options.say,
+        progress=TrainingLine(quiet=quiet),
+        spread=None if on is None else partial(run_on, on, quiet=quiet),
+    )
+    if report is None:
+        options.say("stopped and saved; the same command continues")
+        sys.exit(130)
+    if as_json:
+        options.echo_json(to_json(report))
+    else:
+        click.echo(as_text(report))
+
+
+def _complete_tables(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in table_names() if name.startswith(incomplete)]
+
+
+@click.command()
+@click.argument("table", required=False, shell_complete=_complete_tables)
+@click.option("--list", "listed", is_flag=True, help="List the tables, or the rows of TABLE.")
+@click.option("--data", metavar="DIR", help="Real features (a data.toml), else where to simulate.")
+@click.option("--rows", metavar="ROW,ROW", help="Only these rows, with the first stages they need.")
+@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Seeds of every row.")
+@click.option("--steps", type=click.IntRange(min=1), help="Steps of every row, instead of the table's.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting of all rows.")
+@click.option(
+    "--run", "runs", multiple=True, metavar="ROW=FOLDER", help="A finished training run of a row; several are seeds."
+)
+@click.option(
+    "--out",
+    "-o",
+    default="reproduction",
+    show_default=True,
+    metavar="DIR",
+    help="The folder of all that is made.",
+)
+@click.option("--markdown", is_flag=True, help="Print a GitHub table.")
+@click.option("--latex", is_flag=True, help="Print a booktabs table.")
+@options.on_cluster
+@options.as_json
+@options.quiet
+def reproduce(
+    table: str | None,
+    listed: bool,
+    rows: str | None,
+    runs: tuple[str, ...],
+    markdown: bool,
+    latex: bool,
+    on: str | None,
+    as_json: bool,
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Train every row of a paper's TABLE over seeds, and print our figures next to the paper's.
+
+    \b
+    Which tables there are, and the rows of one:
+      momentseek reproduce --list
+      momentseek reproduce debiased-2 --list
+    Table 2 of debiased grounding, on real features or else on simulated films:
+      momentseek reproduce debiased-2 --data charades-cd
+    Two rows of MVMR's Table 2, quickly:
+      momentseek reproduce mvmr-2 --rows mmn,g2l --seeds 1 --steps 400
+    All rows at once on a cluster, with a thread each:
+      momentseek reproduce debiased-2 --data /mnt/charades-cd --out /mnt/tables --set threads=1 --on auto
+
+    DIR/TABLE.md, .tex, .html (with figures) and .json are the table; DIR/runs and DIR/scores are shared by all tables.
+    What is finished is not done again: the same command continues after an interruption, and prints the same table.
+    """
+    if listed or not table:
+        _list_tables(table, as_json)
+        return
+    if markdown + latex + as_json > 1:
+        raise MomentseekError("choose one of --markdown, --latex and --json")
+    for package in ("torch", "h5py", "safetensors"):
+        optional_module(package, "train")
+    from momentseek.benchmarks.reproduction.session import finished_runs, reproduce_table
+
+    result = reproduce_table(
+        table,
+        rows=[name.strip() for name in (rows or "").split(",") if name.strip()],
+        finished=finished_runs(runs),
+        progress=TrainingLine(quiet=quiet),
+        announce=(lambda _: None) if quiet else options.say,
+        spread=None if on is None else partial(run_on, on, quiet=quiet),
+        **given,
+    )
+    if result is None:
+        options.say("stopped and saved; the same command continues")
+        sys.exit(130)
+    write_documents(result, Path(given["out"]))
+    if not quiet:
+        if find_spec("matplotlib") is None:
+            options.say("note: the page has no figures; they need matplotlib: pip install 'momentseek[plots]'")
+        options.say(f"wrote {Path(given['out']) / table}.md, .tex, .html and .json")
+    if as_json:
+        options.echo_json(result.as_json())
+    else:
+        click.echo(document(result, "markdown" if markdown else "latex" if latex else "text"), nl=False)
+
+
+def _list_tables(table: str | None, as_json: bool) -> None:
+    """Print all tables, or the rows of one."""
+    if table:
+        shown = [[row.name, row.label] for row in read_table(table).rows.values() if not row.hidden]
+    else:
+        shown = [[name, read_table(name).title] for name in table_names()]
+    if as_json:
+        options.echo_json(dict(shown))
+    else:
+        click.echo(text_table(["name", "what"], shown, align="l"))
