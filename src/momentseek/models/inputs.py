@@ -29,6 +29,7 @@ PADDING, BEGIN, END, UNKNOWN = range(4)
 """The first entries of a vocabulary: no word, the beginning and the end of a sentence, a word that is not known."""
 NOWHERE = torch.iinfo(torch.int64).max
 """What stands in the unused places of a vocabulary."""
+Floats = NDArray[np.float32]
 
 
 @cache
@@ -88,9 +89,6 @@ class KnownWords(nn.Module):
         place = torch.searchsorted(self.known, ids).clamp(max=len(self.known) - 1)
         found = torch.where(self.known[place] == ids, place + UNKNOWN + 1, UNKNOWN)
         return torch.where(ids == 0, PADDING, found)
-
-
-Floats = NDArray[np.float32]
 
 
 def clips_of(data: Data, names: Sequence[str], config: ModelConfig) -> Clips:

@@ -27,6 +27,8 @@ from momentseek.recognition.exported.preparation import FIT_METHODS, MODALITIES,
 
 REST = ""
 """The group of all parameters that no other group names."""
+Predicted = tuple[Tensor, Tensor, Tensor]
+"""Predicted moments: starts and ends as shares of the video, and scores, each (n, k)."""
 
 
 @dataclass(frozen=True)
@@ -80,10 +82,6 @@ class Network(nn.Module, ABC):
     @abstractmethod
     def loss(self, batch: Any, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         """The terms of the loss by name, weighted; training minimises their sum. ``rng`` decides what is sampled."""
-
-
-Predicted = tuple[Tensor, Tensor, Tensor]
-"""Predicted moments: starts and ends as shares of the video, and scores, each (n, k)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from momentseek.models.captioner import CaptionerConfig
 
 
+SETTING_ALIASES = {"as": "follow"}
+"""Other spellings of settings: ``as=official`` cannot be the name of an attribute."""
+FOLLOWED = ("paper", "official")
+"""Whose ways a model has: its paper's, or its public implementation's with all its quirks."""
+C = TypeVar("C")
+MAX_SETTING = 8192
+"""The largest number of columns, clips or the like that settings may name beyond the sizes of the weights."""
+
+
 @dataclass(frozen=True)
 class ModelSpec:
     """A registered model: its class, the class of its settings, and one line about it."""
@@ -34,12 +43,7 @@ class ModelSpec:
     """Counts up whenever the network computes something else with the same weights and settings."""
 
 
-SETTING_ALIASES = {"as": "follow"}
-"""Other spellings of settings: ``as=official`` cannot be the name of an attribute."""
-FOLLOWED = ("paper", "official")
-"""Whose ways a model has: its paper's, or its public implementation's with all its quirks."""
 MODELS: Registry[ModelSpec] = Registry("model", package="momentseek.models.zoo")
-C = TypeVar("C")
 _type_hints = functools.cache(typing.get_type_hints)
 
 
@@ -114,10 +118,6 @@ def _check_type(value: Any, hint: Any, where: str) -> Any:
             return tuple(value)
     names = " or ".join("nothing" if o is types.NoneType else getattr(o, "__name__", str(o)) for o in options)
     raise MomentseekError(f"{where} must be {names}, not {value!r}")
-
-
-MAX_SETTING = 8192
-"""The largest number of columns, clips or the like that settings may name beyond the sizes of the weights."""
 
 
 def at_least(config: ModelConfig, least: int, *names: str) -> None:

@@ -30,6 +30,7 @@ from momentseek.recognition.exported.preparation import edges
 
 OWN_TEXT_ID = "own"
 """The id of a text that no truth knows."""
+Numbers = tuple[float, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +110,6 @@ def _labels(data: Data, text: str, rows: int) -> tuple[str, ...]:
         if len(words) + 2 == rows:
             return ("[CLS]", *words, "[SEP]")
     return tuple(str(i + 1) for i in range(rows))
-
-
-Numbers = tuple[float, ...]
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,13 @@ from momentseek.measuring.formats.document import open_document
 from momentseek.models.features.store import Features
 from momentseek.recognition.exported.preparation import MODALITIES, parse_modalities
 
+EXPECTED = '{"vid_name": …, "sub": [{"text": …, "start": …, "end": …}]}'
+DATA_FILE = "data.toml"
+SPLIT_KEYS = ("truth", "query", "corpus", "durations", "related")
+"""Settings that a split of queries may have."""
+CAPTIONS_KEY = "captions"
+"""The one setting of a split of captions."""
+
 
 class SubtitleLine(NamedTuple):
     """A line that is said, with its times in seconds."""
@@ -72,22 +79,12 @@ def read_subtitles(path: Path) -> dict[str, tuple[SubtitleLine, ...]]:
     return found
 
 
-EXPECTED = '{"vid_name": …, "sub": [{"text": …, "start": …, "end": …}]}'
-
-
 def _line(line: Any, path: Path, number: int) -> SubtitleLine:
     if isinstance(line, Mapping) and isinstance(line.get("text"), str):
         times = [line.get("start"), line.get("end")]
         if all(isinstance(t, int | float) and not isinstance(t, bool) and math.isfinite(t) for t in times):
             return SubtitleLine(float(times[0]), float(times[1]), line["text"])  # type: ignore[arg-type]
     raise MomentseekError(f"{path}: line {number} has a subtitle without text or times; each line is {EXPECTED}")
-
-
-DATA_FILE = "data.toml"
-SPLIT_KEYS = ("truth", "query", "corpus", "durations", "related")
-"""Settings that a split of queries may have."""
-CAPTIONS_KEY = "captions"
-"""The one setting of a split of captions."""
 
 
 @dataclass(frozen=True)

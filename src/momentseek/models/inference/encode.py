@@ -24,6 +24,12 @@ from momentseek.models.layers.moment_map import MapConvolution
 from momentseek.models.model import CorpusModel
 from momentseek.recognition.exported.preparation import bounds
 
+StageCallback = Callable[[str, int, int], None]
+"""Called with the name of a stage, how much of it is done, and how much there is."""
+MAX_MAP_NUMBERS = 1 << 25
+"""Numbers in the maps of candidate moments that are held at once: 128 MB."""
+P = TypeVar("P", Clips, Words)
+
 
 class LazyTensors(Mapping[str, Tensor]):
     """Tensors by name that are made when first used: matching needs other tensors than spans do.
@@ -157,12 +163,6 @@ def _wide(tensor: Tensor) -> Tensor:
     return tensor.float() if tensor.dtype == torch.float16 else tensor
 
 
-StageCallback = Callable[[str, int, int], None]
-"""Called with the name of a stage, how much of it is done, and how much there is."""
-MAX_MAP_NUMBERS = 1 << 25
-"""Numbers in the maps of candidate moments that are held at once: 128 MB."""
-
-
 def encode_corpus(
     model: CorpusModel,
     data: Data,
@@ -261,9 +261,6 @@ def _shapes(
         else:
             raise MomentseekError(f"the model's {key!r} grows with clips in axis {grows[-1]}; only axis 1 may grow")
     return shapes
-
-
-P = TypeVar("P", Clips, Words)
 
 
 def _pad(part: P, more: int) -> P:

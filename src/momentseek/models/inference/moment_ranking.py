@@ -17,6 +17,8 @@ DEPTH_GROWTH = 4
 """Factor by which more spans are looked at where suppression left too few moments."""
 MAX_MERGED_SPANS = 1 << 22
 """Spans of several queries that are ranked together."""
+MomentArrays = tuple[IntArray, FloatArray, FloatArray, FloatArray]
+"""Videos, starts, ends and scores of moments, each ``(queries, k)``; a score of minus infinity where there is none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +48,6 @@ class ClipSpans:
 
 Candidates = ClipSpans | TimedMoments
 """What a model found in the videos of each query, with the times of any of it."""
-MomentArrays = tuple[IntArray, FloatArray, FloatArray, FloatArray]
-"""Videos, starts, ends and scores of moments, each ``(queries, k)``; a score of minus infinity where there is none."""
 
 
 def rank_moments(

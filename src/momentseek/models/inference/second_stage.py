@@ -35,6 +35,11 @@ MIN_PAIRS = 4096
 PAIRS_PER_TASK = 1 << 10
 PAIRS_PER_TURN = 1 << 16
 """Pairs between two calls for progress."""
+MIN_QUERIES_PER_VIDEO = 32
+"""Queries that search one video, from which on they are scored apart from those of other videos."""
+SHARED_VIDEO_FACTOR = 4
+"""Such a block may be this many times larger than others, because its video is held once."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -130,12 +135,6 @@ def find_spans(
     return bool(numbers[0])
 
 
-MIN_QUERIES_PER_VIDEO = 32
-"""Queries that search one video, from which on they are scored apart from those of other videos."""
-SHARED_VIDEO_FACTOR = 4
-"""Such a block may be this many times larger than others, because its video is held once."""
-
-
 def spans_of(
     model: CorpusModel,
     queries: EncodedCorpus,
@@ -212,9 +211,6 @@ def _filters(model: CorpusModel, corpus: EncodedCorpus, pairs: int) -> CurveFilt
     if filters is None or kernels() is None or not corpus.values["mask"].all():
         return None
     return filters
-
-
-T = TypeVar("T")
 
 
 def sorted_pairs(videos: IntArray) -> tuple[IntArray, IntArray, IntArray]:

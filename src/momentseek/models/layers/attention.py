@@ -19,6 +19,9 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from momentseek.core.errors import MomentseekError
 from momentseek.models.layers.projection import Dropout, Projection
 
+Encoder = nn.Module
+"""Called as ``encoder(x, mask)``: (rows, length, hidden) and the mask of what is there, to the same shape."""
+
 
 class Attention(nn.Module):
     """What each row of ``x`` takes from the rows of ``other`` that are there.
@@ -83,10 +86,6 @@ class CrossEncoder(nn.Module):
         if not self.masked:
             mask = mask[:, None, :] | ~mask[:, :, None]
         return self.norm(x + self.dropout(self.linear(self.attention(x, other, mask))))
-
-
-Encoder = nn.Module
-"""Called as ``encoder(x, mask)``: (rows, length, hidden) and the mask of what is there, to the same shape."""
 
 
 class LstmEncoder(nn.Module):

@@ -19,6 +19,7 @@ DENSE_LENGTHS = 16
 """Number of lengths, in clips, that may start at every clip."""
 LENGTHS_PER_GRID = 8
 """Number of lengths on each coarser grid."""
+WAVE_BASE = 10_000.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,9 +244,6 @@ def scale_overlap(iou: Tensor, low: float, high: float) -> Tensor:
     [0.0, 0.5, 1.0]
     """
     return ((iou - low) / (high - low)).clamp(0, 1)
-
-
-WAVE_BASE = 10_000.0
 
 
 def waves(places: Tensor, dim: int) -> Tensor:

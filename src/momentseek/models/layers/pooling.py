@@ -6,6 +6,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+MAX_CLIP_SCORES = 1 << 24
+"""Scores of clips held at a time while searching: 64 MB."""
+ASSIGNMENT_NORMS = ("linear", "layer", "batch")
+"""What stands between a vector's products with the clusters and their softmax: a bias, or a normalisation."""
+
 
 class ModularQuery(nn.Module):
     """``q_m = softmax(w_m' H) H``: each modality weighs the words by itself."""
@@ -36,10 +41,6 @@ class MaxQuery(nn.Module):
         return best[:, None].expand(-1, self.modalities, -1)
 
 
-MAX_CLIP_SCORES = 1 << 24
-"""Scores of clips held at a time while searching: 64 MB."""
-
-
 def best_clip(queries: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
     """(queries, videos): the largest dot product of query ``i`` with a clip of video ``j``.
 
@@ -59,10 +60,6 @@ def best_clip(queries: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
         # max keeps only the winners' places for the gradient; amax would keep all scores.
         parts.append(scores.masked_fill(~mask[first : first + step], -torch.inf).max(-1).values)
     return torch.cat(parts, 1) if parts else queries.new_zeros(len(queries), 0)
-
-
-ASSIGNMENT_NORMS = ("linear", "layer", "batch")
-"""What stands between a vector's products with the clusters and their softmax: a bias, or a normalisation."""
 
 
 class NetVLAD(nn.Module):

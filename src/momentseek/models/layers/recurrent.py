@@ -9,6 +9,8 @@ from momentseek.models.batch import Words
 from momentseek.models.inputs import BEGIN, END, PADDING, UNKNOWN
 from momentseek.models.layers.projection import Dropout
 
+SENTENCE_ENCODERS = ("mean", "lstm")
+
 
 class Recurrent(nn.Module):
     """States of an LSTM for every step, and the state after the last real one.
@@ -44,9 +46,6 @@ def _turn(x: Tensor, counts: Tensor) -> Tensor:
     at = torch.arange(x.shape[1], device=x.device)
     index = torch.where(at < counts[:, None], counts[:, None] - 1 - at, at)
     return x.gather(1, index[..., None].expand_as(x))
-
-
-SENTENCE_ENCODERS = ("mean", "lstm")
 
 
 def mean_of_words(words: Words) -> Tensor:

@@ -23,6 +23,11 @@ from momentseek.models.registry import MODELS, build_config, plain_settings, ref
 
 SHOWN_NAMES = 3
 """How many names a sentence lists."""
+WRAPPERS = ("model", "state_dict", "model_state_dict", "net", "weights")
+"""Names under which programs keep the weights beside their optimiser and settings."""
+PARALLEL_PREFIX = "module."
+"""What torch puts before every name of a model that was trained on several devices."""
+REFUSED_NAME = re.compile(r"GLOBAL ([\w.]+)|global[:\s]+[`']?([\w.]+)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,13 +115,6 @@ def _names(names: list[str]) -> str:
     """
     shown = ", ".join(map(repr, names[:SHOWN_NAMES]))
     return shown if len(names) <= SHOWN_NAMES else f"{shown} and {len(names) - SHOWN_NAMES} more"
-
-
-WRAPPERS = ("model", "state_dict", "model_state_dict", "net", "weights")
-"""Names under which programs keep the weights beside their optimiser and settings."""
-PARALLEL_PREFIX = "module."
-"""What torch puts before every name of a model that was trained on several devices."""
-REFUSED_NAME = re.compile(r"GLOBAL ([\w.]+)|global[:\s]+[`']?([\w.]+)")
 
 
 def read_public_weights(file: Path) -> dict[str, Tensor]:

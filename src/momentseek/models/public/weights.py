@@ -14,6 +14,11 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.registry import Registry
 from momentseek.models.features.data import Dims
 
+STREAMS = {"video": "video", "sub": "subtitle"}
+"""The public names of modalities, and ours."""
+LSTM_PARTS = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+State = dict[str, Tensor]
+
 
 @dataclass(frozen=True, eq=False)
 class Translation:
@@ -123,13 +128,6 @@ def register_public(
 ) -> None:
     """Make the weights of a public implementation of the model ``name`` known; its file calls this once, at its end."""
     PUBLIC_MODELS.add(name, PublicSpec(name, translate, marks, source, settings or {}, training or {}))
-
-
-STREAMS = {"video": "video", "sub": "subtitle"}
-"""The public names of modalities, and ours."""
-LSTM_PARTS = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-
-State = dict[str, Tensor]
 
 
 def streams_of(weights: PublicWeights, pattern: str) -> dict[str, str]:

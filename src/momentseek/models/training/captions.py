@@ -36,6 +36,10 @@ from momentseek.recognition.captions.inputs import (
     stack_moments,
 )
 
+MOMENTS_AT_ONCE = 128
+NOT_FOR_CAPTIONS = ("first_stage", "lists", "begin")
+"""Settings of the data that only models have that find moments."""
+
 
 class CaptionMoments:
     """The moments of a split; clips that were read are kept, up to ``cache_mb``."""
@@ -149,9 +153,6 @@ class CaptionBatches:
             torch.from_numpy(inputs.mask),
             caption_rows([self._words[i] for i in places.tolist()], self.vocabulary, self._longest),
         )
-
-
-MOMENTS_AT_ONCE = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,10 +294,6 @@ class CaptionValidation(NetworkValidation):
         moments = self.moments(split)
         described = describe_moments(model, moments, progress=progress)
         return evaluate(described, moments.split.table, names, protocol=self.protocol, missing="zero").means
-
-
-NOT_FOR_CAPTIONS = ("first_stage", "lists", "begin")
-"""Settings of the data that only models have that find moments."""
 
 
 def prepare_captions(

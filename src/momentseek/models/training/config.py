@@ -33,6 +33,14 @@ from momentseek.models.registry import MODELS, SETTING_ALIASES, ModelSpec, build
 CONFIG_SECTIONS = ("model", "training", "data")
 Assignments = Mapping[str, Any] | Iterable[str]
 """Settings by name: a mapping such as ``{"lr": 5e-4}``, or texts such as ``"lr=5e-4"``."""
+SETTING_CHOICES = {
+    "optimiser": ("adamw", "bert_adam", "sgd"),
+    "schedule": ("constant", "linear", "cosine"),
+    "clip_by": ("all", "tensor", "value"),
+    "task": ("VCMR", "SVMR", "VR"),
+    "end_label": ("inclusive", "official"),
+    "end_time": ("inclusive", "start"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,16 +147,6 @@ class TrainingSettings:
             raise MomentseekError(f"training: nms is an overlap, from 0 to 1, not {self.nms:g}")
         parse_all(summed_measures(self.measure))
         parse_all(self.report)
-
-
-SETTING_CHOICES = {
-    "optimiser": ("adamw", "bert_adam", "sgd"),
-    "schedule": ("constant", "linear", "cosine"),
-    "clip_by": ("all", "tensor", "value"),
-    "task": ("VCMR", "SVMR", "VR"),
-    "end_label": ("inclusive", "official"),
-    "end_time": ("inclusive", "start"),
-}
 
 
 @dataclass(frozen=True, kw_only=True)

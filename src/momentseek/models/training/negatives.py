@@ -31,6 +31,12 @@ SCORE_SCALE = 65534
 """A score of 1 as it is kept: 16 bits hold scores from 0 to 1 to within 1/130,000, in a quarter of float64's space."""
 NEVER_DRAWN = 65535
 """Kept for pairs that are true or related, and never drawn."""
+ScoringCallback = Callable[[int, int], None]
+"""Called with how many scores are done, and of how many; it may raise to stop."""
+VIDEOS_PER_BLOCK = 64
+"""Videos that are encoded at once."""
+MAX_SCORE_BYTES_IN_MEMORY = 1 << 30
+"""Bytes of scores that are held in memory; more go to a temporary file."""
 
 
 def logits(scores: Floats, aim: Floats, allowed: Bools, sharpness: float = 1.0, pool: int = 0) -> Floats:
@@ -103,10 +109,6 @@ class HardNegatives:
         return draw(logits(scores, aim, kept != NEVER_DRAWN, self.sharpness, self.pool), count, rng)
 
 
-ListCallback = Callable[[int, int], None]
-"""Called with how much of the lists is done, and of all; it may raise to stop."""
-
-
 class ListNegatives:
     """The videos that may be drawn as wrong ones of each training query, and the draw."""
 
@@ -138,7 +140,7 @@ def list_source(config: TrainConfig) -> str | None:
 
 
 def read_lists(
-    config: TrainConfig, model: CorpusModel, data: Data, pairs: TrainingPairs, progress: ListCallback
+    config: TrainConfig, model: CorpusModel, data: Data, pairs: TrainingPairs, progress: ScoringCallback
 ) -> ListNegatives | None:
     """What may be drawn for each training query; None for a model that draws nothing from lists."""
     source, reach = list_source(config), config.training.list_reach
@@ -191,7 +193,7 @@ def lists_of_run(run: Run, split: DataSplit, name: str) -> list[Ints]:
     return lists
 
 
-def _rank(source: str, data: Data, split: DataSplit, name: str, most: int, progress: ListCallback) -> list[Ints]:
+def _rank(source: str, data: Data, split: DataSplit, name: str, most: int, progress: ScoringCallback) -> list[Ints]:
     """Lists of the model of a checkpoint: the videos that have training moments, best first."""
     trained = load_checkpoint(source)
     refuse_other_dims(trained, data, name, source)
@@ -211,15 +213,6 @@ def _rank(source: str, data: Data, split: DataSplit, name: str, most: int, progr
     asked = encode_queries(trained.model, split, truth.query_ids, progress=encoding)
     found = retrieve(trained.model, asked, corpus, most, progress=ranking)
     return [row[row >= 0] for row in found.video]
-
-
-VIDEOS_PER_BLOCK = 64
-"""Videos that are encoded at once."""
-MAX_SCORE_BYTES_IN_MEMORY = 1 << 30
-"""Bytes of scores that are held in memory; more go to a temporary file."""
-
-ScoringCallback = Callable[[int, int], None]
-"""Called with the number of scores that are done, and of all."""
 
 
 def score_hard_negatives(

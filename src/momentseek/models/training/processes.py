@@ -25,6 +25,7 @@ from momentseek.models.training.config import TrainConfig
 
 MAX_PROCESS_WAIT = timedelta(hours=6)
 """How long the other processes wait while process 0 validates."""
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True)
@@ -114,9 +115,6 @@ def thread_count(config: TrainConfig | None = None) -> int:
 def use_threads(count: int) -> None:
     """Compute with so many threads in this process from now on."""
     torch.set_num_threads(count)
-
-
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class TrainingInterrupted(Exception):

@@ -24,6 +24,7 @@ from momentseek.models.registry import one_of, register
 
 MASKED_SIMILARITY = -1e4
 """Similarity of what is not there: no real clip or word sees it, and padding sees everything alike."""
+SCORE_KINDS = ("disjoint", "general", "exclusive")
 
 
 class QueryAware(nn.Module):
@@ -72,9 +73,6 @@ def fuse(weights: Tensor, modalities: Sequence[Tensor]) -> Tensor:
     [[[1.75, 1.75]]]
     """
     return torch.einsum("nm,mnld->nld", weights, torch.stack(list(modalities)))
-
-
-SCORE_KINDS = ("disjoint", "general", "exclusive")
 
 
 @dataclass(frozen=True, kw_only=True)

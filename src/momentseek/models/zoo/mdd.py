@@ -31,6 +31,8 @@ Floats = NDArray[np.float32]
 QueryRows = tuple[str, Floats]
 """A query's text and the features of its words."""
 QUERIES_PER_PARSE = 1024
+CONFOUNDERS = {"L": "locations", "A": "actions", "U": "unobserved"}
+NO_CONFOUNDERS = "none"
 
 
 def frequent_verbs(queries: Iterable[QueryRows], count: int, parse: str = "auto") -> tuple[list[str], Floats]:
@@ -96,9 +98,6 @@ class RoleTree(nn.Module):
 def _softmax(scores: Tensor, where: Tensor) -> Tensor:
     """Softmax over the words ``where`` says; zero for a query with none."""
     return torch.softmax(scores.masked_fill(~where, -1e9), dim=-1) * where
-
-
-CONFOUNDERS = {"L": "locations", "A": "actions", "U": "unobserved"}
 
 
 def branches_of(combination: str) -> list[str]:
@@ -172,9 +171,6 @@ class Deconfounder(nn.Module):
         for branch in self.branches:
             product = product * branch(asked)
         return moments + product
-
-
-NO_CONFOUNDERS = "none"
 
 
 @dataclass(frozen=True, kw_only=True)

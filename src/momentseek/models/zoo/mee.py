@@ -22,6 +22,10 @@ from momentseek.models.losses import RelatedMasks, hinge, pair_weights, related_
 from momentseek.models.model import CorpusModel, ModelConfig
 from momentseek.models.registry import one_of, register
 
+POOLING_METHODS = ("max", "mean", "netvlad")
+UNIT_EPSILON = 1e-5
+"""Added to a length before dividing by it, as in TVR's feature files' code."""
+
 
 def max_margin(
     scores: Tensor, pairs: BatchPairs, known: RelatedMasks, margin: float, *, true_pairs: bool = False
@@ -43,11 +47,6 @@ def max_margin(
             counted = counted.scatter(1, place[:, None], True)
         total = total + (hinge(own, rows, margin) * counted).sum(1) / counted.sum(1).clamp(min=1)
     return total / 2
-
-
-POOLING_METHODS = ("max", "mean", "netvlad")
-UNIT_EPSILON = 1e-5
-"""Added to a length before dividing by it, as in TVR's feature files' code."""
 
 
 @dataclass(frozen=True, kw_only=True)

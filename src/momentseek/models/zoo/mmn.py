@@ -25,6 +25,11 @@ from momentseek.models.model import CorpusModel
 from momentseek.models.registry import above_nothing, at_least, one_of, register
 from momentseek.models.zoo.tan2d import SentenceEncoder, Tan2dConfig, overlap_loss
 
+OVERLAP_SHARPNESS = 10.0
+"""What the overlap's cosine is multiplied by before the sigmoid."""
+LATE_MATCHING_FACTOR = 0.01
+"""What is left of the mutual matching loss's weight after ``only_overlap_after`` epochs."""
+
 
 def mutual_matching(
     queries: Tensor, moments: Tensor, pairs: BatchPairs, iou: Tensor, negative: Tensor, held: Tensor | None = None, *,
@@ -85,12 +90,6 @@ def _among_queries(
     cosine = torch.einsum("pkd,qd->pkq", found, queries) / temperature
     floor = torch.full_like(cosine[..., :1], -1e4)
     return torch.cat([cosine.masked_fill(~allowed[:, None], -torch.inf), floor], dim=2).logsumexp(2)
-
-
-OVERLAP_SHARPNESS = 10.0
-"""What the overlap's cosine is multiplied by before the sigmoid."""
-LATE_MATCHING_FACTOR = 0.01
-"""What is left of the mutual matching loss's weight after ``only_overlap_after`` epochs."""
 
 
 @dataclass(frozen=True, kw_only=True)

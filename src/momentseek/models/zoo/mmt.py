@@ -21,6 +21,9 @@ from momentseek.models.layers.attention import DecoderLayer, TransformerLayer, e
 from momentseek.models.layers.projection import Dropout, Projection, initialise
 from momentseek.recognition.captions.inputs import PAD
 
+NORM_EPSILON = 1e-12
+REDUCTIONS = ("sum", "mean")
+
 
 def smoothed_divergence(logits: Tensor, target: Tensor, smoothing: float) -> Tensor:
     """(n,): the Kullback-Leibler divergence of each row's softmax from its smoothed target.
@@ -56,10 +59,6 @@ def sine_positions(most: int, hidden: int) -> Tensor:
     table[:, 0::2] = torch.sin(place * rate)
     table[:, 1::2] = torch.cos(place * rate)[:, : hidden // 2]
     return table
-
-
-NORM_EPSILON = 1e-12
-REDUCTIONS = ("sum", "mean")
 
 
 @dataclass(frozen=True, kw_only=True)

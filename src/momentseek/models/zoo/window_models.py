@@ -25,6 +25,9 @@ from momentseek.models.losses import draw_negatives
 from momentseek.models.model import CorpusModel, GroundingConfig, Predicted
 from momentseek.models.registry import at_least, one_of
 
+OFFICIAL_WINDOWS: Mapping[str, Any] = {"searched": (8, 16)}
+"""What the public code does otherwise: only windows of 128 and 256 frames are searched."""
+
 
 @dataclass(frozen=True, eq=False)
 class Windows:
@@ -253,7 +256,3 @@ def parts_beside(clips: Tensor, mask: Tensor, windows: Windows, context: int) ->
     for start, end in beside(windows, mask.sum(1), context):
         around.append(torch.where((end > start)[..., None], window_means(clips, start, end), own))
     return around[0], own, around[1]
-
-
-OFFICIAL_WINDOWS: Mapping[str, Any] = {"searched": (8, 16)}
-"""What the public code does otherwise: only windows of 128 and 256 frames are searched."""
