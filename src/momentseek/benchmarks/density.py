@@ -96,8 +96,8 @@ def whiten(points: ArrayLike) -> tuple[FloatArray, float]:
     """
     plane = _plane(points)
     covariance = np.cov(plane.T) if len(plane) > 1 else np.zeros((2, 2))
-    least, most = np.linalg.eigvalsh(covariance)
-    if least <= most * np.finfo(float).eps * len(plane):
+    smallest, largest = np.linalg.eigvalsh(covariance)
+    if smallest <= largest * np.finfo(float).eps * len(plane):
         raise MomentseekError(
             "all moments lie on one line, which has no density in the plane; choose a bandwidth instead of Scott's rule"
         )

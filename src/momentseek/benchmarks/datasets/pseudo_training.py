@@ -187,23 +187,23 @@ def training_json(training: PseudoTraining, n: int) -> bytes:
             f"query {training.query_ids[wrong[0]]} has a similarity that is not a finite number; check the encoder"
         )
     depth = training.moments.shape[1]
-    moments = [
-        json.dumps(
-            {"video_name": m.video, "timestamp": [m.start, m.end], "duration": m.duration, "caption": m.caption}
-        )[1:-1]
-        for m in training.collection.moments
-    ]
     entries = []
     for row, (query, text) in enumerate(zip(training.query_ids, training.queries, strict=True)):
-        pairs = ", ".join(
-            f'{{"pair_id": {row * depth + rank}, {moments[place]}, "similarity": {score!r}}}'
-            for rank, (place, score) in enumerate(
-                zip(training.moments[row, :n].tolist(), _round_similarity(training.similarity[row, :n]), strict=True)
-            )
-        )
-        head = f'"query_id": {json.dumps(write_id(query))}, "query": {json.dumps(text)}'
-        entries.append(f'{{{head}, "relevant_moment": [{pairs}]}}'.encode())
-    return b"[" + b", ".join(entries) + b"]"
+        scores = _round_similarity(training.similarity[row, :n])
+        found = [training.collection.moments[place] for place in training.moments[row, :n].tolist()]
+        pairs = [
+            {
+                "pair_id": row * depth + rank,
+                "video_name": m.video,
+                "timestamp": [m.start, m.end],
+                "duration": m.duration,
+                "caption": m.caption,
+                "similarity": score,
+            }
+            for rank, (m, score) in enumerate(zip(found, scores, strict=True))
+        ]
+        entries.append({"query_id": write_id(query), "query": text, "relevant_moment": pairs})
+    return json.dumps(entries).encode()
 
 
 def _choose_queries(

@@ -69,13 +69,13 @@ def by_verb(
     systems: Sequence[System],
     iid_scores: Sequence[SeedScores],
     ood_scores: Sequence[SeedScores],
-    most: int,
+    limit: int,
 ) -> tuple[Verb, ...]:
     """The verbs that ood has most often, of those that train also has often enough."""
     said = [_query_verbs(truth) for truth in (train, iid, ood)]
     counts = [Counter(verb for words in each for verb in words) for each in said]
     chosen = [v for v, n in counts[2].most_common() if n >= MIN_VERB_QUERIES and counts[0][v] >= MIN_VERB_QUERIES][
-        :most
+        :limit
     ]
     at = RECALL_MEASURES.index(VERB_MEASURE)
     found = []

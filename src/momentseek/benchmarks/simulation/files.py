@@ -85,7 +85,7 @@ def write_tvr(folder: Path, story: Story, descriptions: list[str]) -> None:
 
 def write_tvc(folder: Path, story: Story, descriptions: list[str], paraphrases: list[list[str]]) -> None:
     """Write TVC's files: several captions of every moment, of the same splits as TVR's."""
-    most = max(TVC_CAPTIONS.values())
+    per_moment = max(TVC_CAPTIONS.values())
     for split, rows in _tvr_rows(story).items():
         written = ([descriptions, *paraphrases] if split == "train" else paraphrases)[: TVC_CAPTIONS[split]]
         lines = [
@@ -93,7 +93,7 @@ def write_tvc(folder: Path, story: Story, descriptions: list[str], paraphrases: 
                 **_tvr_moment(story, i),
                 "clip_id": i,
                 "descs": [
-                    {"type": _kind(story, i), "desc": texts[i], "desc_id": i * most + k}
+                    {"type": _kind(story, i), "desc": texts[i], "desc_id": i * per_moment + k}
                     for k, texts in enumerate(written)
                 ],
             }

@@ -104,8 +104,8 @@ class Judge:
             + PEOPLE_COST * people_off
             + PROMINENCE_COSTS[m.prominence[e]]
         )
-        for least, cost in INCOMPLETENESS_COSTS:
-            missed = missed + cost * (completeness < least)
+        for bound, cost in INCOMPLETENESS_COSTS:
+            missed = missed + cost * (completeness < bound)
         with_main = np.clip(np.floor(4.3 - missed), 0, 4)
         points = (
             (mentions(m.object) & ~object_off)

@@ -86,15 +86,15 @@ class SimulationSettings:
     text_dim: int = 192
 
     def __post_init__(self) -> None:
-        for what, value, least in (
+        for what, value, minimum in (
             (f"the number of videos ({parameter('videos')})", self.videos, MIN_VIDEOS),
             (f"the number of queries ({parameter('queries')})", self.queries, MIN_QUERIES),
             (f"the video dimension ({parameter('video_dim')})", self.video_dim, MIN_DIM),
             (f"the text dimension ({parameter('text_dim')})", self.text_dim, MIN_DIM),
             (f"the seed ({parameter('seed')})", self.seed, 0),
         ):
-            if value < least:
-                raise MomentseekError(f"{what} is {value}; give at least {least}")
+            if value < minimum:
+                raise MomentseekError(f"{what} is {value}; give at least {minimum}")
         Difficulty.at(self.hard)
 
     @property

@@ -18,7 +18,7 @@ from momentseek.benchmarks.datasets.annotation.candidates import (
     write_candidates,
 )
 from momentseek.benchmarks.datasets.annotation.labels import read_labels
-from momentseek.benchmarks.datasets.common import take_largest, tally
+from momentseek.benchmarks.datasets.common import group_members, take_largest_groups, tally
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Judgements
 from momentseek.measuring.formats import read_run, write_bytes, write_truth
@@ -39,7 +39,13 @@ def table(texts, *, same_moment=()):
 
 
 def nearest(similarity):
-    return lambda k: take_largest(np.asarray(similarity, np.float32), k)
+    """The k nearest moments by given similarities of captions."""
+
+    def find(k, moments):
+        members = group_members(moments)
+        return take_largest_groups(np.asarray(similarity, np.float32), min(k, len(members)), members)
+
+    return find
 
 
 CAPTIONS = table([f"caption {i}" for i in range(6)])

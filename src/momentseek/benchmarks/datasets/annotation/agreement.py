@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict, dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -24,7 +24,7 @@ from momentseek.benchmarks.datasets.annotation.labels import LEVEL_COUNT, Annota
 from momentseek.benchmarks.datasets.common import BuiltDataset, Decision, as_json_lines
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import FloatArray, IntArray
-from momentseek.core.reports import NO_VALUE, count, text_table
+from momentseek.core.reports import NO_VALUE, count, text_table, to_plain
 
 MIN_COMMON_PAIRS = 30
 """Pairs that two workers must have in common; fewer say nothing about them."""
@@ -73,8 +73,8 @@ def alpha(labels: AnnotatorLabels, scale: Literal["ordinal", "interval"] = "ordi
         cost = np.subtract.outer(level, level).astype(np.float64) ** 2
     else:
         # Labels up to a level, its own counting half: differences are the labels between two levels.
-        reach = np.cumsum(margin) - margin / 2
-        cost = np.subtract.outer(reach, reach) ** 2
+        middle = np.cumsum(margin) - margin / 2
+        cost = np.subtract.outer(middle, middle) ** 2
     expected = np.outer(margin, margin) - np.diag(margin)
     return _beyond_chance(float((cost * together).sum() * (margin.sum() - 1)), float((cost * expected).sum()))
 
@@ -116,7 +116,8 @@ def measure_agreement(labels: AnnotatorLabels, minimum: int = MIN_COMMON_PAIRS) 
     """Measure agreement between the first two workers of every pair, among all workers, and of every two workers."""
     people = labels.first_labels()
     start = people.offsets[:-1][people.counts >= 2]
-    table = _table(people.relevance[start], people.relevance[start + 1])
+    table = np.zeros((LEVEL_COUNT, LEVEL_COUNT))
+    np.add.at(table, (people.relevance[start], people.relevance[start + 1]), 1)
     return Agreement(
         len(start),
         *_shares(table),
@@ -130,42 +131,24 @@ def measure_agreement(labels: AnnotatorLabels, minimum: int = MIN_COMMON_PAIRS) 
 
 def couples(people: AnnotatorLabels, minimum: int = MIN_COMMON_PAIRS) -> list[TwoWorkers]:
     """The agreement of every two workers with at least ``minimum`` pairs in common, most pairs first."""
-    firsts: list[IntArray] = []
-    seconds: list[IntArray] = []
-    counts = people.counts
-    for size in np.unique(counts[counts >= 2]).tolist():
-        start = people.offsets[:-1][counts == size]
-        for i, j in combinations(range(size), 2):
-            firsts.append(start + i)
-            seconds.append(start + j)
-    if not firsts:
-        return []
-    a, b = np.concatenate(firsts), np.concatenate(seconds)
-    swap = people.worker[a] > people.worker[b]
-    a, b = np.where(swap, b, a), np.where(swap, a, b)
-    key, inverse, sizes = np.unique(
-        people.worker[a] * len(people.workers) + people.worker[b], return_inverse=True, return_counts=True
-    )
-    cells = np.bincount((inverse * LEVEL_COUNT + people.relevance[a]) * LEVEL_COUNT + people.relevance[b])
-    tables = np.zeros(len(key) * LEVEL_COUNT * LEVEL_COUNT, dtype=np.int64)
-    tables[: len(cells)] = cells
-    result = []
-    for i in np.lexsort((key, -sizes)).tolist():
-        if sizes[i] < minimum:
-            break
-        table = tables.reshape(-1, LEVEL_COUNT, LEVEL_COUNT)[i]
-        one, other = divmod(int(key[i]), len(people.workers))
-        names = people.workers[one], people.workers[other]
-        result.append(TwoWorkers(*names, int(sizes[i]), *_shares(table), kappa(table), kappa(table, "quadratic")))
-    return result
-
-
-def _table(a: IntArray, b: IntArray) -> FloatArray:
-    return (
-        np.bincount(a * LEVEL_COUNT + b, minlength=LEVEL_COUNT * LEVEL_COUNT)
-        .reshape(LEVEL_COUNT, LEVEL_COUNT)
-        .astype(np.float64)
-    )
+    tables: dict[tuple[int, int], FloatArray] = {}
+    worker, level = people.worker.tolist(), people.relevance.tolist()
+    for start, stop in pairwise(people.offsets.tolist()):
+        for a, b in combinations(sorted(range(start, stop), key=worker.__getitem__), 2):
+            table = tables.setdefault((worker[a], worker[b]), np.zeros((LEVEL_COUNT, LEVEL_COUNT)))
+            table[level[a], level[b]] += 1
+    shared = {two: int(table.sum()) for two, table in tables.items() if table.sum() >= minimum}
+    return [
+        TwoWorkers(
+            people.workers[one],
+            people.workers[other],
+            shared[one, other],
+            *_shares(tables[one, other]),
+            kappa(tables[one, other]),
+            kappa(tables[one, other], "quadratic"),
+        )
+        for one, other in sorted(shared, key=lambda two: (-shared[two], two))
+    ]
 
 
 def _shares(table: Any) -> tuple[float, float]:
@@ -335,22 +318,23 @@ def exam_text(found: Exam) -> str:
 
 def exam_json(found: Exam) -> dict[str, Any]:
     """The report as one JSON object."""
-    workers = []
-    for w in found.workers:
-        entry = asdict(w)
-        entry["kappa"] = None if w.kappa != w.kappa else w.kappa
-        entry["misses"] = [{"pair_id": p, "label": label, "truth": t} for p, label, t in w.misses]
-        workers.append(entry)
-    return {
-        "source": found.labels.source,
-        "pairs": len(found.labels.pair_ids),
-        "share": found.share,
-        "passed": sum(w.passed for w in found.workers),
-        "failed": sum(not w.passed for w in found.workers),
-        "misaligned": found.misaligned_share,
-        "mean_kappa": None if found.mean_kappa != found.mean_kappa else found.mean_kappa,
-        "workers": workers,
-    }
+    workers = [
+        {**asdict(w), "misses": [{"pair_id": p, "label": label, "truth": t} for p, label, t in w.misses]}
+        for w in found.workers
+    ]
+    report: dict[str, Any] = to_plain(
+        {
+            "source": found.labels.source,
+            "pairs": len(found.labels.pair_ids),
+            "share": found.share,
+            "passed": sum(w.passed for w in found.workers),
+            "failed": sum(not w.passed for w in found.workers),
+            "misaligned": found.misaligned_share,
+            "mean_kappa": found.mean_kappa,
+            "workers": workers,
+        }
+    )
+    return report
 
 
 def build_exam(

@@ -50,8 +50,11 @@ from momentseek.recognition.encoders.text_cache import encode_cached
 BATCH_CANDIDATES = 20
 DECIDING_CANDIDATES = 5
 STILL_RELEVANT_LEVEL = 2.0
-NearestCaptions = Callable[[int], tuple[IntArray, NDArray[np.float32]]]
-"""Gives, for a number k, every query's k nearest captions (rows of their table), best first, and similarities."""
+NearestMoments = Callable[[int, IntArray], tuple[IntArray, NDArray[np.float32]]]
+"""Gives, for a number k and the captions' moments, the nearest caption of every query's k nearest moments, best first.
+
+Captions are rows of their table; the similarities come with them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +75,13 @@ class AnnotationCandidate:
 
 
 def rank_candidates(
-    queries: Judgements, captions: Judgements, top: NearestCaptions, most: int
+    queries: Judgements, captions: Judgements, nearest: NearestMoments, k: int
 ) -> list[list[AnnotationCandidate]]:
-    """Find every query's ``most`` nearest moments, best first; a moment counts by the nearest of its captions.
+    """Find every query's ``k`` nearest moments, best first; a moment counts by the nearest of its captions.
 
-    Ties go to the caption that comes first. A pair's id is ``QUERY/CAPTION``, by the two ids, whatever the rank.
+    Ties go to the moment that comes first. A pair's id is ``QUERY/CAPTION``, by the two ids, whatever the rank.
     """
-    rows, scores = distinct_moments(top, _moment_codes(captions), most)
+    rows, scores = (found.tolist() for found in nearest(k, _moment_codes(captions)))
     names = _caption_ids(captions)
     texts, asked = captions.queries or (), queries.queries or ()
     seconds = [None if d != d else d for d in captions.durations.tolist()]
@@ -103,31 +106,6 @@ def rank_candidates(
         ]
         for q, query in enumerate(queries.query_ids)
     ]
-
-
-def distinct_moments(top: NearestCaptions, moment: IntArray, most: int) -> tuple[list[list[int]], list[list[float]]]:
-    """The first ``most`` captions of every query that belong to different moments.
-
-    >>> order, scores = np.array([[2, 0, 1]]), np.array([[0.9, 0.8, 0.1]], np.float32)
-    >>> distinct_moments(lambda k: (order[:, :k], scores[:, :k]), moment=np.array([7, 8, 7]), most=2)[0]
-    [[2, 1]]
-    """
-    most = min(most, len(np.unique(moment)))
-    reach = most
-    while True:
-        rows, scores = top(reach)
-        shift = np.arange(len(rows))[:, None] * (int(moment.max(initial=0)) + 1)
-        first = np.zeros(rows.size, dtype=bool)
-        first[np.unique((moment[rows] + shift).ravel(), return_index=True)[1]] = True
-        new = first.reshape(rows.shape)
-        if reach >= len(moment) or (new.sum(axis=1) >= most).all():
-            break
-        reach = min(len(moment), 2 * reach)
-    new &= np.cumsum(new, axis=1) <= most
-    return (
-        [row[use].tolist() for row, use in zip(rows, new, strict=True)],
-        [row[use].tolist() for row, use in zip(scores, new, strict=True)],
-    )
 
 
 def still_relevant(last: ArrayLike, threshold: float = STILL_RELEVANT_LEVEL) -> BoolArray:
@@ -200,9 +178,10 @@ def second_batch(
 
 
 def _moment_codes(captions: Judgements) -> IntArray:
-    """The same number for rows of the same video and times."""
-    rows = np.column_stack([captions.video, captions.start, captions.end])
-    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+    """The same number for rows of the same video and times, numbered by first appearance."""
+    numbers: dict[tuple[int, float, float], int] = {}
+    moments = zip(captions.video.tolist(), captions.start.tolist(), captions.end.tolist(), strict=True)
+    return np.array([numbers.setdefault(moment, len(numbers)) for moment in moments], dtype=np.int64)
 
 
 def _caption_ids(captions: Judgements) -> list[str]:
@@ -375,7 +354,10 @@ def build_candidates(
         )
     vectors = known_vectors[known.row_query]
     lists = rank_candidates(
-        asked, known, lambda k: top_similar(asked_vectors, vectors, k), 2 * batch if labels else batch
+        asked,
+        known,
+        lambda k, moments: top_similar(asked_vectors, vectors, k, groups=moments),
+        2 * batch if labels else batch,
     )
     notes = []
     if levels is None:

@@ -69,7 +69,7 @@ class NameFinder:
 
     gazetteer: Gazetteer
     show: str = ""
-    least: float = LIKELY_NAME_SCORE
+    min_score: float = LIKELY_NAME_SCORE
     strict: bool = False
     """Treat every word that may be a name as one, for the second attempt at a query that failed its check."""
 
@@ -93,7 +93,7 @@ class NameFinder:
             return None
         at_home = self._at_home(token.key)
         risky = token.capital and token.key in ORDINARY_WORDS and (at_home or not token.first)
-        name = self.gazetteer.get(token.key, 0.15 if risky else self.least)
+        name = self.gazetteer.get(token.key, 0.15 if risky else self.min_score)
         if name is None and len(token.key) > 3 and token.key.endswith("s") and not token.capital:
             name = self.gazetteer.get(token.key[:-1], 0.95)  # rachels purse
             name = None if name is None or name.common or name.count < 20 else name
@@ -163,7 +163,7 @@ class NameFinder:
             or (len(following.text) > 1 and following.key in NEVER_NAMES)
         ):
             return False
-        if token.key in ABBREVIATIONS and (following.capital or self.gazetteer.get(following.key, self.least)):
+        if token.key in ABBREVIATIONS and (following.capital or self.gazetteer.get(following.key, self.min_score)):
             return True
         owned = i > 0 and (words[i - 1].key in DETERMINERS or bool(words[i - 1].own))
         bold = token.capital or (token.key in LOWER_TITLES and not owned)

@@ -188,8 +188,8 @@ def decide_gender(name: str, pronouns: Counter[str]) -> Gender:
     'neutral'
     """
     total = pronouns.total()
-    gender, most = pronouns.most_common(1)[0] if total else ("neutral", 0)
-    clear = total > 0 and most >= AGREEING_PRONOUNS_SHARE * total
+    gender, often = pronouns.most_common(1)[0] if total else ("neutral", 0)
+    clear = total > 0 and often >= AGREEING_PRONOUNS_SHARE * total
     said = gender_in_table(name)
     if clear and total >= (MIN_PRONOUNS if said in (None, gender) else 4 * MIN_PRONOUNS):
         return _gender(gender)
@@ -228,15 +228,15 @@ def correct_spelling(word: str, evidence: WordEvidence, frequent: Mapping[str, i
     """
     if word in frequent or evidence.lower > 1 or len(word) < 4:
         return ""
-    best, least = "", 3
+    best, distance = "", 3
     for name, count in frequent.items():
         if name[0] != word[0] or count < 10 * evidence.capital or abs(len(name) - len(word)) > 2:
             continue
         if word == f"{name}s":
             return name
         allowed = 0 if word in FIRST_NAMES else 1 if len(name) < 7 else 2
-        if len(name) >= 4 and (n := edit_distance(word, name)) <= allowed and n < least:
-            best, least = name, n
+        if len(name) >= 4 and (n := edit_distance(word, name)) <= allowed and n < distance:
+            best, distance = name, n
     return best
 
 
@@ -274,10 +274,10 @@ class Gazetteer:
     pairs: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """How often two names stand side by side: first name and surname."""
 
-    def get(self, word: str, least: float = LIKELY_NAME_SCORE) -> CharacterName | None:
-        """The name that a word is, if its score is at least ``least``; else None."""
+    def get(self, word: str, min_score: float = LIKELY_NAME_SCORE) -> CharacterName | None:
+        """The name that a word is, if its score is at least ``min_score``; else None."""
         found = self.names.get(word.lower())
-        return found if found is not None and found.score >= least else None
+        return found if found is not None and found.score >= min_score else None
 
     def __len__(self) -> int:
         return sum(n.score >= LIKELY_NAME_SCORE for n in self.names.values())

@@ -140,8 +140,10 @@ class RuleRewriter:
 
     def rewrite(self, queries: Sequence[NamedQuery], attempt: int) -> list[str | None]:
         """Replace the names in queries by rule."""
-        least, strict = (SECOND_ATTEMPT_NAME_SCORE, True) if attempt else (LIKELY_NAME_SCORE, False)
-        return [substitute(q.text, self.gazetteer, show=q.show, least=least, strict=strict).text for q in queries]
+        min_score, strict = (SECOND_ATTEMPT_NAME_SCORE, True) if attempt else (LIKELY_NAME_SCORE, False)
+        return [
+            substitute(q.text, self.gazetteer, show=q.show, min_score=min_score, strict=strict).text for q in queries
+        ]
 
 
 @dataclass(frozen=True)

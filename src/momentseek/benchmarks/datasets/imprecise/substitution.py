@@ -159,7 +159,7 @@ class Substitution:
 
 
 def substitute(
-    text: str, gazetteer: Gazetteer, *, show: str = "", least: float = LIKELY_NAME_SCORE, strict: bool = False
+    text: str, gazetteer: Gazetteer, *, show: str = "", min_score: float = LIKELY_NAME_SCORE, strict: bool = False
 ) -> Substitution:
     """Replace every name of a query by general words.
 
@@ -170,7 +170,7 @@ def substitute(
     'A man hugs two women.'
     """
     words = split_tokens(text)
-    groups = group_mentions(words, NameFinder(gazetteer, show, least, strict).mentions(words))
+    groups = group_mentions(words, NameFinder(gazetteer, show, min_score, strict).mentions(words))
     people = People(words, groups)
     edits: list[Replacement] = []
     for group in groups:
@@ -270,14 +270,14 @@ def new_words(before: str, after: str) -> list[str]:
     return [word for word in come if word not in UNCOUNTED_WORDS]
 
 
-def count_replacements(pairs: Iterable[tuple[str, str]], most: int = 12) -> list[tuple[str, int, str]]:
+def count_replacements(pairs: Iterable[tuple[str, str]], limit: int = 12) -> list[tuple[str, int, str]]:
     """Count the words that replaced names: word, how often, and M, F or N, as in the paper's Table 3.
 
     >>> count_replacements([("Rachel sits.", "A woman sits."), ("Ross and Ann eat.", "Two people eat.")])
     [('woman', 1, 'F'), ('two', 1, 'N'), ('people', 1, 'N')]
     """
     counts = Counter(word for before, after in pairs if before != after for word in new_words(before, after))
-    return [(word, n, _letter(word)) for word, n in counts.most_common(most)]
+    return [(word, n, _letter(word)) for word, n in counts.most_common(limit)]
 
 
 def _letter(word: str) -> str:

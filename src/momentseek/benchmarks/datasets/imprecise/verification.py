@@ -121,14 +121,14 @@ def mask_names(text: str, gazetteer: Gazetteer, show: str = "") -> str:
     return text
 
 
-def names_left(text: str, gazetteer: Gazetteer, show: str = "", least: float = CERTAIN_NAME_SCORE) -> list[str]:
-    """The words of a text that are names with a score of at least ``least``, wherever they stand.
+def names_left(text: str, gazetteer: Gazetteer, show: str = "", min_score: float = CERTAIN_NAME_SCORE) -> list[str]:
+    """The words of a text that are names with a score of at least ``min_score``, wherever they stand.
 
     >>> names_left("The Rachel and a man", Gazetteer({}).with_names([("Rachel", "female")]))
     ['Rachel']
     """
     words = split_tokens(text)
-    found = NameFinder(gazetteer, show, least, strict=True).mentions(words)
+    found = NameFinder(gazetteer, show, min_score, strict=True).mentions(words)
     return [text[words[m.first].start : words[m.last - 1].end] for m in found]
 
 
