@@ -57,9 +57,9 @@ def test_the_model_is_told_where_the_search_found_the_most(searched: Callable[..
     model = Says(lambda video: [(0.0, 6.0)])
     searched({"long.mp4": long}, model, SearchOptions(rerank="there", k=5))
     (one,) = model.told
-    assert one.scores is not None
-    assert len(one.scores) == len(one) == 1204
-    assert 900 <= int(np.argmax(one.scores)) < 904
+    assert one.clip_scores is not None
+    assert len(one.clip_scores) == len(one) == 1204
+    assert 900 <= int(np.argmax(one.clip_scores)) < 904
 
 
 def test_one_video_does_not_fill_the_page(searched: Callable[..., list[Hit]]) -> None:
