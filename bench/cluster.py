@@ -148,15 +148,15 @@ def main() -> None:
         with LibraryStore.open(folder, create=False) as opened:
             videos = len(opened.catalog.ids())
         print(f"{videos:,} videos × {CLIPS} clips × {DIM}, {len(manifest.shards)} shards, {len(vectors)} queries")
-        fan_out = RayShards(cluster, target, seconds=120)
-        fan_out.wait()
+        shard_client = RayShards(cluster, target, seconds=120)
+        shard_client.wait()
 
         def make_single() -> Callable[[int], Results]:
             engine = Engine(open_reader(folder, encoder))
             return lambda number: engine.search(Query.parse(f"query {number}"), OPTIONS)
 
         def make_sharded() -> Callable[[int], Results]:
-            engine = Engine(open_reader(manifest.folders(target)[0], encoder), fan_out)
+            engine = Engine(open_reader(manifest.folders(target)[0], encoder), shard_client)
             return lambda number: engine.search(Query.parse(f"query {number}"), OPTIONS)
 
         before = resident()
@@ -164,7 +164,7 @@ def main() -> None:
         found = [({hit.video_id for hit in one(n)}, {hit.video_id for hit in many(n)}) for n in range(len(vectors))]
         agree = np.mean([len(a & b) / max(1, len(a)) for a, b in found])
         print(f"of the best {OPTIONS.k} videos, {agree:.4f} agree; {resident() - before:.0f} MB for one library")
-        parts = [cluster.ray.get(actor.process.remote()) for row in fan_out.actors for actor in row]
+        parts = [cluster.ray.get(actor.process.remote()) for row in shard_client.actors for actor in row]
         print(f"memory of each shard's process: {', '.join(f'{resident(part):.0f} MB' for part in parts)}")
         single, sharded = [], []
         worked = dict.fromkeys(("one process", "asking", *parts), 0.0)
@@ -190,7 +190,7 @@ def main() -> None:
         for clients in map(int, args.clients.split(",")):
             rates = rate(make_single, clients, args.queries), rate(make_sharded, clients, args.queries)
             print(f"{clients} clients: {rates[0]:.1f} queries/s in one process, {rates[1]:.1f} on {len(parts)} shards")
-        fan_out.close()
+        shard_client.close()
     print_merges([1, 4, 16, 64, 256, 1000])
 
 

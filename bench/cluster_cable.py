@@ -29,7 +29,7 @@ import obstore
 from obstore.store import from_url
 
 from cluster_kills import RAY, compare_with_one_machine, join_patiently, kill_tree, make_videos, wait_for
-from momentseek.api.library import open_sharded, open_store
+from momentseek.api.library import Library, open_store
 from momentseek.cluster.adding import add_on_cluster
 from momentseek.cluster.connection import Cluster
 from momentseek.cluster.searching import RayShards
@@ -178,7 +178,7 @@ def search_with_a_cut_cable(cluster: Cluster, wires: Wires, library: Path) -> No
     """Search before, while and after the cable of a machine with a shard is cut."""
     shards = RayShards(cluster, library, seconds=SEARCH_SECONDS)
     shards.wait()
-    with open_sharded(library, fan_out=shards) as opened:
+    with Library.open(library, shard_client=shards) as opened:
 
         def ask() -> tuple[float, tuple[str, ...], list[tuple[str, float, float, float]]]:
             begun = time.monotonic()

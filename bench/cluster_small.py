@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from momentseek.api.library import Library, open_sharded
+from momentseek.api.library import Library
 from momentseek.cluster.connection import join_cluster
 from momentseek.cluster.searching import RayShards
 from momentseek.cluster.shards.making import split_library
@@ -36,8 +36,8 @@ def main() -> None:
         shards.wait()
         with (
             Library.open(args.library, create=False) as one,
-            open_sharded(target) as here,
-            open_sharded(target, fan_out=shards) as there,
+            Library.open(target) as here,
+            Library.open(target, shard_client=shards) as there,
         ):
             took: dict[str, list[float]] = {"one library": [], "two shards here": [], "two shards on Ray": []}
             for round in range(args.rounds + 1):

@@ -23,11 +23,12 @@ from pathlib import Path
 
 import numpy as np
 
-from momentseek.api.library import bring_folder
 from momentseek.cluster.manifest import read_manifest
+from momentseek.cluster.replicas.replica import bring_library
 from momentseek.cluster.shard_client import LocalShards
 from momentseek.cluster.shards.making import make_elsewhere, split_library
 from momentseek.library.catalog import Catalog, SegmentRow
+from momentseek.library.location import library_folder
 from momentseek.library.paths import folder_size
 from momentseek.library.reader import LibraryReader
 from momentseek.library.segments import build_segment, write_segment
@@ -106,7 +107,8 @@ def measure_start(place: str) -> ColdStart:
     cache = Path(os.environ["MOMENTSEEK_CACHE"])
     before = cache_size(cache)
     begun = time.perf_counter()
-    folder = bring_folder(place)
+    folder = library_folder(place)
+    bring_library(folder)
     manifest = read_manifest(folder)
     encoders = Directions()
     shards, libraries = {}, []

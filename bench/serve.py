@@ -125,7 +125,7 @@ def large_file(client: Client, pid: int, library: Path, place: Path) -> None:
     values = (os.fsencode(place), place.stat().st_size, place.stat().st_mtime_ns)
     with Library.open(library) as opened:
         id = opened.videos()[0].id
-        with opened.catalog.changes() as db:
+        with opened.store.catalog.changes() as db:
             db.execute("UPDATE videos SET path = ?, size = ?, mtime_ns = ? WHERE id = ?", (*values, id))
     before = peak(pid)
     seeks = []

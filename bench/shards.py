@@ -126,8 +126,8 @@ def main() -> None:
             manifest = split_library(folder, target, shards)
             split = time.perf_counter() - begun
             libraries = [open_reader(each, RandomWords()) for each in manifest.folders(target)]
-            fan_out = LocalShards(dict(zip(manifest.shards, libraries, strict=True)))
-            engine = Engine(libraries[0], fan_out)
+            shard_client = LocalShards(dict(zip(manifest.shards, libraries, strict=True)))
+            engine = Engine(libraries[0], shard_client)
             begun = time.perf_counter()
             found = [engine.search(Query.parse(text), options) for text, options in queries]
             took = time.perf_counter() - begun

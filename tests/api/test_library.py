@@ -43,7 +43,7 @@ def test_pictures_and_clips_of_a_hit(library, make_video, tmp_path):
     made = make_video(tmp_path / "dog.mp4", [(12.0, (0, 0, 250))], rate=5, size=(64, 48)).stat()
     with pytest.raises(MediaError, match="has changed since it was added; add it again"):
         library.thumbnail(hit)
-    with library.catalog.changes() as db:
+    with library.store.catalog.changes() as db:
         db.execute(
             "UPDATE videos SET size = ?, mtime_ns = ? WHERE id = ?", (made.st_size, made.st_mtime_ns, hit.video_id)
         )
@@ -56,8 +56,8 @@ def test_pictures_and_clips_of_a_hit(library, make_video, tmp_path):
 
 def test_a_search_sees_what_another_connection_removed(library):
     assert library.search("dog", k=1)[0].name == "dog.mp4"
-    with ms.Library.open(library.path) as other, other.catalog.changes():
-        other.catalog.remove_video(11)
+    with ms.Library.open(library.path) as other, other.store.catalog.changes():
+        other.store.catalog.remove_video(11)
     assert "dog.mp4" not in [hit.name for hit in library.search("dog", all=True)]
 
 

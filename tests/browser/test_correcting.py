@@ -22,7 +22,10 @@ def test_a_line_that_was_heard_is_corrected(
         words = [SpokenWord(1.0 + i / 2, 1.5 + i / 2, text) for i, text in enumerate((" Keep", " the", " tribal."))]
         heard = Transcript(video.id, "whisper-base", "en", tuple(cues_from_words(words)), fingerprint="print")
         replace_cues(
-            library, video.id, spoken_cues(heard), lambda: finish_transcript(library.catalog, heard, video.duration)
+            library,
+            video.id,
+            spoken_cues(heard),
+            lambda: finish_transcript(library.store.catalog, heard, video.duration),
         )
     page = open_page(serving(tmp_path / "library").address + f"#v={video.id}&t=0,5")
     page.get_by_role("button", name="Correct the line at 0:01").click()
@@ -35,4 +38,4 @@ def test_a_line_that_was_heard_is_corrected(
     field.press("Enter")
     page.locator(".line", has_text="Keep the tripod.").get_by_text("corrected").wait_for()
     with Library.open(tmp_path / "library") as library:
-        assert [cue.text for cue in library.catalog.cues(video.id)] == ["Keep the tripod."]
+        assert [cue.text for cue in library.store.catalog.cues(video.id)] == ["Keep the tripod."]

@@ -48,7 +48,7 @@ def film(library, make_video):
         library / "shore.mp4", [(15.0, (9, 9, 9)), (9.0, (250, 0, 0)), (21.0, (9, 9, 9))], rate=5, size=(64, 48)
     )
     values = (made.stat().st_size, made.stat().st_mtime_ns)
-    with Library.open(library) as opened, opened.catalog.changes() as db:
+    with Library.open(library) as opened, opened.store.catalog.changes() as db:
         db.execute("UPDATE videos SET size = ?, mtime_ns = ? WHERE name = 'shore.mp4'", values)
     return made
 

@@ -144,7 +144,7 @@ def test_a_server_searches_on_the_cluster(cluster: Cluster, sharded: Path) -> No
     shards = RayShards(cluster, sharded, seconds=20)
     with (
         TestClient(create_app(sharded), base_url="http://localhost") as plain,
-        TestClient(create_app(sharded, fan_out=shards), base_url="http://localhost") as spread,
+        TestClient(create_app(sharded, shard_client=shards), base_url="http://localhost") as spread,
     ):
         asked = [one.get("/api/v1/search", params={"q": "something red"}).json() for one in (plain, spread)]
         told = [one.get("/api/v1/status").json()["shards"] for one in (plain, spread)]

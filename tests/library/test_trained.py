@@ -110,7 +110,7 @@ def test_the_copy_in_the_library_serves_when_the_folder_is_gone(trained: Path, m
     with Library.open(trained) as opened:
         report = opened.add(films)
         assert (report.moved, report.unchanged, report.added) == (1, 2, 0)
-        assert opened.localiser == "learned"
+        assert opened.engine.localiser == "learned"
         found = opened.search("a green thing", all=True)
         assert found
         assert {hit.name for hit in found} <= {"a.mp4", "z.mp4", "deep/c.mkv"}
@@ -158,7 +158,7 @@ def test_reencoding_to_a_model_and_back(tmp_path: Path, films: Path, model: Path
         wanted = vectors(opened)
     with Library.open(tmp_path / "plain", create=True, encoder="colours") as opened:
         opened.add(films)
-        assert opened.localiser == "height"
+        assert opened.engine.localiser == "height"
         plain = vectors(opened)
         opened.reencode(f"model:{model}")
         assert opened.verify().clean
@@ -206,8 +206,8 @@ def test_an_open_library_follows_what_another_process_encodes_anew(
         assert served.add(films).added == 1  # by the new model, although the old one was loaded
         with Library.open(tmp_path / "afresh", create=True, encoder=f"model:{other}") as afresh:
             afresh.add(films)
-            wanted_rows = vectors(afresh)["new.mp4"]
-        np.testing.assert_array_equal(vectors(served)["new.mp4"][0], wanted_rows[0])
+            wanted_rows = vectors(afresh.store)["new.mp4"]
+        np.testing.assert_array_equal(vectors(served.store)["new.mp4"][0], wanted_rows[0])
 
 
 def test_an_open_library_follows_another_encoder_of_what_is_said(library: LibraryStore, films: Path, light: ModuleType):
@@ -225,8 +225,8 @@ def test_an_open_library_follows_another_encoder_of_what_is_said(library: Librar
         registry.TEXT_ENCODERS["minilm"] = Backwards
         library.reencode("colours-2")
         after = served.search("it is blue", streams=("speech",), all=True)
-        assert served.encoders.speech is not None
-        assert served.encoders.speech.fingerprint == "letters-2"  # type: ignore[attr-defined]
+        assert served.store.encoders.speech is not None
+        assert served.store.encoders.speech.fingerprint == "letters-2"  # type: ignore[attr-defined]
     assert [(hit.name, hit.score) for hit in after] == [(hit.name, hit.score) for hit in before]
 
 

@@ -59,7 +59,7 @@ def test_a_library_of_moments_from_adding_to_searching(model: Path, tmp_path: Pa
     with Library.open(place, create=True, encoder=f"model:{model}") as opened:
         assert opened.add(long).added == 2
         assert opened.verify().clean
-        assert (opened.localiser, opened.encoders.model_kind) == ("map", "map")
+        assert (opened.engine.localiser, opened.store.encoders.model_kind) == ("map", "map")
         found = opened.search("a green thing", all=True, streams=("vision",), explain=True)
         assert {hit.name for hit in found} == {"long.mp4", "short.mp4"}
         assert all(0 <= hit.start < hit.end <= hit.duration and hit.end - hit.start <= WINDOW for hit in found)
@@ -69,7 +69,7 @@ def test_a_library_of_moments_from_adding_to_searching(model: Path, tmp_path: Pa
             assert opened.search("a green thing", all=True, localiser=other)
         own = load_trained_encoder(model)
         assert isinstance(own, MomentMapEncoder)
-        state, videos = opened.snapshot(), {video.name: video for video in opened.videos()}
+        state, videos = opened.store.snapshot(), {video.name: video for video in opened.videos()}
         moments = StoredVectors.find(state.spans, videos["long.mp4"].id)
         assert moments is not None
         assert len(moments) == own.span_rows(18) > own.span_rows(6)
@@ -86,24 +86,30 @@ def test_a_library_of_moments_from_adding_to_searching(model: Path, tmp_path: Pa
     with Library.open(place) as opened:
         assert not opened.verify().clean
         opened.verify(repair=True)
-        opened.retry()
+        opened.store.retry()
         opened.add(long)
         assert opened.verify().clean
         assert opened.search("a green thing", all=True)
         opened.reencode("colours")
-        assert (opened.verify().clean, opened.localiser, opened.encoders.model_kind) == (True, "height", "")
+        assert (opened.verify().clean, opened.engine.localiser, opened.store.encoders.model_kind) == (
+            True,
+            "height",
+            "",
+        )
         with pytest.raises(MomentseekError, match="the localiser 'map' needs a library"):
             opened.search("a green thing", all=True, localiser="map")
         opened.reencode(f"model:{model}")
-        assert (opened.verify().clean, opened.localiser) == (True, "map")
-        again = StoredVectors.find(opened.snapshot().spans, next(v.id for v in opened.videos() if v.name == "long.mp4"))
+        assert (opened.verify().clean, opened.engine.localiser) == (True, "map")
+        again = StoredVectors.find(
+            opened.store.snapshot().spans, next(v.id for v in opened.videos() if v.name == "long.mp4")
+        )
         assert again is not None
         np.testing.assert_array_equal(again.half, moments.half)
 
 
 def damage(library: LibraryStore, stream: str = "spans") -> None:
-    (row,) = library.catalog.segments(stream)
-    path = library.paths.segments / f"{row.name}.vec"
+    (row,) = library.store.catalog.segments(stream)
+    path = library.store.paths.segments / f"{row.name}.vec"
     path.chmod(0o644)
     data = bytearray(path.read_bytes())
     data[-200:-100] = b"\x7f" * 100
@@ -117,7 +123,7 @@ LOST = "the library's copy of its model is gone; make its vectors anew: momentse
 def test_a_lost_model_is_said_and_encoding_anew_brings_it_back(file: str, model: Path, tmp_path: Path, long: Path):
     with Library.open(tmp_path / "library", create=True, encoder=f"model:{model}") as opened:
         opened.add(long / "short.mp4")
-        (copy,) = opened.paths.models.rglob(file)
+        (copy,) = opened.store.paths.models.rglob(file)
         copy.unlink()
     with Library.open(tmp_path / "library") as opened:
         with pytest.raises(MomentseekError, match=LOST):

@@ -153,7 +153,7 @@ def large(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         file.truncate(1 << 28)
         file.seek((1 << 28) - 1000)
         file.write(bytes(i % 251 for i in range(1000)))
-    with Library.open(place) as library, library.catalog.changes() as db:
+    with Library.open(place) as library, library.store.catalog.changes() as db:
         values = (os.fsencode(big), big.stat().st_size, big.stat().st_mtime_ns)
         db.execute("UPDATE videos SET path = ?, size = ?, mtime_ns = ? WHERE id = 1", values)
     return big

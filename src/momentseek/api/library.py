@@ -3,45 +3,66 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from momentseek.cluster.manifest import ShardManifest, is_sharded
+from momentseek.cluster.manifest import is_sharded
 from momentseek.cluster.replicas.place import MAX_PICTURED_BYTES, source_file
 from momentseek.cluster.replicas.replica import bring_library
 from momentseek.cluster.shard_client import LocalShards, ShardClient
-from momentseek.cluster.shards.catalog import ShardedCatalog
-from momentseek.cluster.shards.store import ShardedVerbs, open_sharded_store, open_shards
+from momentseek.cluster.shards.store import ShardedStore, shard_of
 from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.core.moments.moment import Moment
 from momentseek.core.pinned_file import PinnedFile
-from momentseek.core.registry import did_you_mean
-from momentseek.library.catalog import Catalog
 from momentseek.library.location import library_folder
 from momentseek.library.paths import ThumbnailCache
 from momentseek.library.reader import CLIP_SECONDS
 from momentseek.library.store import LibraryStore
 from momentseek.library.video import is_missing
+from momentseek.media.cut import Cut
 from momentseek.media.pixels import read_picture
 from momentseek.media.sandbox.calls import cut, thumbnail
 from momentseek.search.engine import Engine
 from momentseek.search.example import SearchExample, example_of_picture
 from momentseek.search.fusion import DEFAULT_FUSION
 from momentseek.search.hit import Hit, Results
-from momentseek.search.localise.localiser import DEFAULT_LOCALISER, LEARNED_LOCALISER, LOCALISERS, MAP_LOCALISER
+from momentseek.search.localise.localiser import DEFAULT_LOCALISER, LEARNED_LOCALISER, MAP_LOCALISER
 from momentseek.search.options import STREAMS, Group, SearchOptions, Stream
 from momentseek.search.query import Query
-from momentseek.search.stream_index import SampledIndex
-
-if TYPE_CHECKING:
-    from momentseek.media.cut import Cut
-
 
 EMPTY_NOTE = "the library is empty; add videos with: momentseek add FOLDER"
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-class Library(LibraryStore):
+
+def open_store(
+    place: str | os.PathLike[str], *, encoder: str | None = None, wait: float = 0.0, **new: Any
+) -> LibraryStore:
+    """Open a library for changing it: a folder, one in shards, or one in object storage (``s3://bucket/lib``).
+
+    ``new`` are ``create`` and ``clip_seconds`` of ``LibraryStore.open``.
+    """
+    folder = library_folder(os.fspath(place)) if "://" in os.fspath(place) else Path(os.path.abspath(place))
+    bring_library(folder)
+    if is_sharded(folder):
+        return ShardedStore.open_shards(folder, encoder=encoder, wait=wait)
+    return LibraryStore.open(folder, encoder=encoder, wait=wait, **new)
+
+
+def _verb(verb: Callable[Concatenate[LibraryStore, P], R]) -> Callable[Concatenate[Library, P], R]:
+    """A method of the library that is one of its store."""
+
+    def call(self: Library, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        of_store: Callable[P, R] = getattr(self.store, verb.__name__)
+        return of_store(*args, **kwargs)
+
+    return update_wrapper(call, verb)
+
+
+class Library:
     """A collection of videos and the searches over it. One per thread; keep it open, the first search loads encoders.
 
     >>> import tempfile
@@ -50,16 +71,57 @@ class Library(LibraryStore):
     'the library is empty; add videos with: momentseek add FOLDER'
     """
 
-    fan_out: ShardClient | None = None
-    """A way to ask its shards; None for a library in one piece."""
+    def __init__(self, store: LibraryStore, shard_client: ShardClient | None = None) -> None:
+        self.store = store
+        """What is kept on disk, and all that can be done to it."""
+        if isinstance(store, ShardedStore) and shard_client is None:
+            shard_client = LocalShards(dict(zip(store.manifest.shards, store.shards, strict=True)))
+        self.engine = Engine(store, shard_client)
+        """What searches it."""
+        self._thumbnails: dict[Path, ThumbnailCache] = {}
 
-    def __init__(self, path: Path, catalog: Catalog) -> None:
-        super().__init__(path, catalog)
-        self._engine = Engine(self)
-        self._thumbnails = ThumbnailCache(self.paths.thumbnails)
+    @classmethod
+    def open(
+        cls,
+        place: str | os.PathLike[str],
+        *,
+        create: bool | None = None,
+        encoder: str | None = None,
+        clip_seconds: float = CLIP_SECONDS,
+        wait: float = 0.0,
+        shard_client: ShardClient | None = None,
+    ) -> Self:
+        """Open the library in a folder or at an address (``s3://bucket/lib``), in one piece or in shards.
+
+        It is made if it does not exist; ``create=True`` makes the folders above it too, ``create=False`` refuses where
+        there is no library. ``encoder`` and ``clip_seconds`` are a new library's, once and for all; naming another
+        encoder for an existing one is refused with the command that encodes it again. ``encoder="model:FOLDER"`` is a
+        trained model that ``momentseek export`` has written; the library keeps a copy of it. ``wait`` is how many
+        seconds to wait for another writer, ``shard_client`` a way to ask shards elsewhere than in this process.
+        """
+        return cls(
+            open_store(place, create=create, encoder=encoder, clip_seconds=clip_seconds, wait=wait), shard_client
+        )
+
+    def close(self) -> None:
+        """Let go of the library's files."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"<Library {self.path}>"
+
+    @property
+    def path(self) -> Path:
+        """The library's folder."""
+        return self.store.path
+
+    # searching
 
     def search(
         self,
@@ -79,19 +141,25 @@ class Library(LibraryStore):
 
         Weak hits are left out and counted (``.hidden``) unless ``all``. ``group="video"`` gives one moment per video,
         ``streams`` some of vision, speech and name, ``explain`` the curve of each hit's video; ``fusion`` is how the
-        streams become one ranking, ``localiser`` what finds start and end (``self.localiser`` if none is named).
-        ``rerank`` is the folder of an exported model (2D-TAN, CTRL, …) that looks again at the best ``rerank_videos``
-        videos and says where in them the moments are (docs/reranking.md).
+        streams become one ranking, ``localiser`` what finds start and end. ``rerank`` is the folder of an exported
+        model (2D-TAN, CTRL, …) that looks again at the best ``rerank_videos`` videos and says where in them the moments
+        are (docs/reranking.md).
         """
         if not isinstance(query, str | Query):
             raise MomentseekError(f"a query is a text or a Query, not {type(query).__name__}; say what to look for")
-        asked = Query.parse(query) if isinstance(query, str) else query
-        where = self._known_localiser(localiser) if localiser else self.localiser
-        chosen = STREAMS if streams is None else tuple(streams)
-        again = None if rerank is None else os.fspath(rerank)
-        options = SearchOptions(k, where, group, chosen, explain, all, fusion, again, rerank_videos)
-        results = self._engine.search(asked, options)
-        if not results and not self.catalog.totals()["videos"]:
+        options = SearchOptions(
+            k=k,
+            localiser=self.engine.choose_localiser(localiser),
+            group=group,
+            streams=STREAMS if streams is None else tuple(streams),
+            explain=explain,
+            all=all,
+            fusion=fusion,
+            rerank=None if rerank is None else os.fspath(rerank),
+            rerank_videos=rerank_videos,
+        )
+        results = self.engine.search(Query.parse(query) if isinstance(query, str) else query, options)
+        if not results and not self.store.catalog.totals()["videos"]:
             results.note = EMPTY_NOTE
         return results
 
@@ -111,11 +179,8 @@ class Library(LibraryStore):
         :meth:`search`.
         """
         id = example.video_id if isinstance(example, Hit) else self._named_video(example.video)
-        found = self.catalog.videos([id])
-        if not found:
-            raise MomentseekError("the video of the example is no longer in the library; search for another one")
-        asked = self._engine.example(id, example.start, example.end)
-        return self._search_like(asked, where, k, localiser, group, all)
+        asked = self.engine.example(id, example.start, example.end)
+        return self._search_like(asked, where, localiser, k=k, group=group, all=all)
 
     def search_picture(
         self,
@@ -131,30 +196,23 @@ class Library(LibraryStore):
 
         ``where`` may hold ``in:``, ``before:`` and ``after:``; the rest is as in :meth:`search`.
         """
-
-        if self.encoders.has_model:
+        encoders = self.store.encoders
+        if encoders.has_model:
             raise MomentseekError(
                 "a trained model made this library's vectors, which takes no single pictures; search by a moment"
             )
         pixels = read_picture(picture if isinstance(picture, bytes) else Path(picture))
-        return self._search_like(example_of_picture(self.encoders.vision, pixels), where, k, localiser, group, all)
+        asked = example_of_picture(encoders.vision, pixels)
+        return self._search_like(asked, where, localiser, k=k, group=group, all=all)
 
     def _search_like(
-        self, example: SearchExample, where: str | Query, k: int, localiser: str | None, group: Group, all: bool
+        self, example: SearchExample, where: str | Query, localiser: str | None, *, k: int, group: Group, all: bool
     ) -> Results:
-        asked = Query.parse(where) if isinstance(where, str) else where
-        chosen = self._known_localiser(localiser) if localiser else self.localiser
+        chosen = self.engine.choose_localiser(localiser)
         if chosen in (LEARNED_LOCALISER, MAP_LOCALISER):  # models find spans by words
             chosen = DEFAULT_LOCALISER
-        return self._engine.search_like(example, asked, SearchOptions(k, chosen, group, ("vision",), all=all))
-
-    def part_with(self, video: int) -> Library:
-        """The library that has the vectors of a video: this one; in a sharded library, the video's shard."""
-        return self
-
-    def sampled_vision(self) -> SampledIndex:
-        """What is usual in this library for what is seen, by which a query is judged."""
-        return self._engine.sampled_vision()
+        options = SearchOptions(k=k, localiser=chosen, group=group, streams=("vision",), all=all)
+        return self.engine.search_like(example, Query.parse(where) if isinstance(where, str) else where, options)
 
     def _named_video(self, name: str) -> int:
         ids = [video.id for video in self.videos() if name in (video.name, str(video.path))]
@@ -163,138 +221,41 @@ class Library(LibraryStore):
             raise MomentseekError(f"{name}: {what}{'; momentseek list shows them' if not ids else ''}")
         return ids[0]
 
-    @property
-    def localiser(self) -> str:
-        """What finds start and end if none is named: the trained model's own, where one made the vectors."""
-        return {"": DEFAULT_LOCALISER, "map": MAP_LOCALISER}.get(self.encoders.model_kind, LEARNED_LOCALISER)
-
-    @property
-    def localisers(self) -> list[str]:
-        """The localisers that can be chosen here: a trained model's own only where it made the vectors."""
-        own = self.localiser
-        return sorted(name for name in LOCALISERS if name == own or name not in (LEARNED_LOCALISER, MAP_LOCALISER))
-
-    def _known_localiser(self, name: str) -> str:
-        known = self.localisers
-        if name in known:
-            return name
-        if name in LOCALISERS:
-            raise MomentseekError(
-                f"the localiser {name!r} needs a library whose vectors such a trained model made "
-                f"(docs/models-in-the-library.md); there are {', '.join(known)}"
-            )
-        raise MomentseekError(f"there is no localiser {name!r}; {did_you_mean(name, known)}")
-
     def thumbnail(self, hit: Hit, width: int = 320) -> bytes:
         """A WebP picture of a hit's most representative frame; kept in the library's folder while there is room."""
+        folder = shard_of(self.store, hit.video_id).paths.thumbnails
+        cache = self._thumbnails.setdefault(folder, ThumbnailCache(folder))
         name = f"{hit.video_id}-{round(hit.peak * 1000)}-{width}.webp"
-        data = self._thumbnails.get(name)
+        data = cache.get(name)
         if data is None:
             data = thumbnail(self._file(hit, MAX_PICTURED_BYTES), hit.peak, width)
-            self._thumbnails.keep(name, data)
+            cache.keep(name, data)
         return data
 
     def cut(self, hit: Hit, out: str | os.PathLike[str], *, exact: bool = True, pad: float = 0.0) -> Cut:
         """Write a hit as a clip of its own, ``pad`` seconds longer on each side."""
-
         return cut(self._file(hit), hit.start, hit.end, out, exact=exact, pad=pad)
 
-    def _file(self, hit: Hit, most_bytes: int | None = None) -> PinnedFile:
+    def _file(self, hit: Hit, max_bytes: int | None = None) -> PinnedFile:
         """The file of a hit, as it was added; refused if it is not there, is another one now, or left the library."""
-        found = self.catalog.videos([hit.video_id])
+        found = self.store.catalog.videos([hit.video_id])
         if not found:
             raise MediaError(f"{hit.path}: is no longer in the library; search again")
         if is_missing(found[0].path):
             raise MediaError(
                 f"{found[0].path}: is not there; connect the drive it lies on, or add it again where it is now"
             )
-        return source_file(found[0], most_bytes)
+        return source_file(found[0], max_bytes)
 
+    # what is kept on disk
 
-class ShardedLibrary(ShardedVerbs, Library):
-    """A collection in shards, and the searches over it; made by :func:`momentseek.api.library.open_library`."""
-
-    fan_out: ShardClient
-
-    def adopt(
-        self, manifest: ShardManifest, shards: Sequence[LibraryStore], fan_out: ShardClient | None = None
-    ) -> None:
-        """Take the shards; ``fan_out`` is a way to ask them elsewhere than in this process."""
-        super().adopt(manifest, shards)
-        self.fan_out = fan_out or LocalShards(dict(zip(manifest.shards, self.shards, strict=True)))
-        self._engine = Engine(self, self.fan_out)
-
-    def __repr__(self) -> str:
-        return f"<ShardedLibrary {self.path}: {len(self.shards)} shards>"
-
-    def part_with(self, video: int) -> Library:
-        """The shard that has the vectors of a video."""
-        shard = self.shard_with(video)
-        assert isinstance(shard, Library)
-        return shard
-
-    def thumbnail(self, hit: Hit, width: int = 320) -> bytes:
-        """A WebP picture of a hit's most representative frame; kept in its shard's folder while there is room."""
-        return self.part_with(hit.video_id).thumbnail(hit, width)
-
-    def cut(self, hit: Hit, out: str | os.PathLike[str], *, exact: bool = True, pad: float = 0.0) -> Cut:
-        """Write a hit as a clip of its own, ``pad`` seconds longer on each side."""
-        return self.part_with(hit.video_id).cut(hit, out, exact=exact, pad=pad)
-
-
-def open_sharded(
-    folder: Path, *, encoder: str | None = None, wait: float = 0.0, fan_out: ShardClient | None = None
-) -> ShardedLibrary:
-    """Open the library in shards in a folder; ``fan_out`` is a way to ask them elsewhere than in this process."""
-
-    def open_one(shard: Path) -> Library:
-        return Library.open(shard, create=False, encoder=encoder, wait=wait)
-
-    manifest, shards = open_shards(folder, open_one)
-    library = ShardedLibrary(folder, ShardedCatalog(folder, [one.catalog for one in shards]))
-    library.adopt(manifest, shards, fan_out)
-    library.wait = wait
-    return library
-
-
-def bring_folder(place: str | os.PathLike[str]) -> Path:
-    """The folder of a library, given by its folder or its address; a replica is brought up to date."""
-    folder = library_folder(os.fspath(place)) if "://" in os.fspath(place) else Path(os.path.abspath(place))
-    if "%3A%2F%2F" in folder.name:
-        bring_library(folder)
-    return folder
-
-
-def open_store(
-    path: str | os.PathLike[str],
-    *,
-    create: bool | None = None,
-    encoder: str | None = None,
-    clip_seconds: float = CLIP_SECONDS,
-    wait: float = 0.0,
-) -> LibraryStore:
-    """Open the library in a folder for changing it, be it one or in shards; the rest is as in ``LibraryStore.open``."""
-    folder = bring_folder(path)
-    if is_sharded(folder):
-        return open_sharded_store(folder, encoder=encoder, wait=wait)
-    return LibraryStore.open(folder, create=create, encoder=encoder, clip_seconds=clip_seconds, wait=wait)
-
-
-def open_library(
-    path: str | os.PathLike[str],
-    *,
-    create: bool | None = None,
-    encoder: str | None = None,
-    clip_seconds: float = CLIP_SECONDS,
-    wait: float = 0.0,
-    fan_out: ShardClient | None = None,
-) -> Library:
-    """Open the library in a folder or at an address (``s3://bucket/lib``), be it one or in shards (docs/sharding.md);
-    the rest is as in ``Library.open``.
-
-    ``fan_out`` is a way to ask the shards elsewhere than in this process.
-    """
-    folder = bring_folder(path)
-    if is_sharded(folder):
-        return open_sharded(folder, encoder=encoder, wait=wait, fan_out=fan_out)
-    return Library.open(folder, create=create, encoder=encoder, clip_seconds=clip_seconds, wait=wait)
+    videos = _verb(LibraryStore.videos)
+    status = _verb(LibraryStore.status)
+    add = _verb(LibraryStore.add)
+    remove = _verb(LibraryStore.remove)
+    transcribe = _verb(LibraryStore.transcribe)
+    ocr = _verb(LibraryStore.read)
+    describe = _verb(LibraryStore.describe)
+    verify = _verb(LibraryStore.verify)
+    compact = _verb(LibraryStore.compact)
+    reencode = _verb(LibraryStore.reencode)

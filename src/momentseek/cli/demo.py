@@ -60,7 +60,7 @@ def command(into: Path | None, words: bool, as_json: bool) -> None:
     with Library.open(library_at, create=True) as library:
         say(str(library.add(paths)))
         if reads:
-            library.read([SLIDE_FILM.name])
+            library.ocr([SLIDE_FILM.name])
         answers = DemoAnswers(
             [(query, list(library.search(query.text, k=MAX_SHOWN_HITS, all=True))) for query in queries]
         )

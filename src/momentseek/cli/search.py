@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from momentseek.api.library import Library, open_library
+from momentseek.api.library import Library
 from momentseek.cli import options, results
 from momentseek.cli.cluster import shards_on
 from momentseek.core.errors import MomentseekError
@@ -150,7 +150,7 @@ def search(
     options.check_targets([given["image"]], files.values(), force)
     clip_folder = results.check_clip_folder(cut)
     folder = library_folder(library)
-    with shards_on(on, folder) as client, open_library(folder, create=False, fan_out=client) as opened:
+    with shards_on(on, folder) as client, Library.open(folder, create=False, shard_client=client) as opened:
         found = _ask(opened, " ".join(query), **given)
         if as_json or as_csv:
             click.echo(render(found, str(found.query), "json" if as_json else "csv").text, nl=False)

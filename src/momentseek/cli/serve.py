@@ -120,5 +120,5 @@ def command(
         database=database,
     )
     folder = library_folder(library)
-    with shards_on(on, folder, replicas) as fan_out:
-        serve(folder, settings, open_page=open_page, show_token=generated, fan_out=fan_out, echo=click.echo)
+    with shards_on(on, folder, replicas) as shard_client:
+        serve(folder, settings, open_page=open_page, show_token=generated, shard_client=shard_client, echo=click.echo)

@@ -7,7 +7,6 @@ import uuid
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from momentseek.cluster.manifest import ShardManifest, is_sharded, read_manifest
 from momentseek.cluster.replicas.place import shard_place
 from momentseek.cluster.replicas.replica import bring_library
 from momentseek.cluster.shard_writer import ShardWriter, WriterSettings, bring_videos, known_states
+from momentseek.cluster.shards.catalog import add_up
 from momentseek.cluster.storage.address import UnreachableError
 from momentseek.core.errors import LibraryError, MediaError, MomentseekError
 from momentseek.core.reports import count
@@ -212,15 +212,8 @@ class ClusterAdd:
 
     def _count(self, number: int, chunk: Sequence[VideoFile], part: AddReport) -> None:
         """Add a part's numbers to the report, and show them."""
-        for one in fields(AddReport):
-            old, new = getattr(self.report, one.name), getattr(part, one.name)
-            if one.name == "stages":
-                for stage, seconds in new.items():
-                    old[stage] = old.get(stage, 0.0) + seconds
-            elif one.name == "notes":
-                old.extend(note for note in new if note not in old)
-            elif one.name != "interrupted_before":
-                setattr(self.report, one.name, old + new)
+        notes = list(dict.fromkeys((*self.report.notes, *part.notes)))
+        self.report = add_up([self.report, part], notes=notes, interrupted_before=False)
         for file in chunk:
             self._pass(file)
         for failure in part.failed:

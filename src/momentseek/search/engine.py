@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from momentseek.core.errors import MomentseekError
+from momentseek.core.registry import did_you_mean
 from momentseek.library.reader import LibraryReader
 from momentseek.recognition.exported.boundary_head import BoundaryHead
 from momentseek.search import rerank
 from momentseek.search.example import SearchExample, check_filters
 from momentseek.search.hit import Results
+from momentseek.search.localise.localiser import DEFAULT_LOCALISER, LEARNED_LOCALISER, LOCALISERS, MAP_LOCALISER
 from momentseek.search.options import SearchOptions
 from momentseek.search.part import OneLibrary
 from momentseek.search.query import Query
@@ -86,6 +88,32 @@ class Engine:
         questions = self.source.begin()
         request = StatisticsRequest(query=Query(), options=SearchOptions(), now=time.time())
         return self._opened(questions.ask("statistics", dict.fromkeys(questions.parts, request))).vision
+
+    @property
+    def localiser(self) -> str:
+        """What finds start and end if none is named: the trained model's own, where one made the vectors."""
+        kinds = {"": DEFAULT_LOCALISER, "map": MAP_LOCALISER}
+        return kinds.get(self._library.encoders.model_kind, LEARNED_LOCALISER)
+
+    @property
+    def localisers(self) -> list[str]:
+        """The localisers that can be chosen here: a trained model's own only where it made the vectors."""
+        own = self.localiser
+        return sorted(name for name in LOCALISERS if name == own or name not in (LEARNED_LOCALISER, MAP_LOCALISER))
+
+    def choose_localiser(self, name: str | None) -> str:
+        """The localiser of a name, which must be one that can be chosen here; the library's own if none is named."""
+        if not name:
+            return self.localiser
+        known = self.localisers
+        if name in known:
+            return name
+        if name in LOCALISERS:
+            raise MomentseekError(
+                f"the localiser {name!r} needs a library whose vectors such a trained model made "
+                f"(docs/models-in-the-library.md); there are {', '.join(known)}"
+            )
+        raise MomentseekError(f"there is no localiser {name!r}; {did_you_mean(name, known)}")
 
     def _session(self, questions: Questions, asked: StatisticsRequest) -> SearchSession | None:
         """A search in the library as it is now; None if no video passes the filters."""

@@ -16,7 +16,7 @@ MAX_RERANKED_VIDEOS = 1000
 """Videos that a model may look at again for one query."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SearchOptions:
     """How to search: how many hits, by which streams, grouped how."""
 

@@ -11,7 +11,7 @@ import anyio.to_thread
 from fastapi import FastAPI
 
 from momentseek import __version__
-from momentseek.api.library import Library, open_library
+from momentseek.api.library import Library
 from momentseek.cluster.shard_client import ShardClient
 from momentseek.core.errors import MomentseekError
 from momentseek.search.rerank import open_reranker
@@ -55,15 +55,17 @@ WARM_UP_SECONDS = 0.3
 """Time after the start in which the processor is left to whoever waits for the first answer."""
 
 
-def create_app(library: Path, settings: ServerSettings | None = None, fan_out: ShardClient | None = None) -> FastAPI:
+def create_app(
+    library: Path, settings: ServerSettings | None = None, shard_client: ShardClient | None = None
+) -> FastAPI:
     """Create the application that serves the library in a folder, which must exist.
 
-    ``fan_out`` is a way to ask the library's shards elsewhere than in this process.
+    ``shard_client`` is a way to ask the library's shards elsewhere than in this process.
     """
     settings = settings or ServerSettings()
-    with open_library(library, create=False) as opened:
+    with Library.open(library, create=False) as opened:
         for folder in settings.rerank:  # refuse a model that does not fit now
-            open_reranker(folder, opened.catalog, opened.clip_seconds)
+            open_reranker(folder, opened.store.catalog, opened.store.clip_seconds)
     if settings.database is not None:  # refuse one that cannot be used now
         JudgementStore(DatabaseLocation(library, settings.database), create=True).close()
     app = FastAPI(
@@ -76,7 +78,7 @@ def create_app(library: Path, settings: ServerSettings | None = None, fan_out: S
         redoc_url=None,
         separate_input_output_schemas=False,
     )
-    service = app.state.service = Service(library, settings, fan_out)
+    service = app.state.service = Service(library, settings, shard_client)
     for router in API_ROUTERS:
         app.include_router(router, prefix=API, responses=errors.COMMON_ERRORS)
     app.include_router(login.router, responses=errors.error_responses(400, 403, 422))
@@ -103,7 +105,7 @@ async def _warm_up(service: Service) -> None:
 
     def load(library: Library) -> None:
         with suppress(Exception):  # the first real search reports it; an error here must not end the server
-            if library.catalog.totals()["videos"]:
+            if library.store.catalog.totals()["videos"]:
                 library.search("a warm welcome", 1)
 
     with suppress(errors.ApiError, MomentseekError):

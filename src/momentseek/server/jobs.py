@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from momentseek.api.library import Library, open_library
+from momentseek.api.library import Library
 from momentseek.core.errors import MomentseekError
 from momentseek.library.file_stamp import path_text
 from momentseek.library.location import library_name
@@ -159,7 +159,7 @@ class Jobs:
 
     def retry(self) -> JobOut:
         """Start to retry the files that could not be added."""
-        return self._submit("retry", None, None, lambda library, show: library.retry(progress=show, links=False))
+        return self._submit("retry", None, None, lambda library, show: library.store.retry(progress=show, links=False))
 
     def reencode(self, spec: str) -> JobOut:
         """Start to encode all videos with another encoder."""
@@ -267,7 +267,7 @@ class Jobs:
 
         ended: dict[str, Any]
         try:
-            with open_library(self._library, create=False, wait=LOCK_WAIT_SECONDS) as library:
+            with Library.open(self._library, create=False, wait=LOCK_WAIT_SECONDS) as library:
                 if stop.is_set():
                     raise JobStop
                 report = work(library, progress)

@@ -20,7 +20,7 @@ from types import FrameType
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from momentseek.api.library import open_library
+from momentseek.api.library import Library
 from momentseek.cluster.shard_client import ShardClient
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.library.location import library_name
@@ -211,18 +211,18 @@ def serve(
     *,
     open_page: bool = False,
     show_token: bool = False,
-    fan_out: ShardClient | None = None,
+    shard_client: ShardClient | None = None,
     echo: Callable[[str], None] = print,
 ) -> None:
     """Serve a library until a signal comes; ``echo`` prints the addresses.
 
     A library that does not exist is created if there are folders from which it can be filled.
     """
-    open_library(library, create=bool(settings.folders)).close()
+    Library.open(library, create=bool(settings.folders)).close()
     listening = listen(settings.host, settings.port)
     settings = replace(settings, port=listening.getsockname()[1])
     try:
-        app = create_app(library, settings, fan_out)
+        app = create_app(library, settings, shard_client)
     except BaseException:
         listening.close()
         raise

@@ -86,14 +86,16 @@ class EventStreams:
 class Service:
     """A library being served: threads that read it, jobs that add to it, folders it may grow from, open sessions."""
 
-    def __init__(self, library: Path, settings: ServerSettings, fan_out: ShardClient | None = None) -> None:
+    def __init__(self, library: Path, settings: ServerSettings, shard_client: ShardClient | None = None) -> None:
         self.library, self.settings = library, settings
-        self.fan_out = fan_out
+        self.shard_client = shard_client
         """A way to ask the library's shards elsewhere than in this process."""
         limits = settings.limits
         self.readers = LibraryWorkers(library, "read", limits.reads, limits.waiting, limits.seconds)
         """Threads for quick reads of the catalog."""
-        self.searchers = LibraryWorkers(library, "search", limits.searches, limits.waiting, limits.seconds, fan_out)
+        self.searchers = LibraryWorkers(
+            library, "search", limits.searches, limits.waiting, limits.seconds, shard_client
+        )
         self.pictures = LibraryWorkers(library, "picture", limits.pictures, limits.waiting, limits.seconds)
         self.cutters = LibraryWorkers(library, "cut", 1, limits.jobs, limits.cut_seconds)
         self.listers = LibraryWorkers(library, "folder", limits.listings, limits.jobs, limits.seconds)
@@ -131,7 +133,7 @@ class Service:
 
 def find_video(library: Library, id: int) -> Video:
     """The video with an id; 404 if there is none."""
-    found = library.catalog.videos([id])
+    found = library.store.catalog.videos([id])
     if not found:
         raise ApiError(404, f"there is no video {id}; it may have been removed or changed since")
     return found[0]

@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from momentseek.api.library import Library, open_library
+from momentseek.api.library import Library
 from momentseek.cluster.shard_client import ShardClient
 from momentseek.core.errors import MomentseekError
 from momentseek.library.encoders import vision_spec
@@ -27,10 +27,16 @@ class LibraryWorkers:
     """A pool of threads that each have the library open, with limits on how many requests wait and for how long."""
 
     def __init__(
-        self, library: Path, name: str, threads: int, waiting: int, seconds: float, fan_out: ShardClient | None = None
+        self,
+        library: Path,
+        name: str,
+        threads: int,
+        waiting: int,
+        seconds: float,
+        shard_client: ShardClient | None = None,
     ) -> None:
         self._path = library
-        self._fan_out = fan_out
+        self._shard_client = shard_client
         self._max_pending = threads + waiting
         self._seconds = seconds
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
@@ -83,7 +89,7 @@ class LibraryWorkers:
     def _run(self, work: Callable[[Library], T]) -> T:
         library: Library | None = getattr(self._local, "library", None)
         if library is None:
-            library = open_library(self._path, create=False, fan_out=self._fan_out)
+            library = Library.open(self._path, create=False, shard_client=self._shard_client)
             self._local.library = library
             with self._lock:
                 self._opened.append(library)
@@ -137,7 +143,7 @@ class ComparisonLibraries:
 
 def encoder_name(library: Library) -> str:
     """The name by which clients know the encoder of a library's frames."""
-    return public_spec(vision_spec(library.catalog))
+    return public_spec(vision_spec(library.store.catalog))
 
 
 def public_spec(spec: str) -> str:
@@ -153,5 +159,5 @@ def public_spec(spec: str) -> str:
 
 
 def _encoder_at(path: Path) -> str:
-    with open_library(path, create=False) as library:
+    with Library.open(path, create=False) as library:
         return encoder_name(library)

@@ -22,7 +22,7 @@ def test_a_film_is_found_by_what_is_said_and_by_what_is_written_in_it(tmp_path: 
         library.options = replace(library.options, transcriber="whisper-base")
         report = library.add(films)
         assert (report.added, report.heard) == (2, 1)
-        library.read([SLIDE_FILM.name])
+        library.ocr([SLIDE_FILM.name])
         for query in (SPOKEN_QUERY, SLIDE_QUERY):
             first = library.search(query.text)[0]
             start, end = query.interval

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from vision_endpoint import serve_captions
 
-from momentseek.api.library import Library, open_library
+from momentseek.api.library import Library
 from momentseek.cluster.manifest import read_manifest
 from momentseek.cluster.shards.making import split_library
 from momentseek.core.errors import MomentseekError
@@ -85,8 +85,8 @@ def open_both(place: Path, films: Path, encoder: str, patch: pytest.MonkeyPatch)
         one.options = replace(one.options, transcriber=None)
         assert one.add(films).added == 5
         split_library(place / "one", place / "many", SHARDS)
-        with open_library(place / "many") as many:
-            assert sum(bool(shard.videos()) for shard in many.shards) > 1  # type: ignore[attr-defined]
+        with Library.open(place / "many") as many:
+            assert sum(bool(shard.videos()) for shard in many.store.shards) > 1  # type: ignore[attr-defined]
             yield one, many
 
 
@@ -136,12 +136,12 @@ def test_vectors_are_made_anew(both: tuple[Library, Library], light: ModuleType)
     assert read_manifest(many.path).encoder == "colours-2"
     check_equal(both, "red", "blue -green")
     with pytest.raises(MomentseekError, match="cannot be mixed with it"):
-        open_library(many.path, encoder="colours")
+        Library.open(many.path, encoder="colours")
 
 
 def test_shards_of_different_encoders_are_refused(both: tuple[Library, Library]) -> None:
     many = both[1]
-    first = next(shard for shard in many.shards if shard.videos())  # type: ignore[attr-defined]
+    first = next(shard for shard in many.store.shards if shard.videos())  # type: ignore[attr-defined]
     first.reencode("colours-2")
     with pytest.raises(MomentseekError, match="have vectors of different encoders; make those of all anew with: mom"):
         many.search("red")
@@ -161,7 +161,7 @@ def test_a_video_in_two_shards_is_refused_and_found(both: tuple[Library, Library
         assert shard.add(copy).added == 1
     told = f"copy.mp4 is in the shards {manifest.shards[right]} and {manifest.shards[wrong]}"
     with pytest.raises(MomentseekError, match=told):
-        open_library(many.path)
+        Library.open(many.path)
     assert any("copy.mp4 belongs to" in text for text in many.verify().problems)
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from momentseek.library.store.catalog import Catalog
 
 from momentseek.api.library import Library
 from momentseek.cli import cli
-from momentseek.library.catalog import Catalog
 
 MEASURE = "NDCG@20[IoU>=0.5]"
 
@@ -118,7 +118,7 @@ def test_another_video_of_the_same_name_is_another_video(
     shutil.copy(shared / "more" / "three.mp4", other)
     with Library.open(place) as library:
         library.add(other)
-        assert "one.mp4" in {video.name for video in library.catalog.videos()}
+        assert "one.mp4" in {video.name for video in library.store.catalog.videos()}
     after = campaign.get("evaluation").json()
     assert after["value"] < before["value"]
     names = {m["video_name"] for m in campaign.get("export", kind="run").json()[str(query)]}

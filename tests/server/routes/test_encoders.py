@@ -66,7 +66,7 @@ def test_all_videos_are_encoded_with_another_encoder(serve: Callable[..., TestCl
     assert client.post("/api/v1/encoders/use", json={"encoder": "none"}).status_code == 404
     assert client.post("/api/v1/encoders/use", json={"encoder": "hub:clip-b32"}).status_code == 409
     with Library.open(place) as library:
-        assert library.catalog.encoder("vision").spec == "colours-2"  # type: ignore[union-attr]
+        assert library.store.catalog.encoder("vision").spec == "colours-2"  # type: ignore[union-attr]
 
 
 def test_a_download_tells_how_far_it_is_and_why_it_fails(

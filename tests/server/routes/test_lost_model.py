@@ -27,7 +27,7 @@ def test_the_status_is_told_without_the_model(
     export(xml, "xml", tmp_path / "model", encoders=made)
     with Library.open(tmp_path / "library", create=True, encoder=f"model:{tmp_path / 'model'}") as library:
         library.add(shared / "more")
-        copies = library.paths.models
+        copies = library.store.paths.models
     client = serve(tmp_path / "library")
     assert client.get("/api/v1/status").json()["localiser"] == "learned"
     shutil.rmtree(copies)

@@ -82,7 +82,7 @@ def test_a_file_that_is_gone_or_no_file_is_said_so(
 ) -> None:
     gone, pipe = tmp_path / "gone.mp4", tmp_path / "pipe.mp4"
     os.mkfifo(pipe)
-    with Library.open(place) as library, library.catalog.changes() as db:
+    with Library.open(place) as library, library.store.catalog.changes() as db:
         db.execute("UPDATE videos SET path = ? WHERE id = 1", (os.fsencode(gone),))
         db.execute("UPDATE videos SET path = ? WHERE id = 2", (os.fsencode(pipe),))
     client = serve(place)
@@ -148,7 +148,7 @@ def test_what_is_wrong_with_a_file_is_said_without_its_place(
     broken.parent.mkdir()
     broken.write_bytes(b"no video at all")
     values = (os.fsencode(broken), broken.stat().st_size, broken.stat().st_mtime_ns)
-    with Library.open(place) as library, library.catalog.changes() as db:
+    with Library.open(place) as library, library.store.catalog.changes() as db:
         db.execute("UPDATE videos SET path = ?, size = ?, mtime_ns = ? WHERE id = 1", values)
     client = serve(place)
     for answer in (

@@ -94,7 +94,7 @@ def test_a_file_that_cannot_be_decoded_is_said_so(
     copy.write_bytes(b"RIFF\0\0\0\0AVI nothing")
     id = _ids(odd_place)["old.avi"]
     state = copy.stat()
-    with Library.open(odd_place) as library, library.catalog.changes() as db:
+    with Library.open(odd_place) as library, library.store.catalog.changes() as db:
         values = (os.fsencode(copy), state.st_size, state.st_mtime_ns, id)
         db.execute("UPDATE videos SET path = ?, size = ?, mtime_ns = ? WHERE id = ?", values)
     client = serve(odd_place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -15,11 +15,6 @@ from numpy.typing import NDArray
 from momentseek.core.errors import LibraryError
 from momentseek.library.catalog import Catalog, EncoderRow, SegmentRow
 from momentseek.library.database import SPEECH, TrackKind
-from momentseek.library.merging import CompactReport
-from momentseek.library.report import AddReport
-from momentseek.library.status import Status
-from momentseek.library.tracks.sounds import SoundReport
-from momentseek.library.verify import VerifyReport
 from momentseek.library.video import Failure, Video
 from momentseek.media.subtitles.cues import Cue
 
@@ -146,63 +141,28 @@ class ShardedCatalog(Catalog):
         return [one for catalog in self.catalogs for one in ask(catalog)]
 
 
-def join_statuses(parts: Sequence[Status], path: Path) -> Status:
-    """The counts of all shards together, as those of the library in ``path``."""
-    sums = {
-        field.name: sum(getattr(part, field.name) for part in parts)
-        for field in fields(Status)
-        if field.type in ("int", "float") and field.name != "clip_seconds"
-    }
-    encoders = {row.stream: row for part in reversed(parts) for row in part.encoders}
-    return replace(
-        parts[0],
-        **sums,
-        path=path,
-        encoders=tuple(encoders[stream] for stream in ("vision", "speech") if stream in encoders),
-        unfinished=any(part.unfinished for part in parts),
-        reencoding=next((part.reencoding for part in parts if part.reencoding), None),
-    )
+def add_up(reports: Sequence[T], **own: Any) -> T:
+    """Reports on several shards (dataclasses) as one: numbers are added, lists and dictionaries put together.
+
+    Of anything else the first that says something counts; ``own`` are fields that have another value.
+    """
+    first = reports[0]
+    columns = {f.name: [getattr(one, f.name) for one in reports] for f in fields(first)}  # type: ignore[arg-type]
+    return type(first)(**{name: own[name] if name in own else _add(values) for name, values in columns.items()})
 
 
-def join_reports(parts: Sequence[AddReport], elapsed: float) -> AddReport:
-    """What was added to all shards."""
-    out = AddReport(elapsed=elapsed)
-    for part in parts:
-        for field in fields(AddReport):
-            value = getattr(part, field.name)
-            if field.name == "elapsed":
-                continue
-            if isinstance(value, bool):
-                setattr(out, field.name, getattr(out, field.name) or value)
-            elif isinstance(value, dict):
-                mine = getattr(out, field.name)
-                for key, seconds in value.items():
-                    mine[key] = mine.get(key, 0.0) + seconds
-            else:
-                setattr(out, field.name, getattr(out, field.name) + value)
-    out.notes = list(dict.fromkeys(out.notes))
-    return out
-
-
-def join_checks(parts: Sequence[tuple[str, VerifyReport]]) -> VerifyReport:
-    """What is wrong with any shard; texts say which."""
-    out = VerifyReport()
-    for name, part in parts:
-        out.videos, out.segments = out.videos + part.videos, out.segments + part.segments
-        out.rows, out.cues = out.rows + part.rows, out.cues + part.cues
-        out.problems += [f"{name}: {text}" for text in part.problems]
-        out.notes += [f"{name}: {text}" for text in part.notes]
-        out.repaired += [f"{name}: {text}" for text in part.repaired]
-        out.words &= part.words
-    return out
-
-
-def join_compactions(parts: Sequence[CompactReport]) -> CompactReport:
-    """What compaction did to all shards."""
-    return CompactReport(*(sum(getattr(part, field.name) for part in parts) for field in fields(CompactReport)))
-
-
-def join_hearings(parts: Sequence[SoundReport]) -> SoundReport:
-    """What was heard in all shards."""
-    failed = [one for part in parts for one in part.failed]
-    return SoundReport(sum(part.heard for part in parts), sum(part.events for part in parts), failed)
+def _add(values: list[Any]) -> Any:
+    first = values[0]
+    if isinstance(first, bool):
+        return any(values)
+    if isinstance(first, int | float):
+        return sum(values)
+    if isinstance(first, list | tuple):
+        return type(first)(one for value in values for one in value)
+    if isinstance(first, dict):
+        out: dict[Any, Any] = {}
+        for value in values:
+            for key, one in value.items():
+                out[key] = out[key] + one if key in out else one
+        return out
+    return next((value for value in values if value), first)

@@ -9,19 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from momentseek.cluster.manifest import ShardManifest, read_manifest
 from momentseek.cluster.replicas.replica import store_manifest
-from momentseek.cluster.shards.catalog import (
-    ShardedCatalog,
-    join_checks,
-    join_compactions,
-    join_hearings,
-    join_reports,
-    join_statuses,
-)
+from momentseek.cluster.shards.catalog import ShardedCatalog, add_up
 from momentseek.core.errors import LibraryError, MediaError, MomentseekError
-from momentseek.core.progress import ShowCount
 from momentseek.library import known_files
 from momentseek.library.database import CATALOG_FILE
 from momentseek.library.encoders import catalogued_spec
@@ -33,33 +26,48 @@ from momentseek.library.options import AddOptions
 from momentseek.library.reader import Snapshot
 from momentseek.library.report import AddInterrupted, AddReport, ShowIngest
 from momentseek.library.status import Status
-from momentseek.library.store import LibraryStore, subtitles_folder
+from momentseek.library.store import LibraryStore
 from momentseek.library.tracks.sounds import SoundReport
 from momentseek.library.tracks.speech import Transcript
 from momentseek.library.verify import VerifyReport
 from momentseek.library.video import Video
-from momentseek.recognition.ocr.lines import SLOT_SECONDS
 from momentseek.recognition.speech.transcript import CueEdit
 
 Patterns = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-LOOKED_AT = 64
-"""Videos of a shard that are looked at when it is opened, from the first and from the last."""
-NEEDS_ONE_SHARD = "is in shards, and this needs one library; name one of them: --library {}"
+CHECKED_VIDEOS = 64
+"""Videos of a shard that are checked when it is opened, from the first and from the last."""
 
 
-class ShardedVerbs(LibraryStore):
-    """The verbs of a library whose videos lie in shards; each shard is a library of its own with a lock of its own."""
+class ShardedStore(LibraryStore):
+    """A library in shards, open for changing it; each shard is a library of its own with a lock of its own."""
 
-    manifest: ShardManifest
-    shards: tuple[LibraryStore, ...]
-
-    def adopt(self, manifest: ShardManifest, shards: Sequence[LibraryStore]) -> None:
-        """Take the shards, which from now on share their encoders."""
+    def __init__(self, path: Path, manifest: ShardManifest, shards: Sequence[LibraryStore]) -> None:
+        super().__init__(path, ShardedCatalog(path, [one.catalog for one in shards]))
         self.manifest, self.shards = manifest, tuple(shards)
         made = next((one for one in shards if one.catalog.encoder("vision") is not None), shards[0])
         self.encoders = made.encoders
         for one in shards:
             one.encoders = made.encoders
+
+    @classmethod
+    def open_shards(cls, folder: Path, *, encoder: str | None = None, wait: float = 0.0) -> ShardedStore:
+        """Open the library in shards in a folder; refused if a shard is missing."""
+        manifest = read_manifest(folder)
+        with ExitStack() as opened:
+            shards = []
+            for name, path in zip(manifest.shards, manifest.folders(folder), strict=True):
+                if not (path / CATALOG_FILE).is_file():
+                    raise LibraryError(f"{folder}: the shard {name} is missing; bring its folder back")
+                shards.append(opened.enter_context(LibraryStore.open(path, create=False, encoder=encoder, wait=wait)))
+                if abs(shards[-1].clip_seconds - manifest.clip_seconds) > 1e-9:
+                    raise LibraryError(
+                        f"{path}: has clips of another length than the other shards; bring its folder back"
+                    )
+            check_doubles(folder, manifest, shards)
+            opened.pop_all()
+        store = cls(folder, manifest, shards)
+        store.wait = wait
+        return store
 
     def close(self) -> None:
         """Let go of all shards' files."""
@@ -68,7 +76,7 @@ class ShardedVerbs(LibraryStore):
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Be the only writer of every shard for the time of a ``with``."""
+        """Hold the write locks of all shards."""
         with ExitStack() as stack:
             for one in self.shards:
                 one.wait = self.wait
@@ -77,16 +85,16 @@ class ShardedVerbs(LibraryStore):
 
     def snapshot(self) -> Snapshot:
         """Refuse: vectors lie in the shards."""
-        raise MomentseekError(f"{self.path}: {NEEDS_ONE_SHARD.format(self.shards[0].path)}")
+        raise MomentseekError(
+            f"{self.path}: is in shards, and this needs one library; name one of them: --library {self.shards[0].path}"
+        )
 
     def status(self) -> Status:
         """Counts of what the library holds."""
-        return join_statuses([one.status() for one in self.shards], self.path)
-
-    def shard_with(self, video: int) -> LibraryStore:
-        """The shard that has the video with an id; the first one if none has."""
-        catalog = self.catalog.of(video)
-        return next(one for one in self.shards if one.catalog is catalog)
+        parts = [one.status() for one in self.shards]
+        encoders = {row.stream: row for part in reversed(parts) for row in part.encoders}
+        known = tuple(encoders[stream] for stream in ("vision", "speech") if stream in encoders)
+        return add_up(parts, path=self.path, clip_seconds=parts[0].clip_seconds, encoders=known)
 
     # adding
 
@@ -94,29 +102,43 @@ class ShardedVerbs(LibraryStore):
         self, found: FoundFiles, options: AddOptions | None = None, progress: ShowIngest | None = None
     ) -> AddReport:
         """Add files that have been looked for already, each to the shard that its content belongs to."""
-        begun = time.monotonic()
         groups = {number: FoundFiles() for number in range(len(self.shards))}
         for file in found.files:
-            groups[self._shard_of(file)].files.append(file)
+            groups[self._shard_of_file(file)].files.append(file)
         for path, reason in found.unusable:
             groups[self.manifest.shard_of(os.fspath(path))].unusable.append((path, reason))
-        done: list[AddReport] = []
-        for number, group in groups.items():
-            if not (group.files or group.unusable):
-                continue
-            one = self._prepare(self.shards[number])
+
+        def add(number: int) -> AddReport:
+            report = self.shards[number].add_found(groups[number], options or self.options, progress)
+            self._drop_strays(number, groups[number].files)
+            return report
+
+        return self._each([number for number, group in groups.items() if group.files or group.unusable], add)
+
+    def _each(self, numbers: Iterable[int], work: Callable[[int], AddReport]) -> AddReport:
+        """Do something to some shards, one after another, and report it as one."""
+        begun = time.monotonic()
+        done = [AddReport()]
+        stopped = False
+        for number in numbers:
+            self._prepare(self.shards[number])
             try:
-                done.append(one.add_found(group, options or self.options, progress))
+                done.append(work(number))
             except AddInterrupted as e:
-                raise AddInterrupted(join_reports([*done, e.report], time.monotonic() - begun)) from None
-            self._drop_strays(number, group.files)
-        return join_reports(done, time.monotonic() - begun)
+                done.append(e.report)
+                stopped = True
+                break
+        notes = list(dict.fromkeys(note for report in done for note in report.notes))
+        report = add_up(done, elapsed=time.monotonic() - begun, notes=notes)
+        if stopped:
+            raise AddInterrupted(report)
+        return report
 
     def _prepare(self, one: LibraryStore) -> LibraryStore:
         one.wait, one.options = self.wait, self.options
         return one
 
-    def _shard_of(self, file: VideoFile) -> int:
+    def _shard_of_file(self, file: VideoFile) -> int:
         """The number of the shard for a file; a file that has not changed is not read to find out."""
         try:
             stamp = Stamp.of(file.source)
@@ -132,12 +154,12 @@ class ShardedVerbs(LibraryStore):
 
     def _drop_strays(self, number: int, files: Sequence[VideoFile]) -> None:
         """Take out of other shards what files were before their content changed."""
-        here = self.shards[number].catalog
+        here = self.shards[number]
         for file in files:
-            if known_files.file_at(here, file.path) is None:
+            if known_files.file_at(here.catalog, file.path) is None:
                 continue
             for other in self.shards:
-                if other is self.shards[number]:
+                if other is here:
                     continue
                 old = known_files.file_at(other.catalog, file.path)
                 if old is not None or known_files.has_failed(other.catalog, file.path):
@@ -146,97 +168,48 @@ class ShardedVerbs(LibraryStore):
                         if old is not None:
                             other.catalog.remove_video(old.id)
 
-    def retry(
-        self,
-        *,
-        progress: ShowIngest | None = None,
-        subtitles: str | os.PathLike[str] | None = None,
-        links: bool = True,
-    ) -> AddReport:
-        """Try again the files that failed; those that are no longer there are forgotten."""
-        folder = subtitles_folder(subtitles)
-        done: list[AddReport] = []
-        begun = time.monotonic()
-        for one in self.shards:
-            done.append(self._prepare(one).retry(progress=progress, subtitles=folder, links=links))
-        return join_reports(done, time.monotonic() - begun)
+    def retry(self, **how: Any) -> AddReport:
+        """Try again the files that failed; those that no longer exist are forgotten."""
+        return self._each(range(len(self.shards)), lambda number: self.shards[number].retry(**how))
 
-    # what is done beside the pictures
+    # tracks of text
 
-    def transcribe(
-        self,
-        patterns: Patterns = (),
-        *,
-        transcriber: str | None = None,
-        again: bool = False,
-        progress: ShowIngest | None = None,
-    ) -> AddReport:
-        """Hear the videos that have sound and no subtitles: all of them, or those whose names match ``patterns``."""
-        return self._beside(
-            patterns, lambda one, some: one.transcribe(some, transcriber=transcriber, again=again, progress=progress)
-        )
-
-    def read(
-        self,
-        patterns: Patterns = (),
-        *,
-        reader: str | None = None,
-        every: float = SLOT_SECONDS,
-        again: bool = False,
-        progress: ShowIngest | None = None,
-    ) -> AddReport:
-        """Read what is written in the pictures of videos: of all, or of those whose names match ``patterns``."""
-        return self._beside(
-            patterns, lambda one, some: one.read(some, reader=reader, every=every, again=again, progress=progress)
-        )
-
-    def describe(
-        self,
-        model: str,
-        patterns: Patterns = (),
-        *,
-        again: bool = False,
-        requests: int | None = None,
-        progress: ShowIngest | None = None,
-    ) -> AddReport:
-        """Have a model describe the scenes of videos: of all, or of those whose names match ``patterns``.
-
-        ``requests`` is a limit for each shard.
-        """
-        return self._beside(
-            patterns, lambda one, some: one.describe(model, some, again=again, requests=requests, progress=progress)
-        )
-
-    def listen(self, detector: str, patterns: Patterns = (), *, progress: ShowCount | None = None) -> SoundReport:
-        """Hear what is neither speech nor silence with a detector that was registered."""
+    def transcribe(self, patterns: Patterns = (), **how: Any) -> AddReport:
+        """Transcribe videos that have sound and no subtitles: all of them, or those whose names match ``patterns``."""
         chosen = self._videos_by_shard(patterns)
-        return join_hearings([one.listen(detector, some, progress=progress) for one, some in chosen])
+        return self._each(chosen, lambda number: self.shards[number].transcribe(chosen[number], **how))
 
-    def _beside(self, patterns: Patterns, work: Callable[[LibraryStore, list[Path]], AddReport]) -> AddReport:
-        begun = time.monotonic()
-        done: list[AddReport] = []
-        for one, some in self._videos_by_shard(patterns):
-            try:
-                done.append(work(self._prepare(one), some))
-            except AddInterrupted as e:
-                raise AddInterrupted(join_reports([*done, e.report], time.monotonic() - begun)) from None
-        return join_reports(done, time.monotonic() - begun)
+    def read(self, patterns: Patterns = (), **how: Any) -> AddReport:
+        """Read the text in the pictures of videos: of all, or of those whose names match ``patterns``."""
+        chosen = self._videos_by_shard(patterns)
+        return self._each(chosen, lambda number: self.shards[number].read(chosen[number], **how))
 
-    def _videos_by_shard(self, patterns: Patterns) -> list[tuple[LibraryStore, list[Path]]]:
+    def describe(self, model: str, patterns: Patterns = (), **how: Any) -> AddReport:
+        """Have a model describe the scenes of videos; ``requests`` is a limit for each shard."""
+        chosen = self._videos_by_shard(patterns)
+        return self._each(chosen, lambda number: self.shards[number].describe(model, chosen[number], **how))
+
+    def listen(self, detector: str, patterns: Patterns = (), **how: Any) -> SoundReport:
+        """Detect sounds with a detector that was registered."""
+        chosen = self._videos_by_shard(patterns)
+        found = [self.shards[number].listen(detector, some, **how) for number, some in chosen.items()]
+        return add_up([SoundReport(), *found])
+
+    def _videos_by_shard(self, patterns: Patterns) -> dict[int, list[Path]]:
         """The shards in which something is to be done, each with the videos that are meant; none means all."""
         given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         if not given:
-            return [(one, []) for one in self.shards]
+            return {number: [] for number in range(len(self.shards))}
         by_shard: dict[int, list[Path]] = {}
         for video in self.matching(given):
-            by_shard.setdefault(self.shards.index(self.shard_with(video.id)), []).append(video.path)
-        return [(self.shards[number], paths) for number, paths in sorted(by_shard.items())]
+            by_shard.setdefault(self.shards.index(shard_of(self, video.id)), []).append(video.path)
+        return dict(sorted(by_shard.items()))
 
     # care
 
     def edit_cues(self, video: int, edits: Sequence[CueEdit]) -> Transcript:
         """Correct what a recogniser heard in the video with an id, all at once or not at all."""
-        return self._prepare(self.shard_with(video)).edit_cues(video, edits)
+        return self._prepare(shard_of(self, video)).edit_cues(video, edits)
 
     def remove(self, patterns: Patterns = (), *, missing: bool = False) -> list[Video]:
         """Take videos out of the library; their files stay where they are."""
@@ -252,32 +225,35 @@ class ShardedVerbs(LibraryStore):
 
     def compact(self) -> CompactReport:
         """Rewrite the shards without the vectors of videos that were removed."""
-        return join_compactions([self._prepare(one).compact() for one in self.shards])
+        return add_up([self._prepare(one).compact() for one in self.shards])
 
     def verify(self, *, repair: bool = False) -> VerifyReport:
         """Check every file and row of every shard, and that each video is in the shard that it belongs to."""
-        checked = [(one.path.name, self._prepare(one).verify(repair=repair)) for one in self.shards]
-        report = join_checks(checked)
+        found = []
+        for one in self.shards:
+            part = self._prepare(one).verify(repair=repair)
+            for texts in (part.problems, part.notes, part.repaired):
+                texts[:] = [f"{one.path.name}: {text}" for text in texts]
+            found.append(part)
+        report = add_up(found, words=all(part.words for part in found))
         report.problems += find_doubles(self.manifest, self.shards)
         return report
 
-    def reencode(self, spec: str, *, progress: ShowIngest | None = None) -> AddReport:
+    def reencode(self, spec: str, **how: Any) -> AddReport:
         """Encode all videos again with another encoder, shard after shard; until all are done, searches are refused."""
-        begun = time.monotonic()
-        done: list[AddReport] = []
-        for one in self.shards:
-            try:
-                done.append(self._prepare(one).reencode(spec, progress=progress))
-            except AddInterrupted as e:
-                raise AddInterrupted(join_reports([*done, e.report], time.monotonic() - begun)) from None
+        report = self._each(range(len(self.shards)), lambda number: self.shards[number].reencode(spec, **how))
         self.manifest = replace(self.manifest, encoder=catalogued_spec(spec))
         store_manifest(self.path, self.manifest)
         self.encoders.forget()
-        return join_reports(done, time.monotonic() - begun)
+        return report
 
 
-class ShardedStore(ShardedVerbs):
-    """A library in shards, open for reading and changing it, but not for searching it."""
+def shard_of(store: LibraryStore, video: int) -> LibraryStore:
+    """The store that has a video: its shard (the first, if none has it), or the store itself if it has no shards."""
+    if not isinstance(store, ShardedStore):
+        return store
+    catalog = store.catalog.of(video)
+    return next(one for one in store.shards if one.catalog is catalog)
 
 
 def find_doubles(manifest: ShardManifest, shards: Sequence[LibraryStore]) -> list[str]:
@@ -299,25 +275,6 @@ def find_doubles(manifest: ShardManifest, shards: Sequence[LibraryStore]) -> lis
     return out
 
 
-def open_shards(folder: Path, open_one: Callable[[Path], LibraryStore]) -> tuple[ShardManifest, list[LibraryStore]]:
-    """The manifest of the library in a folder and its shards, opened; refused if one is not there."""
-    manifest = read_manifest(folder)
-    opened: list[LibraryStore] = []
-    try:
-        for name, path in zip(manifest.shards, manifest.folders(folder), strict=True):
-            if not (path / CATALOG_FILE).is_file():
-                raise LibraryError(f"{folder}: the shard {name} is missing; bring its folder back")
-            opened.append(open_one(path))
-            if abs(opened[-1].clip_seconds - manifest.clip_seconds) > 1e-9:
-                raise LibraryError(f"{path}: has clips of another length than the other shards; bring its folder back")
-        check_doubles(folder, manifest, opened)
-    except BaseException:
-        for one in opened:
-            one.close()
-        raise
-    return manifest, opened
-
-
 def check_doubles(folder: Path, manifest: ShardManifest, shards: Sequence[LibraryStore]) -> None:
     """Refuse a library with a video in two shards, as far as the first and the last videos of each tell.
 
@@ -326,7 +283,7 @@ def check_doubles(folder: Path, manifest: ShardManifest, shards: Sequence[Librar
     """
     for number, (name, one) in enumerate(zip(manifest.shards, shards, strict=True)):
         for order in ("", "DESC"):
-            rows = one.catalog.rows(f"SELECT path, hash FROM videos ORDER BY id {order} LIMIT {LOOKED_AT}")
+            rows = one.catalog.rows(f"SELECT path, hash FROM videos ORDER BY id {order} LIMIT {CHECKED_VIDEOS}")
             for path, hash in rows:
                 right = manifest.shard_of(hash) if hash else number
                 if right != number and shards[right].catalog.rows("SELECT 1 FROM videos WHERE hash = ?", (hash,)):
@@ -336,16 +293,3 @@ def check_doubles(folder: Path, manifest: ShardManifest, shards: Sequence[Librar
                         f"{name} back, or take the video out of it: momentseek remove --library "
                         f"{shlex.quote(str(one.path))}"
                     )
-
-
-def open_sharded_store(folder: Path, *, encoder: str | None = None, wait: float = 0.0) -> ShardedStore:
-    """Open the library in shards in a folder for changing it."""
-
-    def open_one(shard: Path) -> LibraryStore:
-        return LibraryStore.open(shard, create=False, encoder=encoder, wait=wait)
-
-    manifest, shards = open_shards(folder, open_one)
-    store = ShardedStore(folder, ShardedCatalog(folder, [one.catalog for one in shards]))
-    store.adopt(manifest, shards)
-    store.wait = wait
-    return store

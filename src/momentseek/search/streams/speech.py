@@ -66,7 +66,8 @@ class MeantCues(NamedTuple):
         first = np.flatnonzero(np.diff(whole.video, prepend=-1))  # the cues of a video lie together
         best = np.lexsort((whole.video[first], -whole.video_score[first]))[:MAX_MEANT_VIDEOS]
         chosen = np.isin(np.arange(len(first)), best)
-        return cls(*(column[np.repeat(chosen, np.diff(first, append=len(whole.video)))] for column in whole))
+        rows = np.repeat(chosen, np.diff(first, append=len(whole.video)))
+        return cls(*(np.asarray(column)[rows] for column in whole))  # type: ignore[arg-type]
 
 
 def ask_meaning(index: SampledIndex, encoder: QueryEncoder, text: str) -> MeaningQuery | None:

@@ -19,10 +19,10 @@ from momentseek.search.fusion import KnownVideo
 from momentseek.search.hit import StreamHit
 from momentseek.search.localise.localiser import LEARNED_LOCALISER, MAX_SPANS, Curve
 from momentseek.search.state import LibraryState
+from momentseek.search.stream_index import SegmentPlace
 from momentseek.search.streams.span_search import SpanBudget
 from momentseek.search.streams.vision import (
     ClipSearch,
-    SegmentPlace,
     VisionQuery,
     VisionSearch,
     build_curve,

@@ -344,7 +344,7 @@ def read_states(
         rows = store.queries() if only is None else [store.query(only)]
         candidates, judgements, rule = store.candidates(only), store.judgements(only), store.rule()
     pairs = judged_pairs((c.pair for c in candidates), judgements, rule)
-    present = present_ids(library.catalog, (c.video for c in candidates))
+    present = present_ids(library.store.catalog, (c.video for c in candidates))
     by_query, said = group_by_query(candidates), group_by_query(judgements)
     states = [_query_state(row, by_query.get(row.id, []), said.get(row.id, []), pairs, present) for row in rows]
     return states, judgements

@@ -99,7 +99,7 @@ class SearchSetup:
 
     def resolve(self, library: Library) -> SearchSetup:
         """The setup with the library's own localiser filled in where none is named."""
-        return replace(self, localiser=self.localiser or library.localiser)
+        return replace(self, localiser=self.localiser or library.engine.localiser)
 
     def search(self, library: Library, query: Query, k: int) -> Results:
         """Search a library, which must have the setup's encoder, for the best ``k`` hits."""
@@ -166,7 +166,7 @@ async def find_hits(service: Service, setup: SearchSetup, query: Query, k: int) 
 async def _search(workers: LibraryWorkers, setup: SearchSetup, query: Query, k: int) -> SetupHits:
     def work(library: Library) -> SetupHits:
         results = setup.search(library, query, k)
-        videos = videos_by_id(library.catalog, (hit.video_id for hit in results))
+        videos = videos_by_id(library.store.catalog, (hit.video_id for hit in results))
         hits = [hit for hit in results if hit.video_id in videos]
         present = Results(hits, results.query, results.hidden, results.took, results.note)
         return SetupHits(present, {video.id: video.hash for video in videos.values()})
@@ -176,8 +176,8 @@ async def _search(workers: LibraryWorkers, setup: SearchSetup, query: Query, k: 
 
 def to_served_library(foreign: SetupHits, k: int, library: Library) -> SetupHits:
     """The first ``k`` hits of another library as hits of this one, ranked again."""
-    ids = present_ids(library.catalog, foreign.hashes.values())
-    videos = videos_by_id(library.catalog, ids.values())
+    ids = present_ids(library.store.catalog, foreign.hashes.values())
+    videos = videos_by_id(library.store.catalog, ids.values())
     hits: list[Hit] = []
     left_out = 0
     for hit in foreign.hits:
@@ -187,7 +187,7 @@ def to_served_library(foreign: SetupHits, k: int, library: Library) -> SetupHits
         if video is None:
             left_out += 1
             continue
-        said = tuple(library.catalog.cues_between(video.id, hit.start, hit.end))
+        said = tuple(library.store.catalog.cues_between(video.id, hit.start, hit.end))
         hits.append(
             replace(
                 hit,
@@ -197,8 +197,8 @@ def to_served_library(foreign: SetupHits, k: int, library: Library) -> SetupHits
                 name=video.name,
                 said=said,
                 also=(),
-                written=tuple(library.catalog.cues_between(video.id, hit.start, hit.end, OCR)),
-                described=tuple(library.catalog.cues_between(video.id, hit.start, hit.end, CAPTIONS)),
+                written=tuple(library.store.catalog.cues_between(video.id, hit.start, hit.end, OCR)),
+                described=tuple(library.store.catalog.cues_between(video.id, hit.start, hit.end, CAPTIONS)),
             )
         )
     found = foreign.hits
@@ -252,4 +252,6 @@ async def _content_numbers(service: Service, setup: SearchSetup) -> list[int]:
     """The content numbers of the libraries that a setup searches, which change with what the libraries hold."""
     other = await service.comparisons.workers(setup.encoder, service.readers)
     libraries = (service.readers, other)
-    return [await one.run(lambda library: library.catalog.content_number()) for one in libraries if one is not None]
+    return [
+        await one.run(lambda library: library.store.catalog.content_number()) for one in libraries if one is not None
+    ]

@@ -187,9 +187,9 @@ async def failures(service: ServiceParam) -> FailuresOut:
     """The files that could not be added, with the reasons."""
 
     def read(library: Library) -> FailuresOut:
-        with library.catalog.view():
-            names = dict(pair for part in library.catalog.parts for pair in failed_files(part))
-            found = library.failures()
+        with library.store.catalog.view():
+            names = dict(pair for part in library.store.catalog.parts for pair in failed_files(part))
+            found = library.store.failures()
         return FailuresOut(
             failures=[
                 FailureOut(

@@ -257,7 +257,7 @@ async def _drop(service: Service, person: str, id: int, drop: Callable[[Bookmark
 def _shelf_out(library: Library, database: DatabaseLocation, person: str) -> ShelfOut:
     with BookmarkStore(database) as store:
         favourites, searches = store.favourites(person), store.searches(person)
-    ids = present_ids(library.catalog, (one.video for one in favourites))
+    ids = present_ids(library.store.catalog, (one.video for one in favourites))
     return ShelfOut(
         person=person,
         favourites=[

@@ -115,7 +115,7 @@ async def export_post(service: ServiceParam, given: SelectionIn) -> Response:
 
 def _chosen_hits(library: Library, chosen: Sequence[ChosenMomentIn]) -> list[Hit]:
     """The chosen moments as hits; 404 if a video is not in the library, 422 if a moment starts after its end."""
-    videos = {video.id: video for video in library.catalog.videos({one.video_id for one in chosen})}
+    videos = {video.id: video for video in library.store.catalog.videos({one.video_id for one in chosen})}
     hits = []
     for rank, one in enumerate(chosen, 1):
         video = videos.get(one.video_id)
@@ -124,9 +124,9 @@ def _chosen_hits(library: Library, chosen: Sequence[ChosenMomentIn]) -> list[Hit
         if one.start >= video.duration:
             raise ApiError(422, f"moment {rank} starts after the end of video {video.id} ({video.duration:g} s)")
         end = min(one.end, video.duration)
-        said = tuple(library.catalog.cues_between(video.id, one.start, end))
-        written = tuple(library.catalog.cues_between(video.id, one.start, end, OCR))
-        described = tuple(library.catalog.cues_between(video.id, one.start, end, CAPTIONS))
+        said = tuple(library.store.catalog.cues_between(video.id, one.start, end))
+        written = tuple(library.store.catalog.cues_between(video.id, one.start, end, OCR))
+        described = tuple(library.store.catalog.cues_between(video.id, one.start, end, CAPTIONS))
         where = (video.id, video.path, video.name, one.start, end)
         middle = (one.start + end) / 2
         hit = Hit(rank, *where, 0.0, "fair", middle, video.duration, video.rate, said)

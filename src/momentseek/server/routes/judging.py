@@ -204,7 +204,7 @@ async def next_candidate(service: ServiceParam, id: QueryId, given: Annotated[Ne
 
     def read(library: Library) -> NextOut:
         with JudgementStore(service.database) as store:
-            task = next_task(store, library.catalog, id, given.annotator, given.skip)
+            task = next_task(store, library.store.catalog, id, given.annotator, given.skip)
             words = store.query(id).text
         one, video = task.candidate, task.video_id
         shown = None
@@ -231,7 +231,7 @@ async def put_judgement(service: ServiceParam, given: JudgementIn) -> SavedJudge
     def save(library: Library) -> SavedJudgementOut:
         with JudgementStore(service.database) as store:
             saved = save_judgement(
-                store, library.catalog, given.query, given.candidate, given.annotator, given.relevance
+                store, library.store.catalog, given.query, given.candidate, given.annotator, given.relevance
             )
         return SavedJudgementOut(
             **same_fields(JudgementOut, saved.judgement),
@@ -249,7 +249,7 @@ async def delete_last(service: ServiceParam, given: Annotated[AnnotatorIn, InQue
 
     def undo(library: Library) -> UndoneJudgementOut:
         with JudgementStore(service.database) as store:
-            last, now = undo_last(store, library.catalog, given.annotator)
+            last, now = undo_last(store, library.store.catalog, given.annotator)
         return UndoneJudgementOut(
             **same_fields(JudgementOut, last),
             now=now,
@@ -297,7 +297,7 @@ async def add_query(service: ServiceParam, given: QueryIn) -> QueryOut:
     await service.readers.run(with_store(service.database, lambda store: refuse_duplicate(store, words)))
     lists: list[Results] = []
     default = await resolve_setup(service, SearchSetup())
-    localisers = await service.readers.run(lambda library: library.localisers)
+    localisers = await service.readers.run(lambda library: library.engine.localisers)
     for setup in pool_setups(
         default.localiser, localisers, service.comparisons.names
     ):  # one search at a time, so that others' searches take their turns
@@ -309,7 +309,7 @@ async def add_query(service: ServiceParam, given: QueryIn) -> QueryOut:
 
     def save(library: Library) -> QueryOut:
         with JudgementStore(service.database, create=True) as store:
-            new = create_query(store, library.catalog, words, lists, given.depth)
+            new = create_query(store, library.store.catalog, words, lists, given.depth)
         return query_out(*query_states(library, service.database, new))
 
     return await service.readers.run(save)

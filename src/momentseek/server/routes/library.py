@@ -111,7 +111,7 @@ class StatusOut(BaseModel):
 async def status(service: ServiceParam) -> StatusOut:
     """The library in a few numbers, and what can be chosen when searching."""
     library, shards, localisers, localiser = await service.readers.run(
-        lambda library: (_library(library), _shards(library, service.fan_out), *_localisers(library))
+        lambda library: (_library(library), _shards(library, service.shard_client), *_localisers(library))
     )
     return StatusOut(
         library=library,
@@ -129,10 +129,10 @@ async def status(service: ServiceParam) -> StatusOut:
     )
 
 
-def _shards(library: Library, fan_out: ShardClient | None) -> list[ShardOut]:
+def _shards(library: Library, shard_client: ShardClient | None) -> list[ShardOut]:
     """How the shards of the library are, wherever they are asked."""
-    asked = fan_out or library.fan_out
-    if asked is None:
+    asked = shard_client or library.engine.source
+    if not isinstance(asked, ShardClient):
         return []
     return [
         ShardOut(
@@ -143,20 +143,20 @@ def _shards(library: Library, fan_out: ShardClient | None) -> list[ShardOut]:
             nodes=list(one.nodes),
             lag=None if one.lag is None else round(one.lag, 4),
         )
-        for one, catalog in zip(asked.status(), library.catalog.parts, strict=True)
+        for one, catalog in zip(asked.status(), library.store.catalog.parts, strict=True)
     ]
 
 
 def _localisers(library: Library) -> tuple[list[str], str]:
     """The localisers and the default; if a model's copy is lost, searches say so, but the status still answers."""
     try:
-        return library.localisers, library.localiser
+        return library.engine.localisers, library.engine.localiser
     except MomentseekError:
         return [DEFAULT_LOCALISER], DEFAULT_LOCALISER
 
 
 def _library(library: Library) -> LibraryOut:
-    catalog = library.catalog
+    catalog = library.store.catalog
     with catalog.view():
         totals = catalog.totals()
         heard, read, described = (

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.api.library import Library
+from momentseek.cluster.shards.store import shard_of
 from momentseek.core.moments.moment import Moment
 from momentseek.library.database import CAPTIONS, OCR
 from momentseek.library.video import Video
@@ -238,16 +239,16 @@ def query_curves(library: Library, video: Video, query: Query, asked: CurveIn) -
     written in the picture, and described the share that a model says of the scene.
     """
     chosen = parse_streams(asked.streams)
-    edges = clip_edges(video, library.clip_seconds)
+    edges = clip_edges(video, library.store.clip_seconds)
     streams: dict[str, NDArray[np.float64]] = {}
     vision = _vision_curve(library, video, query) if "vision" in chosen else None
     if vision is not None:
         edges, streams["vision"] = vision
-    cues = library.catalog.cues(video.id)
+    cues = library.store.catalog.cues(video.id)
     if "speech" in chosen and cues and (query.speech_text or query.phrases):
         streams["speech"] = spread_over_clips(cues, _cue_scores(library, video, query, cues), edges)
     for stream, kind, text in (("text", OCR, query.written_text), ("described", CAPTIONS, query.described_text)):
-        found_cues = library.catalog.cues(video.id, kind) if stream in chosen and text else []
+        found_cues = library.store.catalog.cues(video.id, kind) if stream in chosen and text else []
         if found_cues:
             shares = _word_shares([cue.text for cue in found_cues], content_words(text))
             streams[stream] = spread_over_clips(found_cues, shares, edges)
@@ -292,21 +293,21 @@ def spread_over_clips(
 def _vision_curve(
     library: Library, video: Video, query: Query
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    usual = library.sampled_vision()
+    usual = library.engine.sampled_vision()
     if not query.picture_parts or not usual.clips:
         return None
-    vision_query = build_vision_query(usual, query.picture_parts, query.avoid, library.encoders.vision.encode)
-    snapshot = library.part_with(video.id).snapshot()
-    index = StreamIndex(snapshot.vision, snapshot.gone, library.clip_seconds)
+    vision_query = build_vision_query(usual, query.picture_parts, query.avoid, library.store.encoders.vision.encode)
+    snapshot = shard_of(library.store, video.id).snapshot()
+    index = StreamIndex(snapshot.vision, snapshot.gone, library.store.clip_seconds)
     scored = build_curve(index, vision_query, video)
     return None if scored is None else (scored.edges, scored.scores.astype(np.float64))
 
 
 def _cue_scores(library: Library, video: Video, query: Query, cues: Sequence[Cue]) -> NDArray[np.float64]:
     share = _word_shares([cue.text for cue in cues], sought_words(query))
-    snapshot = library.part_with(video.id).snapshot()
-    rows = StreamIndex(snapshot.speech, snapshot.gone, library.clip_seconds).rows(video.id)
-    encoder = library.encoders.speech if rows is not None and query.speech_text else None
+    snapshot = shard_of(library.store, video.id).snapshot()
+    rows = StreamIndex(snapshot.speech, snapshot.gone, library.store.clip_seconds).rows(video.id)
+    encoder = library.store.encoders.speech if rows is not None and query.speech_text else None
     if rows is None or encoder is None or len(rows) != len(cues):
         return share
     similarity = np.nan_to_num(np.clip(rows @ encoder.encode([query.speech_text])[0], 0.0, 1.0).astype(np.float64))

@@ -95,7 +95,7 @@ async def videos(service: ServiceParam, given: Annotated[VideoListIn, Query()]) 
     """One page of the videos, sorted by name."""
 
     def read(library: Library) -> VideosOut:
-        total, page = library.catalog.page_of_videos(clean_text(given.name), given.limit, given.offset)
+        total, page = library.store.catalog.page_of_videos(clean_text(given.name), given.limit, given.offset)
         return VideosOut(total=total, videos=[video_out(video) for video in page])
 
     return await service.readers.run(read)
@@ -132,7 +132,7 @@ async def scenes_of_video(service: ServiceParam, id: VideoId) -> DescribedOut:
 
     def read(library: Library) -> DescribedOut:
         find_video(library, id)
-        found = track(library.catalog.of(id), CAPTIONS, id)
+        found = track(library.store.catalog.of(id), CAPTIONS, id)
         if found is None or found.problem:
             return DescribedOut(scenes=[], described_by=None)
         scenes = [caption_out(caption) for caption in found.cues]
@@ -147,7 +147,7 @@ async def lines(service: ServiceParam, id: VideoId) -> LinesOut:
 
     def read(library: Library) -> LinesOut:
         find_video(library, id)
-        found = track(library.catalog.of(id), OCR, id)
+        found = track(library.store.catalog.of(id), OCR, id)
         if found is None or found.problem or not found.whole:
             return LinesOut(lines=[], read_by=None)
         return LinesOut(lines=[line_out(line) for line in found.cues], read_by=clean_text(found.by.model))
@@ -220,7 +220,7 @@ async def cues(service: ServiceParam, id: VideoId) -> CuesOut:
 
     def read(library: Library) -> CuesOut:
         find_video(library, id)
-        return _cues_out(library, id, transcript(library.catalog.of(id), id))
+        return _cues_out(library, id, transcript(library.store.catalog.of(id), id))
 
     return await service.readers.run(read)
 
@@ -235,19 +235,21 @@ async def edit_cue(service: ServiceParam, id: VideoId, given: CueEditIn) -> Cues
 
     def edit(library: Library) -> CuesOut:
         video = find_video(library, id)
-        heard = transcript(library.catalog.of(id), id)
-        if heard is None or not video.cues or not library.catalog.cues(id):
+        heard = transcript(library.store.catalog.of(id), id)
+        if heard is None or not video.cues or not library.store.catalog.cues(id):
             raise ApiError(409, "these cues are subtitles; correct them in their own file, and add the video again")
         same = [cue for cue in heard.cues if (cue.start, cue.end) == (given.start, given.end)]
         if not any(clean_text(cue.text) == given.was for cue in same):
             raise ApiError(409, "this cue has changed meanwhile; load the transcript again")
-        return _cues_out(library, id, library.edit_cues(id, [CueEdit(given.start, given.end, clean_text(given.text))]))
+        return _cues_out(
+            library, id, library.store.edit_cues(id, [CueEdit(given.start, given.end, clean_text(given.text))])
+        )
 
     return await service.readers.run(edit)
 
 
 def _cues_out(library: Library, id: int, heard: Transcript | None) -> CuesOut:
-    found = library.catalog.cues(id)
+    found = library.store.catalog.cues(id)
     spoken = heard.cues if heard is not None and len(heard.cues) == len(found) else None
     edited = heard.edited if heard is not None and spoken is not None else frozenset()
     out = []
@@ -310,7 +312,7 @@ async def moment(service: ServiceParam, id: MomentId) -> MomentOut:
         video = find_video(library, number)
         if start >= video.duration or end > video.duration + ROUNDING_SECONDS:
             raise no_such_moment(id)
-        cues = library.catalog.cues_between(video.id, start, end)
+        cues = library.store.catalog.cues_between(video.id, start, end)
         name, fragment = moment_id(number, start, end), f"{start:.3f},{end:.3f}"
         return MomentOut(
             id=name,
@@ -322,9 +324,12 @@ async def moment(service: ServiceParam, id: MomentId) -> MomentOut:
             duration=video.duration,
             rate=rate_text(video.rate),
             said=[SaidCueOut(start=cue.start, end=cue.end, text=clean_text(cue.text), marks=[]) for cue in cues],
-            written=[line_out(o) for o in library.catalog.cues_between(video.id, start, end, OCR)[:MAX_HIT_LINES]],
+            written=[
+                line_out(o) for o in library.store.catalog.cues_between(video.id, start, end, OCR)[:MAX_HIT_LINES]
+            ],
             described=[
-                caption_out(o) for o in library.catalog.cues_between(video.id, start, end, CAPTIONS)[:MAX_HIT_LINES]
+                caption_out(o)
+                for o in library.store.catalog.cues_between(video.id, start, end, CAPTIONS)[:MAX_HIT_LINES]
             ],
             thumbnail=thumbnail_url(video.id, (start + end) / 2),
             media=f"{media_url(video.id)}#t={fragment}",
