@@ -22,7 +22,7 @@ def test_a_line_that_was_heard_is_corrected(
         words = [SpokenWord(1.0 + i / 2, 1.5 + i / 2, text) for i, text in enumerate((" Keep", " the", " tribal."))]
         heard = Transcript(video.id, "whisper-base", "en", tuple(cues_from_words(words)), fingerprint="print")
         replace_cues(
-            library,
+            library.store,
             video.id,
             spoken_cues(heard),
             lambda: finish_transcript(library.store.catalog, heard, video.duration),

@@ -159,10 +159,10 @@ def test_reencoding_to_a_model_and_back(tmp_path: Path, films: Path, model: Path
     with Library.open(tmp_path / "plain", create=True, encoder="colours") as opened:
         opened.add(films)
         assert opened.engine.localiser == "height"
-        plain = vectors(opened)
+        plain = vectors(opened.store)
         opened.reencode(f"model:{model}")
         assert opened.verify().clean
-        made = vectors(opened)
+        made = vectors(opened.store)
         assert opened.localiser == "learned"
         opened.search("a green thing")
     for name, (match, spans) in wanted.items():
@@ -172,7 +172,7 @@ def test_reencoding_to_a_model_and_back(tmp_path: Path, films: Path, model: Path
         opened.reencode("colours")
         assert opened.verify().clean
         assert not opened.encoders.has_model
-        back = vectors(opened)
+        back = vectors(opened.store)
     for name, (rows, none) in plain.items():
         np.testing.assert_array_equal(back[name][0], rows)
         assert back[name][1] is none is None

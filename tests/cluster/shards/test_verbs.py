@@ -82,7 +82,7 @@ def open_both(place: Path, films: Path, encoder: str, patch: pytest.MonkeyPatch)
     patch.setattr(ocr, "OcrProcess", Lector)
     patch.setattr(ocr, "ocr_fingerprint", lambda spec, every: f"print of {spec} {every}")
     with Library.open(place / "one", create=True, encoder=encoder) as one:
-        one.options = replace(one.options, transcriber=None)
+        one.store.options = replace(one.store.options, transcriber=None)
         assert one.add(films).added == 5
         split_library(place / "one", place / "many", SHARDS)
         with Library.open(place / "many") as many:
@@ -110,7 +110,7 @@ def check_equal(both: tuple[Library, Library], *queries: str, **more: Any) -> No
 def test_what_is_heard_and_read(both: tuple[Library, Library]) -> None:
     for library in both:
         assert library.transcribe(transcriber="parrot").heard == 2
-        assert library.read(reader="lector").read == 5
+        assert library.ocr(reader="lector").read == 5
         assert library.transcribe(transcriber="parrot").heard == 0
     check_equal(both, "said:ash", "said:film", "text:platform", "text:cedar", "a red thing", "elm")
     one, many = (library.status() for library in both)
@@ -157,7 +157,7 @@ def test_a_video_in_two_shards_is_refused_and_found(both: tuple[Library, Library
     wrong = (right + 1) % SHARDS
     copy = shutil.copy(video.path, films / "copy.mp4")
     with Library.open(many.path / manifest.shards[wrong]) as shard:
-        shard.options = replace(shard.options, transcriber=None)
+        shard.store.options = replace(shard.store.options, transcriber=None)
         assert shard.add(copy).added == 1
     told = f"copy.mp4 is in the shards {manifest.shards[right]} and {manifest.shards[wrong]}"
     with pytest.raises(MomentseekError, match=told):
@@ -173,7 +173,7 @@ def test_trained_models_find_the_same(
         place = tmp_path / f"by-{number}"
         place.mkdir()
         for both in open_both(place, films, f"model:{model}", monkeypatch):
-            assert both[0].localiser == both[1].localiser == ("learned", "map")[number]
+            assert both[0].engine.localiser == both[1].engine.localiser == ("learned", "map")[number]
             check_equal(both, "a green thing", "red")
     place = tmp_path / "again"
     place.mkdir()

@@ -95,10 +95,10 @@ def found(library, query, **options):
 def test_a_registered_detector_is_heard_and_found(library, detector):
     assert isinstance(detector, SoundDetector)
     assert found(library, "applause") == []
-    before = library.catalog.content_number()
-    report = library.listen("loudness")
+    before = library.store.catalog.content_number()
+    report = library.store.listen("loudness")
     assert (report.heard, report.events, report.failed) == (3, 4, [])
-    assert library.catalog.content_number() != before
+    assert library.store.catalog.content_number() != before
     assert found(library, "applause")[0][0] == "hall.mkv"
     (first, *_) = found(library, "a smoke alarm beeps")
     assert first[0] == "kitchen.mkv"
@@ -110,21 +110,21 @@ def test_a_registered_detector_is_heard_and_found(library, detector):
 
 
 def test_nothing_is_heard_twice_until_the_detector_changes(library, detector, tmp_path):
-    library.listen("loudness", "hall*")
+    library.store.listen("loudness", "hall*")
     assert detector.films == 1
-    assert library.listen("loudness").heard == 2
-    assert library.listen("loudness").heard == 0
+    assert library.store.listen("loudness").heard == 2
+    assert library.store.listen("loudness").heard == 0
     detector.fingerprint = "loud-2"
-    again = library.listen("loudness", progress=lambda done, total: None)
+    again = library.store.listen("loudness", progress=lambda done, total: None)
     assert (again.heard, again.events) == (3, 4)
     library.remove(["hall*"])
-    assert library.catalog.rows("SELECT count(*) FROM cues")[0][0] == 2
-    assert len(library.catalog.rows("SELECT * FROM tracks")) == 2
+    assert library.store.catalog.rows("SELECT count(*) FROM cues")[0][0] == 2
+    assert len(library.store.catalog.rows("SELECT * FROM tracks")) == 2
 
 
 def test_what_cannot_be_heard_is_reported_and_the_rest_goes_on(library, detector, tmp_path):
     (tmp_path / "films/hall.mkv").write_bytes(b"no film")
-    report = library.listen("loudness")
+    report = library.store.listen("loudness")
     assert report.heard == 2
     ((video, reason),) = report.failed
     assert video.name == "hall.mkv"
@@ -137,13 +137,13 @@ def test_what_cannot_be_heard_is_reported_and_the_rest_goes_on(library, detector
 def test_impossible_events_are_refused(library, detector, event):
     detector.detect = lambda blocks: [event]
     with pytest.raises(MomentseekError, match="the sound detector loudness gave SoundEvent"):
-        library.listen("loudness")
-    assert library.catalog.rows("SELECT count(*) FROM tracks")[0][0] == 0
+        library.store.listen("loudness")
+    assert library.store.catalog.rows("SELECT count(*) FROM tracks")[0][0] == 0
 
 
 def test_an_unsure_sound_is_fair_at_most_and_an_unknown_detector_is_named(library, detector):
     detector.detect = lambda blocks: [SoundEvent(0, 1, "dog barking", 0.3)]
-    library.listen("loudness")
+    library.store.listen("loudness")
     assert {level for *_, level in found(library, "a dog barks")} == {"fair"}
     with pytest.raises(MomentseekError, match="there is no sound detector 'loudnes'; did you mean 'loudness'"):
-        library.listen("loudnes")
+        library.store.listen("loudnes")

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from momentseek.library.store.catalog import Catalog
 
 from momentseek.api.library import Library
 from momentseek.cli import cli
+from momentseek.library.catalog import Catalog
 
 MEASURE = "NDCG@20[IoU>=0.5]"
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from momentseek.library.store.catalog import Catalog
 
 from momentseek.api.library import Library
+from momentseek.library.catalog import Catalog
 from momentseek.library.cue_vectors import replace_cues
 from momentseek.library.tracks.speech import Transcript, finish_transcript, spoken_cues
 from momentseek.recognition.speech.transcript import SpokenCue, SpokenWord
@@ -35,7 +35,7 @@ def heard(light: None, place: Path) -> int:
         catalog = library.store.catalog
         (silent,) = [video.id for video in library.videos() if not video.cues]
         found = Transcript(silent, "whisper-base", "en", (SpokenCue(words),), fingerprint="print")
-        replace_cues(library, silent, spoken_cues(found), lambda: finish_transcript(catalog, found, 3.0))
+        replace_cues(library.store, silent, spoken_cues(found), lambda: finish_transcript(catalog, found, 3.0))
     return silent
 
 
