@@ -163,7 +163,7 @@ def test_reencoding_to_a_model_and_back(tmp_path: Path, films: Path, model: Path
         opened.reencode(f"model:{model}")
         assert opened.verify().clean
         made = vectors(opened.store)
-        assert opened.localiser == "learned"
+        assert opened.engine.localiser == "learned"
         opened.search("a green thing")
     for name, (match, spans) in wanted.items():
         np.testing.assert_array_equal(made[name][0], match)
