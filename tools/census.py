@@ -16,15 +16,15 @@ POSITIONAL = 8
 """A call with more positional arguments than this is counted as crowded."""
 BY_HAND = {
     "JavaScript bundler": "joined_modules.py",
-    "hub client": "download.py",
+    "hub client": "hub/download.py",
     "TOML writer": "toml.py",
     "protobuf writer": "protobuf.py",
     "ONNX writer": "onnx_writer.py",
-    "ONNX nodes": "nodes.py",
+    "ONNX nodes": "export/nodes.py",
     "WordPiece tokenizer": "word_pieces.py",
-    "file lock": "lock.py",
+    "file lock": "library/lock.py",
     "HTTP ranges": "ranges.py",
-    "TensorBoard writer": "events.py",
+    "TensorBoard writer": "training/events.py",
     "lazy FastAPI": "lean_fastapi.py",
     "lazy routes": "late_routes.py",
 }
@@ -64,7 +64,7 @@ def census(source: Path) -> dict[str, object]:
         for path, tree in trees.items()
         for lines, name, command in functions(tree)
     ]
-    by_hand = {what: sum(size for path, size in sizes.items() if path.name == name) for what, name in BY_HAND.items()}
+    by_hand = {what: sum(size for path, size in sizes.items() if path.as_posix().endswith(f"/{name}")) for what, name in BY_HAND.items()}
     top = [p for p in source.iterdir() if p.name not in {"__pycache__", "__init__.py", "__main__.py", "py.typed"}]
     return {
         "modules": len(sizes),
