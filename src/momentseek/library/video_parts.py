@@ -1,22 +1,21 @@
 """Finished parts of a long video, kept until the whole of it is in the library.
 
 A part is a fixed stretch of clips, decoded by itself, so that a video read in one go and one read in several runs
-give the same vectors and cuts. A part's file says by its name's hash which bytes it holds; one that does not is
-made again.
+give the same vectors and cuts. A part's file begins with the hash of its bytes; one that does not match is made again.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import shutil
-import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
-from momentseek.core.atomic import drop_temporary, flush_file, flush_folder, make_folder
+from momentseek.core.atomic import make_folder, write_bytes
 from momentseek.core.errors import MomentseekError
 from momentseek.library.segments import StoredVectors
 
@@ -44,25 +43,16 @@ class VideoParts:
 
     def save(self, part: int, rows: StoredVectors, shots: Iterable[float]) -> None:
         """Store a finished part: wholly and flushed to the disk, or not at all."""
-        cuts = np.asarray(tuple(shots), "<f8")
-        body = b"".join(array.tobytes() for array in (rows.scales, rows.half, rows.codes, cuts))
-        data = hashlib.blake2b(body, digest_size=16).digest() + body
-        temporary = None
+        body = io.BytesIO()
+        np.savez(body, scales=rows.scales, half=rows.half, codes=rows.codes, cuts=np.asarray(tuple(shots), "<f8"))
+        data = body.getvalue()
         try:
             make_folder(self.folder)
-            with tempfile.NamedTemporaryFile(dir=self.folder, prefix=".part-", delete=False) as file:
-                temporary = Path(file.name)
-                file.write(data)
-                file.flush()
-                flush_file(file.fileno())
-            temporary.replace(self._path(part))
-            flush_folder(self.folder)
         except OSError as e:
             raise MomentseekError(
                 f"{self.folder}: what is done of a long video cannot be kept ({e.strerror}); make room"
             ) from None
-        finally:
-            drop_temporary(temporary)
+        write_bytes(self._path(part), hashlib.blake2b(data, digest_size=16).digest() + data)
 
     def drop(self) -> None:
         """Delete the parts, once the video is in the library or given up."""
@@ -76,17 +66,12 @@ class VideoParts:
             data = self._path(part).read_bytes()
         except OSError:
             return None
-        check, body = data[:16], data[16:]
-        clips, dim = self.part_clips, self.dim
-        halves, codes, cuts = 4 * clips, (4 + 2 * dim) * clips, (4 + 3 * dim) * clips
-        if hashlib.blake2b(body, digest_size=16).digest() != check or len(body) < cuts:
+        if hashlib.blake2b(data[16:], digest_size=16).digest() != data[:16]:
             return None
-        rows = StoredVectors(
-            np.frombuffer(body[codes:cuts], np.int8).reshape(clips, dim),
-            np.frombuffer(body[:halves], np.float32),
-            np.frombuffer(body[halves:codes], np.float16).reshape(clips, dim),
-        )
-        return rows, tuple(np.frombuffer(body[cuts:], "<f8").tolist())
+        with np.load(io.BytesIO(data[16:])) as held:
+            rows = StoredVectors(held["codes"], held["scales"], held["half"])
+            cuts = tuple(held["cuts"].tolist())
+        return (rows, cuts) if rows.half.shape == (self.part_clips, self.dim) else None
 
 
 def drop_old_parts(library: Path, days: float = KEEP_DAYS) -> None:

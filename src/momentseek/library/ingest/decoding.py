@@ -93,144 +93,121 @@ def read_files(files: Iterable[VideoFile], settings: ReadSettings, timer: StageT
     Nothing is written here; the catalog is read by a connection of its own. Several threads may do so at once, each
     with files of its own.
     """
-    catalog = Catalog(settings.library)
-    try:
+    with closing(Catalog(settings.library)) as catalog:
+        reader = FileReader(settings, catalog, timer)
         for file in files:
-            yield from _read_file(file, settings, catalog, timer)
-    finally:
-        catalog.close()
+            yield from reader.read(file)
 
 
-def _read_file(file: VideoFile, settings: ReadSettings, catalog: Catalog, timer: StageTimer) -> Iterator[IngestEvent]:
-    stamp: Stamp | None = None
-    job: IngestJob | None = None
-    try:
-        stamp = Stamp.of(file.source)
-        done = None if settings.again else _check_known(file, stamp, settings, catalog, timer)
-        if done is not None:
-            yield done
-            return
-        read = _begin_job(file, stamp, settings, catalog, timer)
-        if not isinstance(read, IngestJob):
-            yield read
-            return
-        job = read
-        yield from decode_video(job, settings, timer)
-    except MediaError as e:
-        yield FileFailure(file, _reason(e, file), stamp, job)
-    except SourceChangedError:
-        yield FileFailure(file, FILE_CHANGED, None, job)
-    except MomentseekError:
-        raise  # not this file's fault
-    except Exception as e:  # hostile files find ways that no decoder's author thought of; the others must not suffer
-        yield FileFailure(file, printable(f"cannot be read ({type(e).__name__}: {e})"), stamp, job)
+class FileReader:
+    """Decides what a file needs by what the catalog knows of it, and decodes it if it must be encoded."""
 
+    def __init__(self, settings: ReadSettings, catalog: Catalog, timer: StageTimer) -> None:
+        self.settings, self.catalog, self.timer = settings, catalog, timer
 
-def _check_known(
-    file: VideoFile, stamp: Stamp, settings: ReadSettings, catalog: Catalog, timer: StageTimer
-) -> IngestEvent | None:
-    """What is to be done with a file whose size and time are as they were; None if it must be read."""
-    known = file_at(catalog, file.path)
-    if known is None or not known.same(stamp):
-        before = None if settings.options.retry else earlier_failure(catalog, file.path, stamp)
-        return FileFailure(file, before, stamp, before=True) if before is not None else None
-    folder = _subtitles_folder(settings, known)
-    marks = subtitle_marks(file.path, folder, links=settings.options.links)
-    if known.subtitles not in (marks, subtitle_marks(file.path, folder)):
-        if settings.in_context:
+    def read(self, file: VideoFile) -> Iterator[IngestEvent]:
+        """What is to be done with a file."""
+        stamp: Stamp | None = None
+        job: IngestJob | None = None
+        try:
+            stamp = Stamp.of(file.source)
+            done = None if self.settings.again else self._check_known(file, stamp)
+            begun = done or self._begin_job(file, stamp)
+            if not isinstance(begun, IngestJob):
+                yield begun
+                return
+            job = begun
+            yield from decode_video(job, self.settings, self.timer)
+        except MediaError as e:
+            yield FileFailure(file, _reason(e, file), stamp, job)
+        except SourceChangedError:
+            yield FileFailure(file, FILE_CHANGED, None, job)
+        except MomentseekError:
+            raise  # not this file's fault
+        except (
+            Exception
+        ) as e:  # hostile files find ways that no author thought of; the others must not suffer
+            yield FileFailure(file, printable(f"cannot be read ({type(e).__name__}: {e})"), stamp, job)
+
+    def _check_known(self, file: VideoFile, stamp: Stamp) -> IngestEvent | None:
+        """What is to be done with a file whose size and time are as they were; None if it must be read."""
+        known = file_at(self.catalog, file.path)
+        if known is None or not known.same(stamp):
+            before = None if self.settings.options.retry else earlier_failure(self.catalog, file.path, stamp)
+            return FileFailure(file, before, stamp, before=True) if before is not None else None
+        marks = self._marks(file, known)
+        if known.subtitles not in (marks, self._marks(file, known, links=True)):
+            return None if self.settings.in_context else self._copy(file, known, stamp, marks, replaces=True)
+        if has_failed(self.catalog, file.path):  # it was another file for a while, and is the old one again
+            return FileUpdate(file, known, stamp, marks, moved=False)
+        return UnchangedFile(file)
+
+    def _begin_job(self, file: VideoFile, stamp: Stamp) -> IngestJob | FileCopy | FileUpdate:
+        if stamp.size == 0:
+            raise MediaError("is empty; get another copy")
+        warm()
+        again = self.settings.again
+        with self.timer.stage("hash"):
+            hash = content_hash(file.source)
+        known = file_at(self.catalog, file.path)
+        if again and known is not None and known.hash != hash:
+            raise MediaError("has changed since it was added; add it again first")
+        if not again and (twin := self._find_twin(file, stamp, hash, known)) is not None:
+            return twin
+        with self.timer.stage("probe"):
+            probed = probe(file.source)
+        marks = self._marks(file, known)
+        cues, notes = ((), ()) if again else self._read_cues(file, marks, probed.duration)
+        sampling = self.settings.options.sampling
+        if again and known is not None:
+            sampling = next((video.sampling for video in self.catalog.videos([known.id])), sampling)
+        return IngestJob(file, stamp, hash, probed, cues, marks, known is not None, sampling, list(notes))
+
+    def _find_twin(
+        self, file: VideoFile, stamp: Stamp, hash: str, known: KnownFile | None
+    ) -> FileCopy | FileUpdate | None:
+        """A video in the library with the same bytes: this file touched, moved, or copied."""
+        twins = files_with_content(self.catalog, hash, stamp.size)
+        here = next((twin for twin in twins if known and twin.id == known.id), None)
+        left = next((twin for twin in twins if not os.path.lexists(twin.path) or _is_link_to(twin.path, file)), None)
+        twin = here or left or (twins[0] if twins else None)
+        if twin is None:
             return None
-        return _copy_file(file, known, stamp, marks, settings, catalog, timer, replaces=True)
-    if has_failed(catalog, file.path):  # it was another file for a while, and is the old one again
-        return FileUpdate(file, known, stamp, marks, moved=False)
-    return UnchangedFile(file)
+        if Stamp.of(file.source) != stamp:
+            raise SourceChangedError
+        marks = self._marks(file, twin)
+        if (here or (left and known is None)) and marks == twin.subtitles:
+            return FileUpdate(file, twin, stamp, marks, moved=here is None)
+        if self.settings.in_context:
+            return None
+        return self._copy(file, twin, stamp, marks, replaces=twin in (here, left))
 
+    def _copy(
+        self, file: VideoFile, known: KnownFile, stamp: Stamp, marks: tuple[str, ...], *, replaces: bool
+    ) -> FileCopy:
+        duration = next((video.duration for video in self.catalog.videos([known.id])), None)
+        cues, notes = self._read_cues(file, marks, duration)
+        return FileCopy(file, known, stamp, marks, cues, notes, replaces)
 
-def _begin_job(
-    file: VideoFile, stamp: Stamp, settings: ReadSettings, catalog: Catalog, timer: StageTimer
-) -> IngestJob | FileCopy | FileUpdate:
+    def _read_cues(
+        self, file: VideoFile, marks: tuple[str, ...], duration: float | None
+    ) -> tuple[tuple[Cue, ...], tuple[str, ...]]:
+        with self.timer.stage("subtitles"):
+            folder = os.path.realpath(marks[0]) if marks[0] else None
+            found = cues_of(file.source, folder, duration=duration, links=self.settings.options.links)
+        return found.cues, found.problems
 
-    if stamp.size == 0:
-        raise MediaError("is empty; get another copy")
-    warm()
-    with timer.stage("hash"):
-        hash = content_hash(file.source)
-    known = file_at(catalog, file.path)
-    if settings.again and known is not None and known.hash != hash:
-        raise MediaError("has changed since it was added; add it again first")
-    if not settings.again and (twin := _find_twin(file, stamp, hash, known, settings, catalog, timer)) is not None:
-        return twin
-    with timer.stage("probe"):
-        probed = probe(file.source)
-    marks = subtitle_marks(file.path, _subtitles_folder(settings, known), links=settings.options.links)
-    cues, notes = ((), ()) if settings.again else _read_cues(file, marks, probed.duration, settings, timer)
-    sampling = settings.options.sampling
-    if settings.again and known is not None:
-        sampling = next((video.sampling for video in catalog.videos([known.id])), sampling)
-    return IngestJob(file, stamp, hash, probed, cues, marks, known is not None, sampling, list(notes))
-
-
-def _find_twin(
-    file: VideoFile,
-    stamp: Stamp,
-    hash: str,
-    known: KnownFile | None,
-    settings: ReadSettings,
-    catalog: Catalog,
-    timer: StageTimer,
-) -> FileCopy | FileUpdate | None:
-    """A video in the library with the same bytes: this file touched, moved, or copied."""
-    twins = files_with_content(catalog, hash, stamp.size)
-    here = next((twin for twin in twins if known and twin.id == known.id), None)
-    left = next((twin for twin in twins if not os.path.lexists(twin.path) or _is_link_to(twin.path, file)), None)
-    twin = here or left or (twins[0] if twins else None)
-    if twin is None:
-        return None
-    if Stamp.of(file.source) != stamp:
-        raise SourceChangedError
-    marks = subtitle_marks(file.path, _subtitles_folder(settings, twin), links=settings.options.links)
-    if (here or (left and known is None)) and marks == twin.subtitles:
-        return FileUpdate(file, twin, stamp, marks, moved=here is None)
-    if settings.in_context:
-        return None
-    return _copy_file(file, twin, stamp, marks, settings, catalog, timer, replaces=twin in (here, left))
-
-
-def _copy_file(
-    file: VideoFile,
-    known: KnownFile,
-    stamp: Stamp,
-    marks: tuple[str, ...],
-    settings: ReadSettings,
-    catalog: Catalog,
-    timer: StageTimer,
-    *,
-    replaces: bool,
-) -> FileCopy:
-    duration = next((video.duration for video in catalog.videos([known.id])), None)
-    cues, notes = _read_cues(file, marks, duration, settings, timer)
-    return FileCopy(file, known, stamp, marks, cues, notes, replaces)
+    def _marks(self, file: VideoFile, known: KnownFile | None, *, links: bool = False) -> tuple[str, ...]:
+        """Marks of a file's subtitles in the folder that is asked for now, or was when the video was added."""
+        folder = self.settings.options.subtitles
+        if folder is None and known is not None and known.subtitles and known.subtitles[0]:
+            folder = Path(known.subtitles[0])
+        return subtitle_marks(file.path, folder, links=links or self.settings.options.links)
 
 
 def _is_link_to(path: Path, file: VideoFile) -> bool:
     """Whether a video's old place now leads to the file, by a link there or in place of a folder above."""
     return path != file.path and os.path.realpath(path) == str(file.path)
-
-
-def _read_cues(
-    file: VideoFile, marks: tuple[str, ...], duration: float | None, settings: ReadSettings, timer: StageTimer
-) -> tuple[tuple[Cue, ...], tuple[str, ...]]:
-
-    with timer.stage("subtitles"):
-        folder = os.path.realpath(marks[0]) if marks[0] else None
-        found = cues_of(file.source, folder, duration=duration, links=settings.options.links)
-    return found.cues, found.problems
-
-
-def _subtitles_folder(settings: ReadSettings, known: KnownFile | None) -> Path | None:
-    """Where subtitles are besides: what is asked for now, or was when the video was added."""
-    if settings.options.subtitles is not None or known is None:
-        return settings.options.subtitles
-    return Path(known.subtitles[0]) if known.subtitles and known.subtitles[0] else None
 
 
 def decode_video(job: IngestJob, settings: ReadSettings, timer: StageTimer) -> Iterator[IngestEvent]:
