@@ -18,7 +18,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from io import RawIOBase
 from typing import Any, Generic, Literal, Self, TypeVar, cast
@@ -187,8 +187,8 @@ class WorkerProcess(ABC):
         self._ready = False
         _widen(self._replies.fileno())
 
-    def run(self, task: str, path: str, settings: dict[str, Any]) -> Generator[Message, None, Message]:
-        """Let the process do a task on a file; yields what it finds and returns its last message.
+    def run(self, task: str, path: str, settings: dict[str, Any]) -> Generator[Message]:
+        """Let the process do a task on a file; yields what it finds (``item``), and last its ``end``.
 
         Closing the generator before its end ends the process.
         """
@@ -205,7 +205,8 @@ class WorkerProcess(ABC):
                     case "item":
                         yield message
                     case "end":
-                        return message
+                        yield message
+                        return
                     case "refused":
                         raise self.describe(path, WorkerFailure("refused", text, error))
                     case "odd":
@@ -416,8 +417,10 @@ class JobProcess(WorkerProcess):
 
     def ask(self, path: str, **settings: Any) -> Iterator[dict[str, Any]]:
         """Have a file done, part by part; MediaError if it cannot be."""
-        for message in self.run("file", path, {"path": path, **settings}):
-            yield message.content
+        with closing(self.run("file", path, {"path": path, **settings})) as messages:
+            for message in messages:
+                if message.kind == "item":
+                    yield message.content
 
     def describe(self, path: str, failure: WorkerFailure) -> MomentseekError:
         """One sentence about a file that was not done, or about a process that cannot work."""

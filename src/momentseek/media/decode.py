@@ -106,29 +106,36 @@ def frames(path: FilePath, rate: float, *, on_picture: OnPicture | None = None, 
     return Frames(path, FrameSettings(rate, **settings), on_picture)
 
 
-class Frames(Iterator[Frame]):
+class FrameIterator(Iterator[Frame]):
     """An iterator of frames that can be asked, once it has ended, how far it came and what was damaged."""
 
-    def __init__(self, path: FilePath, settings: FrameSettings, on_picture: OnPicture | None = None) -> None:
-        self.path, self.settings = path, settings
+    def __init__(self) -> None:
         self.duration: float | None = None
         """Where the last picture ends; known when a run to the end of the video has finished."""
         self.damage: Damage | None = None
-        self.sampling = settings.sampling
-        """How it was decoded in the end: exactly, if the file is too odd for quick sampling."""
-        self._small_pictures = _SmallPictures(on_picture, settings.start, settings.until)
-        self._tick = first_tick(settings.start, settings.rate, settings.phase)
         self._generator = self._run()
-
-    def __iter__(self) -> Frames:
-        return self
 
     def __next__(self) -> Frame:
         return next(self._generator)
 
     def close(self) -> None:
-        """Stop before the end and close the file."""
+        """Stop before the end, and let go of the file."""
         self._generator.close()
+
+    def _run(self) -> Generator[Frame]:
+        raise NotImplementedError
+
+
+class Frames(FrameIterator):
+    """Frames that this process decodes."""
+
+    def __init__(self, path: FilePath, settings: FrameSettings, on_picture: OnPicture | None = None) -> None:
+        super().__init__()
+        self.path, self.settings = path, settings
+        self.sampling = settings.sampling
+        """How it was decoded in the end: exactly, if the file is too odd for quick sampling."""
+        self._small_pictures = _SmallPictures(on_picture, settings.start, settings.until)
+        self._tick = first_tick(settings.start, settings.rate, settings.phase)
 
     def _run(self) -> Generator[Frame]:
         if self.sampling == "quick":

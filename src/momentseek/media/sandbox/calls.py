@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
@@ -21,7 +22,7 @@ from momentseek.core.pinned_file import PinnedFile
 from momentseek.core.workers import Message
 from momentseek.media.container import FilePath
 from momentseek.media.cut import Cut, place_clip
-from momentseek.media.decode import Frame, FrameSettings, Samples, Slot
+from momentseek.media.decode import Frame, FrameIterator, FrameSettings, Samples, Slot
 from momentseek.media.probe import Probe
 from momentseek.media.reader import Damage
 from momentseek.media.sandbox.process import file_as_json, run_task
@@ -76,44 +77,20 @@ def cut(path: FilePath, start: float, end: float, out: FilePath, *, exact: bool 
 
 def preview(path: FilePath, out: Path) -> Generator[float]:
     """Write a preview of a video, as `media.preview` does; yields the share done. Closing it stops the work."""
-    messages = run_task("preview", os.fspath(path), {"path": file_as_json(path), "out": os.path.abspath(out)})
-    try:
-        for message in messages:
-            yield float(message.content["share"])
-    finally:
-        messages.close()
+    for message in _items("preview", path, {"path": file_as_json(path), "out": os.path.abspath(out)}):
+        yield float(message.content["share"])
 
 
 def sparse_frames(path: FilePath, slots: Sequence[Slot]) -> Generator[Frame]:
     """One frame of each given stretch of a video, as `media.sparse_frames` gives them; closing it stops the work."""
-    messages = run_task(
-        "sparse_frames", os.fspath(path), {"path": file_as_json(path), "slots": [list(s) for s in slots]}
-    )
-    try:
-        for message in messages:
-            yield _frame(message, path)
-    finally:
-        messages.close()
+    for message in _items("sparse_frames", path, {"path": file_as_json(path), "slots": [list(s) for s in slots]}):
+        yield _frame(message, path)
 
 
 def sound(path: FilePath) -> Generator[Samples]:
     """The samples of a file's sound in blocks of a second or more, as `media.sound` gives them."""
-    messages = run_task("sound", os.fspath(path), {"path": file_as_json(path)})
-    try:
-        while True:
-            try:
-                yield _samples(next(messages))
-            except StopIteration as e:
-                last = _samples(e.value)
-                break
-    finally:
-        messages.close()
-    if len(last):
-        yield last
-
-
-def _samples(message: Message) -> Samples:
-    return np.frombuffer(message.payload, np.float32)
+    for message in _items("sound", path, {"path": file_as_json(path)}):
+        yield np.frombuffer(message.payload, np.float32)
 
 
 def frames(path: FilePath, rate: float, *, shots: bool = False, **settings: Any) -> SandboxFrames:
@@ -122,48 +99,27 @@ def frames(path: FilePath, rate: float, *, shots: bool = False, **settings: Any)
     return SandboxFrames(path, {"path": file_as_json(path), "shots": shots, **asked})
 
 
-class SandboxFrames(Iterator[Frame]):
-    """An iterator of frames that another process decodes; once it has ended it knows how far that went.
-
-    ``close()`` stops before the end, and the process with it.
-    """
+class SandboxFrames(FrameIterator):
+    """Frames that another process decodes; ``close()`` stops before the end, and the process with it."""
 
     def __init__(self, path: FilePath, settings: dict[str, Any]) -> None:
-        self.path = path
-        self.duration: float | None = None
-        """Where the last picture ends; known when a run to the end of the video has finished."""
-        self.damage: Damage | None = None
+        super().__init__()
+        self.path, self._settings = path, settings
         self.shots: tuple[float, ...] = ()
         """Times of the cuts, in seconds, if they were asked for."""
-        self._generator = self._run(settings)
 
-    def __iter__(self) -> SandboxFrames:
-        return self
-
-    def __next__(self) -> Frame:
-        return next(self._generator)
-
-    def close(self) -> None:
-        """Stop before the end."""
-        self._generator.close()
-
-    def _run(self, settings: dict[str, Any]) -> Generator[Frame]:
-        messages = run_task("frames", os.fspath(self.path), settings)
+    def _run(self) -> Generator[Frame]:
         last: Frame | None = None
-        try:
-            while True:
-                try:
-                    message = next(messages)
-                except StopIteration as e:
-                    content = e.value.content
-                    break
-                same = last is not None and message.content.get("same") is True
-                last = Frame(message.content["time"], last.pixels) if same and last else _frame(message, self.path)
+        with closing(run_task("frames", self.path, self._settings)) as messages:
+            for message in messages:
+                content = message.content
+                if message.kind == "end":
+                    self.duration, self.shots = content["duration"], tuple(content["shots"])
+                    self.damage = None if content["damage"] is None else Damage(**content["damage"])
+                    return
+                same = last is not None and content.get("same") is True
+                last = Frame(content["time"], last.pixels) if same and last else _frame(message, self.path)
                 yield last
-        finally:
-            messages.close()
-        self.duration, self.shots = content["duration"], tuple(content["shots"])
-        self.damage = None if content["damage"] is None else Damage(**content["damage"])
 
 
 def _frame(message: Message, path: FilePath) -> Frame:
@@ -175,12 +131,13 @@ def _frame(message: Message, path: FilePath) -> Frame:
     return Frame(message.content["time"], pixels.reshape(shape))
 
 
+def _items(task: str, path: FilePath, settings: dict[str, Any]) -> Generator[Message]:
+    """What the process finds while it does a task."""
+    with closing(run_task(task, path, settings)) as messages:
+        yield from (message for message in messages if message.kind == "item")
+
+
 def _last(task: str, path: FilePath, settings: dict[str, Any]) -> Message:
     """The one answer to a question."""
-    messages = run_task(task, os.fspath(path), settings)
-    while True:
-        try:
-            next(messages)
-        except StopIteration as e:
-            message: Message = e.value
-            return message
+    *_, last = run_task(task, path, settings)
+    return last

@@ -124,11 +124,11 @@ _lock = threading.Lock()
 _idle: list[SandboxProcess] = []
 
 
-def run_task(task: str, path: str, settings: dict[str, Any]) -> Generator[Message, None, Message]:
+def run_task(task: str, path: FilePath, settings: dict[str, Any]) -> Generator[Message]:
     """Let a process of its own do a task on a file; see `WorkerProcess.run`. Closing the generator ends the task."""
     process = _take(SandboxLimits.from_environment(device=bool(settings.get("hardware"))))
     try:
-        return (yield from process.run(task, path, settings))
+        yield from process.run(task, os.fspath(path), settings)
     finally:
         _give_back(process)
 

@@ -66,7 +66,9 @@ def read_sound(path: FileText) -> Iterator[Message]:
         if sum(map(len, waiting)) >= SAMPLE_RATE:
             yield Message("item", payload=np.concatenate(waiting).view(np.uint8))
             waiting = []
-    yield Message("end", payload=np.concatenate([*waiting, np.zeros(0, np.float32)]).view(np.uint8))
+    if waiting:
+        yield Message("item", payload=np.concatenate(waiting).view(np.uint8))
+    yield Message("end")
 
 
 def read_cues(video: FileText, **settings: Any) -> Iterator[Message]:
