@@ -48,7 +48,7 @@ from momentseek.models.inference import best_clips
 from momentseek.models.inference import second_stage as curve_spans
 from momentseek.models.inference.encode import EncodedCorpus, TensorShape, encode_corpus, encode_queries
 from momentseek.models.inference.first_stage import RankedVideos, retrieve
-from momentseek.models.inference.moment_ranking import ClipSpans, MomentArrays, rank_moments
+from momentseek.models.inference.prediction import ClipSpans, MomentArrays, rank_moments
 from momentseek.models.inference.second_stage import ClipTimes, spans_of
 from momentseek.models.model import CorpusModel
 from momentseek.models.registry import build

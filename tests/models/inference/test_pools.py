@@ -164,7 +164,7 @@ def test_the_same_run_in_any_blocks_to_the_last_bit(small, monkeypatch):
     model = small.model()
     whole = small.rows(predict(model, world, world, k=9, nms=0.4))
     monkeypatch.setattr("momentseek.models.inference.prediction.MAX_HELD_SPANS", 60)
-    monkeypatch.setattr("momentseek.models.inference.moment_ranking.MAX_MERGED_SPANS", 50)
+    monkeypatch.setattr("momentseek.models.inference.prediction.MAX_MERGED_SPANS", 50)
     for alike, cells, batch in ((1, 40, 1), (4, 7, 3), (10**6, 200, 64)):
         monkeypatch.setattr("momentseek.models.inference.second_stage.MIN_QUERIES_PER_VIDEO", alike)
         assert small.rows(predict(model, world, world, k=9, nms=0.4, cells=cells, batch=batch)) == whole
