@@ -303,7 +303,7 @@ def _pairs_table(comparison: Comparison) -> Table:
             show(pair.difference),
             f"[{show(pair.low)}, {show(pair.high)}]",
             p_value(pair.p),
-            decimals(_rounded(pair.effect, 2), 2, "+").replace("inf", "∞"),
+            decimals(_round(pair.effect, 2), 2, "+").replace("inf", "∞"),
             f"{pair.wins:,}",
             f"{pair.ties:,}",
             f"{pair.losses:,}",
@@ -316,8 +316,8 @@ def _pairs_table(comparison: Comparison) -> Table:
 
 def _figure(value: float, percent: bool, sign: str = "") -> str:
     scaled, digits = (value * 100, 2) if percent else (value, 4)
-    return decimals(_rounded(scaled, digits), digits, sign)
+    return decimals(_round(scaled, digits), digits, sign)
 
 
-def _rounded(value: float, digits: int) -> float:
+def _round(value: float, digits: int) -> float:
     return round(value, digits) + 0.0  # never −0
