@@ -155,9 +155,9 @@ def roles_by_rule(text: str) -> Roles:
     is_verb = [bool(base) for base in verb_bases(list(words))]
     role = [VERB if v else NOUN if _may_be_noun(w) else NEITHER for w, v in zip(words, is_verb, strict=True)]
     if VERB not in role:
-        for place in range(1, len(words)):
-            if role[place - 1] == role[place] == NOUN and INFLECTED_ENDING.search(words[place]):
-                role[place] = VERB
+        for position in range(1, len(words)):
+            if role[position - 1] == role[position] == NOUN and INFLECTED_ENDING.search(words[position]):
+                role[position] = VERB
                 break
     return Roles(
         words, tuple(role), tuple(_phrases(role)), _pieces(text, [m.start() for m in WORD_PATTERN.finditer(text)])
@@ -191,7 +191,7 @@ def _pieces(text: str, words: Sequence[int]) -> tuple[int, ...]:
     >>> _pieces("the man's hat.", [0, 4, 10])
     (0, 1, -1, -1, 2, -1)
     """
-    number = {place: i for i, place in enumerate(words)}
+    number = {position: i for i, position in enumerate(words)}
     return tuple(number.get(piece.start(), -1) for piece in PIECE_PATTERN.finditer(text))
 
 
@@ -225,9 +225,9 @@ def _roles_of_document(document: Any) -> Roles:
     role = [VERB if t.pos_ == "VERB" else NOUN if t.pos_ in ("NOUN", "PROPN") else NEITHER for t in tokens]
     number = {t.i: k for k, t in enumerate(t for t, r in zip(tokens, role, strict=True) if r == VERB)}
     phrase = _phrases(role)
-    for place, (token, r) in enumerate(zip(tokens, role, strict=True)):
+    for position, (token, r) in enumerate(zip(tokens, role, strict=True)):
         if r == NOUN:
             above = next((a for a in token.ancestors if a.i in number), None)
-            phrase[place] = number[above.i] if above is not None else phrase[place]
+            phrase[position] = number[above.i] if above is not None else phrase[position]
     pieces = _pieces(document.text, [t.idx for t in tokens])
     return Roles(tuple(t.text.lower() for t in tokens), tuple(role), tuple(phrase), pieces)

@@ -19,8 +19,8 @@ def top(values: Scores, k: int) -> tuple[IntArray, Scores]:
 
     Fewer than ``k`` if the rows are shorter. Entries of minus infinity come last, in no particular order.
 
-    >>> places, best = top(np.array([[0.1, 0.9, 0.5, 0.9], [2.0, 0.0, 2.0, 2.0]]), 2)
-    >>> places.tolist(), best.tolist()
+    >>> positions, best = top(np.array([[0.1, 0.9, 0.5, 0.9], [2.0, 0.0, 2.0, 2.0]]), 2)
+    >>> positions.tolist(), best.tolist()
     ([[1, 3], [0, 2]], [[0.9, 0.9], [2.0, 2.0]])
     """
     values = np.asarray(values)
@@ -31,19 +31,19 @@ def top(values: Scores, k: int) -> tuple[IntArray, Scores]:
     if k == 0:
         return np.zeros(shape, np.int64), np.zeros(shape, values.dtype)
     if k < size:
-        places = np.argpartition(rows, size - k, axis=1)[:, size - k :].astype(np.int64)
-        worst = np.take_along_axis(rows, places, axis=1).min(axis=1)
+        positions = np.argpartition(rows, size - k, axis=1)[:, size - k :].astype(np.int64)
+        worst = np.take_along_axis(rows, positions, axis=1).min(axis=1)
         tied = (np.count_nonzero(rows >= worst[:, None], axis=1) > k) & (worst > -np.inf)
         for i in np.flatnonzero(tied):
             better = np.flatnonzero(rows[i] > worst[i])
-            places[i] = np.concatenate([better, np.flatnonzero(rows[i] == worst[i])[: k - len(better)]])
-        places.sort(axis=1)
+            positions[i] = np.concatenate([better, np.flatnonzero(rows[i] == worst[i])[: k - len(better)]])
+        positions.sort(axis=1)
     else:
-        places = np.broadcast_to(np.arange(size), rows.shape)
-    best = np.take_along_axis(rows, places, axis=1)
+        positions = np.broadcast_to(np.arange(size), rows.shape)
+    best = np.take_along_axis(rows, positions, axis=1)
     order = np.argsort(-best, axis=1, kind="stable")
-    places, best = np.take_along_axis(places, order, axis=1), np.take_along_axis(best, order, axis=1)
-    return places.reshape(shape), best.reshape(shape)
+    positions, best = np.take_along_axis(positions, order, axis=1), np.take_along_axis(best, order, axis=1)
+    return positions.reshape(shape), best.reshape(shape)
 
 
 def top_videos(scores: Scores, n: int) -> tuple[IntArray, Scores]:
@@ -54,8 +54,8 @@ def top_videos(scores: Scores, n: int) -> tuple[IntArray, Scores]:
     >>> top_videos(np.array([[0.2, -np.inf, 0.7]]), 3)[0].tolist()
     [[2, 0, -1]]
     """
-    places, best = top(scores, n)
-    return np.where(best > -np.inf, places, -1), best
+    positions, best = top(scores, n)
+    return np.where(best > -np.inf, positions, -1), best
 
 
 class Running:
@@ -78,8 +78,8 @@ class Running:
         order = np.argsort(videos, kind="stable")
         if not np.array_equal(order, np.arange(len(order))):
             scores, videos = scores[:, order], videos[order]
-        places, best = top_videos(scores, self.n)
-        found = np.where(places < 0, -1, videos[places])
+        positions, best = top_videos(scores, self.n)
+        found = np.where(positions < 0, -1, videos[positions])
         video = np.concatenate([self.video, found], axis=1)
         score = np.concatenate([self.score, best.astype(np.float64)], axis=1)
         order = np.lexsort((video, -score), axis=-1)[:, : self.n]
@@ -134,8 +134,8 @@ def best_spans(grid: Scores, k: int, shortest: int = 1) -> Spans:
     Spans(first=array([0, 1]), last=array([1, 1]), score=array([-1., -1.]))
     """
     lengths = grid.shape[-1]
-    places, score = top(grid.reshape(*grid.shape[:-2], -1), k)
-    first, length = np.divmod(places, max(1, lengths))
+    positions, score = top(grid.reshape(*grid.shape[:-2], -1), k)
+    first, length = np.divmod(positions, max(1, lengths))
     return Spans(first, first + shortest - 1 + length, score)
 
 
@@ -211,13 +211,13 @@ def moments_of(
     first: IntArray,
     last: IntArray,
     edges: FloatArray,
-    place: IntArray | int = 0,
+    position: IntArray | int = 0,
     end_time: EndTime = "inclusive",
 ) -> tuple[FloatArray, FloatArray]:
     """Start and end in seconds of spans of clips ``first`` to ``last``, both included.
 
     ``edges`` are the times between clips, one more than there are clips; edges of several videos may stand one after
-    another, and ``place`` then says where those of each span's video begin. A span ends where its last clip ends
+    another, and ``position`` then says where those of each span's video begin. A span ends where its last clip ends
     (``inclusive``), or, as ReLoCLNet's public code has it, where its last clip starts (``start``); a span of one clip
     is that clip in both cases, because a moment has a length.
 
@@ -230,7 +230,7 @@ def moments_of(
     if end_time not in END_TIMES:
         raise MomentseekError(f"end_time must be {' or '.join(END_TIMES)}, not {end_time!r}")
     beyond = last + 1 if end_time == "inclusive" else np.maximum(last, first + 1)
-    return edges[place + first], edges[place + beyond]
+    return edges[position + first], edges[position + beyond]
 
 
 def merge(spans: Scores, videos: Scores, alpha: float, k: int) -> tuple[IntArray, IntArray, FloatArray]:
@@ -249,6 +249,6 @@ def merge(spans: Scores, videos: Scores, alpha: float, k: int) -> tuple[IntArray
     total = spans.astype(np.float64)
     if alpha != 0:
         total += (alpha * np.asarray(videos, dtype=np.float64))[:, :, None]
-    places, score = top(total.reshape(queries, -1), k)
-    video, span = np.divmod(places, max(1, each))
+    positions, score = top(total.reshape(queries, -1), k)
+    video, span = np.divmod(positions, max(1, each))
     return video, span, score.astype(np.float64)

@@ -172,8 +172,8 @@ def unique_labels(names: Sequence[str]) -> tuple[str, ...]:
 
 def _without(evaluation: Evaluation, out: BoolArray) -> Evaluation:
     """The evaluation without the queries that do not count for some run, (queries, measures)."""
-    place = evaluation.names.index
-    parts = {name: np.where(out[:, [place(name)]], np.nan, rows) for name, rows in evaluation.parts.items()}
+    position = evaluation.names.index
+    parts = {name: np.where(out[:, [position(name)]], np.nan, rows) for name, rows in evaluation.parts.items()}
     return replace(evaluation, parts=parts)
 
 

@@ -53,12 +53,12 @@ def unanswered_queries(view: Alignment, saliency: bool) -> IntArray:
     return np.flatnonzero(~answered)
 
 
-def refuse_unanswered(view: Alignment, places: IntArray, saliency: bool) -> None:
+def refuse_unanswered(view: Alignment, positions: IntArray, saliency: bool) -> None:
     """Refuse a run that leaves judged queries out, as every official evaluator should."""
-    if not len(places):
+    if not len(positions):
         return
     run, truth = view.run, view.truth
-    gone = [truth.query_ids[i] for i in places]
+    gone = [truth.query_ids[i] for i in positions]
     what = "saliency scores" if saliency else "predictions"
     empty = " (an empty list)" if gone[0] in run else ""
     raise MomentseekError(
@@ -85,16 +85,16 @@ def differing_texts(run: Run, truth: Judgements) -> str | None:
     """
     if run.queries is None or truth.queries is None:
         return None
-    places = [truth.position[q] for q in run.query_ids]
-    texts = [(q, a, truth.queries[i]) for q, a, i in zip(run.query_ids, run.queries, places, strict=True)]
+    positions = [truth.position[q] for q in run.query_ids]
+    texts = [(q, a, truth.queries[i]) for q, a, i in zip(run.query_ids, run.queries, positions, strict=True)]
     other = [(q, a, b) for q, a, b in texts if a != b and a and b and _letters(a) != _letters(b)]
     if not other:
         return None
     query, ours, theirs = other[0]
     words = f"{run.source}: {some([q for q, _, _ in other], ('has', 'have'))} other words than in {truth.source}"
     example = f"query {query}: {ours.strip()!r} and {theirs.strip()!r}"
-    video, _, place = query.rpartition(":")
-    if place.isdigit() and video in truth.video_code:
+    video, _, position = query.rpartition(":")
+    if position.isdigit() and video in truth.video_code:
         raise MomentseekError(f"{words} ({example}), so the two files do not number their queries alike")
     return f"{words} ({example})"
 

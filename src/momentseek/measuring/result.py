@@ -123,10 +123,10 @@ class Evaluation(Tabular):
         """Measure → its figure for some of the queries: the mean over those that count, or what the measure says."""
         return {m.name: self._figure(i, some) for i, m in enumerate(self.measures)}
 
-    def _figure(self, place: int, some: BoolArray) -> float:
-        measure = self.measures[place]
+    def _figure(self, position: int, some: BoolArray) -> float:
+        measure = self.measures[position]
         if measure.name not in self.parts:
-            return measure.summarise(self.values[some, place])
+            return measure.summarise(self.values[some, position])
         assert isinstance(measure, CaptionMeasure)
         rows = self.parts[measure.name][some]
         rows = rows[~np.isnan(rows).any(axis=1)]

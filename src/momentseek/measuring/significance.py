@@ -288,11 +288,11 @@ def ranges_by_listing(values: FloatArray, resamples: int, generator: np.random.G
         rows = min(step, resamples - first)
         chosen = generator.integers(0, len(orders), size=(rows, queries), dtype=np.int32).astype(np.intp)
         totals = np.empty((systems, rows, measures))
-        for place in range(systems - 1):
-            totals[place] = last.sum(axis=0)
+        for position in range(systems - 1):
+            totals[position] = last.sum(axis=0)
             for system in range(systems - 1):
-                here = (orders[:, place] == system).astype(np.float64).take(chosen)
-                totals[place] += here @ (values[:, system] - last)
+                here = (orders[:, position] == system).astype(np.float64).take(chosen)
+                totals[position] += here @ (values[:, system] - last)
         totals[-1] = -totals[:-1].sum(axis=0)
         ranges[first : first + rows] = np.ptp(totals, axis=0)
     return ranges

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.core.moments.arrays import places_of
+from momentseek.core.moments.arrays import positions_of
 
 NUMBERS = st.lists(st.integers(0, 2**40) | st.integers(0, 50), max_size=60)
 
@@ -13,13 +13,13 @@ NUMBERS = st.lists(st.integers(0, 2**40) | st.integers(0, 50), max_size=60)
 def test_places_are_those_of_a_dictionary(wanted: list[int], known: list[int]) -> None:
     ascending = sorted(set(known))
     place = {number: i for i, number in enumerate(ascending)}
-    found = places_of(np.array(wanted, np.int64), np.array(ascending, np.int64))
+    found = positions_of(np.array(wanted, np.int64), np.array(ascending, np.int64))
     assert found.tolist() == [place.get(number, -1) for number in wanted]
 
 
 def test_numbers_that_share_a_place_in_the_table_are_told_apart() -> None:
     known = np.sort(np.random.default_rng(0).choice(10**9, 5000, replace=False))
     wanted = np.concatenate([known[::-1], known + 1])
-    found = places_of(wanted, known)
+    found = positions_of(wanted, known)
     assert (found[:5000] == np.arange(5000)[::-1]).all()
     assert set(found[5000:].tolist()) <= {-1, *np.flatnonzero(np.isin(known + 1, known)) + 1}

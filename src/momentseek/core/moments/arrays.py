@@ -45,13 +45,13 @@ class EncodedNames(Sequence[str]):
         return len(self.codes)
 
     @overload
-    def __getitem__(self, place: int) -> str: ...
+    def __getitem__(self, position: int) -> str: ...
     @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        if isinstance(place, slice):
-            return [self.vocabulary[code] for code in self.codes[place].tolist()]
-        return self.vocabulary[int(self.codes[place])]
+    def __getitem__(self, position: slice) -> list[str]: ...
+    def __getitem__(self, position: int | slice) -> str | list[str]:
+        if isinstance(position, slice):
+            return [self.vocabulary[code] for code in self.codes[position].tolist()]
+        return self.vocabulary[int(self.codes[position])]
 
     def __iter__(self) -> Iterator[str]:
         return map(self.vocabulary.__getitem__, self.codes.tolist())
@@ -87,13 +87,13 @@ def stable_order(key: IntArray) -> IntArray:
     return packed & ((1 << bits) - 1)
 
 
-def places_of(wanted: IntArray, known: IntArray) -> IntArray:
+def positions_of(wanted: IntArray, known: IntArray) -> IntArray:
     """The place of each wanted number among the known ones, which ascend and differ; -1 for one that is not there.
 
     A table by a hash of the number (Fibonacci's, Knuth 1973) knows nearly all of them; the few that share a place in
     it are searched for. That is several times as quick as searching for each.
 
-    >>> places_of(np.array([7, 3, 5]), np.array([1, 3, 7])).tolist()
+    >>> positions_of(np.array([7, 3, 5]), np.array([1, 3, 7])).tolist()
     [2, 1, -1]
     """
     if not len(known):
@@ -105,11 +105,11 @@ def places_of(wanted: IntArray, known: IntArray) -> IntArray:
 
     table = np.full(1 << bits, -1)
     table[slot(known)] = np.arange(len(known))
-    place = table[slot(wanted)]
-    unsure = np.flatnonzero((place >= 0) & (known[place] != wanted))
+    position = table[slot(wanted)]
+    unsure = np.flatnonzero((position >= 0) & (known[position] != wanted))
     at = np.minimum(np.searchsorted(known, wanted[unsure]), len(known) - 1)
-    place[unsure] = np.where(known[at] == wanted[unsure], at, -1)
-    return place
+    position[unsure] = np.where(known[at] == wanted[unsure], at, -1)
+    return position
 
 
 def runs_of_true(mask: BoolArray) -> tuple[Positions, Positions]:

@@ -73,15 +73,15 @@ class Run(MomentTable):
             score = (offsets[owner] - np.arange(len(starts))).astype(np.float64)
         scores = np.asarray(score, dtype=np.float64)
 
-        def place(row: int) -> str:
+        def position(row: int) -> str:
             return f"query {ids[owner[row]]}, rank {row - offsets[owner[row]] + 1}"
 
-        findings = check_scores(scores, invalid, place, source)
+        findings = check_scores(scores, invalid, position, source)
         findings += _check_saliency(saliency, ids, invalid, source)
         if task != "VR":
 
             def describe(row: int) -> str:
-                return f"{place(row)}: {starts[row]:g}–{ends[row]:g} s"
+                return f"{position(row)}: {starts[row]:g}–{ends[row]:g} s"
 
             checked = check_times(starts, ends, None, invalid, describe, source)
             starts, ends, findings = checked.start, checked.end, checked.findings + findings
@@ -129,8 +129,8 @@ def _check_saliency(
     if saliency is None:
         return ()
 
-    def place(clip: int) -> str:
+    def position(clip: int) -> str:
         query = int(np.searchsorted(saliency.offsets, clip, side="right")) - 1
         return f"query {ids[query]}, clip {clip - saliency.offsets[query]}"
 
-    return check_scores(saliency.scores[:, 0], invalid, place, source, "saliency score")
+    return check_scores(saliency.scores[:, 0], invalid, position, source, "saliency score")

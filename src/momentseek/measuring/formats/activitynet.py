@@ -66,8 +66,8 @@ def write_cd(truth: Judgements, _: Writing) -> bytes:
     seconds = dict(zip(truth.videos, writers.require_durations(truth, "charades-cd"), strict=True))
     result: dict[str, Any] = {}
     for v in writers.by_video(truth, "charades-cd"):
-        listed = {k: [truth.columns[k][p] for p in v.places] for k in PER_SENTENCE if k in truth.columns}
-        single = {k: truth.columns[k][v.places[0]] for k in PER_VIDEO if k in truth.columns}
+        listed = {k: [truth.columns[k][p] for p in v.positions] for k in PER_SENTENCE if k in truth.columns}
+        single = {k: truth.columns[k][v.positions[0]] for k in PER_VIDEO if k in truth.columns}
         entry = {**listed, **single, "sentences": v.sentences, "timestamps": v.times}
         order = ("framestamps", "decode_fps", "encoded_sentences", "sentences", "video_fps", "timestamps")
         result[v.video] = {k: entry[k] for k in order if k in entry} | {"video_duration": seconds[v.video]}

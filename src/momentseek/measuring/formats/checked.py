@@ -103,17 +103,22 @@ def texts(records: Sequence[dict[str, Any]], document: Document, *keys: str) -> 
 
 
 def check_types(
-    values: list[Any], types: set[type], document: Document, key: str, wanted: str, places: Sequence[int] | None = None
+    values: list[Any],
+    types: set[type],
+    document: Document,
+    key: str,
+    wanted: str,
+    positions: Sequence[int] | None = None,
 ) -> list[Any]:
-    """``values``, after making sure that each is of one of ``types``; ``places`` are their records, from 0."""
+    """``values``, after making sure that each is of one of ``types``; ``positions`` are their records, from 0."""
     if set(map(type, values)) - types:
         i, found = next((i, v) for i, v in enumerate(values) if type(v) not in types)
-        wrong(document, f"{key!r} of record {(places[i] if places else i) + 1:,}", found, wanted)
+        wrong(document, f"{key!r} of record {(positions[i] if positions else i) + 1:,}", found, wanted)
     return values
 
 
-def numbers(values: Sequence[Any], document: Document, what: str, places: Sequence[int] | None = None) -> FloatArray:
-    """One array of numbers; of those that stand in another order than in the file, ``places`` are the records."""
+def numbers(values: Sequence[Any], document: Document, what: str, positions: Sequence[int] | None = None) -> FloatArray:
+    """One array of numbers; of those that stand in another order than in the file, ``positions`` are the records."""
     try:
         result = np.asarray(array("d", values))
         if not (document.may_hold_booleans and bool in set(map(type, values))):
@@ -121,7 +126,7 @@ def numbers(values: Sequence[Any], document: Document, what: str, places: Sequen
     except (TypeError, OverflowError):
         pass
     i, found = next(((i, v) for i, v in enumerate(values) if not _fits(v)), (0, None))
-    which = f"{what} {i + 1:,}" if places is None else f"{what!r} of record {places[i] + 1:,}"
+    which = f"{what} {i + 1:,}" if positions is None else f"{what!r} of record {positions[i] + 1:,}"
     shown = _short("too large a number" if is_number(found) else found)
     raise MomentseekError(f"{document.path}: {which} is {shown}; expected a number")
 
@@ -133,9 +138,9 @@ def _fits(value: Any) -> bool:
         return False
 
 
-def levels(values: Sequence[Any], document: Document, places: Sequence[int] | None = None) -> FloatArray:
+def levels(values: Sequence[Any], document: Document, positions: Sequence[int] | None = None) -> FloatArray:
     """A column of relevance levels; their range is checked where judgements are built."""
-    result = numbers(values, document, "relevance", places)
+    result = numbers(values, document, "relevance", positions)
     if not np.isfinite(result).all():
         wrong(document, "a relevance", float(result[~np.isfinite(result)][0]), "a whole number")
     return result
@@ -196,9 +201,9 @@ def number_by_video(videos: Sequence[str]) -> list[str]:
     seen: dict[str, int] = {}
     result = []
     for video in videos:
-        place = seen.get(video, 0)
-        seen[video] = place + 1
-        result.append(f"{video}:{place}")
+        position = seen.get(video, 0)
+        seen[video] = position + 1
+        result.append(f"{video}:{position}")
     return result
 
 

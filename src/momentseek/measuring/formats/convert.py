@@ -184,9 +184,9 @@ def _lost_moments(before: MomentTable, after: MomentTable) -> list[str]:
 
 def _order(before: MomentTable, after: MomentTable) -> IntArray:
     """For each row of ``before``, the row of ``after``; formats may regroup queries by video."""
-    place = np.array([after.position[q] for q in before.query_ids], dtype=np.int64)
+    position = np.array([after.position[q] for q in before.query_ids], dtype=np.int64)
     within = np.arange(len(before.start)) - before.offsets[before.row_query]
-    rows: IntArray = after.offsets[place[before.row_query]] + within
+    rows: IntArray = after.offsets[position[before.row_query]] + within
     return rows
 
 

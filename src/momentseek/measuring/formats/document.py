@@ -267,12 +267,12 @@ def rows_of(document: Document, *columns: str) -> Iterator[tuple[int, dict[str, 
             raise MomentseekError(f"{document.path}: the header has no column {missing!r}")
         for repeated in (c for c in columns if header.count(c) > 1):
             raise MomentseekError(f"{document.path}: the header has the column {repeated!r} twice; keep one of them")
-        places = [header.index(c) for c in columns]
+        positions = [header.index(c) for c in columns]
         for row in reader:
             if not row:
                 continue
-            if len(row) <= max(places):
+            if len(row) <= max(positions):
                 raise MomentseekError(f"{document.path}: line {reader.line_num:,} has only {len(row)} columns")
-            yield reader.line_num, {c: row[p] for c, p in zip(columns, places, strict=True)}
+            yield reader.line_num, {c: row[p] for c, p in zip(columns, positions, strict=True)}
     except csv.Error as e:
         raise MomentseekError(f"{document.path}: line {reader.line_num:,} is not CSV ({e})") from None

@@ -190,10 +190,10 @@ def _gather(data: bytes, cut: _Cut) -> RecordLists | None:
 
 def _names(data: bytes, column: _Column) -> tuple[str, ...] | None:
     """The distinct texts; None if two that are written differently are the same."""
-    places = zip(
+    positions = zip(
         _copy(column.name_at, column.names).tolist(), _copy(column.name_size, column.names).tolist(), strict=True
     )
-    names = tuple(_text(data[at : at + size]) for at, size in places)
+    names = tuple(_text(data[at : at + size]) for at, size in positions)
     return names if len(set(names)) == len(names) else None
 
 

@@ -109,7 +109,7 @@ def video_index(runs: Runs, writing: Writing) -> dict[str, int]:
     """The collection's numbers for its videos, or, where there are none, the places of the sorted names."""
     used = {video for run in runs for video in run.videos}
     if writing.corpus is None or not writing.corpus.names:
-        return {video: place for place, video in enumerate(sorted(used))}
+        return {video: position for position, video in enumerate(sorted(used))}
     writing.corpus.require(used, runs[0].source)
     return {video: number for number, video in writing.corpus.names.items()}
 

@@ -223,7 +223,7 @@ class VideoCaptions:
     """What a writer needs of one video: its queries by place, and their times and sentences."""
 
     video: str
-    places: list[int]
+    positions: list[int]
     times: list[list[float]]
     sentences: list[str]
 
@@ -235,10 +235,10 @@ def by_video(truth: Judgements, format: str) -> list[VideoCaptions]:
     require_one_moment(truth, format)
     times, sentences = spans(truth), texts(truth)
     videos: dict[str, VideoCaptions] = {}
-    for place, video in enumerate(query_videos(truth, format)):
+    for position, video in enumerate(query_videos(truth, format)):
         assert video is not None
         entry = videos.setdefault(video, VideoCaptions(video, [], [], []))
-        entry.places.append(place)
-        entry.times.append(times[place])
-        entry.sentences.append(sentences[place])
+        entry.positions.append(position)
+        entry.times.append(times[position])
+        entry.sentences.append(sentences[position])
     return list(videos.values())

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray, places_of, stable_order
+from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray, positions_of, stable_order
 from momentseek.core.moments.judgements import MAX_RELEVANCE, Judgements
 from momentseek.core.moments.moment import iou, iou_hull
 from momentseek.core.moments.run import Run
@@ -47,11 +47,11 @@ class Alignment:
         """``depth``: ranks that matter; what lies below them is left out, which changes nothing above."""
         self.run = run
         self.truth = truth
-        place = np.fromiter(map(truth.position.get, run.query_ids, repeat(-1)), np.int64, len(run.query_ids))
-        first, counts = run.offsets[:-1], np.where(place >= 0, run.counts, 0)
+        position = np.fromiter(map(truth.position.get, run.query_ids, repeat(-1)), np.int64, len(run.query_ids))
+        first, counts = run.offsets[:-1], np.where(position >= 0, run.counts, 0)
         if depth is not None:
             counts = np.minimum(counts, depth)
-        self.query: IntArray = np.repeat(place, counts)
+        self.query: IntArray = np.repeat(position, counts)
         self.rank: IntArray = np.arange(len(self.query))
         self.rank -= np.repeat(np.cumsum(counts) - counts, counts)
         self.row: IntArray = np.repeat(first, counts)
@@ -152,7 +152,7 @@ class Alignment:
         judged_key = judged_key[order]
         first = np.flatnonzero(np.append(True, judged_key[1:] != judged_key[:-1]))
         groups, size = judged_key[first], np.diff(np.append(first, len(judged_key)))
-        group = places_of(key, groups)
+        group = positions_of(key, groups)
         matched = np.flatnonzero(group >= 0)
         group = group[matched]
         reps = size[group]

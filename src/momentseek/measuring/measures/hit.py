@@ -54,7 +54,7 @@ def true_highlights(view: Alignment, level: Level) -> tuple[NDArray[np.bool_], I
     if saliency is None:
         raise MomentseekError(f"{view.truth.source}: has no saliency scores, which HIT and SaliencyAP need")
     clips = np.diff(saliency.offsets)
-    row, column = places(saliency.offsets)
+    row, column = positions(saliency.offsets)
     dense = np.zeros((view.queries, int(clips.max(initial=0)), saliency.scores.shape[1]), dtype=bool)
     dense[row, column] = saliency.scores >= MIN_RATINGS[level]
     return dense, clips
@@ -65,22 +65,22 @@ def predicted_scores(view: Alignment, fill: float) -> tuple[FloatArray, IntArray
     saliency = view.run.saliency
     if saliency is None:
         raise MomentseekError(f"{view.run.source}: has no pred_saliency_scores, which HIT and SaliencyAP need")
-    place = np.array([view.truth.position.get(q, -1) for q in view.run.query_ids], dtype=np.int64)
+    position = np.array([view.truth.position.get(q, -1) for q in view.run.query_ids], dtype=np.int64)
     lengths = np.zeros(view.queries, dtype=np.int64)
-    known = place >= 0
-    lengths[place[known]] = np.diff(saliency.offsets)[known]
-    row, column = places(saliency.offsets)
-    query = place[row]
+    known = position >= 0
+    lengths[position[known]] = np.diff(saliency.offsets)[known]
+    row, column = positions(saliency.offsets)
+    query = position[row]
     kept: BoolArray = query >= 0
     dense = np.full((view.queries, int(lengths.max(initial=0))), fill)
     dense[query[kept], column[kept]] = saliency.scores[kept, 0]
     return dense, lengths
 
 
-def places(offsets: IntArray) -> tuple[IntArray, IntArray]:
+def positions(offsets: IntArray) -> tuple[IntArray, IntArray]:
     """Group and position within the group of every CSR entry.
 
-    >>> places(np.array([0, 2, 3]))
+    >>> positions(np.array([0, 2, 3]))
     (array([0, 0, 1]), array([0, 1, 0]))
     """
     group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))

@@ -51,12 +51,12 @@ class MeanAveragePrecision(Measure):
 
     def _at(self, view: Alignment, threshold: float) -> FloatArray:
         counted, queries = in_range(view.truth, self.length)
-        place, row, judged, overlap = view.once(("by score", self.k, self.videos), lambda: self._candidates(view))
+        position, row, judged, overlap = view.once(("by score", self.k, self.videos), lambda: self._candidates(view))
         good = passes(overlap, threshold, self.strict) & (counted & (view.truth.relevance > 0))[judged]
-        taken = greedy(row[good], judged[good], len(place), len(view.truth.video))
-        rank = _rank_in_query(view.query[place])
+        taken = greedy(row[good], judged[good], len(position), len(view.truth.video))
+        rank = _rank_in_query(view.query[position])
         hits = np.zeros((view.queries, int(rank.max(initial=0)) + 1))
-        hits[view.query[place], rank] = taken >= 0
+        hits[view.query[position], rank] = taken >= 0
         positives = np.bincount(
             view.truth.row_query[counted & (view.truth.relevance > 0)], minlength=view.queries
         ).astype(np.float64)
@@ -72,14 +72,14 @@ class MeanAveragePrecision(Measure):
     def _candidates(self, view: Alignment) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
         """Top-K predictions by falling score, and each one's moments by falling IoU (ties: later moment first)."""
         top = np.flatnonzero(view.rank < self.k)
-        place = top[np.lexsort((-view.score[top], view.query[top]))]
+        position = top[np.lexsort((-view.score[top], view.query[top]))]
         number = np.full(len(view.query), -1, dtype=np.int64)
-        number[place] = np.arange(len(place))
+        number[position] = np.arange(len(position))
         pairs = view.pairs("union", self.videos)
         row = number[pairs.row]
         order = np.lexsort((-pairs.judged, -pairs.iou, row))
         order = order[row[order] >= 0]
-        return place, row[order], pairs.judged[order], pairs.iou[order].astype(np.float64)
+        return position, row[order], pairs.judged[order], pairs.iou[order].astype(np.float64)
 
 
 def _rank_in_query(query: IntArray) -> IntArray:

@@ -78,10 +78,10 @@ def count_matches(words: CaptionWords, order: int) -> FloatArray:
     last = np.flatnonzero(np.append(key[1:] != key[:-1], True)) if len(key) else np.zeros(0, dtype=np.int64)
     key, limit = key[last], limit[last]
     wanted = grams.sentence[mine] * size + grams.gram[mine]
-    place = np.searchsorted(key, wanted)
+    position = np.searchsorted(key, wanted)
     found = np.zeros(len(wanted), dtype=bool)
-    inside = place < len(key)
-    found[inside] = key[place[inside]] == wanted[inside]
+    inside = position < len(key)
+    found[inside] = key[position[inside]] == wanted[inside]
     clipped = np.zeros(len(wanted))
-    clipped[found] = np.minimum(grams.count[mine][found], limit[place[found]])
+    clipped[found] = np.minimum(grams.count[mine][found], limit[position[found]])
     return np.bincount(grams.sentence[mine], weights=clipped, minlength=moments).astype(np.float64)

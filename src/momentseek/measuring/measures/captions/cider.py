@@ -101,9 +101,9 @@ def _shared_rows(captions: IntArray, references: IntArray, sentence: IntArray) -
     The order is that in which COCO's evaluator adds: so our sums are its sums, to the last bit.
     """
     order = np.argsort(captions)
-    place = np.searchsorted(captions[order], references)
-    inside = place < len(captions)
-    found = np.flatnonzero(inside)[captions[order][place[inside]] == references[inside]]
-    rows = order[place[found]]
+    position = np.searchsorted(captions[order], references)
+    inside = position < len(captions)
+    found = np.flatnonzero(inside)[captions[order][position[inside]] == references[inside]]
+    rows = order[position[found]]
     kept = np.lexsort((rows, sentence[found]))
     return rows[kept], found[kept]

@@ -65,20 +65,20 @@ def match_words(caption: Sequence[str], reference: Sequence[str]) -> tuple[int, 
     (5, 3)
     """
     spare = Counter(caption) - Counter(reference)
-    places: dict[str, list[int]] = {}
-    for place, word in enumerate(reference):
-        places.setdefault(word, []).append(place)
+    positions: dict[str, list[int]] = {}
+    for position, word in enumerate(reference):
+        positions.setdefault(word, []).append(position)
     # (chunks, place of the previous word's match or -2, places taken, matches, words that were left out)
     beam: list[tuple[int, int, int, int, tuple[str, ...]]] = [(0, -2, 0, 0, ())]
     for word in caption:
         grown: dict[tuple[int, int, tuple[str, ...]], tuple[int, int, int, int, tuple[str, ...]]] = {}
         for chunks, last, taken, matches, left in beam:
             options = [
-                (chunks + (place != last + 1), place, taken | 1 << place, matches + 1, left)
-                for place in places.get(word, ())
-                if not taken >> place & 1
+                (chunks + (position != last + 1), position, taken | 1 << position, matches + 1, left)
+                for position in positions.get(word, ())
+                if not taken >> position & 1
             ]
-            if word not in places:
+            if word not in positions:
                 options.append((chunks, -2, taken, matches, left))
             elif left.count(word) < spare[word]:
                 options.append((chunks, -2, taken, matches, tuple(sorted((*left, word)))))

@@ -142,9 +142,9 @@ def ptb_tokens(text: str, following: str = "") -> list[str]:
         limit = MAX_WORD_CHARACTERS
         pieces = [piece[i : i + limit] for piece in pieces for i in range(0, len(piece), limit)]
     tokens: list[str] = []
-    for place, piece in enumerate(pieces):
+    for position, piece in enumerate(pieces):
         if piece[-1] == ".":
-            after = pieces[place + 1] if place + 1 < len(pieces) else following.lstrip().partition(" ")[0]
+            after = pieces[position + 1] if position + 1 < len(pieces) else following.lstrip().partition(" ")[0]
             tokens += _tokens_of_piece(piece, _what_follows(after))
         else:
             tokens += _tokens_of_piece(piece, "")
