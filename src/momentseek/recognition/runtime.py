@@ -41,6 +41,15 @@ def session(model: Path | bytes, threads: int | None = None, extra: str = "searc
         raise MomentseekError(f"{name}: ONNX Runtime cannot load it ({reason}); get the file again") from None
 
 
+def run_graph(session: Any, outputs: list[str], given: dict[str, Any], where: Path) -> list[Any]:
+    """What a graph gives for some inputs; an error names the file or folder it comes from."""
+    try:
+        found: list[Any] = session.run(outputs, given)
+    except Exception as e:  # as in session()
+        raise MomentseekError(f"{where}: ONNX Runtime stopped ({str(e).splitlines()[0]})") from None
+    return found
+
+
 def thread_count(asked: int | None = None) -> int:
     """``asked``, else what ``MOMENTSEEK_THREADS`` says, else the cores this process may use.
 

@@ -101,11 +101,11 @@ def test_what_is_remembered_is_of_the_windows_that_were_read(monkeypatch: pytest
 
 def test_a_model_without_its_encoder_of_words_is_refused_when_it_is_warmed(monkeypatch: pytest.MonkeyPatch) -> None:
     reader = model()
-    monkeypatch.setattr("momentseek.recognition.exported.reranker.text_encoder", missing)
+    monkeypatch.setattr("momentseek.recognition.exported.reranker.word_encoder", missing)
     with pytest.raises(MomentseekError, match="missing"):
         reader.warm()
     other = SimpleNamespace(name="words", fingerprint="words-2")
-    monkeypatch.setattr("momentseek.recognition.exported.reranker.text_encoder", lambda spec: other)
+    monkeypatch.setattr("momentseek.recognition.exported.reranker.word_encoder", lambda spec: other)
     with pytest.raises(MomentseekError, match="queries by another 'words'"):
         reader.warm()
 

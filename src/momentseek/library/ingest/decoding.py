@@ -124,9 +124,7 @@ class FileReader:
             yield FileFailure(file, FILE_CHANGED, None, job)
         except MomentseekError:
             raise  # not this file's fault
-        except (
-            Exception
-        ) as e:  # hostile files find ways that no author thought of; the others must not suffer
+        except Exception as e:  # hostile files find ways that no author thought of; the others must not suffer
             yield FileFailure(file, printable(f"cannot be read ({type(e).__name__}: {e})"), stamp, job)
 
     def _check_known(self, file: VideoFile, stamp: Stamp) -> IngestEvent | None:

@@ -27,7 +27,7 @@ from momentseek.recognition.encoders.preprocessing import (
     read_preprocessing,
 )
 from momentseek.recognition.encoders.protocol import Pixels, Vectors
-from momentseek.recognition.runtime import session
+from momentseek.recognition.runtime import run_graph, session
 from momentseek.recognition.weights.files import hashes, load_or_make
 
 INPUT_TYPES = {
@@ -53,11 +53,8 @@ class EncoderTower:
         if missing:
             raise MomentseekError(f"{self._path}: asks for {', '.join(missing)}, which we do not have; export it again")
         given = {name: values[name].astype(INPUT_TYPES[takes.type]) for name, takes in self._inputs.items()}
-        try:
-            (rows,) = self._session.run([self._output], given)
-        except Exception as e:  # as in session()
-            raise MomentseekError(f"{self._path}: ONNX Runtime stopped ({str(e).splitlines()[0]})") from None
-        rows = np.asarray(rows, np.float32)
+        (found,) = run_graph(self._session, [self._output], given, self._path)
+        rows = np.asarray(found, np.float32)
         length = np.linalg.norm(rows, axis=1, keepdims=True)
         if not (np.isfinite(length).all() and (length > 0).all()):
             raise MomentseekError(f"{self._path}: gave a vector that is zero or not finite; try another export of it")

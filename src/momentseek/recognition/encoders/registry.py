@@ -11,7 +11,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.registry import Registry
 from momentseek.recognition.encoders.dual_encoder import load_dual_encoder
 from momentseek.recognition.encoders.minilm import load_minilm
-from momentseek.recognition.encoders.protocol import ImageTextEncoder, TextEncoder, Vectors
+from momentseek.recognition.encoders.protocol import ImageTextEncoder, TextEncoder, Vectors, WordEncoder
 from momentseek.recognition.encoders.things import load_thing_encoder
 from momentseek.recognition.encoders.vector_file import read_vector_file
 from momentseek.recognition.encoders.window_mean import WindowMean
@@ -63,6 +63,14 @@ def text_encoder(name: str = "minilm") -> TextEncoder:
     if name.startswith(FILE_PREFIX):
         return read_vector_file(name.removeprefix(FILE_PREFIX))
     return _load_once(TEXT_ENCODERS[name])
+
+
+def word_encoder(name: str) -> WordEncoder:
+    """The text encoder called ``name``, if it also gives vectors of words."""
+    encoder = text_encoder(name)
+    if not isinstance(encoder, WordEncoder):
+        raise MomentseekError(f"the text encoder {encoder.name} gives no vectors of words; the model needs them")
+    return encoder
 
 
 def encode_texts(name: str, texts: list[str]) -> Vectors:

@@ -25,7 +25,7 @@ from momentseek.recognition.encoders.protocol import (
     WordEncoder,
     fingerprint,
 )
-from momentseek.recognition.encoders.registry import MODEL_PREFIX, image_text_encoder, text_encoder
+from momentseek.recognition.encoders.registry import MODEL_PREFIX, image_text_encoder, word_encoder
 from momentseek.recognition.exported.manifest import (
     CLIPS_GRAPH,
     WORDS_GRAPH,
@@ -34,7 +34,7 @@ from momentseek.recognition.exported.manifest import (
     read_encoder_manifest,
 )
 from momentseek.recognition.exported.moment_map import windows
-from momentseek.recognition.runtime import session
+from momentseek.recognition.runtime import run_graph, session
 
 
 def said_in_clips(
@@ -76,8 +76,6 @@ class TrainedEncoder:
     encodes pictures one by one, ``clips`` puts a whole video's into their context.
     """
 
-    """How a video's rows are fitted to the number of clips that the graph takes."""
-
     def __init__(self, about: EncoderManifest, threads: int | None = None) -> None:
         self.about = about
         self.name = f"{about.model} {about.fingerprint[:8]}"
@@ -100,10 +98,8 @@ class TrainedEncoder:
     @cached_property
     def texts(self) -> WordEncoder:
         """The encoder of words whose vectors the model reads queries by."""
-        encoder = text_encoder(self.about.query.spec)
+        encoder = word_encoder(self.about.query.spec)
         self._same(self.about.query, encoder)
-        if not isinstance(encoder, WordEncoder):
-            raise MomentseekError(f"the text encoder {encoder.name} gives no vectors of words; the model needs them")
         return encoder
 
     @property
@@ -201,10 +197,7 @@ class TrainedEncoder:
         return self.about.preparation.prepare_clips(rows, modality)[None]
 
     def _run(self, network: Any, outputs: list[str], given: dict[str, Any]) -> list[Vectors]:
-        try:
-            found: list[Vectors] = network.run(outputs, given)
-        except Exception as e:  # the runtime has a class of its own for each fault
-            raise MomentseekError(f"{self.about.folder}: ONNX Runtime stopped ({str(e).splitlines()[0]})") from None
+        found = run_graph(network, outputs, given, self.about.folder)
         if not all(np.isfinite(rows).all() for rows in found):
             raise MomentseekError(f"{self.about.folder}: the model gave vectors that are not finite; train it anew")
         return found

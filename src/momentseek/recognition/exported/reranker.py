@@ -23,7 +23,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.language import load_parser
 from momentseek.core.ranking import best_spans, moments_of
 from momentseek.recognition.encoders.protocol import Vectors, WordEncoder, fingerprint
-from momentseek.recognition.encoders.registry import text_encoder
+from momentseek.recognition.encoders.registry import word_encoder
 from momentseek.recognition.exported.manifest import (
     JOINT_GRAPH,
     MANIFEST_FILE,
@@ -35,7 +35,7 @@ from momentseek.recognition.exported.manifest import (
 )
 from momentseek.recognition.exported.moment_map import SEAM_TOLERANCE_CLIPS, ClipWindow, windows
 from momentseek.recognition.exported.preparation import edges
-from momentseek.recognition.runtime import session
+from momentseek.recognition.runtime import run_graph, session
 
 NO_SPAN_BELOW = -1e38
 """Scores below stand for spans that do not exist."""
@@ -101,10 +101,8 @@ class Reranker:
     @cached_property
     def texts(self) -> WordEncoder:
         """The encoder of the words of queries."""
-        encoder = text_encoder(self.about.query.spec)
+        encoder = word_encoder(self.about.query.spec)
         self.check("queries", self.about.query, fingerprint(encoder) or encoder.name)
-        if not isinstance(encoder, WordEncoder):
-            raise MomentseekError(f"the text encoder {encoder.name} gives no vectors of words; the model needs them")
         return encoder
 
     def warm(self) -> None:
@@ -226,11 +224,8 @@ class Reranker:
                     block[i, : len(row)] = row
                 given[name] = block
             given["mask"] = np.arange(about.rows or max(sizes)) < np.array(sizes)[:, None]
-            try:
-                found = self.graph.run(list(outputs), {name: given[name] for name in self._inputs})
-            except Exception as e:  # the runtime has a class of its own for each fault
-                raise MomentseekError(f"{about.folder}: ONNX Runtime stopped ({str(e).splitlines()[0]})") from None
-            yield sizes, found
+            taken = {name: given[name] for name in self._inputs}
+            yield sizes, run_graph(self.graph, list(outputs), taken, about.folder)
 
     def _divergence(self) -> MomentseekError:
         return MomentseekError(f"{self.about.folder}: the model's scores are no numbers; its training has diverged")
