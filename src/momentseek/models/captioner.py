@@ -36,7 +36,7 @@ class CaptionerConfig:
     columns: str | None = None
     """Columns of the video features that are used, such as ``0:2048`` for ResNet in TVR's file; all if not said."""
     max_clips: int = 18
-    """Clips of a moment; of longer ones so many, evenly spaced."""
+    """Clips of a moment; of longer ones this many, evenly spaced."""
     max_words: int = 28
     """Words of the subtitles that are read."""
     max_caption: int = 18
@@ -82,7 +82,7 @@ class CaptionerConfig:
 
     @property
     def decoding(self) -> DecodingSettings:
-        """How captions are found unless told otherwise."""
+        """How captions are found by default."""
         return DecodingSettings(self.beam, self.length_penalty, self.max_caption)
 
 

@@ -178,7 +178,7 @@ def needs_roles(config: ModelConfig) -> bool:
 
 
 def needs_text(config: ModelConfig) -> bool:
-    """Whether the model reads the words of queries themselves, beside their features (WSSL)."""
+    """Whether the model reads the words of queries themselves, in addition to their features (WSSL)."""
     return bool(getattr(config, "vocabulary", 0))
 
 

@@ -63,7 +63,7 @@ def group_of(parameter: str, groups: Iterable[str]) -> str:
 
 
 class Network(nn.Module, ABC):
-    """A network with settings; ``CorpusModel`` and ``Captioner`` say what it does beside being trained."""
+    """A network with settings; ``CorpusModel`` and ``Captioner`` say what else it does."""
 
     rate_groups: ClassVar[tuple[str, ...]] = ()
     """Parts of the model, by the prefixes of their parameters' names, that ``phase_at`` gives rates of their own."""
@@ -115,7 +115,7 @@ class ModelConfig:
     longest: int = 16
     """Clips of the longest span considered."""
     alpha: float = 20.0
-    """Weight of the video's score beside the span's."""
+    """Weight of the video's score next to the span's."""
     videos: int = 100
     """Videos searched for moments, per query."""
 
@@ -260,7 +260,7 @@ class CorpusModel(Network):
 
     @property
     def pair_numbers(self) -> int:
-        """Numbers that are held, for each clip, while one pair of query and video is scored, beside its encodings."""
+        """Numbers that are held for each clip, besides its encodings, while one pair of query and video is scored."""
         return 0
 
     def weigh_first_stage(self, scores: FloatArray) -> FloatArray:

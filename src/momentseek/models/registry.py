@@ -89,7 +89,7 @@ def build_config(kind: type[C], settings: Mapping[str, Any], what: str) -> C:
 def plain_settings(kind: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings under their own names; ``as=official`` stands for all that the public implementation does otherwise.
 
-    Those that are given beside it count.
+    Settings that are given as well take precedence.
 
     >>> from momentseek.models.zoo.conquer import ConquerConfig
     >>> plain_settings(ConquerConfig, {"weighting": "linear", "as": "official"})
@@ -155,5 +155,5 @@ def refuse_absurd_sizes(config: ModelConfig | CaptionerConfig, weights: Mapping[
     largest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
     for name, value in asdict(config).items():
         limit = len(weights) if name.endswith("layers") else max(MAX_SETTING, largest)
-        if type(value) is int and value > limit and name != "videos":  # so many are searched: no memory is taken for it
+        if type(value) is int and value > limit and name != "videos":  # these are searched: no memory is taken for it
             raise MomentseekError(f"the model's {name} is {value:,}, and at most {limit:,} fits its weights")

@@ -13,7 +13,7 @@ from momentseek.models.batch import Batch, BatchPairs, Clips, Words
 from momentseek.models.features.data import Dims
 from momentseek.models.zoo.acrn import Acrn, AcrnConfig, context_weights
 from momentseek.models.zoo.ctrl import Ctrl, CtrlConfig
-from momentseek.models.zoo.window_models import alignment, parts_beside, windows_of
+from momentseek.models.zoo.window_models import alignment, parts_around, windows_of
 
 DIMS = Dims(query=3, video=4, subtitle=None)
 SETTINGS = {"hidden": 4, "head": 5, "windows": (2, 4), "overlap": 0.5, "context": 2, "max_clips": 8}
@@ -41,7 +41,7 @@ def test_a_video_shorter_than_all_windows_is_one() -> None:
 def test_context_is_the_mean_beside_the_window_or_the_window() -> None:
     clips, mask = random(1, 6, 2), torch.ones(1, 6, dtype=torch.bool)
     windows = windows_of(mask, (2,), 0.5)
-    left, own, right = parts_beside(clips, mask, windows, 3)
+    left, own, right = parts_around(clips, mask, windows, 3)
     for w, (s, e) in enumerate(zip(windows.start[0].tolist(), windows.end[0].tolist(), strict=True)):
         rows = clips[0]
         torch.testing.assert_close(own[0, w], rows[s:e].mean(0))

@@ -98,7 +98,7 @@ def _judged_question(data: Data, of: DataSplit, id: str) -> Question:
 
 
 def _labels(data: Data, text: str, rows: int) -> tuple[str, ...]:
-    """What each row of a query's features stands for, as far as can be told: tokens, words, or numbers."""
+    """What each row of a query's features stands for, as far as is known: tokens, words, or numbers."""
     source = sources_of(data.path).get("query")
     if source is not None:
         encoder = text_encoder(source.spec)

@@ -23,7 +23,7 @@ BAR_HEIGHT_SHARE = 0.17
 MAX_LEVEL_WORDS = 12
 """Number of words up to which they are written level rather than tilted."""
 MAX_SHOWN_WORDS = 28
-"""Words that are shown beside each other."""
+"""Words that are shown in a row."""
 
 
 def save(found: Explanation, path: Path) -> None:
@@ -92,7 +92,7 @@ def _filters(axes: Any, found: Explanation) -> None:
 
 
 def _strip(figure: Figure, place: Any, view: VideoView, judged: bool) -> None:
-    """One video: the curve, what the filters answer to it, and truth beside prediction (Figures 4 and 5)."""
+    """One video: the curve, what the filters answer to it, and truth next to prediction (Figures 4 and 5)."""
     parts = place.subgridspec(
         3, 1, height_ratios=[1.0, 0.85, BAR_HEIGHT_SHARE * (judged + len(view.found))], hspace=0.0
     )

@@ -98,7 +98,7 @@ def draw(model: MMT) -> tuple[dict[str, bytes], float]:
 
 
 def _random_moments(model: MMT, clips: int, words: int) -> Inputs:
-    """Three moments of at most so many random clips and words, as far as the model sees and reads."""
+    """Three moments of at most this many random clips and words, as far as the model sees and reads."""
     rng, known, prepared = np.random.default_rng(clips), model.vocabulary, model.config.preparation
     parts = [
         MomentParts(

@@ -39,7 +39,7 @@ class ModelGraphs:
     modalities: tuple[str, ...]
     """Features of a video that the graphs take."""
     head: Mapping[str, Any]
-    """What search needs beside the graphs, for the manifest."""
+    """What search needs besides the graphs, for the manifest."""
     difference: float
     """The largest difference between the graphs and torch, as a share of the largest number."""
 

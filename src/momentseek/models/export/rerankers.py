@@ -63,7 +63,7 @@ class AnswerOfPair(nn.Module):
 
 
 def draw(model: CorpusModel, settings: Mapping[str, Any]) -> ModelGraphs:
-    """The graph, and what re-ranking must know beside it."""
+    """The graph, and what re-ranking must know besides."""
     config, graph = model.config, network(model)
     head = {
         "kind": JOINT_KIND,

@@ -2,7 +2,7 @@
 
     name = "TVR-Ranking"
     clip_seconds = 1.5
-    preset = "tvr-ranking-reloclnet"    # optional: what `train` takes unless told otherwise
+    preset = "tvr-ranking-reloclnet"    # optional: what `train` takes by default
     [features]
     video = ["tvr_i3d_rgb600_avg_cl-1.5.h5"]
     subtitle = "tvr_sub_pretrained_w_sub_query_max_cl-1.5.h5"

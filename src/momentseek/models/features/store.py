@@ -25,7 +25,7 @@ from momentseek.core.limits import check_size
 Array = NDArray[np.float32]
 PathLike = str | os.PathLike[str]
 COMPANION_SUFFIXES = ("-mask", "-lengths")
-"""Endings of the datasets that stand beside the features in TVR's subtitle files."""
+"""Endings of the datasets that stand next to the features in TVR's subtitle files."""
 MAX_ROW_DIFFERENCE = 2
 """Rows by which files of the same video may differ; the extra ones are cut (I3D windows and ResNet frames do)."""
 MAX_SOFT_LINKS = 16
@@ -327,7 +327,7 @@ class ArrayCache:
 def write_features(
     path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]] | Iterable[tuple[str, NDArray[Any]]]
 ) -> int:
-    """Write ``key → (rows, dimensions)`` one array at a time, beside the file's place, and rename it at the end.
+    """Write ``key → (rows, dimensions)`` one array at a time into a temporary file, and rename it at the end.
 
     Returns how many were written. No times are recorded, so that equal arrays in equal order give equal files.
     """

@@ -73,7 +73,7 @@ class LateVectors:
 
 @dataclass(frozen=True, eq=False)
 class ClipCodes:
-    """The clips of one modality as bytes, less their video's mean, with what bounds need beside them."""
+    """The clips of one modality as bytes, less their video's mean, with what else bounds need."""
 
     turn: Floats | None
     """(columns, ``width``): onto the first directions, and zeros; None for all columns as they are."""
@@ -87,7 +87,7 @@ class ClipCodes:
 
 @dataclass(frozen=True, eq=False)
 class QueryCodes:
-    """Queries as whole numbers in panels, with what bounds need beside them; one place each, and some left over."""
+    """Queries as whole numbers in panels, with what else bounds need; one place each, and some left over."""
 
     panels: NDArray[np.int16]
     steps: Floats
@@ -96,7 +96,7 @@ class QueryCodes:
 
 
 def rounding(columns: int) -> float:
-    """A bound on what sums of so many products in single precision may be off, as a share of the vectors' lengths."""
+    """A bound on the error of a sum of ``columns`` products in single precision, as a share of the vectors' lengths."""
     return 2 * columns * 2.0**-23
 
 

@@ -24,7 +24,7 @@ from momentseek.models.registry import MODELS, build_config, plain_settings, ref
 SHOWN_NAMES = 3
 """How many names a sentence lists."""
 WRAPPERS = ("model", "state_dict", "model_state_dict", "net", "weights")
-"""Names under which programs keep the weights beside their optimiser and settings."""
+"""Names under which programs keep the weights next to their optimiser and settings."""
 PARALLEL_PREFIX = "module."
 """What torch puts before every name of a model that was trained on several devices."""
 REFUSED_NAME = re.compile(r"GLOBAL ([\w.]+)|global[:\s]+[`']?([\w.]+)")
@@ -74,7 +74,7 @@ def load_public(name: str, tensors: Mapping[str, Tensor], settings: Mapping[str,
 
 
 def _load(model: CorpusModel, found: Translation) -> None:
-    """Copy the weights; a name or shape that does not fit is told by name."""
+    """Copy the weights; a name or shape that does not fit is reported by name."""
     own = model.state_dict()
     if missing := [name for name in own if name not in found.state and not name.endswith("num_batches_tracked")]:
         raise MomentseekError(f"the weights lack what becomes {_names(missing)} here; other settings may fit")

@@ -15,7 +15,7 @@ TRAINING = {"task": "SVMR", "nms": 0.5}
 SETTINGS = {"padding": "first", "fit": "rounded", "text": "mean", "norm": True, "follow": "official"}
 
 STRIDES, POWERS = {16: 2, 64: 4, 128: 2}, {128: 0.3}
-"""Rows per clip and exponents of the matching score that the authors use for maps of so many clips."""
+"""Rows per clip and exponents of the matching score that the authors use for maps of each number of clips."""
 
 
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:

@@ -51,7 +51,7 @@ def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
 
 
 def _clips_of(lengths: int) -> int:
-    """The clips of a map whose candidates have so many different lengths.
+    """The clips of a map whose candidates have this many different lengths.
 
     >>> _clips_of(16), _clips_of(32), _clips_of(40)
     (16, 64, 128)

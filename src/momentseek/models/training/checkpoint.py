@@ -47,7 +47,7 @@ IMPORTED = "imported"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SavedTraining:
-    """What a checkpoint says beside the weights: settings, training data, and what training needs to continue."""
+    """What a checkpoint says next to the weights: settings, training data, and what training needs to continue."""
 
     config: TrainConfig
     fingerprint: str

@@ -100,9 +100,9 @@ class TrainingSettings:
     sharpness: float = 1.0
     """How much likelier a negative is drawn the closer it scores to the truth: a in ``exp(-a (r - aim)^2)``."""
     hard_pool: int = 0
-    """Draw only from so many best-scored negatives; 0 draws from all."""
+    """Draw only from this many best-scored negatives; 0 draws from all."""
     list_reach: int = 1000
-    """Wrong videos from a first stage's list are drawn down to so many places below the right one (CONQUER)."""
+    """Wrong videos from a first stage's list are drawn down to this many places below the right one (CONQUER)."""
     cache_mb: float = 1024.0
     """Megabytes of features kept in memory."""
     prefetch: int = 2

@@ -113,7 +113,7 @@ def thread_count(config: TrainConfig | None = None) -> int:
 
 
 def use_threads(count: int) -> None:
-    """Compute with so many threads in this process from now on."""
+    """Compute with this many threads in this process from now on."""
     torch.set_num_threads(count)
 
 

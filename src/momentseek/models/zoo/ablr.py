@@ -125,9 +125,9 @@ class Ablr(CorpusModel):
         words, there = queries["words"], queries["words_mask"]
         whole = words.sum(1) / there.sum(1, keepdim=True).clamp(min=1)
         seen, _ = self.over_clips(videos["clips"], videos["mask"], whole)
-        told, _ = self.over_words(words, there, seen)
-        gathered, weights = self.over_clips(videos["clips"], videos["mask"], told)
-        given = weights if self.config.head == "weights" else torch.cat([gathered, told], 1)
+        attended, _ = self.over_words(words, there, seen)
+        gathered, weights = self.over_clips(videos["clips"], videos["mask"], attended)
+        given = weights if self.config.head == "weights" else torch.cat([gathered, attended], 1)
         return F.relu(self.boundaries(given)), weights
 
     def moments(self, queries: Encodings, videos: Encodings) -> Predicted:

@@ -14,7 +14,7 @@ from torch.nn.functional import normalize
 from momentseek.core.errors import MomentseekError
 from momentseek.models.features.data import Dims
 from momentseek.models.registry import at_least, one_of, register
-from momentseek.models.zoo.window_models import OFFICIAL_WINDOWS, WindowConfig, WindowModel, Windows, parts_beside
+from momentseek.models.zoo.window_models import OFFICIAL_WINDOWS, WindowConfig, WindowModel, Windows, parts_around
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class AcrnConfig(WindowConfig):
     pool: int = 16
     """Neighbouring columns whose mean is one column of the outer product."""
     fusion: str = "whole"
-    """``whole`` vectors beside the outer product of pooled ones (the public code), or the ``pooled`` ones with a one
+    """``whole`` vectors next to the outer product of pooled ones (the public code), or the ``pooled`` ones with a one
     appended, whose outer product holds them too (the paper)."""
     attend: str = "pair"
     """In training, a window attends to its context by the query of each ``pair``, or by its ``own`` for all queries
@@ -69,7 +69,7 @@ class Acrn(WindowModel):
 
     def window_parts(self, clips: Tensor, mask: Tensor, windows: Windows) -> Tensor:
         """(n, windows, 3, hidden): before, own, after."""
-        return torch.stack(parts_beside(clips, mask, windows, self.config.context), dim=2)
+        return torch.stack(parts_around(clips, mask, windows, self.config.context), dim=2)
 
     def fuse(self, parts: Tensor, query: Tensor) -> Tensor:
         """Both vectors and the outer product of their pooled forms."""

@@ -19,7 +19,7 @@ class CALConfig(MCNConfig):
 class CAL(MCN):
     """``mean_i |c_i - q|^2`` over the clips i of a span: not a mean's distance, a mean of distances.
 
-    Each clip goes through the network by itself, with the video's context and the moment's endpoints beside it.
+    Each clip goes through the network by itself, with the video's context and the moment's endpoints next to it.
     """
 
     config: CALConfig

@@ -28,7 +28,7 @@ SCORE_KINDS = ("disjoint", "general", "exclusive")
 
 
 class QueryAware(nn.Module):
-    """Each clip beside what the query says about it, four times as wide: ``[c; A; c * A; c * B]``.
+    """Each clip next to what the query says about it, four times as wide: ``[c; A; c * A; c * B]``.
 
     Clip c_i and word q_j are compared by ``S_ij = a . c_i + b . q_j + (w * c_i) . q_j``. ``A_i``, the softmax of row i
     over the words, is the query as clip i reads it; ``B``, one vector for the whole video, is the clips weighed by the
@@ -93,7 +93,7 @@ class ConquerConfig(ModelConfig):
     score: str = "disjoint"
     """What ranks moments of different videos: ``disjoint`` begin + end alone, which shared normalisation has made
     comparable; ``general`` probabilities within the video and the first stage's score; ``exclusive`` such probabilities
-    and a score of the video that is learned beside them."""
+    and a score of the video that is learned with them."""
     video_head: int | None = None
     """Columns between the two linear maps that score a video, for ``exclusive``; nothing takes ``head``."""
     alpha: float = 0.0

@@ -23,7 +23,7 @@ from momentseek.models.zoo.mmn import OVERLAP_SHARPNESS, Mmn, MmnConfig
 
 @dataclass(frozen=True, kw_only=True)
 class CrocsConfig(MmnConfig):
-    """CroCs' settings beside MMN's."""
+    """CroCs' settings in addition to MMN's."""
 
     filter: bool = True
     """Leave out false negatives."""

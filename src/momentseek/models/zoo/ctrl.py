@@ -12,7 +12,7 @@ from torch.nn.functional import normalize
 
 from momentseek.models.features.data import Dims
 from momentseek.models.registry import register
-from momentseek.models.zoo.window_models import OFFICIAL_WINDOWS, WindowConfig, WindowModel, Windows, parts_beside
+from momentseek.models.zoo.window_models import OFFICIAL_WINDOWS, WindowConfig, WindowModel, Windows, parts_around
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Ctrl(WindowModel):
 
     def window_parts(self, clips: Tensor, mask: Tensor, windows: Windows) -> Tensor:
         """(n, windows, hidden): ``unit(W_1 left + W_2 own + W_3 right + b)``."""
-        parts = parts_beside(clips, mask, windows, self.config.context)
+        parts = parts_around(clips, mask, windows, self.config.context)
         blocks = (part.chunk(3, dim=2)[place] for place, part in enumerate(parts))
         return normalize(torch.stack(list(blocks)).sum(0), dim=2)
 

@@ -1,4 +1,4 @@
-"""ExCL: the first and the last clip read off the video with the query beside every clip (Ghosh et al., NAACL 2019)."""
+"""ExCL: the first and the last clip read off the video with the query next to every clip (Ghosh et al., NAACL 2019)."""
 
 from __future__ import annotations
 

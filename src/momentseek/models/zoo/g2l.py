@@ -99,7 +99,7 @@ class G2lConfig(MmnConfig):
     """Weight of the contrasts: a moment among queries, and the two below."""
     margin: float = 0.3
     hard: float = 1.0
-    """Weight, beside ``contrast``, of a query's moments against hard negatives."""
+    """Weight, times ``contrast``, of a query's moments against hard negatives."""
     plain: float = 0.0
     """The same against plain negatives; 0 in the published configuration."""
     interaction: float = 5e-4

@@ -1,4 +1,4 @@
-"""MCN: a moment is the mean of its clips beside the mean of its video (Hendricks et al., ICCV 2017)."""
+"""MCN: a moment is the mean of its clips next to the mean of its video (Hendricks et al., ICCV 2017)."""
 
 from __future__ import annotations
 

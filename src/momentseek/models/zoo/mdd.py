@@ -1,7 +1,7 @@
 """MDD: 2D-TAN that leans less on where moments usually lie (debiased grounding, section 4; no public code exists).
 
 Three things are added: the query's vector is gated by a tree of its verbs and nouns (eq. 3–7), a layer must recover
-each moment's position from its features so that position is told apart from content (eq. 8), and dictionaries of
+each moment's position from its features so that position is separated from content (eq. 8), and dictionaries of
 confounders are mixed in so that the score does not depend on them alone (eq. 9–12).
 """
 
@@ -229,7 +229,7 @@ class Mdd(Tan2d):
             )  # fmt: skip
 
     def prepare(self, queries: Iterable[QueryRows]) -> None:
-        """Refuse to gate queries whose words cannot be told; begin the dictionary of actions, if there is one.
+        """Refuse to gate queries whose words are not known; begin the dictionary of actions, if there is one.
 
         It begins from the most frequent verbs (section 4.4).
         """

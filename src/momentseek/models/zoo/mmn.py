@@ -106,7 +106,7 @@ class MmnConfig(Tan2dConfig):
     norm: bool = True
     """Batch normalisation in the map's convolutions."""
     power: float = 0.5
-    """Exponent of the matching score beside the overlap score."""
+    """Exponent of the matching score next to the overlap score."""
     contrast: float = 0.05
     """Weight of the mutual matching loss (lambda)."""
     temperature: float = 0.1
@@ -116,7 +116,7 @@ class MmnConfig(Tan2dConfig):
     query_overlap: float = 0.5
     """Another query of the video is no negative if its moment overlaps the right one by this or more."""
     only_overlap_after: float = 0.0
-    """After so many whole epochs the mutual matching loss counts a hundredth (the public code's 7 for Charades-STA, 6
+    """After this many whole epochs the mutual matching loss counts a hundredth (the public code's 7 for Charades-STA, 6
     for ActivityNet Captions); 0 leaves it as it is."""
     positives: int = 1
     """Candidates of the right video, best overlap first, that count as the moment."""

@@ -160,9 +160,11 @@ class MMT(Captioner):
 
     def loss(self, batch: CaptionBatch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         memory = self.encode(batch.clips, batch.tokens, batch.mask)
-        told, target = batch.caption[:, :-1], batch.caption[:, 1:]
+        given, target = batch.caption[:, :-1], batch.caption[:, 1:]
         there = target != self.pad
-        values = smoothed_divergence(self.logits(memory, batch.mask, told)[there], target[there], self.config.smoothing)
+        values = smoothed_divergence(
+            self.logits(memory, batch.mask, given)[there], target[there], self.config.smoothing
+        )
         return {"likelihood": values.sum() if self.config.reduction == "sum" else values.mean()}
 
 

@@ -40,7 +40,7 @@ class MsSlConfig(ModelConfig):
     fit: str = "resample"
     modalities: str = "video"
     parts: int = 32
-    """Rows of the clip branch: the frames' rows averaged to so many, whose means over all spans are the clips."""
+    """Rows of the clip branch: the frames' rows averaged to this many, whose means over all spans are the clips."""
     clip_share: float = 0.7
     """Weight of the best clip's cosine; the frames' has the rest."""
     margin: float = 0.2

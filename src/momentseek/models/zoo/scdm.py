@@ -123,10 +123,10 @@ class Modulation(nn.Module):
         if self.kind == "words":
             scores = self.score(torch.tanh(self.word(words)[:, None] + self.step(x)[:, :, None]))[..., 0]
             weight = scores.masked_fill(~there[:, None], -torch.inf).softmax(2)
-            told = weight @ words
+            attended = weight @ words
         else:
-            told = sentence[:, None]
-        modulated: Tensor = torch.tanh(self.scale(told)) * normal + torch.tanh(self.shift(told))
+            attended = sentence[:, None]
+        modulated: Tensor = torch.tanh(self.scale(attended)) * normal + torch.tanh(self.shift(attended))
         return modulated * mask[..., None]
 
 

@@ -44,7 +44,7 @@ class Tan2dConfig(GroundingConfig):
     fit_first: bool = False
     normalise_words: bool | None = False
     stride: int = 16
-    """Rows of features per clip of the map: each is projected by itself, and the mean of so many is a clip."""
+    """Rows of features per clip of the map: each is projected by itself, and their mean is a clip."""
     text_layers: int = 3
     map_layers: int = 8
     kernel: int = 5

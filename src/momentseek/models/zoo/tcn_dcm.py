@@ -1,4 +1,4 @@
-"""TCN-DCM: a map of moments whose location is told apart from their content, and then averaged out.
+"""TCN-DCM: a map of moments whose location is separated from their content, and then averaged out.
 
 Each candidate is split into a content and a location vector, which are made independent of each other; the query then
 attends over the locations of *all* candidates, so that no candidate profits from where it lies (Yang et al., SIGIR
@@ -67,7 +67,7 @@ class TcnDcmConfig(Tan2dConfig):
     deconfound: str = "attend"
     """``attend`` over all locations; ``none`` is the model without them (TCN), ``blind`` sees locations alone."""
     own: float = 1.0
-    """Weight of a candidate's own location beside those attended to (eta)."""
+    """Weight of a candidate's own location next to those attended to (eta)."""
     other_videos: float = 1.0
     """Weight of the loss of the same queries on other videos, where nothing is right (gamma)."""
     location: float = 1.0

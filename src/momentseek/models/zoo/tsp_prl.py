@@ -28,7 +28,7 @@ HALF_LENGTHS = (0.6, 0.75, 0.5 / 1.2, 0.5 / 1.5)
 
 
 def first_window(count: Tensor) -> Tensor:
-    """(n, 2): the middle half of videos of so many clips.
+    """(n, 2): the middle half of videos of ``count`` clips.
 
     >>> first_window(torch.tensor([20, 3])).tolist()
     [[4, 14], [0, 2]]

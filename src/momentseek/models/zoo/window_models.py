@@ -1,6 +1,6 @@
 """What CTRL and ACRN share: windows scored together with the query, and how far their ends are from the moment's.
 
-A window is what its clips and those beside it are on average. From window and query together come a score and two
+A window is the mean of its clips and of those around it. From window and query together come a score and two
 offsets, so that a moment need not begin or end where a window does.
 """
 
@@ -85,7 +85,9 @@ def window_means(x: Tensor, start: Tensor, end: Tensor) -> Tensor:
     return (last - first) / (end - start).clamp(min=1)[..., None]
 
 
-def beside(windows: Windows, counts: Tensor, context: int) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+def context_around(
+    windows: Windows, counts: Tensor, context: int
+) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Starts and ends of up to ``context`` clips before and after each window; equal where there are none."""
     counts = counts[:, None]
     end = torch.minimum(windows.end, counts)  # padding has no context
@@ -136,7 +138,7 @@ class WindowConfig(GroundingConfig):
     overlap: float = 0.8
     """The share of a window that the next one of its length covers too."""
     context: int = 8
-    """Clips beside a window that are its context (128 frames)."""
+    """Clips around a window that are its context (128 frames)."""
     least_overlap: float = 0.5
     """A window is trained for a query if its IoU with the moment is above this …"""
     most_outside: float = 0.15
@@ -249,10 +251,10 @@ class WindowModel(CorpusModel):
         return draw_negatives(iou, fits, None, rng)
 
 
-def parts_beside(clips: Tensor, mask: Tensor, windows: Windows, context: int) -> tuple[Tensor, Tensor, Tensor]:
+def parts_around(clips: Tensor, mask: Tensor, windows: Windows, context: int) -> tuple[Tensor, Tensor, Tensor]:
     """(n, windows, d) three times: the clips before, in and after each window; the window's where there are none."""
     own = window_means(clips, windows.start, torch.minimum(windows.end, mask.sum(1, keepdim=True)))
     around = []
-    for start, end in beside(windows, mask.sum(1), context):
+    for start, end in context_around(windows, mask.sum(1), context):
         around.append(torch.where((end > start)[..., None], window_means(clips, start, end), own))
     return around[0], own, around[1]

@@ -60,7 +60,7 @@ class WsslConfig(GroundingConfig):
     pretrain: float = 100.0
     """Epochs in which the captioner alone learns, from whole videos."""
     every: int = 5
-    """The localiser alone learns in one epoch of so many, from the anchors' captions."""
+    """The localiser alone learns in one epoch of this many, from the anchors' captions."""
     explained: int = 6
     """Pairs of a batch whose fifteen anchors are described in a step of the localiser."""
     reward: str = "rouge-l"
