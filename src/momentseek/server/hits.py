@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from momentseek.library.words import WordMatcher, content_words
 from momentseek.media.subtitles.cues import Cue
@@ -14,6 +14,7 @@ from momentseek.search.query import Query
 from momentseek.server.schemas import (
     Level,
     clean_text,
+    example,
     media_url,
     moment_id,
     moment_url,
@@ -79,19 +80,15 @@ class RerankedOut(BaseModel):
 class HitOut(BaseModel):
     """A moment that a search found."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "rank": 1, "video_id": 7, "name": "kitchen.mp4", "start": 3.0, "end": 9.0, "peak": 4.5,
-                "duration": 60.0, "rate": "25/1", "score": 0.032, "level": "strong",
-                "said": [{"start": 4.0, "end": 6.0, "text": "Where is the dog?", "marks": [[13, 16]]}],
-                "written": [], "described": [],
-                "streams": {"vision": {"rank": 1, "score": 0.31}}, "also": [], "curve": [],
-                "thumbnail": "/api/v1/videos/7/thumbnail?t=4.5", "media": "/api/v1/videos/7/media",
-                "moment": "7:3.000-9.000", "url": "/api/v1/moments/7:3.000-9.000",
-            }
-        }
-    )  # fmt: skip
+    model_config = example({
+        "rank": 1, "video_id": 7, "name": "kitchen.mp4", "start": 3.0, "end": 9.0, "peak": 4.5,
+        "duration": 60.0, "rate": "25/1", "score": 0.032, "level": "strong",
+        "said": [{"start": 4.0, "end": 6.0, "text": "Where is the dog?", "marks": [[13, 16]]}],
+        "written": [], "described": [],
+        "streams": {"vision": {"rank": 1, "score": 0.31}}, "also": [], "curve": [],
+        "thumbnail": "/api/v1/videos/7/thumbnail?t=4.5", "media": "/api/v1/videos/7/media",
+        "moment": "7:3.000-9.000", "url": "/api/v1/moments/7:3.000-9.000",
+    })  # fmt: skip
     rank: int = Field(description="Counted from 1 over all pages.")
     video_id: int
     name: str = Field(description="The name of the video.")
@@ -126,10 +123,7 @@ def hits_out(hits: Sequence[Hit], query: Query) -> list[HitOut]:
     return [
         _hit_out(
             hit,
-            [
-                SaidCueOut(start=cue.start, end=cue.end, text=_without_marks(cue.text), marks=next(marks))
-                for cue in hit.said
-            ],
+            [said_out(cue, next(marks)) for cue in hit.said],
             [line_out(line, next(written)) for line in hit.written],
             [caption_out(caption, next(described)) for caption in hit.described],
         )
@@ -137,16 +131,19 @@ def hits_out(hits: Sequence[Hit], query: Query) -> list[HitOut]:
     ]
 
 
+def said_out(cue: Cue, marks: Sequence[tuple[int, int]] = ()) -> SaidCueOut:
+    """Convert what is said."""
+    return SaidCueOut(start=cue.start, end=cue.end, text=_without_marks(cue.text), marks=list(marks))
+
+
 def line_out(line: Cue, marks: Sequence[tuple[int, int]] = ()) -> WrittenLineOut:
     """Convert a line that was read."""
-    text = _without_marks(line.text)
-    return WrittenLineOut(start=line.start, end=line.end, text=text, marks=list(marks), at=line.at, box=line.box)
+    return WrittenLineOut(**said_out(line, marks).model_dump(), at=line.at, box=line.box or (0.0, 0.0, 0.0, 0.0))
 
 
 def caption_out(caption: Cue, marks: Sequence[tuple[int, int]] = ()) -> DescribedSceneOut:
     """Convert what a model says of a scene."""
-    text, by = _without_marks(caption.text), clean_text(caption.by)
-    return DescribedSceneOut(start=caption.start, end=caption.end, text=text, marks=list(marks), described_by=by)
+    return DescribedSceneOut(**said_out(caption, marks).model_dump(), described_by=clean_text(caption.by))
 
 
 def mark_words(texts: Sequence[str], terms: Sequence[str]) -> list[list[tuple[int, int]]]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from momentseek.api.library import Library
 from momentseek.core.errors import MomentseekError
@@ -34,6 +34,7 @@ from momentseek.library.report import (
 from momentseek.recognition.downloads import fetch_model
 from momentseek.recognition.weights.catalog import HubModel
 from momentseek.server.errors import ApiError, hide_paths
+from momentseek.server.schemas import example
 
 MAX_PAUSE_SECONDS = 10.0
 """The longest that a job waits at a time, so that it gets on, slowly, also under a load that never ends."""
@@ -90,16 +91,11 @@ class JobOut(BaseModel):
     """The current state of a job."""
 
     # a job is replaced, never changed, so that any thread may hold one
-    model_config = ConfigDict(
-        frozen=True,
-        json_schema_extra={
-            "example": {
-                "id": "9f86d081884c7d65", "state": "running", "kind": "add", "folder": "Holiday", "files_done": 3,
-                "files_total": 12, "file": "beach.mp4", "fraction": 0.31, "rate": 24.0, "seconds_left": 95.0,
-                "added": 0, "unchanged": 0, "failed": [], "error": None, "started": 1760000000.0, "ended": None,
-            }
-        }
-    )  # fmt: skip
+    model_config = example({
+        "id": "9f86d081884c7d65", "state": "running", "kind": "add", "folder": "Holiday", "files_done": 3,
+        "files_total": 12, "file": "beach.mp4", "fraction": 0.31, "rate": 24.0, "seconds_left": 95.0,
+        "added": 0, "unchanged": 0, "failed": [], "error": None, "started": 1760000000.0, "ended": None,
+    }, frozen=True)  # fmt: skip
     id: str
     state: JobState
     kind: JobKind

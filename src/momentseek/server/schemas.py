@@ -26,6 +26,11 @@ Seconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]
 Level = Literal["strong", "fair", "weak"]
 
 
+def example(values: Mapping[str, Any], **settings: Any) -> ConfigDict:
+    """A model's settings with an example for the OpenAPI document."""
+    return ConfigDict(json_schema_extra={"example": dict(values)}, **settings)
+
+
 class StrictModel(BaseModel):
     """Parameters that clients send; a name that is not known is an error."""
 
@@ -41,15 +46,11 @@ class StrictBody(StrictModel):
 class VideoOut(BaseModel):
     """A video of the library."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "id": 7, "name": "kitchen.mp4", "duration": 60.0, "width": 1280, "height": 720, "rate": "25/1",
-                "clips": 40, "cues": 12, "added": 1760000000.0, "mtime": 1750000000.0, "notes": [], "available": True,
-                "thumbnail": "/api/v1/videos/7/thumbnail?t=6.0", "media": "/api/v1/videos/7/media",
-            }
-        }
-    )  # fmt: skip
+    model_config = example({
+        "id": 7, "name": "kitchen.mp4", "duration": 60.0, "width": 1280, "height": 720, "rate": "25/1",
+        "clips": 40, "cues": 12, "added": 1760000000.0, "mtime": 1750000000.0, "notes": [], "available": True,
+        "thumbnail": "/api/v1/videos/7/thumbnail?t=6.0", "media": "/api/v1/videos/7/media",
+    })  # fmt: skip
     id: int
     name: str
     duration: float = Field(description="Length in seconds.")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from fastapi import Path as InPath
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 
 from momentseek.api.library import Library
@@ -25,7 +25,7 @@ from momentseek.server.folders import (
     root_folders,
 )
 from momentseek.server.jobs import FailedFileOut, JobOut, Jobs
-from momentseek.server.schemas import StrictBody, clean_text
+from momentseek.server.schemas import StrictBody, clean_text, example
 from momentseek.server.security.sessions import client_of
 from momentseek.server.service import Service, ServiceParam
 
@@ -222,9 +222,7 @@ FolderId = Annotated[str, InPath(max_length=64, description="An id from a list o
 class FolderOut(BaseModel):
     """A folder with the number of its videos."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"example": {"id": "5b1c09d2c0ffee42", "name": "Holiday", "videos": 12, "complete": True}}
-    )
+    model_config = example({"id": "5b1c09d2c0ffee42", "name": "Holiday", "videos": 12, "complete": True})
     id: str = Field(description="Made by the server; it contains no path.")
     name: str
     videos: int = Field(description="Number of files in it and below that look like videos.")

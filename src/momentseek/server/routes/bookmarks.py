@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from fastapi import Path as InPath
 from fastapi import Query as InQuery
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, Field
 from sqlalchemy import Column, Double, MetaData, Table, Text, UniqueConstraint, delete, func, select
 from starlette.responses import Response
 
@@ -29,6 +29,7 @@ from momentseek.server.schemas import (
     StrictBody,
     StrictModel,
     clean_text,
+    example,
     media_url,
     moment_id,
     same_fields,
@@ -170,14 +171,10 @@ class SavedSearchOut(BaseModel):
 class ShelfOut(BaseModel):
     """All that a person keeps, newest first."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "person": "ann", "favourites": [],
-                "searches": [{"id": 1, "query": "a dog runs", "settings": "", "added": 1760000000.0}],
-            }
-        }
-    )  # fmt: skip
+    model_config = example({
+        "person": "ann", "favourites": [],
+        "searches": [{"id": 1, "query": "a dog runs", "settings": "", "added": 1760000000.0}],
+    })  # fmt: skip
     person: str
     favourites: list[FavouriteOut]
     searches: list[SavedSearchOut]

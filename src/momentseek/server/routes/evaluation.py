@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
 from fastapi import Query as InQuery
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 from starlette.responses import Response
 
 from momentseek.api.library import Library
@@ -50,6 +50,7 @@ from momentseek.server.schemas import (
     LocaliserName,
     StreamNames,
     StrictModel,
+    example,
     same_fields,
 )
 from momentseek.server.service import ServiceParam
@@ -126,15 +127,11 @@ class QueryValueOut(BaseModel):
 class EvaluationOut(BaseModel):
     """A measure of a search, as `momentseek evaluate` computes it."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "measure": DEFAULT_MEASURE, "settings": str(SearchSetup("scenes")), "value": 0.61, "low": 0.52,
-                "high": 0.7, "queries": 12, "moments": 231, "waiting": 4, "missing": 0, "judged": 0.83,
-                "rule": "two", "notes": [], "per_query": [{"query": 1, "text": "a dog runs", "value": 0.61}],
-            }
-        }
-    )  # fmt: skip
+    model_config = example({
+        "measure": DEFAULT_MEASURE, "settings": str(SearchSetup("scenes")), "value": 0.61, "low": 0.52,
+        "high": 0.7, "queries": 12, "moments": 231, "waiting": 4, "missing": 0, "judged": 0.83,
+        "rule": "two", "notes": [], "per_query": [{"query": 1, "text": "a dog runs", "value": 0.61}],
+    })  # fmt: skip
     measure: str
     settings: str
     value: Finite = Field(description="The mean over the queries that count.")
@@ -196,15 +193,11 @@ class LevelShareOut(BaseModel):
 class ReliabilityOut(BaseModel):
     """Whether levels keep their promise: how often a strong, a fair and a weak hit is right."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "settings": str(SearchSetup("height")), "queries": 12, "unjudged": 31, "rule": "one", "notes": [],
-                "first": [{"level": "strong", "right": 6, "judged": 7, "share": 0.86, "low": 0.49, "high": 0.97}],
-                "every": [{"level": "strong", "right": 9, "judged": 12, "share": 0.75, "low": 0.47, "high": 0.91}],
-            }
-        }
-    )  # fmt: skip
+    model_config = example({
+        "settings": str(SearchSetup("height")), "queries": 12, "unjudged": 31, "rule": "one", "notes": [],
+        "first": [{"level": "strong", "right": 6, "judged": 7, "share": 0.86, "low": 0.49, "high": 0.97}],
+        "every": [{"level": "strong", "right": 9, "judged": 12, "share": 0.75, "low": 0.47, "high": 0.91}],
+    })  # fmt: skip
     settings: str
     queries: int
     first: list[LevelShareOut] = Field(description="Of the first hit of each query; the surest level first.")

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter
 from fastapi import Path as InPath
 from fastapi import Query as InQuery
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from momentseek.api.library import Library
 from momentseek.benchmarks.datasets.annotation.label_studio import EXAMPLE_JUDGEMENTS, INSTRUCTIONS, RELEVANCE_LEVELS
@@ -34,7 +34,7 @@ from momentseek.server.judging.annotate import (
 from momentseek.server.judging.consensus import AnnotatorRule
 from momentseek.server.judging.searches import SearchSetup, find_hits, pool_setups, resolve_setup
 from momentseek.server.judging.store import JudgementStore, RuleSetting, with_store
-from momentseek.server.schemas import StrictBody, StrictModel, clean_text, media_url, same_fields
+from momentseek.server.schemas import StrictBody, StrictModel, clean_text, example, media_url, same_fields
 from momentseek.server.service import ServiceParam
 
 router = APIRouter(prefix="/judging", tags=["judging"])
@@ -56,16 +56,12 @@ Relevance = Annotated[int, Field(ge=0, le=MAX_RELEVANCE)]
 class QueryOut(BaseModel):
     """A query and how far its judging has got."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "id": 1, "text": "a dog runs", "depth": 20, "batch": 1, "candidates": 20,
-                "judged": {"ann": 20, "bob": 12}, "kept": 11, "discarded": 0, "waiting": 9, "removed": 0,
-                "open": 9, "disputed": 1, "second_batch": "waiting",
-                "reason": "9 of the first batch still need annotators", "created": 1760000000.0,
-            }
-        }
-    )  # fmt: skip
+    model_config = example({
+        "id": 1, "text": "a dog runs", "depth": 20, "batch": 1, "candidates": 20,
+        "judged": {"ann": 20, "bob": 12}, "kept": 11, "discarded": 0, "waiting": 9, "removed": 0,
+        "open": 9, "disputed": 1, "second_batch": "waiting",
+        "reason": "9 of the first batch still need annotators", "created": 1760000000.0,
+    })  # fmt: skip
     id: int
     text: str
     depth: int = Field(description="Moments in a batch.")
@@ -126,15 +122,11 @@ class NextIn(AnnotatorIn):
 class NextOut(BaseModel):
     """The next moment to judge."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "query": "a dog runs",
-                "candidate": {"id": 9, "video_id": 7, "start": 3.0, "end": 9.0, "media": "/api/v1/videos/7/media"},
-                "left": 8, "done": 12, "total": 20, "removed": 0, "note": "",
-            }
-        }
-    )  # fmt: skip
+    model_config = example({
+        "query": "a dog runs",
+        "candidate": {"id": 9, "video_id": 7, "start": 3.0, "end": 9.0, "media": "/api/v1/videos/7/media"},
+        "left": 8, "done": 12, "total": 20, "removed": 0, "note": "",
+    })  # fmt: skip
     query: str
     candidate: CandidateOut | None = Field(
         description="Null when nothing is left for this annotator but skipped candidates."
@@ -339,7 +331,7 @@ class RuleIn(StrictBody):
 class RuleOut(BaseModel):
     """The rule that counts, what was set, and who has judged."""
 
-    model_config = ConfigDict(json_schema_extra={"example": {"rule": "one", "setting": "auto", "annotators": ["ann"]}})
+    model_config = example({"rule": "one", "setting": "auto", "annotators": ["ann"]})
     rule: AnnotatorRule = Field(description="`one` judgement is enough; or it takes `two`, four where they disagree.")
     setting: RuleSetting
     annotators: list[str] = Field(description="Everybody who has judged a moment.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from momentseek import __version__
 from momentseek.api.library import Library
@@ -22,7 +22,7 @@ from momentseek.search.localise.localiser import DEFAULT_LOCALISER
 from momentseek.search.options import STREAMS
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses, hide_paths
 from momentseek.server.jobs import JobOut
-from momentseek.server.schemas import StrictBody, clean_text
+from momentseek.server.schemas import StrictBody, clean_text, example
 from momentseek.server.service import ServiceParam
 from momentseek.server.workers import encoder_name, public_spec
 
@@ -72,25 +72,21 @@ class ShardOut(BaseModel):
 class StatusOut(BaseModel):
     """The library, and what can be chosen when searching."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "library": {
-                    "name": "default", "videos": 4, "seconds": 240.0, "clips": 160, "cues": 31,
-                    "heard": 2, "read": 4, "lines": 57, "described": 0, "captions": 0, "failures": 0,
-                    "encoder": {"spec": "things", "name": "things", "note": LABELS_NOTE}, "generation": 2719834,
-                },
-                "version": "0.1.0", "localisers": ["scenes", "watershed"], "localiser": "scenes",
-                "streams": ["vision", "speech", "text", "described", "name"],
-                "fusions": ["rrf", "scores"], "fusion": "rrf",
-                "encoders": ["things"], "rerankers": [], "busy": False, "changes": True,
-                "shards": [
-                    {"name": "shard-000", "videos": 4, "replicas": 1, "answering": 1, "nodes": ["6f1c02ab93de"],
-                     "lag": 0.004},
-                ],
-            }
-        }
-    )  # fmt: skip
+    model_config = example({
+        "library": {
+            "name": "default", "videos": 4, "seconds": 240.0, "clips": 160, "cues": 31,
+            "heard": 2, "read": 4, "lines": 57, "described": 0, "captions": 0, "failures": 0,
+            "encoder": {"spec": "things", "name": "things", "note": LABELS_NOTE}, "generation": 2719834,
+        },
+        "version": "0.1.0", "localisers": ["scenes", "watershed"], "localiser": "scenes",
+        "streams": ["vision", "speech", "text", "described", "name"],
+        "fusions": ["rrf", "scores"], "fusion": "rrf",
+        "encoders": ["things"], "rerankers": [], "busy": False, "changes": True,
+        "shards": [
+            {"name": "shard-000", "videos": 4, "replicas": 1, "answering": 1, "nodes": ["6f1c02ab93de"],
+             "lag": 0.004},
+        ],
+    })  # fmt: skip
     library: LibraryOut
     version: str
     localisers: list[str] = Field(description="Those of a trained model only where one made the library's vectors.")
@@ -203,7 +199,7 @@ class ChoiceOut(BaseModel):
 class EncodersOut(BaseModel):
     """All image-text encoders, and whether this server lets clients change anything."""
 
-    model_config = ConfigDict(json_schema_extra={"example": {"changes": True, "encoders": []}})
+    model_config = example({"changes": True, "encoders": []})
     changes: bool
     encoders: list[ChoiceOut]
 

@@ -45,6 +45,7 @@ from momentseek.server.schemas import (
     StrictModel,
     VideoId,
     clean_text,
+    example,
     parse_streams,
     same_fields,
     search_library,
@@ -200,14 +201,10 @@ class SpanOut(BaseModel):
 class CurveOut(BaseModel):
     """The curve of the query in each stream, and its hits in the video."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "edges": [0.0, 1.5, 3.0], "streams": {"vision": [0.12, 0.31], "speech": [0.0, 1.0]},
-                "spans": [{"start": 1.5, "end": 3.0, "peak": 2.25, "score": 0.03, "level": "fair", "rank": 1}],
-            }
-        }
-    )  # fmt: skip
+    model_config = example({
+        "edges": [0.0, 1.5, 3.0], "streams": {"vision": [0.12, 0.31], "speech": [0.0, 1.0]},
+        "spans": [{"start": 1.5, "end": 3.0, "peak": 2.25, "score": 0.03, "level": "fair", "rank": 1}],
+    })  # fmt: skip
     edges: list[float] = Field(description="Bounds of the clips in seconds: one more than each stream has values.")
     streams: dict[str, list[float]]
     spans: list[SpanOut]

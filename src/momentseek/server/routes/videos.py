@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 from fastapi import Path as InPath
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from momentseek.api.library import Library
 from momentseek.library.database import CAPTIONS, OCR
@@ -15,7 +15,15 @@ from momentseek.library.timed_text import track
 from momentseek.library.tracks.speech import Transcript, transcript
 from momentseek.recognition.speech.transcript import CueEdit
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
-from momentseek.server.hits import MAX_HIT_LINES, DescribedSceneOut, SaidCueOut, WrittenLineOut, caption_out, line_out
+from momentseek.server.hits import (
+    MAX_HIT_LINES,
+    DescribedSceneOut,
+    SaidCueOut,
+    WrittenLineOut,
+    caption_out,
+    line_out,
+    said_out,
+)
 from momentseek.server.schemas import (
     Seconds,
     StrictBody,
@@ -23,6 +31,7 @@ from momentseek.server.schemas import (
     VideoId,
     VideoOut,
     clean_text,
+    example,
     media_url,
     moment_id,
     moment_url,
@@ -59,16 +68,12 @@ class VideoDetailsOut(VideoOut):
 class LinesOut(BaseModel):
     """What a machine read in the pictures of a video, in order."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "lines": [
-                    {"start": 1.0, "end": 5.0, "text": "Way out", "marks": [], "at": 3.0, "box": [0.1, 0.2, 0.3, 0.05]}
-                ],
-                "read_by": "ppocr-small",
-            }
-        }
-    )
+    model_config = example({
+        "lines": [
+            {"start": 1.0, "end": 5.0, "text": "Way out", "marks": [], "at": 3.0, "box": [0.1, 0.2, 0.3, 0.05]}
+        ],
+        "read_by": "ppocr-small",
+    })  # fmt: skip
     lines: list[WrittenLineOut]
     read_by: str | None = Field(description="What read them; null if nobody has looked, or not to the end.")
 
@@ -76,16 +81,12 @@ class LinesOut(BaseModel):
 class DescribedOut(BaseModel):
     """What a model says of the scenes of a video, in order."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "scenes": [
-                    {"start": 0.0, "end": 8.0, "text": "A dog jumps.", "marks": [], "described_by": "mmt 1f2e3d4c"}
-                ],
-                "described_by": "mmt 1f2e3d4c",
-            }
-        }
-    )
+    model_config = example({
+        "scenes": [
+            {"start": 0.0, "end": 8.0, "text": "A dog jumps.", "marks": [], "described_by": "mmt 1f2e3d4c"}
+        ],
+        "described_by": "mmt 1f2e3d4c",
+    })  # fmt: skip
     scenes: list[DescribedSceneOut]
     described_by: str | None = Field(description="The model; null if none was asked.")
 
@@ -181,19 +182,15 @@ class CueOut(BaseModel):
 class CuesOut(BaseModel):
     """All cues of a video, in order."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "cues": [
-                    {
-                        "start": 1.0, "end": 2.5, "text": "Anybody home?", "language": "en", "words": [],
-                        "edited": False,
-                    }
-                ],
-                "heard_by": None,
+    model_config = example({
+        "cues": [
+            {
+                "start": 1.0, "end": 2.5, "text": "Anybody home?", "language": "en", "words": [],
+                "edited": False,
             }
-        }
-    )  # fmt: skip
+        ],
+        "heard_by": None,
+    })  # fmt: skip
     cues: list[CueOut]
     heard_by: str | None = Field(description="The recogniser that heard the words; null if they are subtitles.")
 
@@ -201,11 +198,7 @@ class CuesOut(BaseModel):
 class CueEditIn(StrictBody):
     """A correction of one cue that a recogniser heard."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {"start": 1.0, "end": 2.5, "was": "Any body hum?", "text": "Anybody home?"},
-        }
-    )
+    model_config = example({"start": 1.0, "end": 2.5, "was": "Any body hum?", "text": "Anybody home?"})
     start: Seconds = Field(description="Start of the cue, as it was given.")
     end: Seconds = Field(description="End of the cue, as it was given.")
     was: str = Field(max_length=MAX_CUE_LETTERS, description="The text that is corrected; refused if it has changed.")
@@ -275,18 +268,14 @@ MomentId = Annotated[
 class MomentOut(BaseModel):
     """A moment: a video with a start and an end."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "id": "7:4.500-9.000", "url": "/api/v1/moments/7:4.500-9.000", "video_id": 7, "name": "kitchen.mp4",
-                "start": 4.5, "end": 9.0, "duration": 60.0, "rate": "25/1",
-                "said": [{"start": 4.0, "end": 6.0, "text": "Where is the dog?", "marks": []}],
-                "written": [], "described": [], "thumbnail": "/api/v1/videos/7/thumbnail?t=6.7",
-                "media": "/api/v1/videos/7/media#t=4.500,9.000",
-                "page": "/#v=7&t=4.500,9.000",
-            }
-        }
-    )  # fmt: skip
+    model_config = example({
+        "id": "7:4.500-9.000", "url": "/api/v1/moments/7:4.500-9.000", "video_id": 7, "name": "kitchen.mp4",
+        "start": 4.5, "end": 9.0, "duration": 60.0, "rate": "25/1",
+        "said": [{"start": 4.0, "end": 6.0, "text": "Where is the dog?", "marks": []}],
+        "written": [], "described": [], "thumbnail": "/api/v1/videos/7/thumbnail?t=6.7",
+        "media": "/api/v1/videos/7/media#t=4.500,9.000",
+        "page": "/#v=7&t=4.500,9.000",
+    })  # fmt: skip
     id: str
     url: str
     video_id: int
@@ -312,7 +301,7 @@ async def moment(service: ServiceParam, id: MomentId) -> MomentOut:
         video = find_video(library, number)
         if start >= video.duration or end > video.duration + ROUNDING_SECONDS:
             raise no_such_moment(id)
-        cues = library.store.catalog.cues_between(video.id, start, end)
+        catalog = library.store.catalog
         name, fragment = moment_id(number, start, end), f"{start:.3f},{end:.3f}"
         return MomentOut(
             id=name,
@@ -323,14 +312,9 @@ async def moment(service: ServiceParam, id: MomentId) -> MomentOut:
             end=min(end, video.duration),
             duration=video.duration,
             rate=rate_text(video.rate),
-            said=[SaidCueOut(start=cue.start, end=cue.end, text=clean_text(cue.text), marks=[]) for cue in cues],
-            written=[
-                line_out(o) for o in library.store.catalog.cues_between(video.id, start, end, OCR)[:MAX_HIT_LINES]
-            ],
-            described=[
-                caption_out(o)
-                for o in library.store.catalog.cues_between(video.id, start, end, CAPTIONS)[:MAX_HIT_LINES]
-            ],
+            said=[said_out(cue) for cue in catalog.cues_between(video.id, start, end)],
+            written=[line_out(o) for o in catalog.cues_between(video.id, start, end, OCR)[:MAX_HIT_LINES]],
+            described=[caption_out(o) for o in catalog.cues_between(video.id, start, end, CAPTIONS)[:MAX_HIT_LINES]],
             thumbnail=thumbnail_url(video.id, (start + end) / 2),
             media=f"{media_url(video.id)}#t={fragment}",
             page=f"/#v={video.id}&t={fragment}",
