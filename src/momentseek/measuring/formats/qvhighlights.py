@@ -1,4 +1,4 @@
-"""QVHighlights: its truth (windows of one video per query, three annotators' saliency for 2 s clips) and submissions."""
+"""QVHighlights' truth (windows of one video per query, three annotators' saliency for 2 s clips) and submissions."""
 
 from __future__ import annotations
 
