@@ -85,7 +85,7 @@ def window_means(x: Tensor, start: Tensor, end: Tensor) -> Tensor:
     return (last - first) / (end - start).clamp(min=1)[..., None]
 
 
-def around(windows: Windows, counts: Tensor, context: int) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+def clips_around(windows: Windows, counts: Tensor, context: int) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Starts and ends of up to ``context`` clips before and after each window; equal where there are none."""
     counts = counts[:, None]
     end = torch.minimum(windows.end, counts)  # padding has no context
@@ -253,6 +253,6 @@ def parts_around(clips: Tensor, mask: Tensor, windows: Windows, context: int) ->
     """(n, windows, d) three times: the clips before, in and after each window; the window's where there are none."""
     own = window_means(clips, windows.start, torch.minimum(windows.end, mask.sum(1, keepdim=True)))
     around = []
-    for start, end in around(windows, mask.sum(1), context):
+    for start, end in clips_around(windows, mask.sum(1), context):
         around.append(torch.where((end > start)[..., None], window_means(clips, start, end), own))
     return around[0], own, around[1]
