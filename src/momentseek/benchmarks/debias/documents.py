@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -25,7 +26,7 @@ def as_text(report: DebiasReport) -> str:
     return "\n".join([*([f"NOTE: {report.note}", ""] if report.note else []), *lines])
 
 
-def markdown(report: DebiasReport, figures: tuple[str, ...] = ()) -> str:
+def markdown(report: DebiasReport, figures: Sequence[str] = ()) -> str:
     """report.md; ``figures`` are paths of PNGs next to it."""
     parts = ["# Debiasing report"]
     if report.note:

@@ -77,11 +77,17 @@ def compare_systems(
         plots = False
         announce("note: no figures are drawn; they need matplotlib: pip install 'momentseek[plots]'")
     if options.out:
-        _make_folder(Path(options.out))
+        try:
+            Path(options.out).mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise MomentseekError(
+                f"{options.out}: cannot be created as a folder ({e.strerror}); choose another"
+            ) from None
     if training:
         for package in ("torch", "h5py", "safetensors"):
             optional_module(package, "train")
     trained: dict[str, System] | None = {}
+    known: Judgements | None
     if options.data:
         with Data.open(options.data) as data:
             truths, known, note = _truths_of_data(data, options)
@@ -114,8 +120,8 @@ def write_report(report: DebiasReport, out: Path, plots: bool = True) -> None:
     """Write figures first, so that a report never shows what does not exist; then all tables together."""
     pictures = [str(p.relative_to(out)) for p in draw(report, out / "figures") if p.suffix == ".png"] if plots else []
     text = json.dumps(as_json(report), ensure_ascii=False, indent=1) + "\n"
-    files = {out / name: content for name, content in csv_files(report).items()}
-    write_all({**files, out / "report.json": text.encode(), out / "report.md": markdown(report, pictures).encode()})
+    files = {**csv_files(report), "report.json": text.encode(), "report.md": markdown(report, pictures).encode()}
+    write_all({out / name: content for name, content in files.items()})
 
 
 def _check(options: DebiasOptions, given: bool, training: bool, spread: bool) -> None:
@@ -133,13 +139,6 @@ def _check(options: DebiasOptions, given: bool, training: bool, spread: bool) ->
         raise MomentseekError(
             f"{parameter('on')} is for models to be trained; predictions are compared here, so leave it out"
         )
-
-
-def _make_folder(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as e:
-        raise MomentseekError(f"{out}: cannot be created as a folder ({e.strerror}); choose another") from None
 
 
 def _truths_of_data(data: Data, options: DebiasOptions) -> tuple[Truths, Judgements, str]:

@@ -23,7 +23,8 @@ from tests.benchmarks.datasets.imprecise.chat_server import (
     wrong_shape,
 )
 
-from momentseek.benchmarks.datasets.imprecise.rewriting import ChatEndpoint, open_endpoint, parse_answer
+from momentseek.benchmarks.datasets.imprecise.query_files import NamedQuery
+from momentseek.benchmarks.datasets.imprecise.rewriting import ChatRewriter, open_rewriter, parse_answer
 from momentseek.core.errors import MomentseekError
 from momentseek.recognition.chat import KEY_VARIABLES
 
@@ -38,7 +39,11 @@ def rewritten(answer):
 def chat(server, **more):
     pauses = []
     settings = {"timeout": 5.0, "attempts": 4, "sleep": pauses.append, **more}
-    return ChatEndpoint(server.url, "some-model", **settings), pauses
+    return ChatRewriter(server.url, "some-model", **settings), pauses
+
+
+def rewrite(client, texts, attempt=0):
+    return client.rewrite([NamedQuery(str(i), text) for i, text in enumerate(texts)], attempt)
 
 
 @pytest.fixture(autouse=True)
@@ -65,21 +70,21 @@ def no_keys(monkeypatch):
 def test_recovers(plan, requests):
     with serving(rewritten, *plan) as server:
         client, _ = chat(server)
-        assert client.rewrite(QUERIES) == EXPECTED
+        assert rewrite(client, QUERIES) == EXPECTED
         assert len(server.requests) == requests
 
 
 def test_waits_longer_each_time():
     with serving(rewritten, 500, 500, 429) as server:
         client, pauses = chat(server, pause=0.5)
-        client.rewrite(QUERIES[:1])
+        rewrite(client, QUERIES[:1])
         assert pauses == [0.5, 1.0, 2.0]
 
 
 def test_a_line_that_never_comes():
     with serving(rewritten, chatter, chatter) as server:
         client, _ = chat(server)
-        assert client.rewrite(QUERIES[:2]) == [None, "A dog barks."]
+        assert rewrite(client, QUERIES[:2]) == [None, "A dog barks."]
 
 
 @pytest.mark.parametrize("step", [drip, drip_headers, drip_refusal])
@@ -88,7 +93,7 @@ def test_an_answer_that_drips_for_ever_is_given_up(step):
         client, _ = chat(server, timeout=0.3, attempts=2)
         began = time.monotonic()
         with pytest.raises(MomentseekError, match=r"(gave no answer within 0.3 s|HTTP 500), 2 times"):
-            client.rewrite(QUERIES)
+            rewrite(client, QUERIES)
         assert time.monotonic() - began < 3
 
 
@@ -98,7 +103,7 @@ def test_redirects_are_refused(monkeypatch, code):
     with serving(rewritten) as other, serving(rewritten, redirect(other.url, code)) as server:
         client, _ = chat(server)
         with pytest.raises(MomentseekError, match=rf"HTTP {code}; redirects to '{other.url}' are not followed"):
-            client.rewrite(QUERIES)
+            rewrite(client, QUERIES)
         assert other.requests == []
 
 
@@ -127,49 +132,49 @@ def test_redirects_are_refused(monkeypatch, code):
 )
 def test_addresses_are_checked_once_up_front(url):
     with pytest.raises(MomentseekError, match=", not a web address; give one like") as error:
-        open_endpoint(url, "m")
+        open_rewriter(url, "m")
     assert "ret@" not in str(error.value)
 
 
 @pytest.mark.parametrize("url", ["http://[::1]:8000/v1", "https://my_host.example.:443/a%20b/", "http://127.0.0.1"])
 def test_addresses_that_can_be_asked(url):
-    assert open_endpoint(url, "m").base_url == url
+    assert open_rewriter(url, "m").base_url == url
 
 
 def test_user_and_password_are_sent_and_never_shown(monkeypatch):
     with serving(rewritten, 401) as server:
         url = server.url.replace("//", "//me:se%40same@")
-        client = open_endpoint(url, "m", 5.0)
+        client = open_rewriter(url, "m", 5.0)
         with pytest.raises(MomentseekError) as error:
-            client.rewrite(QUERIES)
+            rewrite(client, QUERIES)
         assert server.requests[0]["key"] == "Basic bWU6c2VAc2FtZQ=="
     assert client.base_url == server.url
     for secret in ("same", "bWU6"):
         assert secret not in str(error.value) + repr(client)
     monkeypatch.setenv(KEY_VARIABLES[1], "k")
     with pytest.raises(MomentseekError, match="has a user and OPENAI_API_KEY a key, but only one can be sent"):
-        open_endpoint(url, "m")
+        open_rewriter(url, "m")
 
 
 def test_a_key_is_stripped_and_checked_before_asking(monkeypatch):
     monkeypatch.setenv(KEY_VARIABLES[0], " \n")
     monkeypatch.setenv(KEY_VARIABLES[1], " sesame\n")
-    assert open_endpoint("http://h", "m").key == "sesame"
+    assert open_rewriter("http://h", "m").key == "sesame"
     for key in ("se\nsame", "sésame", "“sesame”"):
         monkeypatch.setenv(KEY_VARIABLES[1], key)
         with pytest.raises(MomentseekError, match="OPENAI_API_KEY holds a character that cannot be sent") as error:
-            open_endpoint("http://h", "m")
+            open_rewriter("http://h", "m")
         assert "same" not in str(error.value)
 
 
 def test_time_out():
     with serving(rewritten, never) as server:
         client, _ = chat(server, timeout=0.2)
-        assert client.rewrite(QUERIES) == EXPECTED
+        assert rewrite(client, QUERIES) == EXPECTED
     with serving(rewritten, never, never) as server:
         client, _ = chat(server, timeout=0.2, attempts=2)
         with pytest.raises(MomentseekError, match=r"gave no answer within 0.2 s, 2 times; check `base_url`"):
-            client.rewrite(QUERIES)
+            rewrite(client, QUERIES)
 
 
 @pytest.mark.parametrize(
@@ -185,15 +190,15 @@ def test_gives_up_in_one_sentence(plan, sentence):
     with serving(rewritten, *plan) as server:
         client, _ = chat(server)
         with pytest.raises(MomentseekError, match=sentence):
-            client.rewrite(QUERIES)
+            rewrite(client, QUERIES)
 
 
 def test_nobody_there():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        client = ChatEndpoint(f"http://127.0.0.1:{free.getsockname()[1]}", "m", 1.0, 2, sleep=lambda _: None)
+        client = ChatRewriter(f"http://127.0.0.1:{free.getsockname()[1]}", "m", 1.0, 2, sleep=lambda _: None)
         with pytest.raises(MomentseekError, match=r"cannot be reached .*, 2 times"):
-            client.rewrite(["x"])
+            rewrite(client, ["x"])
 
 
 def test_the_key_is_sent_and_never_shown(monkeypatch):
@@ -202,7 +207,7 @@ def test_the_key_is_sent_and_never_shown(monkeypatch):
     with serving(rewritten, 401) as server:
         client, _ = chat(server)
         with pytest.raises(MomentseekError) as error:
-            client.rewrite(QUERIES)
+            rewrite(client, QUERIES)
         assert server.requests[0]["key"] == "Bearer sesame-123"
     assert "sesame-123" not in str(error.value)
 
@@ -210,7 +215,7 @@ def test_the_key_is_sent_and_never_shown(monkeypatch):
 def test_what_is_asked():
     with serving(rewritten) as server:
         client, _ = chat(server)
-        client.rewrite(QUERIES, temperature=0.2)
+        rewrite(client, QUERIES, attempt=1)
         (request,) = server.requests
     assert request["path"] == "/v1/chat/completions"
     assert (request["model"], request["temperature"]) == ("some-model", 0.2)

@@ -11,7 +11,6 @@ from tests.benchmarks.datasets.imprecise.chat_server import drop_second, never, 
 from momentseek.benchmarks.datasets.imprecise.names import Gazetteer
 from momentseek.benchmarks.datasets.imprecise.query_files import NamedQuery, ReviewedQuery, WorkFile, read_query_file
 from momentseek.benchmarks.datasets.imprecise.rewriting import (
-    ChatEndpoint,
     ChatRewriter,
     ReviewOutcome,
     RuleRewriter,
@@ -72,20 +71,20 @@ def test_what_is_odd_about_a_review_is_told():
 
 
 def client(server, **more):
-    return ChatEndpoint(server.url, "m", **{"timeout": 5.0, "attempts": 2, "sleep": lambda _: None, **more})
+    return ChatRewriter(server.url, "m", **{"timeout": 5.0, "attempts": 2, "sleep": lambda _: None, **more})
 
 
 def test_a_model_is_asked_again_at_another_temperature(tmp_path):
     answers = iter(["Ross opens a door.", "A man opens the old door."])
     with serving(lambda _: next(answers)) as server:
-        result = make_imprecise([QUERIES[0]], ChatRewriter(client(server)), CHECKS)
+        result = make_imprecise([QUERIES[0]], client(server), CHECKS)
         assert [r["temperature"] for r in server.requests] == [0.0, 0.2]
     assert result.texts == ("A man opens the old door.",)
 
 
 def test_a_model_that_keeps_names_is_queued():
     with serving(lambda q: q) as server:
-        result = make_imprecise([QUERIES[0], NamedQuery("x", "A dog.")], ChatRewriter(client(server)), CHECKS)
+        result = make_imprecise([QUERIES[0], NamedQuery("x", "A dog.")], client(server), CHECKS)
     assert [q.id for q in result.queue] == ["1"]
     assert result.queue[0].reasons == ("names are left: Ross",)
 
@@ -97,12 +96,12 @@ def test_stopped_and_resumed(tmp_path):
         serving(lambda q: q.replace("Ross", "A man"), reverse, drop_second, *[never] * 3) as server,
         pytest.raises(MomentseekError, match="gave no answer"),
     ):
-        make_imprecise(QUERIES, ChatRewriter(client(server, timeout=0.2), batch=2), CHECKS, work=work)
+        make_imprecise(QUERIES, client(server, timeout=0.2, batch=2), CHECKS, work=work)
     assert sorted(work.read()) == [q.text for q in QUERIES[:2]]
     work.path.write_bytes(work.path.read_bytes() + b'{"maker": "m", "orig')  # killed while writing
     with serving(lambda q: q.replace("Ross", "A man")) as server:
         told = []
-        result = make_imprecise(QUERIES, ChatRewriter(client(server), batch=2), CHECKS, work=work, progress=told.append)
+        result = make_imprecise(QUERIES, client(server, batch=2), CHECKS, work=work, progress=told.append)
         assert len(server.requests) == 3
     assert result.texts == tuple(q.text.replace("Ross", "A man") for q in QUERIES)
     assert told == [2, 2, 2, 1]
@@ -116,7 +115,7 @@ def test_old_answers_are_checked_again(tmp_path):
     work = WorkFile(tmp_path / "w", "m")
     work.keep([(QUERIES[0].text, "Ross opens the old door."), (QUERIES[1].text, "A man opens the old door number 2.")])
     with serving(lambda q: q.replace("Ross", "A man")) as server:
-        result = make_imprecise(QUERIES[:2], ChatRewriter(client(server)), CHECKS, work=work)
+        result = make_imprecise(QUERIES[:2], client(server), CHECKS, work=work)
         assert len(server.requests) == 1
     assert result.texts == ("A man opens the old door number 1.", "A man opens the old door number 2.")
     assert result.asked_again == 1
@@ -142,7 +141,7 @@ def test_missing_vectors_cost_no_answers(tmp_path):
 
     checks = RewriteVerifier(CAST, similarity, as_written=True)
     with serving(lambda q: q.replace("Ross", "A man")) as server:
-        model = ChatRewriter(client(server), batch=2)
+        model = client(server, batch=2)
         with pytest.raises(MissingVectors, match="has no vector for 14 texts") as error:
             make_imprecise(QUERIES, model, checks, work=work)
         assert len(server.requests) == 4

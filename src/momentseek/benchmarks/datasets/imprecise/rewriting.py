@@ -66,29 +66,6 @@ Write every line again without any character's name:
 Answer with the same number of lines, each with the number it was given, and nothing else."""
 
 
-@dataclass(frozen=True)
-class ChatEndpoint(ChatCompletions):
-    """A chat endpoint that rewrites queries."""
-
-    def rewrite(self, queries: Sequence[str], temperature: float = 0.0) -> list[str | None]:
-        """Ask the model for the queries without names; None where it gave no usable line even when asked alone."""
-        answers = parse_answer(self.ask(number_lines(queries), temperature), len(queries))
-        for i in [i for i, answer in enumerate(answers) if answer is None] if len(queries) > 1 else []:
-            answers[i] = parse_answer(self.ask(number_lines([queries[i]]), temperature), 1)[0]
-        return answers
-
-    def ask(self, text: str, temperature: float) -> str:
-        """Send one message and return the model's answer."""
-        system = {"role": "system", "content": CHAT_INSTRUCTIONS}
-        return self.complete([system, {"role": "user", "content": text}], temperature)
-
-
-def open_endpoint(base_url: str | None, model: str | None, timeout: float = 60.0) -> ChatEndpoint:
-    """Check an address and make an endpoint of it; a user and password in it are sent, but not kept in the address."""
-    address, name, key, login = checked_address(base_url, model)
-    return ChatEndpoint(address, name, timeout, key=key, login=login)
-
-
 def number_lines(queries: Sequence[str]) -> str:
     """Write one line per query, with its number.
 
@@ -147,15 +124,31 @@ class RuleRewriter:
 
 
 @dataclass(frozen=True)
-class ChatRewriter:
+class ChatRewriter(ChatCompletions):
     """Rewrites queries by a language model, at temperature 0, then 0.2 (appendix A)."""
 
-    chat: ChatEndpoint
     batch: int = CHAT_BATCH_QUERIES
 
     def rewrite(self, queries: Sequence[NamedQuery], attempt: int) -> list[str | None]:
-        """Ask the model to rewrite queries."""
-        return self.chat.rewrite([q.text for q in queries], temperature=0.2 if attempt else 0.0)
+        """Ask the model for the queries without names; None where it gave no usable line even when asked alone."""
+        texts = [query.text for query in queries]
+        answers = self._ask(texts, attempt)
+        for i in [i for i, answer in enumerate(answers) if answer is None] if len(texts) > 1 else []:
+            answers[i] = self._ask([texts[i]], attempt)[0]
+        return answers
+
+    def _ask(self, texts: Sequence[str], attempt: int) -> list[str | None]:
+        system = {"role": "system", "content": CHAT_INSTRUCTIONS}
+        lines = {"role": "user", "content": number_lines(texts)}
+        return parse_answer(self.complete([system, lines], temperature=0.2 if attempt else 0.0), len(texts))
+
+
+def open_rewriter(
+    base_url: str | None, model: str | None, timeout: float = 60.0, batch: int = CHAT_BATCH_QUERIES
+) -> ChatRewriter:
+    """Check an address and make a rewriter of it; a user and password in it are sent, but not kept in the address."""
+    address, name, key, login = checked_address(base_url, model)
+    return ChatRewriter(address, name, timeout, key=key, login=login, batch=batch)
 
 
 @dataclass(frozen=True)
@@ -371,7 +364,7 @@ def build_imprecise(
     """
     chat = None
     if options.backend == "chat":
-        chat = open_endpoint(options.base_url, options.model, options.timeout)
+        chat = open_rewriter(options.base_url, options.model, options.timeout, options.batch)
     corrections = read_queue(options.reviewed) if options.reviewed else {}
     read = read_query_file(source, options.type)
     cast = _learn_names(read, options)
@@ -393,7 +386,7 @@ def build_imprecise(
         try:
             result = make_imprecise(
                 read.queries,
-                ChatRewriter(chat, options.batch) if chat else RuleRewriter(cast),
+                chat or RuleRewriter(cast),
                 verifier,
                 work=work,
                 reviewed=corrections,
