@@ -25,7 +25,7 @@ from momentseek.models.training.config import TrainConfig
 from momentseek.models.training.loop import train
 from momentseek.recognition.exported.manifest import EncoderRef
 from momentseek.recognition.exported.reranker import Reranker, load_reranker
-from momentseek.search.engine import Engine
+from momentseek.search.part import WarmState
 from momentseek.search.session import NOT_RERANKED_NOTE
 
 GREY = (120, 120, 120)
@@ -154,15 +154,15 @@ def test_models_of_other_vectors_are_refused(searched: Library, tmp_path: Path, 
 def test_damaged_vectors_are_left_out(searched: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = model(tmp_path / "tan2d")
     gone = searched.search("red", rerank=folder, all=True)[0].video_id
-    state = Engine.state
+    state = WarmState.state
 
-    def damaged(engine: Engine) -> Any:
-        kept = state(engine)
+    def damaged(library: WarmState) -> Any:
+        kept = state(library)
         for segment in kept.speech.segments:
             object.__setattr__(segment, "half", segment.half * float("nan"))
         return kept
 
-    monkeypatch.setattr(Engine, "state", damaged)
+    monkeypatch.setattr(WarmState, "state", damaged)
     found = searched.search("red", rerank=folder, all=True, streams=["vision"])
     assert "damaged" in found.note
     assert {hit.name for hit in found} == {"1.mp4", "2.mp4"}

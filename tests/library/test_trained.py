@@ -172,7 +172,7 @@ def test_reencoding_to_a_model_and_back(tmp_path: Path, films: Path, model: Path
         opened.reencode("colours")
         assert opened.verify().clean
         assert not opened.encoders.has_model
-        back = vectors(opened.store)
+        back = vectors(opened)
     for name, (rows, none) in plain.items():
         np.testing.assert_array_equal(back[name][0], rows)
         assert back[name][1] is none is None

@@ -17,9 +17,9 @@ from momentseek.core.reports import count
 from momentseek.library.file_stamp import path_text, printable
 from momentseek.library.location import library_folder, place_text
 from momentseek.library.paths import clock_text
+from momentseek.library.reader import Status
 from momentseek.library.scan.recall import RecallReport, recall_report
 from momentseek.library.scan.scan import Scan
-from momentseek.library.status import Status
 from momentseek.library.store import LibraryStore
 from momentseek.library.verify import VerifyReport
 from momentseek.library.video import Failure, Video

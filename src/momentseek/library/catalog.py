@@ -24,7 +24,7 @@ VIDEO_COLUMNS = (
     "audio, sampling"
 )
 ID_STEP_SETTING, LEAST_ID_SETTING = "id_step", "least_id"
-"""Settings of a shard: what lies between two ids that it gives, and the first of them."""
+"""Settings of a library that is a part of a larger one: what lies between two ids that it gives, and the first."""
 VIDEO_SELECT = f"{VIDEO_COLUMNS}, path IN (SELECT path FROM failures) AS changed"
 CUE_SELECT = """cues.start, cues.end, cues.text, cues.language, cues.frame, cues.score, cues.box, coalesce((
     SELECT model FROM tracks WHERE tracks.video = cues.video AND tracks.kind = cues.kind ORDER BY whole DESC LIMIT 1
@@ -239,7 +239,7 @@ class Catalog(Database):
     def next_ids(self, count: int = 1) -> range:
         """The ids that the next ``count`` videos get; certain only for the holder of the library's lock.
 
-        In a shard (docs/sharding.md) they go up in steps, so that no two shards give the same.
+        In a part of a larger library they go up in steps, so that no two parts give the same.
         """
         rows = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'videos'")
         last = int(rows[0][0]) if rows else 0
@@ -249,11 +249,11 @@ class Catalog(Database):
 
     @property
     def parts(self) -> tuple[Catalog, ...]:
-        """The catalogs that this one is made of: itself alone; in a sharded library, those of the shards."""
+        """The catalogs that this one is made of: itself alone, unless it stands for several."""
         return (self,)
 
     def of(self, video: int) -> Catalog:
-        """The catalog that has the rows of a video: this one; in a sharded library, that of the video's shard."""
+        """The catalog that has the rows of a video: this one, unless it stands for several."""
         return self
 
     def insert_video(

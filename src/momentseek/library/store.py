@@ -28,7 +28,7 @@ from momentseek.library.paths import LibraryPaths
 from momentseek.library.reader import CLIP_SECONDS, LibraryReader
 from momentseek.library.report import AddReport, ShowIngest
 from momentseek.library.scan.recall import refresh_plan
-from momentseek.library.tracks.background import run_pass, usual_threads
+from momentseek.library.tracks.background import PassRequest, run_pass, usual_threads
 from momentseek.library.tracks.captions import CaptionPass, open_scene_captioner
 from momentseek.library.tracks.ocr import OcrPass
 from momentseek.library.tracks.sounds import listen_to_videos
@@ -191,7 +191,7 @@ class LibraryStore(LibraryReader):
         """
         with self.changing():
             model = transcriber or self.options.transcriber or DEFAULT_TRANSCRIBER
-            return transcribe_videos(self, model, self._wanted(patterns), again=again, progress=progress)
+            return transcribe_videos(self._request(patterns, again, progress), model)
 
     def listen(self, detector: str, patterns: Patterns = (), *, progress: ShowCount | None = None) -> SoundReport:
         """Hear what is neither speech nor silence (applause, barking) with a detector that was registered.
@@ -218,13 +218,8 @@ class LibraryStore(LibraryReader):
         this is stopped.
         """
         with self.changing():
-            model, wanted = reader or self.options.ocr_model or DEFAULT_OCR_MODEL, self._wanted(patterns)
-            return run_pass(
-                OcrPass(
-                    self, AddReport(), progress, model=model, every=every, threads=usual_threads(), wanted=wanted,
-                    again=again,
-                )
-            )  # fmt: skip
+            model = reader or self.options.ocr_model or DEFAULT_OCR_MODEL
+            return run_pass(OcrPass(self._request(patterns, again, progress), model, every, usual_threads()))
 
     def describe(
         self,
@@ -242,9 +237,11 @@ class LibraryStore(LibraryReader):
         ``patterns`` name again. What was described stays if this is stopped.
         """
         with self.changing():
-            wanted = self._wanted(patterns)
-            captioner = open_scene_captioner(model, self, requests)
-            return run_pass(CaptionPass(self, AddReport(), progress, captioner=captioner, wanted=wanted, again=again))
+            request = self._request(patterns, again, progress)
+            return run_pass(CaptionPass(request, open_scene_captioner(model, self, requests)))
+
+    def _request(self, patterns: Patterns, again: bool, progress: ShowIngest | None) -> PassRequest:
+        return PassRequest(self, progress=progress, wanted=self._wanted(patterns), again=again)
 
     def _wanted(self, patterns: Patterns) -> set[int] | None:
         """Ids of the videos that some patterns mean; None for all if there are none."""

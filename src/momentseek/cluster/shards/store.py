@@ -23,9 +23,8 @@ from momentseek.library.files import FoundFiles, VideoFile
 from momentseek.library.location import place_text
 from momentseek.library.merging import CompactReport
 from momentseek.library.options import AddOptions
-from momentseek.library.reader import Snapshot
+from momentseek.library.reader import Snapshot, Status
 from momentseek.library.report import AddInterrupted, AddReport, ShowIngest
-from momentseek.library.status import Status
 from momentseek.library.store import LibraryStore
 from momentseek.library.tracks.sounds import SoundReport
 from momentseek.library.tracks.speech import Transcript

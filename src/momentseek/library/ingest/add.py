@@ -23,7 +23,7 @@ from momentseek.library.report import AddInterrupted, AddReport, IngestNote, Sho
 from momentseek.library.scan.kernels import MIN_PLANNED_ROWS
 from momentseek.library.scan.recall import refresh_plan
 from momentseek.library.segments import StoredVectors, locate
-from momentseek.library.tracks.background import TrackPass, finish_passes
+from momentseek.library.tracks.background import PassRequest, TrackPass, finish_passes
 from momentseek.library.tracks.captions import CaptionPass, open_scene_captioner
 from momentseek.library.tracks.ocr import OcrPass
 from momentseek.library.tracks.speech import TranscriptionPass
@@ -85,19 +85,11 @@ def _passes(
     library: LibraryReader, options: AddOptions, report: AddReport, progress: ShowIngest | None, timer: StageTimer
 ) -> Iterator[TrackPass]:
     """The passes that run in the background; a model that cannot be used costs its track, and no pictures."""
-    given = library, report, progress
+    request = PassRequest(library, report, progress)
     makers: list[tuple[str | None, type[TrackPass], Callable[[str], TrackPass]]] = [
-        (
-            options.transcriber,
-            TranscriptionPass,
-            lambda model: TranscriptionPass(*given, transcriber=model, threads=PASS_THREADS, timer=timer),
-        ),
-        (options.ocr_model, OcrPass, lambda model: OcrPass(*given, model=model, threads=PASS_THREADS)),
-        (
-            options.captioner,
-            CaptionPass,
-            lambda model: CaptionPass(*given, captioner=open_scene_captioner(model, library)),
-        ),
+        (options.transcriber, TranscriptionPass, lambda m: TranscriptionPass(request, m, PASS_THREADS, timer)),
+        (options.ocr_model, OcrPass, lambda m: OcrPass(request, m, threads=PASS_THREADS)),
+        (options.captioner, CaptionPass, lambda m: CaptionPass(request, open_scene_captioner(m, library))),
     ]
     for model, kind, make in makers:
         if model is not None:

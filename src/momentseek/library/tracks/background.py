@@ -13,7 +13,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any, ClassVar, Self
 
@@ -52,6 +52,19 @@ class _Answer:
     """What is wrong with the producer itself: nothing more can be done."""
 
 
+@dataclass(frozen=True)
+class PassRequest:
+    """On which videos a pass works, and where it reports to. The caller holds the library's lock."""
+
+    library: LibraryReader
+    report: AddReport = field(default_factory=AddReport)
+    progress: ShowIngest | None = None
+    wanted: Collection[int] | None = None
+    """Ids of the videos to work on; None for all."""
+    again: bool = False
+    """Whether to try again what failed, and to make again the tracks of videos that are named."""
+
+
 class TrackPass(ABC):
     """Works through the videos of a library that wait for a producer. The caller holds the library's lock."""
 
@@ -65,18 +78,10 @@ class TrackPass(ABC):
     keeps_old: ClassVar[bool] = False
     """Whether a track that is made again counts until the new one is whole."""
 
-    def __init__(
-        self,
-        library: LibraryReader,
-        by: Maker,
-        report: AddReport,
-        progress: ShowIngest | None = None,
-        *,
-        wanted: Collection[int] | None = None,
-        again: bool = False,
-    ) -> None:
-        self.library, self.by, self.report, self.show = library, by, report, progress or (lambda _: None)
-        self.wanted, self.again = wanted, again
+    def __init__(self, request: PassRequest, by: Maker) -> None:
+        self.library, self.report, self.by = request.library, request.report, by
+        self.show = request.progress or (lambda _: None)
+        self.wanted, self.again = request.wanted, request.again
         self._jobs: SimpleQueue[PendingVideo | None] = SimpleQueue()
         self._answers: BackgroundIterator[_Answer] | None = None
         self._asked: dict[int, PendingVideo] = {}
@@ -85,7 +90,7 @@ class TrackPass(ABC):
         self._begun = time.monotonic()
         self.fault: MomentseekError | None = None
         """What is wrong with the producer itself, once that is known: nothing more is done."""
-        library.catalog.add_kind(self.kind)
+        self.library.catalog.add_kind(self.kind)
 
     # what a producer says about itself
 

@@ -7,7 +7,7 @@ described. Captions are never mixed with speech: what a model says of a scene is
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
@@ -21,10 +21,9 @@ from momentseek.library.catalog import Catalog
 from momentseek.library.database import CAPTIONS
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.reader import CLIP_SECONDS, LibraryReader, take_snapshot
-from momentseek.library.report import AddReport, ShowIngest
 from momentseek.library.segments import StoredVectors
 from momentseek.library.timed_text import Maker, PendingVideo, TrackPart
-from momentseek.library.tracks.background import TrackPass
+from momentseek.library.tracks.background import PassRequest, TrackPass
 from momentseek.library.video import Video
 from momentseek.media.pixels import Pixels
 from momentseek.media.sandbox.calls import sparse_frames
@@ -47,18 +46,8 @@ class CaptionPass(TrackPass):
     undone = "scenes were not described"
     undone_in_video = "its scenes were not described"
 
-    def __init__(
-        self,
-        library: LibraryReader,
-        report: AddReport,
-        progress: ShowIngest | None = None,
-        *,
-        captioner: SceneCaptioner,
-        wanted: Collection[int] | None = None,
-        again: bool = False,
-    ) -> None:
-        by = Maker(captioner.name, captioner.fingerprint)
-        super().__init__(library, by, report, progress, wanted=wanted, again=again)
+    def __init__(self, request: PassRequest, captioner: SceneCaptioner) -> None:
+        super().__init__(request, Maker(captioner.name, captioner.fingerprint))
         self.captioner, self._closed = captioner, Event()
 
     def work(self, video: PendingVideo) -> Iterator[TrackPart]:

@@ -6,14 +6,12 @@ one thing, what is said another.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from momentseek.library.database import OCR
-from momentseek.library.reader import LibraryReader
-from momentseek.library.report import AddReport, ShowIngest
 from momentseek.library.timed_text import Maker, PendingVideo, TrackPart
-from momentseek.library.tracks.background import TrackPass
+from momentseek.library.tracks.background import PassRequest, TrackPass
 from momentseek.media.subtitles.cues import Cue
 from momentseek.recognition.ocr.lines import SLOT_SECONDS, OcrFrame, frame_as_json, frame_of_json, merge_lines
 from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL, OcrProcess, ocr_fingerprint
@@ -28,20 +26,9 @@ class OcrPass(TrackPass):
     undone_in_video = "what is written in it was not read"
 
     def __init__(
-        self,
-        library: LibraryReader,
-        report: AddReport,
-        progress: ShowIngest | None = None,
-        *,
-        model: str = DEFAULT_OCR_MODEL,
-        every: float = SLOT_SECONDS,
-        threads: int = 1,
-        wanted: Collection[int] | None = None,
-        again: bool = False,
+        self, request: PassRequest, model: str = DEFAULT_OCR_MODEL, every: float = SLOT_SECONDS, threads: int = 1
     ) -> None:
-        super().__init__(
-            library, Maker(model, ocr_fingerprint(model, every)), report, progress, wanted=wanted, again=again
-        )
+        super().__init__(request, Maker(model, ocr_fingerprint(model, every)))
         self.every = every
         self._process = OcrProcess(model, threads)
 

@@ -17,9 +17,9 @@ from momentseek.library.catalog import Catalog
 from momentseek.library.database import SOUNDS
 from momentseek.library.file_stamp import printable
 from momentseek.library.reader import LibraryReader
-from momentseek.library.report import AddReport, BackgroundStep, IngestNote, IngestStep
+from momentseek.library.report import BackgroundStep, IngestNote, IngestStep
 from momentseek.library.timed_text import Maker, PendingVideo, TrackPart
-from momentseek.library.tracks.background import TrackPass, run_pass
+from momentseek.library.tracks.background import PassRequest, TrackPass, run_pass
 from momentseek.library.video import Video
 from momentseek.media.sandbox.calls import sound
 from momentseek.media.subtitles.cues import Cue
@@ -46,20 +46,8 @@ class SoundPass(TrackPass):
     undone = "sounds were not heard"
     undone_in_video = "its sounds were not heard"
 
-    def __init__(
-        self,
-        library: LibraryReader,
-        detector: SoundDetector,
-        progress: ShowCount | None = None,
-        wanted: Collection[int] | None = None,
-    ) -> None:
-        by = Maker(detector.name, detector.fingerprint)
-
-        def show(step: IngestStep | BackgroundStep | IngestNote) -> None:
-            if progress is not None and isinstance(step, BackgroundStep):
-                progress(step.videos, step.of_videos)
-
-        super().__init__(library, by, AddReport(), show, wanted=wanted)
+    def __init__(self, request: PassRequest, detector: SoundDetector) -> None:
+        super().__init__(request, Maker(detector.name, detector.fingerprint))
         self.detector, self.found = detector, SoundReport()
 
     def also(self) -> str:
@@ -95,7 +83,12 @@ def listen_to_videos(
     library: LibraryReader, name: str, wanted: Collection[int] | None = None, progress: ShowCount | None = None
 ) -> SoundReport:
     """Hear the videos with sound that a detector has not heard yet; the caller holds the library's lock."""
-    one = SoundPass(library, SOUND_DETECTORS[name](), progress, wanted)
+
+    def show(step: IngestStep | BackgroundStep | IngestNote) -> None:
+        if progress is not None and isinstance(step, BackgroundStep):
+            progress(step.videos, step.of_videos)
+
+    one = SoundPass(PassRequest(library, progress=show, wanted=wanted), SOUND_DETECTORS[name]())
     run_pass(one)
     return one.found
 

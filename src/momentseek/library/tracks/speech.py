@@ -9,7 +9,7 @@ again.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from momentseek.core.errors import MomentseekError
@@ -18,7 +18,7 @@ from momentseek.library.cue_vectors import replace_cues
 from momentseek.library.database import SPEECH
 from momentseek.library.merging import SegmentDamage, damage_message, merge_segments
 from momentseek.library.reader import LibraryReader
-from momentseek.library.report import AddReport, ShowIngest, StageTimer
+from momentseek.library.report import AddReport, StageTimer
 from momentseek.library.timed_text import (
     Maker,
     PendingVideo,
@@ -29,7 +29,7 @@ from momentseek.library.timed_text import (
     track,
     track_parts,
 )
-from momentseek.library.tracks.background import TrackPass, run_pass, usual_threads
+from momentseek.library.tracks.background import PassRequest, TrackPass, run_pass, usual_threads
 from momentseek.library.video import Video
 from momentseek.media.subtitles.cues import Cue
 from momentseek.recognition.speech.models import DEFAULT_TRANSCRIBER, transcriber_fingerprint
@@ -86,22 +86,14 @@ def spoken_cues(transcript: Transcript) -> list[Cue]:
     return [Cue(cue.start, cue.end, cue.text, transcript.language, words=tuple(_words(cue))) for cue in transcript.cues]
 
 
-def transcribe_videos(
-    library: LibraryReader,
-    transcriber: str,
-    wanted: Collection[int] | None = None,
-    *,
-    again: bool = False,
-    progress: ShowIngest | None = None,
-) -> AddReport:
-    """Transcribe the videos of a library that have sound and no cues, or those of ``wanted``.
+def transcribe_videos(request: PassRequest, transcriber: str) -> AddReport:
+    """Transcribe the videos of a library that have sound and no cues.
 
-    ``again`` also tries what could not be heard before, and what another recogniser heard. The caller holds the lock.
+    With ``again``, also what could not be heard before, and what another recogniser heard.
     """
+    library = request.library
     library.paths.drop_orphans(library.catalog)
-    one = TranscriptionPass(
-        library, AddReport(), progress, transcriber=transcriber, threads=usual_threads(), wanted=wanted, again=again
-    )
+    one = TranscriptionPass(request, transcriber, usual_threads())
     report = run_pass(one)
     if one.damages:
         report.notes.append(damage_message(library.catalog, one.damages.values()))
@@ -119,18 +111,12 @@ class TranscriptionPass(TrackPass):
 
     def __init__(
         self,
-        library: LibraryReader,
-        report: AddReport,
-        progress: ShowIngest | None = None,
-        *,
+        request: PassRequest,
         transcriber: str = DEFAULT_TRANSCRIBER,
         threads: int = 1,
         timer: StageTimer | None = None,
-        wanted: Collection[int] | None = None,
-        again: bool = False,
     ) -> None:
-        by = Maker(transcriber, transcriber_fingerprint(transcriber))
-        super().__init__(library, by, report, progress, wanted=wanted, again=again)
+        super().__init__(request, Maker(transcriber, transcriber_fingerprint(transcriber)))
         self.timer = timer or StageTimer()
         self._process = TranscriberProcess(transcriber, threads)
         self._written = 0
