@@ -52,6 +52,6 @@ def test_the_usual_one_is_first_in_the_pool() -> None:
 
 
 def test_what_is_not_said_is_the_librarys_own() -> None:
-    trained: Any = SimpleNamespace(localiser="learned")
+    trained: Any = SimpleNamespace(engine=SimpleNamespace(localiser="learned"))
     assert SearchSetup(fusion="scores").resolve(trained) == SearchSetup("learned", fusion="scores")
     assert SearchSetup("whole").resolve(trained) == SearchSetup("whole")
