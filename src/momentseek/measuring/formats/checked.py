@@ -9,7 +9,6 @@ import json
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from operator import eq, itemgetter
 from typing import Any, NoReturn
 
 import numpy as np
@@ -75,10 +74,7 @@ def column(records: Sequence[Any], key: str, document: Document) -> list[Any]:
 
 def optional(records: Sequence[dict[str, Any]], key: str) -> list[Any]:
     """``record[key]`` of every record, None where it is missing."""
-    try:
-        return [record[key] for record in records]
-    except KeyError:
-        return [record.get(key) for record in records]
+    return [record.get(key) for record in records]
 
 
 def strings(records: Sequence[Any], key: str, document: Document) -> list[str]:
@@ -165,16 +161,8 @@ def matrix(rows: Sequence[Any], width: int, document: Document, what: str) -> Fl
 
 def durations_of(pairs: Iterable[tuple[Any, Any]], document: Document) -> dict[str, float]:
     """Video → seconds; null means unknown. A video may stand several times, but has one duration."""
-    listed = list(pairs)
-    agreed = dict(listed)  # nearly always all there is to say: every moment of a video repeats one honest number
-    if (
-        set(map(type, map(itemgetter(1), listed))) <= {float}
-        and all(map(eq, map(agreed.__getitem__, map(itemgetter(0), listed)), map(itemgetter(1), listed)))
-        and all(0 < seconds < float("inf") for seconds in agreed.values())
-    ):
-        return agreed
     known: dict[str, float] = {}
-    for video, seconds in listed:
+    for video, seconds in pairs:
         if seconds is None or known.get(video) == seconds:
             continue
         if not _fits(seconds) or not 0 < seconds < float("inf"):

@@ -1,18 +1,14 @@
 """The greedy matching of TVR-Ranking §4, for all queries at once.
 
 Predictions are taken in rank order; each takes the remaining judged moment it overlaps most, if that passes
-the threshold. Taken literally that is a loop over every prediction, which a compiled kernel does
-(``native/matching.c``). Where there is none it is seen from the other side, as a stable matching in which all
-moments prefer better ranks, so that deferred acceptance gives the same result in a few rounds of array
-operations: everybody proposes to their best moment, each moment keeps the best-ranked proposer, the others go on
-to their next.
+the threshold: a loop over every prediction, which a compiled kernel does (``native/matching.c``) where it is built.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from momentseek.core.moments.arrays import FloatArray, IntArray, stable_order
+from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.native.kernels import address, call, kernels, writable
 from momentseek.measuring.measures.alignment import Alignment, Overlap, OverlapPairs, passes
@@ -143,14 +139,8 @@ def _by_preference(pairs: OverlapPairs, touching: bool) -> OverlapPairs:
     if touching:
         near = pairs.iou > 0
         pairs = OverlapPairs(pairs.row[near], pairs.judged[near], pairs.iou[near])
-    row = pairs.row
-    same = row[1:] == row[:-1]
-    several = np.append(same, False) | np.append(False, same)  # most predictions have one candidate
-    part = np.flatnonzero(several)
-    order = np.arange(len(row))
-    falling = part[np.argsort(-pairs.iou[part], kind="stable")]
-    order[part] = falling[stable_order(row[falling])]
-    return OverlapPairs(row, pairs.judged[order], pairs.iou[order])
+    order = np.lexsort((-pairs.iou, pairs.row))
+    return OverlapPairs(pairs.row, pairs.judged[order], pairs.iou[order])
 
 
 def greedy(row: IntArray, judged: IntArray, rows: int, moments: int) -> IntArray:
@@ -177,27 +167,8 @@ def greedy(row: IntArray, judged: IntArray, rows: int, moments: int) -> IntArray
             moments,
         )
         return taken
-    return _propose(row, judged, taken, moments)
-
-
-def _propose(row: IntArray, judged: IntArray, taken: IntArray, moments: int) -> IntArray:
-    begins = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
-    ends = np.append(begins[1:], len(row))
-    asker, nobody = row[begins], len(begins)  # askers by number, from the best rank down
-    choice = begins.copy()  # the entry of `judged` each asker now asks for
-    holder = np.full(moments, nobody, dtype=np.int64)
-    asking = np.arange(nobody)
-    while len(asking):
-        wanted = judged[choice[asking]]
-        former = holder[wanted]
-        # Askers ascend, so of several that want the same the first is written last, and stays.
-        holder[wanted[::-1]] = np.minimum(former, asking)[::-1]
-        now = holder[wanted]
-        # Turned down: those who asked and did not get it, and former holders who lost it.
-        evicted = np.unique(former[(former != nobody) & (now != former)])
-        asking = np.sort(np.concatenate([asking[now != asking], evicted]))
-        choice[asking] += 1
-        asking = asking[choice[asking] < ends[asking]]
-    held = np.flatnonzero(choice < ends)
-    taken[asker[held]] = judged[choice[held]]
+    free = [True] * moments
+    for asking, wanted in zip(row.tolist(), judged.tolist(), strict=True):
+        if taken[asking] < 0 and free[wanted]:
+            taken[asking], free[wanted] = wanted, False
     return taken
