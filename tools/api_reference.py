@@ -1,6 +1,6 @@
 """Writes docs/api.md from the docstrings and signatures of what is public.
 
-$ python -m momentseek.api.reference > docs/api.md
+$ python tools/api_reference.py > docs/api.md
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ print(ms.compare(runs, truth, "NDCG@10[IoU>=0.5]").pairs[0].p)
 ...         print(hit.name, hit.start, hit.end, hit.level)
 ```
 
-*This page is written by `python -m momentseek.api.reference` from the docstrings; a test fails if it is out of date.*
+*This page is written by `python tools/api_reference.py` from the docstrings; a test fails if it is out of date.*
 """
 
 
