@@ -155,7 +155,7 @@ def clip_name(hit: Hit, *, exact: bool = True) -> str:
     """The file name of a clip: rank, video, start and end; a fast cut keeps the kind of file it copies from.
 
     >>> from momentseek.search.hit import Hit
-    >>> clip_name(Hit(1, 7, Path("k.mp4"), "home/My kitchen.mp4", 12.0, 78.5, 0.03, "strong", 13, 99))
+    >>> clip_name(Hit(path=Path("k.mp4"), name="home/My kitchen.mp4", start=12.0, end=78.5))
     '01-My-kitchen-00m12.0s-01m18.5s.mp4'
     """
     suffix = PurePosixPath(hit.path.name).suffix.lower()

@@ -226,10 +226,19 @@ class ClusterAdd:
         where = f"{count(len(self._cluster.alive_nodes()), 'node')}, {count(len(self._places), 'shard')}"
         self._tell(
             IngestStep(
-                self._files, self._of_files, self._bytes, self._of_bytes, where, 0.0, 0.0, self.report.seconds,
-                elapsed, elapsed, self._bytes,
+                files=self._files,
+                of_files=self._of_files,
+                bytes=self._bytes,
+                of_bytes=self._of_bytes,
+                name=where,
+                at=0.0,
+                duration=0.0,
+                seconds=self.report.seconds,
+                elapsed=elapsed,
+                encoding=elapsed,
+                bytes_encoded=self._bytes,
             )
-        )  # fmt: skip
+        )
 
     def _tell(self, event: IngestStep | IngestNote) -> None:
         if self._progress is not None:

@@ -118,7 +118,7 @@ def reason(hit: Hit) -> str:
     >>> from momentseek.search.hit import StreamRank
     >>> from pathlib import Path
     >>> streams = {"speech": StreamRank(2, 3.1), "vision": StreamRank(1, 0.3)}
-    >>> reason(Hit(1, 1, Path("a"), "a", 0, 1, 0.1, "fair", 0, 9, streams=streams))
+    >>> reason(Hit(path=Path("a"), name="a", start=0, end=1, streams=streams))
     'seen #1, said #2'
     """
     if hit.first is not None:
@@ -139,7 +139,7 @@ def sparkline(hit: Hit, width: int = 60) -> str:
     """The curve of a hit's video as bars, and below it a line under the moment; empty without a curve.
 
     >>> from pathlib import Path
-    >>> hit = Hit(1, 1, Path("a"), "a", 2, 4, 0.1, "fair", 3, 8, curve=(0.1, 0.3, 0.2, 0.1))
+    >>> hit = Hit(path=Path("a"), name="a", start=2, end=4, duration=8, curve=(0.1, 0.3, 0.2, 0.1))
     >>> print(sparkline(hit))
     ▁█▅▁
      ━

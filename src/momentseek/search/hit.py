@@ -45,18 +45,18 @@ class StreamRank:
     score: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Hit:
     """A moment that a search found, with its rank and the reasons for it.
 
-    >>> hit = Hit(1, 7, Path("/films/kitchen.mp4"), "kitchen.mp4", 3.0, 9.0, 0.03, "strong", 4.5, 60.0)
+    >>> hit = Hit(path=Path("/films/kitchen.mp4"), name="kitchen.mp4", start=3.0, end=9.0)
     >>> hit.moment
     Moment(video='kitchen.mp4', start=3.0, end=9.0)
     """
 
-    rank: int
+    rank: int = 1
     """Position among the hits, counted from 1."""
-    video_id: int
+    video_id: int = 0
     """Number of the video in its library."""
     path: Path
     name: str
@@ -65,13 +65,13 @@ class Hit:
     """Start of the moment in seconds."""
     end: float
     """End of the moment in seconds."""
-    score: float
+    score: float = 0.0
     """The fused score, or a re-ranking model's; comparable within one search only."""
-    level: Level
+    level: Level = "fair"
     """How sure the hit is: strong, fair or weak."""
-    peak: float
+    peak: float = 0.0
     """Time in seconds of the moment's most representative frame."""
-    duration: float
+    duration: float = 0.0
     """Length of the whole video in seconds."""
     rate: Fraction = Fraction(25)
     """Frames per second of the video."""

@@ -31,7 +31,10 @@ def hit(rank: int, name: str = "kitchen.mp4", start: float = 3.0, end: float = 9
     said = (Cue(start, end, text, "en"),) if text else ()
     streams = {"vision": StreamRank(rank, 0.25), "speech": StreamRank(rank + 1, 4.0)}
     path = Path("/films") / name.replace("/", "_")
-    return Hit(rank, rank, path, name, start, end, 1 / (60 + rank), "strong", 4.5, 60.0, NTSC, said, streams)
+    return Hit(
+        rank=rank, video_id=rank, path=path, name=name, start=start, end=end, score=1 / (60 + rank), level="strong",
+        peak=4.5, duration=60.0, rate=NTSC, said=said, streams=streams,
+    )  # fmt: skip
 
 
 LINE = Cue(2.0, 6.0, "Kitchen", None, 4.0, 0.97, (0.1, 0.2, 0.3, 0.1))

@@ -19,7 +19,10 @@ def video(id: int, hash: str = "", duration: float = 1000.0) -> Video:
 
 
 def hit(rank: int, id: int, start: float, end: float) -> Hit:
-    return Hit(rank, id, Path(f"{id}.mp4"), f"{id}.mp4", start, end, 1.0 / rank, "fair", start, 1000.0)
+    return Hit(
+        rank=rank, video_id=id, path=Path(f"{id}.mp4"), name=f"{id}.mp4", start=start, end=end, score=1.0 / rank,
+        peak=start, duration=1000.0,
+    )  # fmt: skip
 
 
 VIDEOS = {1: video(1), 2: video(2), 3: video(3, "hash1"), 4: video(4, duration=20.0)}

@@ -75,5 +75,8 @@ def test_where_files_lie_is_told_to_nobody_elsewhere(
 
 
 def test_videos_of_the_same_name_stay_apart() -> None:
-    hits = [Hit(1, id, Path(f"/films/{id}/a.mp4"), "a.mp4", 0.0, 1.0, 0.0, "fair", 0.5, 9.0) for id in (4, 7, 4)]
+    hits = [
+        Hit(video_id=id, path=Path(f"/films/{id}/a.mp4"), name="a.mp4", start=0.0, end=1.0, peak=0.5, duration=9.0)
+        for id in (4, 7, 4)
+    ]
     assert [hit.path for hit in replace_paths_by_names(hits)] == [Path("/a.mp4"), Path("/7/a.mp4"), Path("/a.mp4")]

@@ -43,7 +43,18 @@ EXPORT_KINDS: Registry[ExportKind] = Registry("export", package="momentseek.sear
 def excerpts(hits: Sequence[Hit], query: str) -> list[Excerpt]:
     """One excerpt for an edit list per hit, in their order, titled with the query."""
     return [
-        Excerpt(hit.path, hit.name, hit.start, hit.end, hit.rate, query, hit.duration, hit.width, hit.height, hit.audio)
+        Excerpt(
+            hit.path,
+            hit.name,
+            hit.start,
+            hit.end,
+            hit.rate,
+            query,
+            hit.duration,
+            width=hit.width,
+            height=hit.height,
+            audio=hit.audio,
+        )  # fmt: skip
         for hit in hits
     ]
 
@@ -52,7 +63,7 @@ def hits_to_run(query_id: str, query: str, hits: Sequence[Hit]) -> Run:
     """A Run of one query, in the order of the hits; videos that share a name are told apart by their paths.
 
     >>> from pathlib import Path
-    >>> hit = Hit(1, 7, Path("/films/kitchen.mp4"), "kitchen.mp4", 3.0, 9.0, 0.03, "strong", 4.5, 60.0)
+    >>> hit = Hit(path=Path("/films/kitchen.mp4"), name="kitchen.mp4", start=3.0, end=9.0)
     >>> hits_to_run("q1", "a cat", [hit]).moments("q1")
     [Moment(video='kitchen.mp4', start=3.0, end=9.0)]
     """

@@ -127,10 +127,22 @@ def _chosen_hits(library: Library, chosen: Sequence[ChosenMomentIn]) -> list[Hit
         said = tuple(library.store.catalog.cues_between(video.id, one.start, end))
         written = tuple(library.store.catalog.cues_between(video.id, one.start, end, OCR))
         described = tuple(library.store.catalog.cues_between(video.id, one.start, end, CAPTIONS))
-        where = (video.id, video.path, video.name, one.start, end)
-        middle = (one.start + end) / 2
-        hit = Hit(rank, *where, 0.0, "fair", middle, video.duration, video.rate, said)
-        hits.append(replace(hit, written=written, described=described))
+        hits.append(
+            Hit(
+                rank=rank,
+                video_id=video.id,
+                path=video.path,
+                name=video.name,
+                start=one.start,
+                end=end,
+                peak=(one.start + end) / 2,
+                duration=video.duration,
+                rate=video.rate,
+                said=said,
+                written=written,
+                described=described,
+            )
+        )
     return hits
 
 

@@ -211,7 +211,7 @@ async def thumbnail(
     def make(library: Library) -> bytes:
         found = find_video(library, id)
         OpenFile(source_file(found, MAX_PICTURED_BYTES)).close()  # 404 for a missing file, 409 for another one
-        hit = Hit(1, found.id, found.path, found.name, time, time, 0.0, "weak", time, found.duration)
+        hit = Hit(video_id=found.id, path=found.path, name=found.name, start=time, end=time, peak=time)
         return library.thumbnail(hit, width)
 
     return Response(await service.pictures.run(make), media_type="image/webp", headers=headers)
