@@ -54,7 +54,7 @@ def excerpts(hits: Sequence[Hit], query: str) -> list[Excerpt]:
             width=hit.width,
             height=hit.height,
             audio=hit.audio,
-        )  # fmt: skip
+        )
         for hit in hits
     ]
 
