@@ -38,8 +38,8 @@ QUERIES = (
 class Pickled(LocalShards):
     """Shards whose questions and answers go through pickle, as they would to another machine."""
 
-    def ask(self, method: str, requests: Mapping[int, object]) -> ShardAnswers:
-        got: ShardAnswers = pickle.loads(pickle.dumps(super().ask(method, pickle.loads(pickle.dumps(requests)))))
+    def ask(self, method: str, arguments: Mapping[int, Any]) -> ShardAnswers:
+        got: ShardAnswers = pickle.loads(pickle.dumps(super().ask(method, pickle.loads(pickle.dumps(arguments)))))
         return got
 
 
@@ -118,10 +118,10 @@ class Failing(LocalShards):
 
     method = ""
 
-    def ask(self, method: str, requests: Mapping[int, object]) -> ShardAnswers:
-        if method != self.method or 1 not in requests:
-            return super().ask(method, requests)
-        rest = super().ask(method, {number: asked for number, asked in requests.items() if number != 1})
+    def ask(self, method: str, arguments: Mapping[int, Any]) -> ShardAnswers:
+        if method != self.method or 1 not in arguments:
+            return super().ask(method, arguments)
+        rest = super().ask(method, {number: asked for number, asked in arguments.items() if number != 1})
         return ShardAnswers(rest.answers, {1: "the machine is away"})
 
 

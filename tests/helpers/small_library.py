@@ -21,7 +21,7 @@ from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.search.options import SearchOptions
 from momentseek.search.part import LibraryPart, OneLibraryQuestions
 from momentseek.search.query import Query
-from momentseek.search.requests import StatisticsRequest
+from momentseek.search.requests import SearchRequest
 from momentseek.search.session import SearchedLibrary, SearchSession
 from momentseek.search.stream_index import SampledIndex, StreamIndex
 from momentseek.search.streams.vision import VisionQuery
@@ -105,7 +105,7 @@ def vision_session(
         vision=index, damaged=False, catalog=None, videos=lambda ids: {id: videos[id] for id in ids}
     )
     library = SearchedLibrary({}, SampledIndex.of(index), SampledIndex.of(index), SimpleNamespace())  # type: ignore[arg-type]
-    asked = StatisticsRequest(query=Query(), options=SearchOptions(streams=("vision",), **options), now=0.0)
+    asked = SearchRequest(Query(), SearchOptions(streams=("vision",), **options), 0.0)
     session = SearchSession(library, OneLibraryQuestions(LibraryPart(known)), asked, {})  # type: ignore[arg-type]
     session.vision_query = query
     return session

@@ -18,7 +18,7 @@ from momentseek.search.hit import Hit
 from momentseek.search.options import SearchOptions
 from momentseek.search.part import LibraryPart, OneLibraryQuestions
 from momentseek.search.query import Query
-from momentseek.search.requests import PartCounts, StatisticsRequest
+from momentseek.search.requests import PartCounts, SearchRequest
 from momentseek.search.session import SearchedLibrary, SearchSession
 from momentseek.search.state import LibraryState
 from momentseek.search.stream_index import SampledIndex, StreamIndex
@@ -72,7 +72,7 @@ class MomentLibrary:
         given = {"localiser": "map", "streams": ("vision",), **options}
         vision, speech = SampledIndex.of(self.state.vision), SampledIndex.of(self.state.speech)
         library = SearchedLibrary({0: PartCounts()}, vision, speech, OneVector())  # type: ignore[arg-type]
-        asked = StatisticsRequest(query=Query.parse("dog"), options=SearchOptions(**given), now=0.0)  # type: ignore[arg-type]
+        asked = SearchRequest(Query.parse("dog"), SearchOptions(**given), 0.0)  # type: ignore[arg-type]
         session = SearchSession(library, OneLibraryQuestions(LibraryPart(self.state)), asked, {})
         return session.show(session.rank())
 

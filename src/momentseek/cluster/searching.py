@@ -40,9 +40,9 @@ class ShardSearcher:
         path = bring_shard(place)
         self._shard = WarmState(LibraryReader(path, Catalog(path)))
 
-    def ask(self, method: str, request: object) -> Any:
+    def ask(self, method: str, arguments: Mapping[str, Any]) -> Any:
         """Ask the shard a question."""
-        return self._shard.ask(method, request)
+        return self._shard.ask(method, arguments)
 
     def process(self) -> int:
         """The number of the process that this runs in."""
@@ -83,18 +83,18 @@ class RayShards(ShardClient):
         except self._ray.exceptions.RayError as e:
             raise LibraryError(f"a shard cannot be opened on the cluster ({_reason(e)})") from None
 
-    def ask(self, method: str, requests: Mapping[int, object]) -> ShardAnswers:
-        """Call a method on some shards, each with its own request, and wait for what answers in time.
+    def ask(self, method: str, arguments: Mapping[int, Mapping[str, Any]]) -> ShardAnswers:
+        """Call a method on some shards, each with its own arguments, and wait for what answers in time.
 
         A shard whose replicas all owe an answer is not asked: a search would only wait for it again, and the questions
         would pile up.
         """
         turn, out, asked = next(self._turns), ShardAnswers(), {}
-        for number, request in requests.items():
+        for number, some in arguments.items():
             if (replica := self._free_replica(number, turn)) is None:
                 out.failed[number] = "has not answered an earlier question"
             else:
-                asked[self.actors[number][replica].ask.remote(method, request)] = number, replica
+                asked[self.actors[number][replica].ask.remote(method, some)] = number, replica
         if not asked:
             return out
         ready, late = self._ray.wait(list(asked), num_returns=len(asked), timeout=self._seconds)

@@ -49,8 +49,8 @@ class ShardClient(ABC):
     """The names of the shards, in the order of their numbers."""
 
     @abstractmethod
-    def ask(self, method: str, requests: Mapping[int, object]) -> ShardAnswers:
-        """Call a method of :class:`momentseek.search.part.LibraryPart` on some shards, each with its own request.
+    def ask(self, method: str, arguments: Mapping[int, Mapping[str, Any]]) -> ShardAnswers:
+        """Call a method of :class:`momentseek.search.part.LibraryPart` on some shards, each with its own arguments.
 
         A shard that cannot be reached, or not in time, is among the ``failed``; what is wrong with the question itself
         is raised.
@@ -72,12 +72,12 @@ class LocalShards(ShardClient):
         self.names = list(shards)
         self._shards = list(map(WarmState, shards.values()))
 
-    def ask(self, method: str, requests: Mapping[int, object]) -> ShardAnswers:
+    def ask(self, method: str, arguments: Mapping[int, Mapping[str, Any]]) -> ShardAnswers:
         """Call a method on some shards; one whose files cannot be read has failed."""
         out = ShardAnswers()
-        for number, request in requests.items():
+        for number, some in arguments.items():
             try:
-                out.answers[number] = self._shards[number].ask(method, request)
+                out.answers[number] = self._shards[number].ask(method, some)
             except (LibraryError, OSError) as e:
                 out.failed[number] = str(e)
         return out
@@ -95,9 +95,9 @@ class ShardQuestions:
         self.parts = list(range(len(client.names)))
         self.failed: dict[int, str] = {}
 
-    def ask(self, method: str, requests: Mapping[int, object]) -> dict[int, Any]:
+    def ask(self, method: str, arguments: Mapping[int, Mapping[str, Any]]) -> dict[int, Any]:
         """The answers of some shards, by number."""
-        wanted = {number: request for number, request in requests.items() if number in self.parts}
+        wanted = {number: some for number, some in arguments.items() if number in self.parts}
         if not wanted:
             return {}
         got = self._client.ask(method, wanted)

@@ -18,16 +18,15 @@ from momentseek.search.options import SearchOptions
 from momentseek.search.part import OneLibrary
 from momentseek.search.query import Query
 from momentseek.search.requests import (
-    ExampleRequest,
     PartStatistics,
     Questions,
-    SampleRequest,
+    SearchRequest,
     SearchSource,
-    StatisticsRequest,
 )
-from momentseek.search.session import SearchedLibrary, SearchSession, first_statistics
+from momentseek.search.session import AskedStreams, SearchedLibrary, SearchSession, ask_statistics
 from momentseek.search.state import QueryEncoder
 from momentseek.search.stream_index import SampledIndex, SampleKind, SamplePart
+from momentseek.search.streams.timed_text import TextKind
 
 NOTHING_PASSES_NOTE = "no video passes the filters of the query"
 
@@ -56,7 +55,8 @@ class Engine:
         if options.rerank is not None and query.picture_parts:
             model = rerank.open_reranker(options.rerank, self._library.catalog, self._library.clip_seconds)
         questions = self.source.begin()
-        session = self._session(questions, first_statistics(query, options, time.time()))
+        words = AskedStreams(query, options).words
+        session = self._session(questions, SearchRequest(query, options, time.time()), words)
         if session is None:
             return self._finish(Results([], query, note=NOTHING_PASSES_NOTE), questions, began)
         candidates = session.rank()
@@ -69,7 +69,7 @@ class Engine:
         began = time.perf_counter()
         check_filters(where)
         questions = self.source.begin()
-        session = self._session(questions, StatisticsRequest(query=where, options=options, now=time.time()))
+        session = self._session(questions, SearchRequest(where, options, time.time()), {})
         if session is None:
             return self._finish(Results([], where, note=NOTHING_PASSES_NOTE), questions, began)
         return self._finish(session.show(session.rank_like(example)), questions, began)
@@ -77,7 +77,8 @@ class Engine:
     def example(self, video: int, start: float, end: float) -> SearchExample:
         """A moment of a video of the library as an example."""
         questions = self.source.begin()
-        answers = questions.ask("example", dict.fromkeys(questions.parts, ExampleRequest(video, start, end)))
+        asked = {"video": video, "start": start, "end": end}
+        answers = questions.ask("example", dict.fromkeys(questions.parts, asked))
         found: list[SearchExample] = [example for example in answers.values() if example is not None]
         if not found:
             raise MomentseekError("the video of the example is no longer in the library; search for another one")
@@ -86,8 +87,8 @@ class Engine:
     def sampled_vision(self) -> SampledIndex:
         """What is usual in the library for what is seen."""
         questions = self.source.begin()
-        request = StatisticsRequest(query=Query(), options=SearchOptions(), now=time.time())
-        return self._opened(questions.ask("statistics", dict.fromkeys(questions.parts, request))).vision
+        asked = SearchRequest(Query(), SearchOptions(), time.time())
+        return self._opened(ask_statistics(questions, asked, {})).vision
 
     @property
     def localiser(self) -> str:
@@ -115,9 +116,11 @@ class Engine:
             )
         raise MomentseekError(f"there is no localiser {name!r}; {did_you_mean(name, known)}")
 
-    def _session(self, questions: Questions, asked: StatisticsRequest) -> SearchSession | None:
+    def _session(
+        self, questions: Questions, asked: SearchRequest, words: Mapping[TextKind, Any]
+    ) -> SearchSession | None:
         """A search in the library as it is now; None if no video passes the filters."""
-        statistics: dict[int, PartStatistics] = questions.ask("statistics", dict.fromkeys(questions.parts, asked))
+        statistics = ask_statistics(questions, asked, words)
         if statistics and all(one.allowed == 0 for one in statistics.values()):
             return None
         return SearchSession(self._opened(statistics), questions, asked, statistics)
@@ -154,8 +157,8 @@ class Engine:
 
     def _sample(self, stream: str, kind: SampleKind, step: int) -> list[SamplePart]:
         questions = self.source.begin()
-        request = SampleRequest(stream, kind, step)
-        found: dict[int, Any] = questions.ask("sample", dict.fromkeys(questions.parts, request))
+        asked = {"stream": stream, "kind": kind, "step": step}
+        found: dict[int, SamplePart] = questions.ask("sample", dict.fromkeys(questions.parts, asked))
         self._unsampled |= questions.failed
         return list(found.values())
 

@@ -31,6 +31,7 @@ from momentseek.library.word_counts import (
     rank_texts,
     read_texts,
 )
+from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.search import rerank
 from momentseek.search.example import SearchExample, example_of_moment
 from momentseek.search.fusion import Candidate, StreamPlaces, drop_repeats, fit_span, fit_spans, without_times
@@ -38,31 +39,23 @@ from momentseek.search.hit import Hit, Results, StreamHit
 from momentseek.search.localise.localiser import Curve, localise
 from momentseek.search.query import Query, time_period
 from momentseek.search.requests import (
-    DetailRequest,
-    ExampleRequest,
-    FindRequest,
     FoundMoments,
-    HitsRequest,
     PartCounts,
     PartStatistics,
     PhraseHits,
     Questions,
-    RerankRequest,
-    SampleRequest,
-    ScanRequest,
     SearchRequest,
-    StatisticsRequest,
     TextRows,
     Times,
     VideoCards,
     VideoDetails,
 )
 from momentseek.search.state import LibraryState
-from momentseek.search.stream_index import Ids, SamplePart
+from momentseek.search.stream_index import Ids, SampleKind, SamplePart
 from momentseek.search.streams.moment_map import list_by_planes
 from momentseek.search.streams.phrases import find_phrases, phrase_times
 from momentseek.search.streams.span_search import SearchedVideos, VideoList, in_order, seek_spans
-from momentseek.search.streams.speech import bound_by_words, find_meant
+from momentseek.search.streams.speech import MeaningQuery, bound_by_words, find_meant
 from momentseek.search.streams.timed_text import MAX_TEXTS, TextKind, find_sounds
 from momentseek.search.streams.trained import choose_search, moments_of_video
 from momentseek.search.streams.vision import VisionQuery, VisionSearch, build_curve
@@ -92,9 +85,9 @@ class WarmState:
         """The library as it is now, ready to be asked."""
         return LibraryPart(self.state())
 
-    def ask(self, method: str, request: object) -> Any:
+    def ask(self, method: str, arguments: Mapping[str, Any]) -> Any:
         """One question about the library as it is now."""
-        return getattr(self.part(), method)(request)
+        return getattr(self.part(), method)(**arguments)
 
 
 class OneLibrary:
@@ -116,9 +109,9 @@ class OneLibraryQuestions:
         self.parts = [0]
         self.failed: dict[int, str] = {}
 
-    def ask(self, method: str, requests: Mapping[int, object]) -> dict[int, Any]:
+    def ask(self, method: str, arguments: Mapping[int, Mapping[str, Any]]) -> dict[int, Any]:
         """The answer, as that of part 0."""
-        return {number: getattr(self._part, method)(request) for number, request in requests.items()}
+        return {number: getattr(self._part, method)(**some) for number, some in arguments.items()}
 
     def finish(self, results: Results) -> None:
         """Nothing is lacking."""
@@ -155,8 +148,10 @@ class LibraryPart:
 
     # statistics
 
-    def statistics(self, asked: StatisticsRequest) -> PartStatistics:
-        """How much this part holds, and how often words occur in it."""
+    def statistics(
+        self, asked: SearchRequest, words: Mapping[TextKind, Sequence[str]], misspelt: Sequence[str] = ()
+    ) -> PartStatistics:
+        """How much this part holds, how often words occur in it, and other spellings of the misspelt ones."""
         state, allowed = self.state, self._allowed(asked)
         vision = state.vision
         return PartStatistics(
@@ -169,8 +164,8 @@ class LibraryPart:
                 state.snapshot.encoders,
             ),
             None if allowed is None else len(allowed),
-            {kind: count_words(self._catalog, WORD_INDICES[kind], terms) for kind, terms in asked.words.items()},
-            {term: self._catalog.near_spellings(term, OCR) for term in asked.misspelt},
+            {kind: count_words(self._catalog, WORD_INDICES[kind], terms) for kind, terms in words.items()},
+            {term: self._catalog.near_spellings(term, OCR) for term in misspelt},
         )
 
     def _allowed(self, asked: SearchRequest) -> Ids | None:
@@ -192,43 +187,58 @@ class LibraryPart:
             return self._allowed(asked)
         return np.unique(np.array([hit.video for hit in self._said(asked)], np.int64))
 
-    def sample(self, asked: SampleRequest) -> SamplePart:
-        """The share of a sample that lies here."""
-        return (self.state.vision if asked.stream == "vision" else self.state.speech).sampled(asked.kind, asked.step)
+    def sample(self, stream: str, kind: SampleKind, step: int) -> SamplePart:
+        """The share of a sample of a stream (``vision`` or ``speech``) that lies here."""
+        return (self.state.vision if stream == "vision" else self.state.speech).sampled(kind, step)
 
     # candidates
 
-    def scan(self, asked: ScanRequest) -> tuple[VideoList, ...]:
-        """The videos here that scans list, best first."""
+    def scan(self, asked: SearchRequest, probes: Vectors, depth: int) -> tuple[VideoList, ...]:
+        """The ``depth`` videos here that look best, best first; a list for each row of ``probes``."""
         index = self.state.vision
         if not index.segments:
             return ()
         mask = index.allowed_mask(self._searched(asked))
-        best = index.scan.search(asked.probes, asked.depth, allowed=mask, gone=index.gone)
+        best = index.scan.search(probes, depth, allowed=mask, gone=index.gone)
         return tuple(VideoList(*each) for each in zip(best.ids, best.scores, strict=True))
 
-    def find(self, asked: FindRequest) -> FoundMoments:
-        """What this part has of what is looked for: at least what it would have in the answer of the whole library."""
+    def find(
+        self,
+        asked: SearchRequest,
+        *,
+        videos: Ids | None = None,
+        page: int = 0,
+        depth: int = 0,
+        meaning: MeaningQuery | None = None,
+        words: Mapping[TextKind, tuple[Sequence[str], WordCounts]] | None = None,
+        sounds: str = "",
+    ) -> FoundMoments:
+        """What this part has of what is looked for: at least what it would have in the answer of the whole library.
+
+        ``videos`` are those here that are among the best of all, on which spans are sought until there is a ``page`` of
+        them; ``depth`` is the number of videos that each plane of a map model lists. ``words`` are looked for by where,
+        with how often they occur in all parts.
+        """
         state, allowed = self.state, self._searched(asked)
         phrases = None
         if asked.query.phrases:
             said = self._said(asked)
             phrases = PhraseHits(said, bound_by_words(self._catalog, said, asked.query.phrases))
-        searched = None if asked.vision is None or asked.depth else self._spans(asked, asked.vision)
+        searched = None if asked.vision is None or depth else self._spans(asked, asked.vision, videos, page)
         planes: tuple[VideoList, ...] = ()
-        if asked.depth and asked.vision is not None and asked.vision.moments is not None and state.vision.moments:
-            planes = list_by_planes(state.vision, asked.vision.moments, allowed, asked.depth)
-        transcribed = tracked_videos(self._catalog, SPEECH) if "cues" in asked.words else frozenset()
-        texts = {kind: self._texts(kind, *asked.words[kind], allowed, transcribed) for kind in asked.words}
-        meant = None if asked.meaning is None else find_meant(state, asked.meaning, allowed)
-        sounds = tuple(find_sounds(self._catalog, asked.sounds, allowed)) if asked.sounds else ()
-        mentioned = {match.hit.video for match in sounds} | {hit.video for hit in (phrases.hits if phrases else ())}
+        if depth and asked.vision is not None and asked.vision.moments is not None and state.vision.moments:
+            planes = list_by_planes(state.vision, asked.vision.moments, allowed, depth)
+        transcribed = tracked_videos(self._catalog, SPEECH) if "cues" in (words or ()) else frozenset()
+        texts = {kind: self._texts(kind, *some, allowed, transcribed) for kind, some in (words or {}).items()}
+        meant = None if meaning is None else find_meant(state, meaning, allowed)
+        heard = tuple(find_sounds(self._catalog, sounds, allowed)) if sounds else ()
+        mentioned = {match.hit.video for match in heard} | {hit.video for hit in (phrases.hits if phrases else ())}
         mentioned.update(video for rows in texts.values() for video in rows.videos)
         mentioned.update(id for some in planes for id in some.ids.tolist())
         mentioned.update([] if meant is None else meant.video.tolist())
         mentioned.update([] if searched is None else searched.videos.tolist())
         cards = self._cards(mentioned)
-        return FoundMoments(searched, planes, phrases, texts, meant, sounds, cards, state.damaged)
+        return FoundMoments(searched, planes, phrases, texts, meant, heard, cards, state.damaged)
 
     def _vision_search(self, asked: SearchRequest, vision: VisionQuery) -> VisionSearch:
         """How pictures are searched; the same as before if the same is asked, with its curves."""
@@ -236,12 +246,12 @@ class LibraryPart:
             self._search = vision, choose_search(vision, asked.options.localiser, self.state.vision.head)
         return self._search[1]
 
-    def _spans(self, asked: FindRequest, vision: VisionQuery) -> SearchedVideos:
+    def _spans(self, asked: SearchRequest, vision: VisionQuery, videos: Ids | None, page: int) -> SearchedVideos:
         """The spans on videos of this part, until it has a page of them."""
         search = self._vision_search(asked, vision)
-        places = {} if asked.videos is None else self.state.vision.places(asked.videos)
+        places = {} if videos is None else self.state.vision.places(videos)
         scores = in_order(search.video_scores(self.state, places))
-        hits = seek_spans(scores, search.budget(asked.page), lambda id: search.spans(self.state, id, places[id]))
+        hits = seek_spans(scores, search.budget(page), lambda id: search.spans(self.state, id, places[id]))
         return SearchedVideos(np.array(list(scores), np.int64), np.array(list(scores.values()), np.float64), hits)
 
     def _texts(
@@ -270,22 +280,36 @@ class LibraryPart:
 
     # single videos
 
-    def details(self, asked: DetailRequest) -> VideoDetails:
-        """The best spans of videos, all their spans, when something is in them that must not be, times of words."""
+    def details(
+        self,
+        asked: SearchRequest,
+        *,
+        best: Sequence[int] = (),
+        unwanted: Sequence[int] = (),
+        moments: Sequence[int] = (),
+        spans: Sequence[int] = (),
+        spoken: Sequence[StreamHit] = (),
+    ) -> VideoDetails:
+        """More about single videos.
+
+        ``best`` are videos of which the best span is wanted, ``unwanted`` those of which the times are wanted at which
+        something is in them that must not be, ``moments`` those of which a map model's moments are, ``spans`` those on
+        which all spans are, and ``spoken`` moments of which the times of their words are.
+        """
         state = self.state
-        spans: dict[int, list[StreamHit]] = {}
+        found: dict[int, list[StreamHit]] = {}
         if asked.vision is not None and state.vision.moments is not None:
-            for id, video in state.videos(asked.moments).items():
-                spans[id] = moments_of_video(state, asked.vision, video)
-        if asked.vision is not None and asked.spans:
+            for id, video in state.videos(moments).items():
+                found[id] = moments_of_video(state, asked.vision, video)
+        if asked.vision is not None and spans:
             search = self._vision_search(asked, asked.vision)
-            places = state.vision.places(np.array(asked.spans, np.int64))
-            spans |= {id: search.spans(state, id, place) for id, place in places.items()}
+            places = state.vision.places(np.array(spans, np.int64))
+            found |= {id: search.spans(state, id, place) for id, place in places.items()}
         return VideoDetails(
-            {id: self._best_span(asked, video) for id, video in state.videos(asked.best).items()},
-            self._unwanted(asked.query, set(asked.unwanted)) if asked.unwanted else {},
-            spans,
-            bound_by_words(self._catalog, asked.spoken, asked.query.said) if asked.spoken else [],
+            {id: self._best_span(asked, video) for id, video in state.videos(best).items()},
+            self._unwanted(asked.query, set(unwanted)) if unwanted else {},
+            found,
+            bound_by_words(self._catalog, spoken, asked.query.said) if spoken else [],
         )
 
     def _best_span(self, asked: SearchRequest, video: Video) -> Candidate:
@@ -312,33 +336,35 @@ class LibraryPart:
                 out.setdefault(video, []).extend(times)
         return out
 
-    def rerank_inputs(self, asked: RerankRequest) -> dict[int, rerank.RerankInput]:
+    def rerank_inputs(self, asked: SearchRequest, firsts: Sequence[Candidate]) -> dict[int, rerank.RerankInput]:
         """What a re-ranking model reads of the videos of candidates."""
         if asked.options.rerank is None:
             raise MomentseekError("no model was named; name the folder of one")
         model = rerank.open_reranker(asked.options.rerank, self._catalog, self.state.vision.clip_seconds)
-        videos = self.state.videos(c.video for c in asked.firsts)
+        videos = self.state.videos(c.video for c in firsts)
         return {
             c.video: rerank.read_input(self.state, model, video, self._curve(asked, video), c.peak)
-            for c in asked.firsts
+            for c in firsts
             if (video := videos.get(c.video)) is not None
         }
 
-    def example(self, asked: ExampleRequest) -> SearchExample | None:
+    def example(self, video: int, start: float, end: float) -> SearchExample | None:
         """A moment of a video as an example; None if this part does not have the video."""
-        found = self.state.videos([asked.video])
-        return example_of_moment(self.state.vision, found[asked.video], asked.start, asked.end) if found else None
+        found = self.state.videos([video])
+        return example_of_moment(self.state.vision, found[video], start, end) if found else None
 
     # hits
 
-    def hits(self, asked: HitsRequest) -> list[Hit]:
-        """The hits of candidates, with all that is shown of them."""
-        known = self.state.videos(c.video for c in asked.candidates)
-        pairs = [(rank, c) for rank, c in zip(asked.ranks, asked.candidates, strict=True) if c.video in known]
-        timed = self._set_times_by_picture(asked, [c for _, c in pairs])
-        return [self._hit(asked, rank, c, asked.places) for (rank, _), c in zip(pairs, timed, strict=True)]
+    def hits(
+        self, asked: SearchRequest, chosen: Sequence[tuple[int, Candidate]], places: StreamPlaces, unsaid: Times
+    ) -> list[Hit]:
+        """The hits of candidates, each with its rank in the whole answer, and all that is shown of them."""
+        known = self.state.videos(c.video for _, c in chosen)
+        pairs = [(rank, c) for rank, c in chosen if c.video in known]
+        timed = self._set_times_by_picture(asked, [c for _, c in pairs], unsaid)
+        return [self._hit(asked, rank, c, places) for (rank, _), c in zip(pairs, timed, strict=True)]
 
-    def _set_times_by_picture(self, asked: HitsRequest, chosen: list[Candidate]) -> list[Candidate]:
+    def _set_times_by_picture(self, asked: SearchRequest, chosen: list[Candidate], unsaid: Times) -> list[Candidate]:
         """Give moments that are only said the times that the picture near the words has, if it is at least fair there.
 
         Done last, and only for what is shown. A moment that would then repeat another, or hold words that must not be
@@ -349,10 +375,10 @@ class LibraryPart:
             wider = self._with_picture_times(asked, c) if "vision" not in c.ranks and "speech" in c.ranks else None
             others = [o for o in (*out, *chosen[at + 1 :]) if o.video == c.video]
             fits = wider is not None and len(drop_repeats([*others, wider])) > len(others)
-            out.append(wider if wider is not None and fits and without_times([wider], asked.unsaid) else c)
+            out.append(wider if wider is not None and fits and without_times([wider], unsaid) else c)
         return out
 
-    def _with_picture_times(self, asked: HitsRequest, said: Candidate) -> Candidate | None:
+    def _with_picture_times(self, asked: SearchRequest, said: Candidate) -> Candidate | None:
         """A spoken moment with the times of the span that the picture shows there; None if that is not even fair."""
         video = self.state.known_videos[said.video]
         curve = self._curve(asked, video)
@@ -367,7 +393,7 @@ class LibraryPart:
                 return replace(said, start=start, end=end, peak=peak)
         return None
 
-    def _hit(self, asked: HitsRequest, rank: int, c: Candidate, places: StreamPlaces) -> Hit:
+    def _hit(self, asked: SearchRequest, rank: int, c: Candidate, places: StreamPlaces) -> Hit:
         video, catalog = self.state.known_videos[c.video], self._catalog
         start, end = fit_span(c.start, c.end, video.duration)
         curve = self._curve(asked, video) if asked.options.explain else None

@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 
 from momentseek.library.catalog import EncoderRow
 from momentseek.library.word_counts import WordCounts
-from momentseek.recognition.encoders.protocol import Vectors
-from momentseek.search.fusion import Candidate, StreamPlaces
+from momentseek.search.fusion import Candidate
 from momentseek.search.hit import Results, StreamHit
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
-from momentseek.search.stream_index import Ids, SampleKind
+from momentseek.search.stream_index import Ids
 from momentseek.search.streams.span_search import SearchedVideos, VideoList
-from momentseek.search.streams.speech import MeaningQuery, MeantCues
+from momentseek.search.streams.speech import MeantCues
 from momentseek.search.streams.timed_text import SoundMatch, TextKind, TextMatch
 from momentseek.search.streams.vision import VisionQuery
 
@@ -39,8 +38,8 @@ class Questions(Protocol):
     failed: dict[int, str]
     """Parts that did not answer, and why."""
 
-    def ask(self, method: str, requests: Mapping[int, object]) -> dict[int, Any]:
-        """Call a method of :class:`momentseek.search.part.LibraryPart` on some parts, each with its own request."""
+    def ask(self, method: str, arguments: Mapping[int, Mapping[str, Any]]) -> dict[int, Any]:
+        """Call a method of :class:`momentseek.search.part.LibraryPart` on some parts, each with its own arguments."""
 
     def finish(self, results: Results) -> None:
         """Say in the results what part of the library they lack."""
@@ -69,25 +68,15 @@ class PartCounts:
     encoders: tuple[EncoderRow, ...] = ()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class SearchRequest:
-    """What every question of a search says; it is the first question, too: how much is there to search?"""
+    """What every question of a search says."""
 
     query: Query
     options: SearchOptions
     now: float
     """The time from which ``before:`` and ``after:`` count, in seconds since 1970."""
     vision: VisionQuery | None = None
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class StatisticsRequest(SearchRequest):
-    """How much is there, and how often do words occur?"""
-
-    words: Mapping[TextKind, Sequence[str]] = field(default_factory=dict)
-    """The words that are looked for, by where."""
-    misspelt: Sequence[str] = ()
-    """Words of which other spellings are wanted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,43 +89,6 @@ class PartStatistics:
     words: Mapping[TextKind, WordCounts] = field(default_factory=dict)
     spellings: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """For a word, those that differ from it in one letter."""
-
-
-@dataclass(frozen=True)
-class SampleRequest:
-    """What is the part's share of a sample of a stream (``vision`` or ``speech``)?"""
-
-    stream: str
-    kind: SampleKind
-    step: int
-
-
-# candidates
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ScanRequest(SearchRequest):
-    """Which videos look best? A row of ``probes`` for each scan; each lists ``depth`` videos."""
-
-    probes: Vectors
-    depth: int
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class FindRequest(SearchRequest):
-    """What is found?"""
-
-    videos: Ids | None = None
-    """The videos of the part that are among the best of all …"""
-    page: int = 0
-    """… on which spans are sought until there is a page of this size."""
-    depth: int = 0
-    """Number of videos that each plane of a map model lists."""
-    meaning: MeaningQuery | None = None
-    words: Mapping[TextKind, tuple[Sequence[str], WordCounts]] = field(default_factory=dict)
-    """The words that are looked for, by where, and how often they occur in all parts."""
-    sounds: str = ""
-    """What sounds are looked for."""
 
 
 class TextRows(NamedTuple):
@@ -235,25 +187,6 @@ class CardIndex:
         return out
 
 
-# single videos
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class DetailRequest(SearchRequest):
-    """What more is to be known of single videos?"""
-
-    best: Sequence[int] = ()
-    """Videos of which the best span is wanted."""
-    unwanted: Sequence[int] = ()
-    """Videos of which the times are wanted at which something is in them that must not be."""
-    moments: Sequence[int] = ()
-    """Videos of which a map model's moments are wanted."""
-    spans: Sequence[int] = ()
-    """Videos on which all spans are wanted."""
-    spoken: Sequence[StreamHit] = ()
-    """Moments of which the times of their words are wanted."""
-
-
 @dataclass(frozen=True, eq=False)
 class VideoDetails:
     """What a part says of single videos."""
@@ -263,29 +196,3 @@ class VideoDetails:
     spans: dict[int, list[StreamHit]] = field(default_factory=dict)
     """The spans, or a map model's moments, on videos."""
     spoken: list[StreamHit] = field(default_factory=list)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RerankRequest(SearchRequest):
-    """What does a re-ranking model read of the videos of candidates?"""
-
-    firsts: Sequence[Candidate]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class HitsRequest(SearchRequest):
-    """What is to be shown of these candidates, each with its rank in the whole answer?"""
-
-    ranks: Sequence[int]
-    candidates: Sequence[Candidate]
-    places: StreamPlaces
-    unsaid: Times
-
-
-@dataclass(frozen=True)
-class ExampleRequest:
-    """What is the vector of a moment of a video?"""
-
-    video: int
-    start: float
-    end: float

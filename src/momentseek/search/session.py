@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,17 +38,11 @@ from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
 from momentseek.search.requests import (
     CardIndex,
-    DetailRequest,
-    FindRequest,
     FoundMoments,
-    HitsRequest,
     PartCounts,
     PartStatistics,
     Questions,
-    RerankRequest,
-    ScanRequest,
     SearchRequest,
-    StatisticsRequest,
     TextRows,
     Times,
     VideoCard,
@@ -82,8 +76,6 @@ LARGE_DIFFERENCE_SPREADS = 2.0
 UNKNOWN_WORDS_NOTE = "the encoder of pictures knows no word of the query; ask in other words, or see docs/encoders.md"
 DAMAGED_NOTE = "some of the library's vectors are damaged; run momentseek verify"
 NOT_RERANKED_NOTE = "the query says nothing that a picture could show, so the moments were not re-ranked"
-
-R = TypeVar("R", bound=SearchRequest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,11 +130,13 @@ class AskedStreams:
         """The words that are looked for, by where."""
 
 
-def first_statistics(query: Query, options: SearchOptions, now: float) -> StatisticsRequest:
-    """The first question of a search."""
-    words = AskedStreams(query, options).words
-    misspelt = words.get("lines", ()) if query.written else ()
-    return StatisticsRequest(query=query, options=options, now=now, words=words, misspelt=misspelt)
+def ask_statistics(
+    questions: Questions, asked: SearchRequest, words: Mapping[TextKind, Any]
+) -> dict[int, PartStatistics]:
+    """The first question of a search: how much there is, and how often words occur."""
+    misspelt = words.get("lines", ()) if asked.query.written else ()
+    more = {"asked": asked, "words": words, "misspelt": misspelt}
+    return questions.ask("statistics", dict.fromkeys(questions.parts, more))
 
 
 class SearchSession:
@@ -152,7 +146,7 @@ class SearchSession:
         self,
         library: SearchedLibrary,
         questions: Questions,
-        asked: StatisticsRequest,
+        asked: SearchRequest,
         statistics: Mapping[int, PartStatistics],
     ) -> None:
         self.query, self.options = asked.query, asked.options
@@ -177,20 +171,18 @@ class SearchSession:
 
     # asking the parts
 
-    def _request(self, kind: type[R], **more: Any) -> R:
-        return kind(query=self.query, options=self.options, now=self._now, **{"vision": self.vision_query, **more})
+    def _ask(self, method: str, arguments: Mapping[int, Mapping[str, Any]]) -> dict[int, Any]:
+        """Ask some parts, each with arguments of its own."""
+        asked = SearchRequest(self.query, self.options, self._now, self.vision_query)
+        return self._questions.ask(method, {part: {"asked": asked, **more} for part, more in arguments.items()})
 
-    def _ask_all(self, method: str, request: SearchRequest) -> dict[int, Any]:
-        return self._questions.ask(method, dict.fromkeys(self._questions.parts, request))
-
-    def _details(self, by_part: Mapping[int, Mapping[str, Any]]) -> dict[int, VideoDetails]:
-        return self._questions.ask(
-            "details", {part: self._request(DetailRequest, **more) for part, more in by_part.items()}
-        )
+    def _ask_all(self, method: str, **more: Any) -> dict[int, Any]:
+        return self._ask(method, dict.fromkeys(self._questions.parts, more))
 
     def _details_of(self, what: str, ids: Iterable[int]) -> list[VideoDetails]:
         """What the parts that have some videos say of these."""
-        return list(self._details({part: {what: some} for part, some in self._cards.by_part(ids).items()}).values())
+        arguments = {part: {what: some} for part, some in self._cards.by_part(ids).items()}
+        return list(self._ask("details", arguments).values())
 
     def _find(self, videos: Mapping[int, Any] | None = None, page: int = 0, depth: int = 0) -> dict[int, FoundMoments]:
         """Ask all parts what they find; for words only the first time."""
@@ -201,9 +193,8 @@ class SearchSession:
                 "words": self._counted_words(),
                 "sounds": self._asks.picture_text if self._asks.sounds else "",
             }
-        request = self._request(FindRequest, **more)
-        asked = {part: replace(request, videos=(videos or {}).get(part)) for part in self._questions.parts}
-        answers: dict[int, FoundMoments] = self._questions.ask("find", asked)
+        arguments = {part: {**more, "videos": (videos or {}).get(part)} for part in self._questions.parts}
+        answers: dict[int, FoundMoments] = self._ask("find", arguments)
         self._damaged |= any(answer.damaged for answer in answers.values())
         self._cards.add(answers)
         if self._answers is None:
@@ -270,11 +261,11 @@ class SearchSession:
         """The model's moments in the first videos of a ranking, where what must be said is said and nothing else."""
         videos = self._known(c.video for c in candidates)
         firsts = list(drop_copies(candidates, videos, one_per_video=True))[: self.options.rerank_videos]
-        asked = {
-            part: self._request(RerankRequest, firsts=[c for c in firsts if c.video in some])
+        arguments = {
+            part: {"firsts": [c for c in firsts if c.video in some]}
             for part, some in self._cards.by_part(c.video for c in firsts).items()
         }
-        answers: dict[int, dict[int, RerankInput]] = self._questions.ask("rerank_inputs", asked)
+        answers: dict[int, dict[int, RerankInput]] = self._ask("rerank_inputs", arguments)
         inputs = {id: one for found in answers.values() for id, one in found.items()}
         moments = rerank_videos(inputs, model, self._asks.picture_text, firsts)
         if self.query.phrases:
@@ -325,9 +316,7 @@ class SearchSession:
         """A search of what is seen, on ``depth`` videos at most."""
         search = choose_search(asked, self.options.localiser, self._library.vision.head)
         scanned = search.scan_depth(depth)
-        lists: dict[int, tuple[VideoList, ...]] = self._ask_all(
-            "scan", self._request(ScanRequest, probes=search.probes, depth=scanned, vision=None)
-        )
+        lists: dict[int, tuple[VideoList, ...]] = self._ask_all("scan", probes=search.probes, depth=scanned)
         best = join_lists(lists, scanned)
         owner = {id: part for part, ids in best.items() for id in ids.tolist()}
 
@@ -339,7 +328,7 @@ class SearchSession:
             wanted: dict[int, dict[str, list[int]]] = {}
             for id in videos:
                 wanted.setdefault(owner[id], {"spans": []})["spans"].append(id)
-            return {id: found for one in self._details(wanted).values() for id, found in one.spans.items()}
+            return {id: found for one in self._ask("details", wanted).values() for id, found in one.spans.items()}
 
         return PagedSearch(search.budget, depth, len(self._questions.parts), begin, go_on)
 
@@ -401,10 +390,7 @@ class SearchSession:
             total = self._everywhere(kind)
             out[kind] = (terms if kind == "names" else rarest_words(terms, total.of(terms)), total)
         if other := list(dict.fromkeys(word for some in self._spellings().values() for word in some)):
-            words = {"spellings": other}
-            counts: dict[int, PartStatistics] = self._ask_all(
-                "statistics", self._request(StatisticsRequest, words=words, vision=None)
-            )
+            counts: dict[int, PartStatistics] = self._ask_all("statistics", words={"spellings": other})
             out["spellings"] = (other, WordCounts.total(one.words["spellings"] for one in counts.values()))
         return out
 
@@ -454,7 +440,7 @@ class SearchSession:
         for at, hit in enumerate(first):
             if hit.video in cards:
                 by_part.setdefault(cards[hit.video].part, []).append(at)
-        details = self._details({part: {"spoken": [first[at] for at in some]} for part, some in by_part.items()})
+        details = self._ask("details", {part: {"spoken": [first[at] for at in some]} for part, some in by_part.items()})
         for part, one in details.items():
             for at, hit in zip(by_part[part], one.spoken, strict=True):
                 first[at] = hit
@@ -506,11 +492,13 @@ class SearchSession:
 
     def _make_hits(self, shown: Sequence[Candidate], places: StreamPlaces) -> list[Hit]:
         """The hits of candidates, with all that the parts that have them know of them."""
-        asked = {}
-        for part, ids in self._cards.by_part(c.video for c in shown).items():
-            mine = [(rank, c) for rank, c in enumerate(shown, 1) if c.video in ids]
-            ranks, candidates = zip(*mine, strict=True)
-            unsaid = {id: self._unsaid[id] for id in ids if id in self._unsaid}
-            asked[part] = self._request(HitsRequest, ranks=ranks, candidates=candidates, places=places, unsaid=unsaid)
-        hits = [hit for found in self._questions.ask("hits", asked).values() for hit in found]
+        arguments = {
+            part: {
+                "chosen": [(rank, c) for rank, c in enumerate(shown, 1) if c.video in ids],
+                "places": places,
+                "unsaid": {id: self._unsaid[id] for id in ids if id in self._unsaid},
+            }
+            for part, ids in self._cards.by_part(c.video for c in shown).items()
+        }
+        hits = [hit for found in self._ask("hits", arguments).values() for hit in found]
         return sorted(hits, key=lambda hit: hit.rank)
