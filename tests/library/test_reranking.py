@@ -197,7 +197,7 @@ def test_a_model_trained_on_ones_own_videos_finds_the_moment(
         for i, text in enumerate(("{} appears", "it turns {}", "the {} part"))
     ]  # fmt: skip
     (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
-    write_library_features(searched, {"train": tmp_path / "train.jsonl"}, tmp_path / "data")
+    write_library_features(searched.store, {"train": tmp_path / "train.jsonl"}, tmp_path / "data")
     own: dict[str, Any] = {**SMALL, "max_clips": 12, "longest": 12, "hidden": 32}
     if name == "cet":
         own = {"hidden": 32, "heads": 4, "layers": 1, "max_clips": 12, "longest": 12, "dropout": 0.0}

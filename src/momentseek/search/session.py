@@ -267,6 +267,7 @@ class SearchSession:
         }
         answers: dict[int, dict[int, RerankInput]] = self._ask("rerank_inputs", arguments)
         inputs = {id: one for found in answers.values() for id, one in found.items()}
+        self._damaged |= any(one.features is None for one in inputs.values())
         moments = rerank_videos(inputs, model, self._asks.picture_text, firsts)
         if self.query.phrases:
             moments = [
