@@ -64,7 +64,10 @@ def census(source: Path) -> dict[str, object]:
         for path, tree in trees.items()
         for lines, name, command in functions(tree)
     ]
-    by_hand = {what: sum(size for path, size in sizes.items() if path.as_posix().endswith(f"/{name}")) for what, name in BY_HAND.items()}
+    by_hand = {
+        what: sum(size for path, size in sizes.items() if path.as_posix().endswith(f"/{name}"))
+        for what, name in BY_HAND.items()
+    }
     top = [p for p in source.iterdir() if p.name not in {"__pycache__", "__init__.py", "__main__.py", "py.typed"}]
     return {
         "modules": len(sizes),

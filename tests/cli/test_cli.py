@@ -62,7 +62,7 @@ def test_help_and_version_import_no_numpy():
 
 
 def test_the_command_of_a_search_imports_no_heavy_package():
-    heavy = {"torch", "av", "PIL", "matplotlib", "pyarrow", "h5py", "fastapi", "ray", "onnxruntime", "fsspec", "faiss"}
+    heavy = {"torch", "av", "PIL", "matplotlib", "pyarrow", "h5py", "fastapi", "ray", "onnxruntime", "fsspec", "httpx"}
     assert modules_after("import momentseek.cli.search") & heavy == set()
 
 
