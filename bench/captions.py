@@ -232,7 +232,7 @@ def write_captions_per_second(moments: int = 32) -> None:
     import torch
 
     from momentseek.models.captioner import CaptionerDims
-    from momentseek.models.export.captioner import export_captioner
+    from momentseek.models.export.checkpoints import export_captioner
     from momentseek.models.zoo.mmt import MMT, MMTConfig
     from momentseek.recognition.captions.decoding import DecodingSettings
     from momentseek.recognition.captions.inputs import EOS, MomentParts, build_vocabulary, stack_moments

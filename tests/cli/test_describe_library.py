@@ -59,7 +59,7 @@ def test_an_exported_captioner_describes_a_library_of_its_vectors_only(
 ) -> None:
     torch = pytest.importorskip("torch")
     from momentseek.models.captioner import CaptionerDims
-    from momentseek.models.export.captioner import export_captioner
+    from momentseek.models.export.checkpoints import export_captioner
     from momentseek.models.registry import build_config
     from momentseek.models.zoo.mmt import MMT, MMTConfig
 

@@ -14,8 +14,8 @@ import torch
 from momentseek.core.moments.run import Run
 from momentseek.measuring.evaluate import evaluate
 from momentseek.measuring.formats import read_truth
+from momentseek.models.zoo.ctrl import Windows, window_overlaps, windows_of
 from momentseek.models.zoo.scdm import anchors_of, map_sizes
-from momentseek.models.zoo.window_models import Windows, window_overlaps, windows_of
 
 
 def queries(data: Path, part: str) -> list[tuple[float, float]]:

@@ -149,8 +149,7 @@ def explain(
     if kind in FIGURES:
         optional_module("matplotlib", "plots")
     options.check_targets([checkpoint], [out], force)
-    from momentseek.models.explain.explanation import explain_query
-    from momentseek.models.explain.figure import save
+    from momentseek.models.explain import explain_query, save
 
     found = explain_query(checkpoint, data, query, split=split, k=top)
     text = json.dumps(found.as_dict(), indent=1, ensure_ascii=False) + "\n"

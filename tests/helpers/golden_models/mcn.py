@@ -70,6 +70,6 @@ def _compare_loss(golden: GoldenFile, model: MCN, clips: Clips, by: float) -> No
     # a wrong moment of the file may overlap the right one more than ours would
     model.config = replace(model.config, intra_overlap=1.0)
     chosen = wrong[:, 1] * model.config.longest + wrong[:, 2] - wrong[:, 1]
-    with draws("momentseek.models.zoo.distances", chosen, golden.input["inter_negative_span"][:, 0]):
+    with draws("momentseek.models.zoo.mcn", chosen, golden.input["inter_negative_span"][:, 0]):
         terms = model.loss(batch, 0, torch.Generator())
     golden.check(terms["intra"], "loss_intra", by=by)

@@ -15,8 +15,7 @@ from momentseek.benchmarks.simulation.corpus import simulate
 from momentseek.benchmarks.simulation.settings import SimulationSettings
 from momentseek.cli.checkpoints import explain as command
 from momentseek.core.errors import MomentseekError
-from momentseek.models.explain.explanation import explain, question
-from momentseek.models.explain.figure import save
+from momentseek.models.explain import explain, question, save
 from momentseek.models.features.data import Data, Dims
 from momentseek.models.inference.prediction import predict
 from momentseek.models.model import CorpusModel

@@ -11,7 +11,7 @@ import torch
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.captioner import CaptionerDims
-from momentseek.models.export.captioner import export_captioner
+from momentseek.models.export.checkpoints import export_captioner
 from momentseek.models.registry import build_config
 from momentseek.models.zoo.mmt import MMT, MMTConfig
 from momentseek.recognition.captions.decoding import DecodingSettings

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from momentseek.models.layers import pooling as late
-from momentseek.models.layers.pooling import best_clip
+from momentseek.models.layers import attention as late
+from momentseek.models.layers.attention import best_clip
 
 
 @pytest.mark.parametrize("block", [1, 50, 1 << 24])

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from momentseek.models.layers.pooling import MaxQuery, ModularQuery
+from momentseek.models.layers.attention import MaxQuery, ModularQuery
 
 
 def test_modular_query_is_the_papers_formula() -> None:

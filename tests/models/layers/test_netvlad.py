@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from momentseek.models.layers.pooling import NetVLAD
+from momentseek.models.layers.attention import NetVLAD
 from momentseek.models.zoo.conquer import ModalityWeights, fuse
 
 

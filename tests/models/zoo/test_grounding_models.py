@@ -12,7 +12,7 @@ from momentseek.models.batch import Batch, BatchPairs, Clips, Words, take_rows
 from momentseek.models.features.data import Dims
 from momentseek.models.model import CorpusModel
 from momentseek.models.registry import MODELS, build
-from momentseek.models.zoo.window_models import WindowModel
+from momentseek.models.zoo.ctrl import WindowModel
 
 SMALL: dict[str, Any] = {"hidden": 16, "max_clips": 10, "longest": 10, "dropout": 0.0, "modalities": "video"}
 WINDOWS = {"windows": (2, 4), "context": 2, "head": 24, "hidden": 32}

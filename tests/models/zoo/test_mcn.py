@@ -64,7 +64,7 @@ def test_a_video_is_as_good_as_its_best_moment(make_batch: Make, dims: Dims, mon
     q, v = torch.cartesian_prod(torch.arange(5), torch.arange(4)).unbind(1)
     best = model.spans(take_rows(queries, q), take_rows(videos, v)).flatten(1).amax(1).view(5, 4)
     torch.testing.assert_close(model.match(queries, videos), best)
-    monkeypatch.setattr("momentseek.models.zoo.distances.MAX_CLIP_NUMBERS", 1)
+    monkeypatch.setattr("momentseek.models.zoo.mcn.MAX_CLIP_NUMBERS", 1)
     torch.testing.assert_close(model.match(queries, videos), best)
 
 

@@ -12,8 +12,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, BatchPairs, Clips, Words
 from momentseek.models.features.data import Dims
 from momentseek.models.zoo.acrn import Acrn, AcrnConfig, context_weights
-from momentseek.models.zoo.ctrl import Ctrl, CtrlConfig
-from momentseek.models.zoo.window_models import alignment, parts_around, windows_of
+from momentseek.models.zoo.ctrl import Ctrl, CtrlConfig, alignment, parts_around, windows_of
 
 DIMS = Dims(query=3, video=4, subtitle=None)
 SETTINGS = {"hidden": 4, "head": 5, "windows": (2, 4), "overlap": 0.5, "context": 2, "max_clips": 8}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from momentseek.models.zoo.window_models import Windows, window_overlaps
+from momentseek.models.zoo.ctrl import Windows, window_overlaps
 from momentseek.models.zoo.wssl import ANCHORS
 
 

@@ -14,7 +14,7 @@ from torch.nn.functional import normalize
 from momentseek.core.errors import MomentseekError
 from momentseek.models.features.data import Dims
 from momentseek.models.registry import at_least, one_of, register
-from momentseek.models.zoo.window_models import OFFICIAL_WINDOWS, WindowConfig, WindowModel, Windows, parts_around
+from momentseek.models.zoo.ctrl import OFFICIAL_WINDOWS, WindowConfig, WindowModel, Windows, parts_around
 
 
 @dataclass(frozen=True, kw_only=True)

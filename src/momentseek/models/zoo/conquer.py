@@ -14,8 +14,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import FloatArray
 from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
 from momentseek.models.features.data import Dims
-from momentseek.models.layers.attention import ProjectedTransformer, TransformerLayer
-from momentseek.models.layers.pooling import NetVLAD
+from momentseek.models.layers.attention import NetVLAD, ProjectedTransformer, TransformerLayer
 from momentseek.models.layers.projection import Dropout, Positions, Projection, clip_width, initialise
 from momentseek.models.layers.spans import span_grid
 from momentseek.models.losses import draw_negatives, pair_weights, related_masks, weighted_mean

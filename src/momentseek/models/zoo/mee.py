@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from momentseek.models.batch import Batch, BatchPairs, Clips, Encodings, Words
 from momentseek.models.features.data import Dims
-from momentseek.models.layers.pooling import NetVLAD
+from momentseek.models.layers.attention import NetVLAD
 from momentseek.models.layers.projection import Dropout, clip_width
 from momentseek.models.layers.spans import even_spans
 from momentseek.models.losses import RelatedMasks, hinge, pair_weights, related_masks, weighted_mean

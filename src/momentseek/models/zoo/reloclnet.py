@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.functional import normalize, softplus
 
 from momentseek.models.batch import Batch, BatchPairs, Encodings
-from momentseek.models.layers.pooling import best_clip
+from momentseek.models.layers.attention import best_clip
 from momentseek.models.layers.spans import inside
 from momentseek.models.losses import RelatedMasks, related_masks, weighted_mean
 from momentseek.models.registry import register

@@ -10,7 +10,7 @@ from torch.nn.functional import normalize
 from momentseek.models.batch import Clips, Encodings
 from momentseek.models.features.data import Dims
 from momentseek.models.registry import register
-from momentseek.models.zoo.distances import DistanceConfig, DistanceModel, endpoints_of
+from momentseek.models.zoo.mcn import DistanceConfig, DistanceModel, endpoints_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,8 +18,7 @@ from torch.nn.functional import normalize
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, Clips, Encodings, Words
 from momentseek.models.features.data import Dims
-from momentseek.models.layers.attention import CrossEncoder, Stack
-from momentseek.models.layers.pooling import MaxQuery, ModularQuery, best_clip
+from momentseek.models.layers.attention import CrossEncoder, MaxQuery, ModularQuery, Stack, best_clip
 from momentseek.models.layers.projection import Positions, Projection, clip_width, initialise
 from momentseek.models.layers.spans import BoundaryFilters, span_grid
 from momentseek.models.losses import (
