@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from pydantic import BaseModel, Field
 
+from momentseek.api.library import Library
+from momentseek.library.database import CAPTIONS, OCR, SPEECH
 from momentseek.library.words import WordMatcher, content_words
 from momentseek.media.subtitles.cues import Cue
 from momentseek.search.display import sought_spellings, sought_words
@@ -129,6 +132,12 @@ def hits_out(hits: Sequence[Hit], query: Query) -> list[HitOut]:
         )
         for hit in hits
     ]
+
+
+def texts_between(library: Library, video: int, start: float, end: float) -> dict[str, Any]:
+    """What is said, written and described in a moment, by the names of a hit's fields."""
+    kinds = {"said": SPEECH, "written": OCR, "described": CAPTIONS}
+    return {name: tuple(library.store.catalog.cues_between(video, start, end, kind)) for name, kind in kinds.items()}
 
 
 def said_out(cue: Cue, marks: Sequence[tuple[int, int]] = ()) -> SaidCueOut:

@@ -26,9 +26,9 @@ Seconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]
 Level = Literal["strong", "fair", "weak"]
 
 
-def example(values: Mapping[str, Any], **settings: Any) -> ConfigDict:
+def example(values: dict[str, Any], *, frozen: bool = False) -> ConfigDict:
     """A model's settings with an example for the OpenAPI document."""
-    return ConfigDict(json_schema_extra={"example": dict(values)}, **settings)
+    return ConfigDict(json_schema_extra={"example": values}, frozen=frozen)
 
 
 class StrictModel(BaseModel):

@@ -199,7 +199,7 @@ def tvr_ranking_files(store: JudgementStore) -> dict[str, bytes]:
         if one.relevance is not None
     ]
     return {
-        "truth.json": truth_json(truth),
+        "truth.json": FORMATS["tvr-ranking"].to_bytes(truth),
         "labels.csv": write_labels(j.label for j in judgements),
         "pairs.csv": write_pairs(kept),
         "candidates.jsonl": write_candidates(c.candidate for c in candidates),
@@ -207,36 +207,13 @@ def tvr_ranking_files(store: JudgementStore) -> dict[str, bytes]:
     }
 
 
-def truth_json(truth: Judgements) -> bytes:
-    """The ground truth in TVR-Ranking's format."""
-    return FORMATS["tvr-ranking"].to_bytes(truth)
-
-
-def truth_lines(truth: Judgements) -> bytes:
-    """The ground truth in the native format, JSON Lines."""
-    return FORMATS["native"].to_bytes(truth)
-
-
-def run_json(run: Run) -> bytes:
-    """A run as TVR-Ranking's evaluator takes it; a query without moments has an empty list."""
-    return FORMATS["tvr-ranking-predictions"].to_bytes((run,))
-
-
 def history_lines(store: JudgementStore) -> bytes:
     """All judgements ever made as JSON Lines, including those that were replaced or undone."""
-    return b"".join(
-        orjson.dumps(
-            {
-                "pair_id": judgement.label[0],
-                "worker": judgement.annotator,
-                "relevance": judgement.relevance,
-                "at": judgement.at,
-                "undone": undone,
-            },
-            option=orjson.OPT_APPEND_NEWLINE,
-        )
-        for judgement, undone in store.history()
+    lines = (
+        {"pair_id": j.label[0], "worker": j.annotator, "relevance": j.relevance, "at": j.at, "undone": undone}
+        for j, undone in store.history()
     )
+    return b"".join(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in lines)
 
 
 def label_studio_files(store: JudgementStore, base_url: str = DEFAULT_VIDEO_URL) -> dict[str, bytes]:

@@ -10,18 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from momentseek.api.library import Library
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.run import Run
 from momentseek.core.reports import count
-from momentseek.library.database import CAPTIONS, OCR
 from momentseek.measuring.measures import Measure
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.hit import Hit, Results
 from momentseek.search.localise.localiser import DEFAULT_LOCALISER, LOCALISERS
 from momentseek.search.options import STREAMS, Stream
 from momentseek.search.query import Query
+from momentseek.server.hits import texts_between
 from momentseek.server.judging.annotate import present_ids, videos_by_id
 from momentseek.server.judging.evaluation import JudgedTruth, MeasuredRun, build_run, hits_needed, measure_run
 from momentseek.server.schemas import MAX_HITS
@@ -187,20 +188,9 @@ def to_served_library(foreign: SetupHits, k: int, library: Library) -> SetupHits
         if video is None:
             left_out += 1
             continue
-        said = tuple(library.store.catalog.cues_between(video.id, hit.start, hit.end))
-        hits.append(
-            replace(
-                hit,
-                rank=len(hits) + 1,
-                video_id=video.id,
-                path=video.path,
-                name=video.name,
-                said=said,
-                also=(),
-                written=tuple(library.store.catalog.cues_between(video.id, hit.start, hit.end, OCR)),
-                described=tuple(library.store.catalog.cues_between(video.id, hit.start, hit.end, CAPTIONS)),
-            )
-        )
+        place: dict[str, Any] = {"video_id": video.id, "path": video.path, "name": video.name, "also": ()}
+        texts = texts_between(library, video.id, hit.start, hit.end)
+        hits.append(replace(hit, rank=len(hits) + 1, **place, **texts))
     found = foreign.hits
     results = Results(hits, found.query, found.hidden, found.took, found.note)
     return SetupHits(results, {video.id: video.hash for video in videos.values()}, left_out)

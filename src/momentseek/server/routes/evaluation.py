@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from momentseek.api.library import Library
 from momentseek.core.errors import MomentseekError
+from momentseek.measuring.formats import FORMATS
 from momentseek.measuring.reliability import ReliabilityBin
 from momentseek.search.confidence import LEVELS
 from momentseek.search.hit import Level
@@ -29,8 +30,6 @@ from momentseek.server.judging.evaluation import (
     label_studio_files,
     parse_measure,
     read_truth,
-    run_json,
-    truth_lines,
     tvr_ranking_files,
     zip_files,
 )
@@ -347,12 +346,12 @@ async def export(service: ServiceParam, given: Annotated[JudgementExportIn, InQu
         measure = parse_measure(given.measure)
         truth = await service.readers.run(with_store(service.database, read_truth))
         run, _ = await search_judged_queries(service, truth, await resolve_setup(service, given.setup()), measure)
-        data = run_json(run)
+        data = FORMATS["tvr-ranking-predictions"].to_bytes((run,))
     else:
         makers: dict[str, Callable[[JudgementStore], bytes]] = {
             "tvr-ranking": lambda store: zip_files(tvr_ranking_files(store)),
             "label-studio": lambda store: zip_files(label_studio_files(store, given.base_url)),
-            "jsonl": lambda store: truth_lines(read_truth(store).judgements),
+            "jsonl": lambda store: FORMATS["native"].to_bytes(read_truth(store).judgements),
         }
         data = await service.readers.run(with_store(service.database, makers[given.kind]))
     return attachment(data, *EXPORTS[given.kind])

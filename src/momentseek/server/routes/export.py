@@ -15,7 +15,6 @@ from starlette.responses import Response
 
 from momentseek.api.library import Library
 from momentseek.core.errors import MomentseekError
-from momentseek.library.database import CAPTIONS, OCR
 from momentseek.media.edit_lists.edl import write_edl
 from momentseek.media.edit_lists.fcpxml import write_fcpxml
 from momentseek.media.edit_lists.timeline import Excerpt, ExportText
@@ -23,6 +22,7 @@ from momentseek.search.export import render
 from momentseek.search.hit import Hit
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
 from momentseek.server.files import attachment
+from momentseek.server.hits import texts_between
 from momentseek.server.schemas import MAX_HITS, SearchParametersIn, Seconds, StrictBody, clean_text, search_library
 from momentseek.server.service import ServiceParam
 
@@ -124,9 +124,6 @@ def _chosen_hits(library: Library, chosen: Sequence[ChosenMomentIn]) -> list[Hit
         if one.start >= video.duration:
             raise ApiError(422, f"moment {rank} starts after the end of video {video.id} ({video.duration:g} s)")
         end = min(one.end, video.duration)
-        said = tuple(library.store.catalog.cues_between(video.id, one.start, end))
-        written = tuple(library.store.catalog.cues_between(video.id, one.start, end, OCR))
-        described = tuple(library.store.catalog.cues_between(video.id, one.start, end, CAPTIONS))
         hits.append(
             Hit(
                 rank=rank,
@@ -138,9 +135,7 @@ def _chosen_hits(library: Library, chosen: Sequence[ChosenMomentIn]) -> list[Hit
                 peak=(one.start + end) / 2,
                 duration=video.duration,
                 rate=video.rate,
-                said=said,
-                written=written,
-                described=described,
+                **texts_between(library, video.id, one.start, end),
             )
         )
     return hits

@@ -22,7 +22,7 @@ from momentseek.search.localise.localiser import DEFAULT_LOCALISER
 from momentseek.search.options import STREAMS
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses, hide_paths
 from momentseek.server.jobs import JobOut
-from momentseek.server.schemas import StrictBody, clean_text, example
+from momentseek.server.schemas import StrictBody, clean_text, example, same_fields
 from momentseek.server.service import ServiceParam
 from momentseek.server.workers import encoder_name, public_spec
 
@@ -132,12 +132,8 @@ def _shards(library: Library, shard_client: ShardClient | None) -> list[ShardOut
         return []
     return [
         ShardOut(
-            name=one.name,
-            videos=int(catalog.totals()["videos"]),
-            replicas=one.replicas,
-            answering=one.answering,
-            nodes=list(one.nodes),
-            lag=None if one.lag is None else round(one.lag, 4),
+            **same_fields(ShardOut, one)
+            | {"videos": int(catalog.totals()["videos"]), "lag": None if one.lag is None else round(one.lag, 4)}
         )
         for one, catalog in zip(asked.status(), library.store.catalog.parts, strict=True)
     ]
