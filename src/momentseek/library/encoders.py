@@ -101,7 +101,7 @@ class LibraryEncoders:
         self._vision = self._speech = None
 
     def forget_others(self, rows: Iterable[EncoderRow]) -> None:
-        """Let go of a loaded encoder that ``rows`` do not name: another process may have made the vectors anew."""
+        """Let go of a loaded encoder that ``rows`` do not name: another process may have made the vectors again."""
         for row in rows:
             if row.stream == "vision" and self._vision is not None and not is_by(row, self._vision):
                 self._vision = None
@@ -214,19 +214,19 @@ def adopt_encoder(spec: str, library: Path) -> str:
 def _copy_model(folder: Path, target: Path) -> None:
     try:
         make_folder(target.parent)
-        beside = Path(tempfile.mkdtemp(dir=target.parent, prefix="."))
+        copy = Path(tempfile.mkdtemp(dir=target.parent, prefix="."))
         try:
-            beside.chmod(0o755)
+            copy.chmod(0o755)
             for name in (MANIFEST_FILE, CLIPS_GRAPH, WORDS_GRAPH):
-                shutil.copyfile(folder / name, beside / name)
-                with (beside / name).open("rb+") as file:
+                shutil.copyfile(folder / name, copy / name)
+                with (copy / name).open("rb+") as file:
                     flush_file(file.fileno())
-            flush_folder(beside)
+            flush_folder(copy)
             shutil.rmtree(target, ignore_errors=True)  # what is left of a copy that lost a part
-            beside.replace(target)
+            copy.replace(target)
             flush_folder(target.parent)
         finally:
-            shutil.rmtree(beside, ignore_errors=True)
+            shutil.rmtree(copy, ignore_errors=True)
     except OSError as e:
         raise MomentseekError(f"{target}: the model cannot be copied there ({e.strerror}); make room") from None
 
@@ -260,5 +260,5 @@ def spans_row(spec: str, model: TrainedEncoder) -> EncoderRow:
 
 
 def reencode_command(library: Path, spec: str) -> str:
-    """The command that makes a library's vectors anew."""
+    """The command that makes a library's vectors again."""
     return f"momentseek reencode --library {shlex.quote(str(library))} --encoder {shlex.quote(spec)}"

@@ -105,7 +105,7 @@ def is_elsewhere(path: str | bytes | os.PathLike[str]) -> bool:
 
 
 def folder_here(folder: Path) -> str:
-    """What to say besides where a library that was named is not there, and the working folder has one of that name.
+    """A hint where a named library does not exist and the working folder has a folder of that name.
 
     >>> folder_here(Path("/films"))
     ''
@@ -136,7 +136,7 @@ def library_name(folder: Path) -> str:
 
 
 def sources_folder(library: Path) -> Path:
-    """The folder for copies of videos that lie elsewhere, beside the library's.
+    """The folder for copies of videos that lie elsewhere, next to the library's.
 
     >>> str(sources_folder(Path("/data/films")))
     '/data/films-sources'

@@ -169,7 +169,7 @@ class CompactReport:
     videos: int
     """Number of removed or replaced videos whose vectors were dropped."""
     segments: int
-    """Number of segments that were written anew or joined."""
+    """Number of segments that were rewritten or joined."""
     orphans: int
     before: int
     after: int

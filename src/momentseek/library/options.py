@@ -37,7 +37,7 @@ class AddOptions:
     hardware: str | None = None
     """The kind of device that decodes (`media.hardware.find_device`); None for the processor."""
     subtitles: Path | None = None
-    """A folder of subtitles to look into besides that of each video."""
+    """A folder of subtitles to look into, too."""
     retry: bool = False
     """Whether to try again files that failed before and have not changed since."""
     links: bool = True

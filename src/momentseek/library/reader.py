@@ -23,7 +23,7 @@ from momentseek.library.timed_text import track_counts
 from momentseek.library.video import Failure, Video, is_missing, select_videos
 
 MAX_SNAPSHOT_TRIES = 20
-"""How often the state is read anew when a writer has replaced its files meanwhile."""
+"""How often the state is read again when a writer has replaced its files meanwhile."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ class Status:
     undescribable: int
     """Number of videos whose scenes could not be described."""
     reencoding: str | None
-    """The spec of the encoder for which vectors are being made anew; None if none is."""
+    """The spec of the encoder for which vectors are being made again; None if none is."""
 
 
 def count_library(catalog: Catalog, paths: LibraryPaths) -> Status:

@@ -43,7 +43,7 @@ class IngestStep:
 
 @dataclass(frozen=True)
 class BackgroundStep:
-    """How far what goes on beside the pictures is (hearing, reading, describing), once these are done."""
+    """How far a background pass is (hearing, reading, describing), once the pictures are done."""
 
     what: str
     """What is done, as ``hearing``."""

@@ -1,8 +1,8 @@
 """Clip vectors on disk: immutable files, mapped into memory, named by the hash of their bytes.
 
 A segment holds one stream's vectors of many videos, each video's rows together and in order of time: as int8 with one
-scale per row for the scan, and as float16 for exact scores. A file is written beside its place and renamed, and counts
-only once the catalog names it, so a reader never meets half of one. Layout: a magic word, the length of a JSON header,
+scale per row for the scan, and as float16 for exact scores. A file is written under a temporary name and renamed, and
+counts only once the catalog names it, so a reader never meets half of one. Layout: a magic word, the length of a JSON header,
 the header (dtype, shape and place of each array), then the arrays, each at a multiple of 64 bytes. One of them holds a
 checksum per video, made when its vectors are first written, which then travels with them through every rewrite: so what
 was damaged on the way never gets a fresh checksum, and of a damaged file the videos that are sound are known.
@@ -83,9 +83,9 @@ MAX_CODE = 127
 VECTOR_STREAMS = ("vision", "spans", "speech")
 """Streams that have vectors: of clips, of what a trained model finds spans by (rows of any length), and of cues."""
 NEW_STREAM_SUFFIX = ".new"
-"""Ends the name of a stream whose vectors are being made anew and do not count yet."""
+"""Ends the name of a stream whose vectors are being made again and do not count yet."""
 MAX_JOINED_ROWS = 1_000_000
-"""A segment with so many rows is not joined with others."""
+"""A segment with this many rows is not joined with others."""
 MAX_READ_BYTES = 64 * 2**20
 """A file up to this size is read into memory, where nobody can cut it short; a larger one is mapped."""
 MAX_HEADER_BYTES = 1 << 20

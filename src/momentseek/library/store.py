@@ -84,7 +84,7 @@ class LibraryStore(LibraryReader):
 
         ``create=True`` makes the folders above it too, ``create=False`` refuses where there is no library.
         ``encoder`` and ``clip_seconds`` are a new library's, once and for all; naming another encoder for one that is
-        there is refused with the command that makes its vectors anew. ``encoder="model:FOLDER"`` is a trained model
+        there is refused with the command that makes its vectors again. ``encoder="model:FOLDER"`` is a trained model
         that ``momentseek export`` has written; the library keeps a copy of it.
         """
         folder = Path(os.path.abspath(path))
@@ -251,7 +251,7 @@ class LibraryStore(LibraryReader):
     def edit_cues(self, video: int, edits: Sequence[CueEdit]) -> Transcript:
         """Correct what a recogniser heard in the video with an id, all at once or not at all.
 
-        A correction replaces what was heard in its time, and stays when the video is heard anew.
+        A correction replaces what was heard in its time, and stays when the video is heard again.
         """
 
         with self.changing():

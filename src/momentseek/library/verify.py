@@ -223,7 +223,7 @@ DAMAGED_VECTORS = "its vectors were damaged; momentseek retry makes them again"
 
 
 def repair_library(library: LibraryReader, report: VerifyReport) -> VerifyReport:
-    """Keep what is sound of damaged segments, make vectors of cues anew, and let ``retry`` add again the videos that
+    """Keep what is sound of damaged segments, make vectors of cues again, and let ``retry`` add again the videos that
     lost theirs.
 
     Returns a new report, with what was done. The caller holds the lock.

@@ -49,7 +49,7 @@ class Video:
     audio: bool = False
     """Whether the video has sound."""
     sampling: Sampling = "exact"
-    """How its pictures were chosen when it was added; encoding it anew chooses the same."""
+    """How its pictures were chosen when it was added; encoding it again chooses the same."""
     changed: bool = False
     """Whether the file has changed since and could not be read then, so that the moments are those of the old file."""
 

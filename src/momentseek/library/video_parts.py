@@ -75,7 +75,7 @@ class VideoParts:
 
 
 def drop_old_parts(library: Path, days: float = KEEP_DAYS) -> None:
-    """Delete the parts of videos that were never finished and not touched for so many days."""
+    """Delete the parts of videos that were never finished and not touched for ``days`` days."""
     for folder in (library / PARTS_FOLDER).glob("*"):
         try:
             if time.time() - folder.stat().st_mtime > days * 86400:

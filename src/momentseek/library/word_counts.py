@@ -78,7 +78,7 @@ class WordCounts:
         return self.words / self.texts if self.texts else 1.0
 
     def rarity(self, holding: int) -> float:
-        """BM25's weight of a word that so many texts hold."""
+        """BM25's weight of a word by the number of texts that hold it."""
         weight = math.log((self.texts - holding + 0.5) / (holding + 0.5))
         return weight if weight > 0 else LEAST_RARITY
 

@@ -105,7 +105,7 @@ def plain_words(texts: Sequence[str]) -> list[str]:
     whole = whole.lower() if whole.isascii() else unicodedata.normalize("NFKD", whole).casefold()
     letters = set(whole) - {_TEXT_END}
     signs = {c for c in letters if UNSPACED_LETTER.match(c)}
-    other: dict[str, str] = {
+    other: dict[str, str | int | None] = {
         c: "" if unicodedata.combining(c) else " " for c in letters - signs - {" "} if not c.isalnum()
     }
     whole = whole.translate(str.maketrans(other))

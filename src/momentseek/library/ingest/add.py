@@ -65,7 +65,7 @@ def add_files(
         with ExitStack() as stack:
             for one in passes:
                 stack.enter_context(one).refill()
-            run.beside = [one.poll for one in passes]
+            run.polls = [one.poll for one in passes]
             run.go()
             writer.flush()
             finish_passes(passes)

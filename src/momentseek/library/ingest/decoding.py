@@ -45,7 +45,7 @@ from momentseek.recognition.encoders.protocol import ImageTextEncoder, Pixels
 from momentseek.recognition.runtime import available_cores
 
 SHOT_MARGIN_SECONDS = 4.0
-"""Seconds on either side of a part that its shot detector sees besides."""
+"""Seconds on either side of a part that its shot detector also sees."""
 FILE_CHANGED = "changed while it was being read; the next add tries it again"
 
 
@@ -306,7 +306,7 @@ class PartReader:
 
 
 def _reason(error: MediaError, file: VideoFile) -> str:
-    """Why, without the path, which stands beside it wherever it is shown."""
+    """Why, without the path, which stands next to it wherever it is shown."""
     text = str(error)
     for path in (str(file.path), printable(file.path), repr(str(file.path))):
         text = text.removeprefix(f"{path}: ")
@@ -329,7 +329,7 @@ def reader_count(files: int, asked: int | None = None) -> int:
 def decoder_threads(readers: int) -> int | None:
     """Threads that decode each of several files; None for one file alone, which takes as many as help it.
 
-    Threads within a file take a sixth more of the processor's time than files beside each other.
+    Threads within a file take a sixth more of the processor's time than several files at once.
 
     >>> decoder_threads(1) is None, decoder_threads(1000)
     (True, 1)

@@ -86,7 +86,7 @@ class FileUpdate:
 
 @dataclass(frozen=True, eq=False)
 class FileCopy:
-    """A file with the bytes of a video in the library: that one's vectors are copied, the cues read anew.
+    """A file with the bytes of a video in the library: that one's vectors are copied, the cues read again.
 
     ``replaces`` is the video that goes, if the file only moved or its subtitles changed.
     """

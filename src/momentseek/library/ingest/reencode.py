@@ -1,4 +1,4 @@
-"""Making all vectors anew with another encoder, while the old ones go on serving."""
+"""Making all vectors again with another encoder, while the old ones go on serving."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.encoder import TrainedEncoder
 
 REENCODING_SETTING = "reencoding"
-"""The catalog's setting that names the encoder for which vectors are being made anew."""
+"""The catalog's setting that names the encoder for which vectors are being made again."""
 CLIP_STREAMS = ("vision", "spans")
 """The streams whose vectors the encoder of clips makes."""
 
@@ -69,7 +69,7 @@ class ReencodingWriter(SegmentWriter):
 def reencode_library(
     library: LibraryReader, spec: str, pace: WritePace, progress: ShowIngest | None = None
 ) -> AddReport:
-    """Make the vectors of all videos anew by the encoder ``spec``, then switch to them in one transaction.
+    """Make the vectors of all videos again by the encoder ``spec``, then switch to them in one transaction.
 
     If it is stopped at any instant, the old vectors count and the next call goes on. Nothing is lost: if a file is
     not there or cannot be read, the switch is refused. The caller holds the lock.

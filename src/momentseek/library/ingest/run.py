@@ -41,10 +41,10 @@ SECONDS_BETWEEN_STEPS = 0.1
 
 
 class IngestRun:
-    """One run over a list of files, for an ``add`` or for encoding anew.
+    """One run over a list of files, for an ``add`` or for encoding again.
 
-    With ``readers`` above 1, so many files are read at once. What becomes of each is told and written in the order of
-    the files all the same, so that the library does not depend on which was read sooner.
+    With ``readers`` above 1, that many files are read at once. What becomes of each is reported and written in the
+    order of the files all the same, so that the library does not depend on which was read sooner.
     """
 
     def __init__(
@@ -74,8 +74,8 @@ class IngestRun:
         """Place of the first file that is not done."""
         self.outcomes: dict[int, tuple[int, Callable[[], None]]] = {}
         """What is to be done with later files, whose turn has not come, and the clips that each holds."""
-        self.beside: Sequence[Callable[[], None]] = ()
-        """Called now and then, for what goes on beside the pictures."""
+        self.polls: Sequence[Callable[[], None]] = ()
+        """Called now and then, for the passes in the background."""
 
     def go(self) -> None:
         """Work through all files; on Ctrl-C, videos that are whole are still written."""
@@ -97,7 +97,7 @@ class IngestRun:
                 self.finish()
                 self.writer.flush()
         except KeyboardInterrupt:
-            self.show, self.beside = (lambda _: None), []  # who wants it to stop would interrupt what follows, too
+            self.show, self.polls = (lambda _: None), []  # who wants it to stop would interrupt what follows, too
             self.finish()
             for turn in sorted(self.outcomes):
                 self.outcomes.pop(turn)[1]()
@@ -239,7 +239,7 @@ class IngestRun:
         if now - self.shown_at < SECONDS_BETWEEN_STEPS and self.done < len(self.files):
             return
         self.shown_at = now
-        for poll in self.beside:
+        for poll in self.polls:
             poll()
         present = self.encoder.open[0] if self.encoder.open else None
         part, seconds = 0, self.report.seconds

@@ -71,7 +71,7 @@ class CoarseList:
 
     @cached_property
     def given(self) -> tuple[int, ...]:
-        """What a kernel is told of the list."""
+        """What a kernel is given of the list."""
         pairs, (count, dim), held = len(self.centres), self.groups.shape, len(self.blocks)
         return (
             address(self.centres, np.float32, pairs, CENTRES, 2), pairs, address(self.groups, np.float32, count, dim),
@@ -224,7 +224,7 @@ class SceneMeans:
 
     @cached_property
     def given(self) -> tuple[int, ...]:
-        """What a kernel is told of the means."""
+        """What a kernel is given of the means."""
         return (
             address(self.codes, np.int8, self.rows, self.dim), address(self.scales, np.float32, self.rows),
             address(self.owner, np.int32, self.rows), self.rows, self.dim,

@@ -54,7 +54,7 @@ class BestVideos:
 
     @classmethod
     def empty(cls, queries: int) -> BestVideos:
-        """The result of a search that found nothing, for so many queries."""
+        """The result of a search that found nothing, for a number of queries."""
         none = np.zeros((queries, 0), np.int64)
         return cls(none, np.zeros((queries, 0), np.float32), none, none)
 

@@ -1,9 +1,9 @@
-"""A plan for a large library: scene means of every video in two sizes, as files beside the segments.
+"""A plan for a large library: scene means of every video in two sizes, as files next to the segments.
 
 The folder holds ``plan.json``, which names the segments covered, the depths to search to, and immutable files named by
 the hash of their bytes: the means in int8 (``.codes``), their scales and videos with what belongs to the coarse list
 (``.npz``), and the coarse list itself (``.list``). ``plan.json`` is replaced last, in one step, so a reader sees the
-old plan or the new one. All of it can be built anew from the segments; nothing is lost if it is deleted.
+old plan or the new one. All of it can be built again from the segments; nothing is lost if it is deleted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PLAN_FILE = "plan.json"
 
 @dataclass(frozen=True)
 class Depths:
-    """How far to look: at most so many scene means in the coarse list, and so many videos by their int8 means.
+    """How far to look: at most this many scene means in the coarse list, and videos by their int8 means.
 
     Where there are margins, a query stops sooner, as soon as what is left comes nowhere near what it has found.
     """
@@ -106,7 +106,7 @@ def build_plan(segments: Sequence[Segment], folder: Path, progress: Advance | No
 
 
 def open_plan(folder: Path, segments: Sequence[Segment]) -> Plan | None:
-    """The plan in a folder, or None if there is none that speaks of these segments (then build it anew).
+    """The plan in a folder, or None if there is none that speaks of these segments (then build it again).
 
     Segments it does not cover are no obstacle; a covered segment that is no longer there is.
     """
@@ -183,7 +183,7 @@ def _pool_all(segments: Sequence[Segment], work: Path, progress: Advance | None)
 
 
 def _list_means(means: Segment, work: Path) -> dict[str, NDArray[Any]]:
-    """Write all means and their coarse list, group after group; returns what is kept beside these two files."""
+    """Write all means and their coarse list, group after group; returns what is kept besides these two files."""
 
     rng = np.random.default_rng(0)
     chosen = np.sort(rng.choice(means.rows, min(means.rows, coarse.MAX_TRAINING_MEANS), replace=False))

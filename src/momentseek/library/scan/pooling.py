@@ -26,7 +26,7 @@ Codes = NDArray[np.int8]
 
 
 def group_count(vectors: int) -> int:
-    """How many groups so many vectors are cut into.
+    """How many groups a number of vectors is cut into.
 
     >>> group_count(10), group_count(6400), group_count(4_500_000)
     (1, 100, 2048)
@@ -35,7 +35,7 @@ def group_count(vectors: int) -> int:
 
 
 def train_groups(codes: Codes, scales: Floats, count: int) -> Floats:
-    """The means ``(count, columns)`` of groups, learnt from a sample with at least so many rows.
+    """The means ``(count, columns)`` of groups, learnt from a sample with at least ``count`` rows.
 
     >>> train_groups(np.array([[0, 1], [0, 3], [9, 8]], np.int8), np.ones(3, np.float32), 1).tolist()
     [[3.0, 4.0]]

@@ -237,7 +237,7 @@ def normalise(vectors: NDArray[Any]) -> NDArray[Any]:
 MIN_SEGMENT_SHARE = 0.05
 """A segment with this share of all rows is worth planning for; smaller ones are soon joined, and scanned meanwhile."""
 MAX_UNPLANNED_SHARE = 0.2
-"""Share of rows outside the plan above which it is built anew."""
+"""Share of rows outside the plan above which it is built again."""
 
 
 def refresh_plan(segments: Sequence[Segment], folder: Path) -> bool:

@@ -32,7 +32,7 @@ MIN_PLANNED_SHARE = 0.05
 MIN_BATCH = 8
 """Queries from which on arithmetic decides how long an exact scan takes."""
 SCAN_RATE, LIST_RATE, PLACE_RATE, PLAN_SECONDS = 6e10, 3e10, 1e10, 5e-4
-"""Bytes a second of one thread: in an exact scan, in a coarse list, at places far apart; and what a plan takes beside.
+"""Bytes a second of one thread: in an exact scan, in a coarse list, at places far apart; and what a plan takes besides.
 
 Measured on AMD's EPYC at 3.3 GHz with AVX2.
 """
@@ -110,7 +110,7 @@ class Scan:
 
 
 def exact_is_quicker(plan: Plan, rows: int) -> bool:
-    """Whether scanning so many rows takes less time than the plan does, for one of many queries that are asked at once.
+    """Whether scanning ``rows`` rows takes less time than the plan, for one of many queries that are asked at once.
 
     Then arithmetic decides, and memory only where places are looked up; times are those of one thread.
     """
@@ -209,7 +209,7 @@ class CoveredSegments:
 
     @cached_property
     def _given(self) -> tuple[NDArray[np.int64], list[NDArray[np.generic]]]:
-        """What a kernel is told of each segment, and the arrays it then reads, which must stay."""
+        """What a kernel is given of each segment, and the arrays it then reads, which must stay."""
         rows, kept = [], []
         for part in self._parts:
             arrays = [np.asarray(a) for a in (part.codes, part.scales, part.half, part.offsets, part.ids)]

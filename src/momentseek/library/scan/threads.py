@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from momentseek.recognition.runtime import thread_count
 
 MIN_SHARED_PRODUCTS = 16_384
-"""Below so many rows times queries a second thread costs more than it saves."""
+"""Below this number of rows times queries a second thread costs more than it saves."""
 RowTask = tuple[Callable[[int, int], None], NDArray[np.int64]]
 """A function of the first and last video, and where each video's rows start."""
 

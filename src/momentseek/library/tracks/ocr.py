@@ -54,4 +54,4 @@ class OcrPass(TrackPass):
 def cues_of_frames(frames: Iterable[OcrFrame]) -> list[Cue]:
     """The lines that stand in some frames of a video, as cues with boxes."""
     lines = merge_lines(frames)
-    return [Cue(line.start, line.end, line.text, None, line.at, line.score, tuple(line.box)) for line in lines]
+    return [Cue(line.start, line.end, line.text, None, line.at, line.score, line.box) for line in lines]
