@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from momentseek.media.edit_lists.timeline import frame_at, timecode
+from momentseek.media.edit_lists import frame_at, timecode
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote_to_bytes
 from xml.etree import ElementTree
 
-from momentseek.media.edit_lists.timeline import frame_of
+from momentseek.media.edit_lists import frame_of
 
 _EVENT = re.compile(r"\d+\s+(\S+)\s+\S+\s+C\s+" + r"\s+".join([r"(\d\d:\d\d:\d\d[:;]\d{2,3})"] * 4))
 _COMMENT = re.compile(r"\*\s*([A-Z ]+):\s?(.*)")

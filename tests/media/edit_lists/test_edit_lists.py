@@ -12,9 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.core.errors import MomentseekError
-from momentseek.media.edit_lists.edl import reel_names, write_edl
-from momentseek.media.edit_lists.fcpxml import write_fcpxml
-from momentseek.media.edit_lists.timeline import EDITING_RATES, Excerpt, can_drop, editing_rate
+from momentseek.media.edit_lists import (
+    EDITING_RATES,
+    Excerpt,
+    can_drop,
+    editing_rate,
+    reel_names,
+    write_edl,
+    write_fcpxml,
+)
 
 NTSC = Fraction(30000, 1001)
 ODD = Path("/films/a b\n🎬 100%&<x>.mp4")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.core.errors import MomentseekError
-from momentseek.media.edit_lists.timeline import (
+from momentseek.media.edit_lists import (
     EDITING_RATES,
     can_drop,
     commonest_rate,

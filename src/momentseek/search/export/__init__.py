@@ -16,7 +16,7 @@ from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.run import Run
 from momentseek.core.registry import Registry
-from momentseek.media.edit_lists.timeline import Excerpt, ExportText
+from momentseek.media.edit_lists import Excerpt, ExportText
 from momentseek.search.hit import Hit
 
 Thumbnail = Callable[[Hit], bytes | None]

@@ -7,7 +7,7 @@ import io
 from collections.abc import Sequence
 
 from momentseek.core.reports import safe_cell
-from momentseek.media.edit_lists.timeline import ExportText
+from momentseek.media.edit_lists import ExportText
 from momentseek.search.export import EXPORT_KINDS, ExportKind, Thumbnail
 from momentseek.search.hit import Hit
 

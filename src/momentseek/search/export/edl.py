@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from momentseek.media.edit_lists.edl import write_edl
-from momentseek.media.edit_lists.timeline import ExportText
+from momentseek.media.edit_lists import ExportText, write_edl
 from momentseek.search.export import EXPORT_KINDS, ExportKind, Thumbnail, excerpts
 from momentseek.search.hit import Hit
 

@@ -13,7 +13,7 @@ from importlib.resources import files
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
-from momentseek.media.edit_lists.timeline import ExportText, file_url
+from momentseek.media.edit_lists import ExportText, file_url
 from momentseek.search.display import clock, reason, tidy, time_range
 from momentseek.search.export import EXPORT_KINDS, ExportKind, Thumbnail
 from momentseek.search.hit import Hit

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from momentseek.media.edit_lists.timeline import ExportText, file_url
+from momentseek.media.edit_lists import ExportText, file_url
 from momentseek.search.export import EXPORT_KINDS, ExportKind, Thumbnail
 from momentseek.search.hit import Hit, Results
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from momentseek.media.edit_lists.timeline import ExportText, commonest_rate
+from momentseek.media.edit_lists import ExportText, commonest_rate
 from momentseek.media.subtitles import srt
 from momentseek.media.subtitles.cues import Cue
 from momentseek.search.display import time_range

@@ -15,9 +15,7 @@ from starlette.responses import Response
 
 from momentseek.api.library import Library
 from momentseek.core.errors import MomentseekError
-from momentseek.media.edit_lists.edl import write_edl
-from momentseek.media.edit_lists.fcpxml import write_fcpxml
-from momentseek.media.edit_lists.timeline import Excerpt, ExportText
+from momentseek.media.edit_lists import Excerpt, ExportText, write_edl, write_fcpxml
 from momentseek.search.export import render
 from momentseek.search.hit import Hit
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
