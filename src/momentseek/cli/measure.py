@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -332,10 +333,11 @@ def _draw(found: diagnosis.Diagnosis, folder: str) -> None:
 
 @contextmanager
 def patience(doing: str) -> Iterator[None]:
-    """Say what is being done, on stderr, if it takes longer than a second."""
+    """Say what is being done, on a terminal, if it takes longer than a second."""
     timer = threading.Timer(1.0, options.say, [f"{doing} …"])
     timer.daemon = True
-    timer.start()
+    if sys.stderr.isatty():
+        timer.start()
     try:
         yield
     finally:
