@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,10 +26,10 @@ class Blank(Reranker):
     read = 0
     graph = object()
 
-    def grids(self, asked: Mapping[str, Any], parts: Sequence[Mapping[str, Vectors]]) -> Iterator[Vectors]:
-        self.read += len(parts)
+    def grid(self, asked: Mapping[str, Any], part: Mapping[str, Vectors]) -> Vectors:
+        self.read += 1
         exists = np.add.outer(np.arange(8), np.arange(8)) < 8
-        return (np.where(exists, np.float32(part["video"].max()), -np.inf) for part in parts)
+        return np.where(exists, np.float32(part["video"].max()), -np.inf)
 
 
 def model(clip_seconds: float = 1.5, window: int = 8) -> Blank:
@@ -39,7 +39,7 @@ def model(clip_seconds: float = 1.5, window: int = 8) -> Blank:
             folder=Path("model"), model="tan2d", fingerprint="0" * 64, clip_seconds=clip_seconds, video=source,
             subtitle=None, query=source, max_words=30, max_clips=8,
             preparation=Preparation(8, "stretch", video=False, words=False),
-            shortest=1, roles=False, end_time="inclusive", nms=None, window=window * clip_seconds,
+            shortest=1, roles=False, end_time="inclusive", nms=None, window=window * clip_seconds, rows=8,
         )
     )  # fmt: skip
 

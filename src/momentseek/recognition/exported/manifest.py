@@ -256,10 +256,10 @@ class RerankerManifest(ModelManifest):
     """The overlap above which it was trained to drop the worse of two moments."""
     window: float | None
     """Seconds of the longest video it is given at once."""
+    rows: int
+    """Rows of a video that the graph takes, one video at a time."""
     parse: str = "auto"
     """Name of the parser that found the words' roles in training."""
-    rows: int | None = None
-    """Rows of a video that the graph takes, one video at a time; None if it takes any number of both."""
     times: bool = False
     """Whether the model predicts times, and not spans of clips."""
 
@@ -288,7 +288,7 @@ def read_reranker_manifest(folder: Path) -> RerankerManifest:
             roles=bool(head["roles"]),
             nms=None if head["nms"] is None else float(head["nms"]),
             window=None if head["window"] is None else float(head["window"]),
-            parse=str(head.get("parse", "auto")),
-            rows=None if head.get("rows") is None else int(head["rows"]),
-            times=bool(head.get("times", False)),
+            rows=int(head["rows"]),
+            parse=str(head["parse"]),
+            times=bool(head["times"]),
         )

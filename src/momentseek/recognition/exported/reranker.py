@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -39,8 +39,6 @@ from momentseek.recognition.runtime import run_graph, session
 
 NO_SPAN_BELOW = -1e38
 """Scores below stand for spans that do not exist."""
-WINDOWS_PER_RUN = 4
-"""Windows per run of the graph: enough to use all cores, few enough to be interrupted soon."""
 MAX_WINDOWS = 200
 """Windows that are read at most for a query; every video has one at least."""
 REMEMBERED_VIDEOS = 2000
@@ -167,16 +165,13 @@ class Reranker:
         asked = self._query_inputs(words, text)
         parts: list[list[RerankedSpans]] = [[] for _ in videos]
         read = promising_windows(videos, self.about.window_clips) if read is None else read
-        todo = [(i, window) for i, part in enumerate(read) for window in part]
-        for at in range(0, len(todo), WINDOWS_PER_RUN):
-            here = todo[at : at + WINDOWS_PER_RUN]
-            inputs = [_part(videos[i], w) for i, w in here]
-            if self.about.times:
-                for (i, window), times in zip(here, self.times(asked, inputs), strict=True):
-                    parts[i].append(self._best_times(videos[i], window, times, limit))
-            else:
-                for (i, window), grid in zip(here, self.grids(asked, inputs), strict=True):
-                    parts[i].append(self._best(videos[i], window, grid, limit))
+        for video, windows_read, found in zip(videos, read, parts, strict=True):
+            for window in windows_read:
+                part = _part(video, window)
+                if self.about.times:
+                    found.append(self._best_times(video, window, self.times(asked, part), limit))
+                else:
+                    found.append(self._best(video, window, self.grid(asked, part), limit))
         return [_together(part, limit) for part in parts]
 
     def _query_inputs(self, words: Vectors, text: str) -> dict[str, Any]:
@@ -191,41 +186,34 @@ class Reranker:
             asked |= {name: np.array([part[: len(rows)]], np.int64) for name, part in parts}
         return asked
 
-    def grids(self, asked: Mapping[str, Any], parts: Sequence[Mapping[str, Vectors]]) -> Iterator[Vectors]:
-        """The scores of the spans of each part by (first clip, length), minus infinity where there is no span."""
-        for sizes, (found,) in self._run((SPANS_OUTPUT,), asked, parts):
-            if np.isnan(found).any():
-                raise self._divergence()
-            for grid, size in zip(found, sizes, strict=True):
-                yield np.where(grid > NO_SPAN_BELOW, grid, -np.inf)[:size]
+    def grid(self, asked: Mapping[str, Any], part: Mapping[str, Vectors]) -> Vectors:
+        """The scores of the spans of a window by (first clip, length), minus infinity where there is no span."""
+        size, (found,) = self._run((SPANS_OUTPUT,), asked, part)
+        if np.isnan(found).any():
+            raise self._divergence()
+        return np.where(found[0] > NO_SPAN_BELOW, found[0], -np.inf)[:size]
 
-    def times(self, asked: Mapping[str, Any], parts: Sequence[Mapping[str, Vectors]]) -> Iterator[RerankedSpans]:
-        """The moments of each part as shares of what its clips cover, without those that do not exist."""
-        for _, found in self._run(TIMES_OUTPUTS, asked, parts):
-            for start, end, score in zip(*found, strict=True):
-                there = ~(score <= NO_SPAN_BELOW)
-                if not all(np.isfinite(x[there]).all() for x in (start, end, score)):
-                    raise self._divergence()
-                yield RerankedSpans(start[there].astype(np.float64), end[there].astype(np.float64), score[there])
+    def times(self, asked: Mapping[str, Any], part: Mapping[str, Vectors]) -> RerankedSpans:
+        """The moments of a window as shares of what its clips cover, without those that do not exist."""
+        _, found = self._run(TIMES_OUTPUTS, asked, part)
+        start, end, score = (x[0] for x in found)
+        there = ~(score <= NO_SPAN_BELOW)
+        if not all(np.isfinite(x[there]).all() for x in (start, end, score)):
+            raise self._divergence()
+        return RerankedSpans(start[there].astype(np.float64), end[there].astype(np.float64), score[there])
 
     def _run(
-        self, outputs: Sequence[str], asked: Mapping[str, Any], parts: Sequence[Mapping[str, Vectors]]
-    ) -> Iterator[tuple[list[int], list[Vectors]]]:
-        """What the graph says of the parts, and their numbers of rows: all at once, or one by one if it takes one."""
-        about = self.about
-        for some in [parts] if about.rows is None else [[part] for part in parts]:
-            given = dict(asked)
-            sizes: list[int] = []
-            for name in some[0]:
-                rows = [about.preparation.prepare_clips(part[name], name) for part in some]
-                sizes = [len(r) for r in rows]
-                block = np.zeros((len(rows), about.rows or max(sizes), rows[0].shape[1]), np.float32)
-                for i, row in enumerate(rows):
-                    block[i, : len(row)] = row
-                given[name] = block
-            given["mask"] = np.arange(about.rows or max(sizes)) < np.array(sizes)[:, None]
-            taken = {name: given[name] for name in self._inputs}
-            yield sizes, run_graph(self.graph, list(outputs), taken, about.folder)
+        self, outputs: Sequence[str], asked: Mapping[str, Any], part: Mapping[str, Vectors]
+    ) -> tuple[int, list[Vectors]]:
+        """Number of rows of a window, and what the graph says of it, filled up to the rows that the graph takes."""
+        about, given, size = self.about, dict(asked), 0
+        for name, features in part.items():
+            rows = about.preparation.prepare_clips(features, name)
+            size = len(rows)
+            given[name] = np.pad(rows, ((0, about.rows - size), (0, 0)))[None]
+        given["mask"] = (np.arange(about.rows) < size)[None]
+        taken = {name: given[name] for name in self._inputs}
+        return size, run_graph(self.graph, list(outputs), taken, about.folder)
 
     def _divergence(self) -> MomentseekError:
         return MomentseekError(f"{self.about.folder}: the model's scores are no numbers; its training has diverged")
