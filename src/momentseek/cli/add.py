@@ -10,11 +10,12 @@ import click
 
 from momentseek.api.library import open_store
 from momentseek.cli import options
-from momentseek.cli.cluster import add_on, fetch_videos
 from momentseek.cli.groups import RenamedOption
 from momentseek.cli.ingesting import IngestLines, conclude, ingest, stoppable
+from momentseek.cluster.adding import add_on
 from momentseek.cluster.manifest import is_sharded
 from momentseek.cluster.shard_writer import WriterSettings
+from momentseek.cluster.storage.mirror import fetch_videos
 from momentseek.core.errors import MomentseekError
 from momentseek.library.database import CATALOG_FILE
 from momentseek.library.files import check_paths
@@ -124,7 +125,8 @@ def add(paths: tuple[str, ...], library: str | None, on: str | None, quiet: bool
     shown: dict[str, Any] = {"library": library, "as_json": as_json}
     again = _again(paths, on, **given)
     if on is None or place_text(folder) == str(folder):  # nodes that share no folder fetch for themselves
-        paths = tuple(fetch_videos(paths, folder, display))
+        paths = tuple(fetch_videos(paths, folder, display.show))
+        display.clear()
     found = {"recursive": given["recursive"], "exclude": given["exclude"], "subtitles": given["subtitles"]}
     if on is not None:
         report = ingest(_cluster_work(on, folder, paths, **given), display, again=again, **shown)

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from momentseek.cli import options
-from momentseek.cli.cluster import shards_on
 from momentseek.cli.groups import RenamedOption
+from momentseek.cluster.searching import shards_on
 from momentseek.core.errors import optional_module
 from momentseek.library.location import library_folder
 

@@ -10,18 +10,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from momentseek.cluster.connection import Cluster
-from momentseek.cluster.manifest import ShardManifest, is_sharded, read_manifest
+from momentseek.cluster.connection import Cluster, join_cluster
+from momentseek.cluster.manifest import ShardManifest, read_manifest
 from momentseek.cluster.replicas.place import shard_place
-from momentseek.cluster.replicas.replica import bring_library
-from momentseek.cluster.shard_writer import ShardWriter, WriterSettings, bring_videos, known_states
+from momentseek.cluster.replicas.replica import refuse_unsharded
+from momentseek.cluster.shard_writer import ShardWriter, WriterSettings, bring_videos, known_states, list_videos
 from momentseek.cluster.shards.catalog import add_up
 from momentseek.cluster.storage.address import UnreachableError
-from momentseek.core.errors import LibraryError, MediaError, MomentseekError
+from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.core.reports import count
 from momentseek.library.file_stamp import content_hash
-from momentseek.library.files import FoundFiles, VideoFile
-from momentseek.library.location import folder_here
+from momentseek.library.files import FoundFiles, VideoFile, find_videos
+from momentseek.library.location import is_remote
 from momentseek.library.report import AddInterrupted, AddReport, IngestNote, IngestStep, ShowIngest
 
 HASH_BYTES = 1 << 30
@@ -50,6 +50,26 @@ def hash_files(files: Sequence[VideoFile], shard: str) -> list[str | None]:
     return found
 
 
+def add_on(
+    address: str,
+    library: Path,
+    paths: Sequence[str],
+    settings: WriterSettings,
+    *,
+    recursive: bool,
+    exclude: Sequence[str],
+    gpus: float,
+    tell: ShowIngest,
+) -> AddReport:
+    """Add videos on the cluster at an address to a library in shards; those elsewhere are fetched by the nodes."""
+    refuse_unsharded(library)
+    found = find_videos((p for p in paths if not is_remote(p)), recursive=recursive, exclude=exclude, skip=library)
+    for path in filter(is_remote, paths):
+        found.files += list_videos(path, library)
+    with join_cluster(address) as cluster:
+        return add_on_cluster(cluster, library, found, settings=settings, gpus=gpus, progress=tell)
+
+
 def add_on_cluster(
     cluster: Cluster,
     library: Path,
@@ -73,15 +93,6 @@ def add_on_cluster(
         raise AddInterrupted(run.finish()) from None
     finally:
         run.close()
-
-
-def refuse_unsharded(library: Path) -> None:
-    """Refuse a library that is not in shards."""
-    if not (bring_library(library) or is_sharded(library)):
-        raise LibraryError(
-            f"{library}: is no library in shards, which work on a cluster needs; make one with: momentseek shard"
-            f"{folder_here(library)}"
-        )
 
 
 class ClusterAdd:

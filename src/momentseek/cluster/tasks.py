@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from momentseek.cluster.connection import Cluster
+from momentseek.cluster.connection import Cluster, join_cluster
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
+from momentseek.recognition.encoders.protocol import Vectors
+from momentseek.recognition.encoders.registry import encode_texts
+from momentseek.recognition.encoders.text_cache import EncodeChunks
 from momentseek.recognition.runtime import THREADS_VARIABLE
 
 STOP_SECONDS = 120.0
@@ -122,6 +125,22 @@ def map_in_order(
         while given in values:
             yield values.pop(given)
             given += 1
+
+
+@contextmanager
+def texts_on(address: str, encoder: str) -> Iterator[EncodeChunks]:
+    """A way to encode lists of texts on the cluster at an address, joined when there is something to encode."""
+    with ExitStack() as stack:
+
+        def encode(texts: Sequence[list[str]]) -> Iterator[Vectors]:
+            cluster = stack.enter_context(join_cluster(address))
+            tasks = [
+                ClusterTask(f"sentences {at + 1} of {len(texts)}", encode_texts, (encoder, some))
+                for at, some in enumerate(texts)
+            ]
+            return map_in_order(cluster, tasks)
+
+        yield encode
 
 
 def carry_out(

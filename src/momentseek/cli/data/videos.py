@@ -13,9 +13,9 @@ from momentseek.benchmarks.datasets.massive import MassiveSettings
 from momentseek.benchmarks.datasets.massive_report import build_massive_dataset
 from momentseek.benchmarks.datasets.sentences import build_related
 from momentseek.cli import options
-from momentseek.cli.cluster import texts_on
 from momentseek.cli.data import finish, vector_file
 from momentseek.cli.progress import progress_bars
+from momentseek.cluster.tasks import texts_on
 
 COUNT = click.IntRange(min=0)
 SIMILARITY = options.Number(-1, 1)

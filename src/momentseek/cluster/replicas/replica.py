@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from pathlib import Path
 
-from momentseek.cluster.manifest import MANIFEST_FILE, ShardManifest, parse_manifest, write_manifest
+from momentseek.cluster.manifest import MANIFEST_FILE, ShardManifest, is_sharded, parse_manifest, write_manifest
 from momentseek.cluster.replicas.fetching import do_at_once, fetch_joined
 from momentseek.cluster.replicas.files import ReplicaFiles
 from momentseek.cluster.replicas.place import (
@@ -32,7 +32,7 @@ from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import LibraryError, MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.database import BUSY_SECONDS, CATALOG_FILE, DATABASE_ERRORS, unusable
-from momentseek.library.location import address_of
+from momentseek.library.location import address_of, folder_here
 from momentseek.library.lock import hold_lock
 from momentseek.library.paths import LibraryPaths
 
@@ -236,3 +236,12 @@ def _no_library(objects: ObjectStore) -> str:
     return (
         f"{objects.address}: holds a library that is not in shards; copy it to a folder, and run: {make} --from FOLDER"
     )
+
+
+def refuse_unsharded(library: Path) -> None:
+    """Refuse a library that is not in shards."""
+    if not (bring_library(library) or is_sharded(library)):
+        raise LibraryError(
+            f"{library}: is no library in shards, which work on a cluster needs; make one with: momentseek shard"
+            f"{folder_here(library)}"
+        )

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from momentseek.cluster.manifest import MANIFEST_FILE, ShardManifest, is_sharded, write_manifest
 from momentseek.cluster.replicas.place import make_replica_folder
 from momentseek.cluster.replicas.publishing import Sources, list_files_of, upload_chunks
-from momentseek.cluster.replicas.replica import copy_catalog
+from momentseek.cluster.replicas.replica import bring_library, copy_catalog
 from momentseek.cluster.replicas.state import STATE_FILE, ShardState
 from momentseek.cluster.storage.objects import (
     MissingObjectError,
@@ -37,7 +37,7 @@ from momentseek.library import encoders
 from momentseek.library.catalog import ID_STEP_SETTING, LEAST_ID_SETTING, Catalog, SegmentRow
 from momentseek.library.database import CATALOG_FILE
 from momentseek.library.ingest.add import ADDING_SETTING
-from momentseek.library.location import copies_folder
+from momentseek.library.location import address_of, copies_folder
 from momentseek.library.lock import hold_lock
 from momentseek.library.merging import refuse_damage
 from momentseek.library.paths import LibraryPaths
@@ -257,6 +257,35 @@ def send_shard(folder: Path, objects: ObjectStore) -> None:
         state = ShardState(list_files_of(folder, copy, None, sources))
         upload_chunks(objects, {hash: sources[hash] for hash in state.chunks})
     objects.write(STATE_FILE, state.to_bytes())
+
+
+def make_sharded(
+    place: Path,
+    shards: int,
+    *,
+    source: Path | None = None,
+    encoder: str | None = None,
+    wait: float = 0.0,
+    progress: ShowCount | None = None,
+) -> dict[str, int]:
+    """Make a library in shards, empty or with the videos of ``source``; shard → number of its videos.
+
+    ``place`` is its folder, or that of its replica if it is to lie in object storage.
+    """
+
+    def make(into: Path) -> ShardManifest:
+        if source is None:
+            return make_shards(into, shards, encoder=encoder)
+        return split_library(source, into, shards, wait=wait, progress=progress)
+
+    address = address_of(place)
+    manifest = make(place) if address is None else make_elsewhere(address, make)
+    bring_library(place)
+    counts = {}
+    for name, folder in zip(manifest.shards, manifest.folders(place), strict=True):
+        with closing(Catalog(folder)) as catalog:
+            counts[name] = int(catalog.totals()["videos"])
+    return counts
 
 
 def _there_already(objects: ObjectStore) -> MomentseekError:

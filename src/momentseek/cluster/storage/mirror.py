@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,8 @@ from typing import Any
 from momentseek.cluster.storage.address import OBJECT_STORES, explain, open_file_system
 from momentseek.cluster.storage.objects import CloudObjects
 from momentseek.core.errors import MomentseekError
-from momentseek.library.location import split_address
+from momentseek.library.files import VIDEO_SUFFIXES
+from momentseek.library.location import is_remote, sources_folder, split_address
 
 FETCH_BYTES = 8 << 20
 """Bytes that are fetched at a time."""
@@ -148,3 +149,25 @@ def _explain_errors(address: str) -> Iterator[None]:
         raise
     except Exception as e:  # each file system has errors of its own
         raise explain(address, e) from None
+
+
+def fetch_videos(paths: Sequence[str], library: Path, progress: Callable[[str, str], None]) -> list[str]:
+    """The paths, with those elsewhere replaced by their copies, which are fetched unless they exist.
+
+    The copies lie next to the library, in ``NAME-sources``, where every machine that shares the library finds them.
+    ``progress`` gets how far the fetching is, and the file that is fetched.
+    """
+    mirror = Mirror(sources_folder(library))
+    local: list[str] = []
+    for path in paths:
+        if not is_remote(path):
+            local.append(path)
+            continue
+        files = list_files(path, VIDEO_SUFFIXES)
+        total, done = sum(file.size for file in files), 0
+        for number, file in enumerate(files):
+            share = f"{100 * done / max(total, 1):.0f} %"
+            progress(f"fetching  {number:,} of {len(files):,} files  {share}", f"  {file.path}")
+            local.append(str(mirror.fetch(path, file)))
+            done += file.size
+    return local
