@@ -12,6 +12,7 @@ import pytest
 from momentseek.core.native.kernels import kernels
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "momentseek"
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 COMMAND = f"{sys.executable} -m momentseek"
 
@@ -97,6 +98,18 @@ def test_links_lead_somewhere(page):
         there = (page.parent / path).resolve() if path else page
         assert there.exists(), f"{page.name}: {target}"
         assert not anchor or anchor in anchors(there), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("page", ["docs/architecture.md", "docs/glossary.md", "CONTRIBUTING.md"])
+def test_files_that_are_named_exist(page):
+    named = set(re.findall(r"`((?:\w+/)+(?:\w+\.\w+)?)`", (ROOT / page).read_text()))
+    folders = [
+        ROOT,
+        PACKAGE,
+        *(path for path in PACKAGE.iterdir() if path.is_dir()),
+        PACKAGE / "measuring" / "measures",
+    ]
+    assert {name for name in named if not any((folder / name).exists() for folder in folders)} == set()
 
 
 def test_every_dependency_has_its_reason():

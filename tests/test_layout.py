@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import pytest
 from source import PACKAGE, nodes
 
 TESTS = Path(__file__).parent
 WITHOUT_A_FOLDER = {"browser", "server/database"}
 """Folders of tests that drive several folders at once, or have fixtures of their own."""
+LIMITS = {
+    "modules": 490,
+    "lines": 86_000,
+    "late imports": 80,
+    "entries at the top": 12,
+    "functions over 100 lines": 0,
+    "commands over 60 lines": 0,
+    "calls with over 8 positional arguments": 12,
+}
+"""What ``tools/census.py`` may count at most; lower a limit when the package has become smaller."""
 NOT_PARTICIPLES = {"embed", "feed", "learned", "need", "proceed", "seed", "shed", "speed", "watershed"}
 """Other words that end like one; ``learned`` and ``watershed`` are localisers, named as users name them."""
 IRREGULAR = """
@@ -25,6 +37,16 @@ def test_folders_of_tests_mirror_the_package() -> None:
     folders = {path.parent.relative_to(TESTS) for path in TESTS.rglob("test_*.py")} - {Path()}
     packages = {path.parent.relative_to(PACKAGE) for path in PACKAGE.rglob("__init__.py")}
     assert {str(folder) for folder in folders - packages} == WITHOUT_A_FOLDER
+
+
+@pytest.mark.parametrize("what", LIMITS)
+def test_the_package_stays_small(what: str, counted: Mapping[str, int]) -> None:
+    assert counted[what] <= LIMITS[what], "run tools/census.py, and see docs/architecture.md on keeping it small"
+
+
+@pytest.fixture(scope="module")
+def counted() -> Mapping[str, int]:
+    return runpy.run_path(str(TESTS.parent / "tools" / "census.py"))["census"](PACKAGE)
 
 
 def test_a_class_name_means_one_thing() -> None:
