@@ -14,7 +14,7 @@ from momentseek.core.pinned_file import FileChangedError
 from momentseek.library.catalog import Catalog
 from momentseek.library.file_stamp import Stamp, path_text
 from momentseek.library.video import name_text
-from momentseek.media.subtitles.sidecars import find_sidecars
+from momentseek.media.subtitles.find import find_sidecars
 
 KNOWN_COLUMNS = "id, path, size, mtime_ns, hash, subtitles"
 

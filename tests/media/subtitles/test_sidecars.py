@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from momentseek.media.subtitles.sidecars import Sidecar, find_sidecars, match_sidecar
+from momentseek.media.subtitles.find import Sidecar, find_sidecars, match_sidecar
 
 
 @pytest.mark.parametrize(

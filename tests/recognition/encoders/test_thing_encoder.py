@@ -6,12 +6,11 @@ import pytest
 from tests.recognition.encoders.fakes import Words, needs_labels
 
 from momentseek.core.errors import MomentseekError
-from momentseek.recognition.encoders.labels import label_names, mixture, sentences_for
 from momentseek.recognition.encoders.preprocessing import crop_square
 from momentseek.recognition.encoders.protocol import ImageTextEncoder
 from momentseek.recognition.encoders.registry import image_text_encoder
 from momentseek.recognition.encoders.text_cache import unit_rows
-from momentseek.recognition.encoders.things import IMAGE_SIDE_PIXELS, ThingEncoder
+from momentseek.recognition.encoders.things import IMAGE_SIDE_PIXELS, ThingEncoder, label_names, mixture, sentences_for
 
 data = pytest.importorskip("skimage.data")
 

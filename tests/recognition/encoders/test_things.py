@@ -4,7 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.recognition.encoders.fakes import needs_labels
 
-from momentseek.recognition.encoders.labels import (
+from momentseek.recognition.encoders.protocol import ImageTextEncoder
+from momentseek.recognition.encoders.registry import image_text_encoder
+from momentseek.recognition.encoders.text_cache import unit_rows
+from momentseek.recognition.encoders.things import (
     COLUMNS,
     KEPT_LABELS,
     add_label_columns,
@@ -13,9 +16,6 @@ from momentseek.recognition.encoders.labels import (
     read_label_columns,
     unit_vectors,
 )
-from momentseek.recognition.encoders.protocol import ImageTextEncoder
-from momentseek.recognition.encoders.registry import image_text_encoder
-from momentseek.recognition.encoders.text_cache import unit_rows
 
 data = pytest.importorskip("skimage.data")
 

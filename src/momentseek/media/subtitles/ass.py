@@ -33,8 +33,9 @@ def parse(text: str) -> Iterator[Cue]:
     r"""Cues with their override codes taken out; comments and drawings are passed over.
 
     >>> script = "[Events]\nFormat: Layer, Start, End, Style, Text\n"
-    >>> list(parse(script + r"Dialogue: 0,0:00:01.00,0:00:02.50,Default,{\i1}Well,{\i0}\Nhello"))
-    [Cue(start=1.0, end=2.5, text='Well,\nhello', language=None)]
+    >>> (cue,) = parse(script + r"Dialogue: 0,0:00:01.00,0:00:02.50,Default,{\i1}Well,{\i0}\Nhello")
+    >>> cue.start, cue.end, cue.text
+    (1.0, 2.5, 'Well,\nhello')
     """
     columns = EVENT_COLUMNS
     events = "[events]" not in text.lower()

@@ -125,8 +125,9 @@ def tidy(cues: Iterable[Cue]) -> list[Cue]:
     The cues are those of one file, so of one language. Times before the video are cut off at 0. A cue without a usable
     end lasts as long as reading it takes, at most to the next one.
 
-    >>> tidy([Cue(5, 4, "<b>Two</b>"), Cue(-1, 2, "One"), Cue(3, 4, "♪"), Cue(-2, -1, "Zero")])
-    [Cue(start=0.0, end=2, text='One', language=None), Cue(start=5, end=6.0, text='Two', language=None)]
+    >>> found = tidy([Cue(5, 4, "<b>Two</b>"), Cue(-1, 2, "One"), Cue(3, 4, "♪"), Cue(-2, -1, "Zero")])
+    >>> [(cue.start, cue.end, cue.text) for cue in found]
+    [(0.0, 2, 'One'), (5, 6.0, 'Two')]
     """
     cues = list(cues)
     language = cues[0].language if cues else None

@@ -168,8 +168,9 @@ def read_subtitles(path: str | os.PathLike[str], language: str | None = None) ->
 def parse_subtitles(data: bytes, name: str, place: object = None, language: str | None = None) -> list[Cue]:
     r"""The cues in a file's bytes; ``name`` gives the suffix, ``place`` what an error calls it.
 
-    >>> parse_subtitles(b"1\n00:00:01,000 --> 00:00:02,000\nHello\n", "film.srt")
-    [Cue(start=1.0, end=2.0, text='Hello', language=None)]
+    >>> (cue,) = parse_subtitles(b"1\n00:00:01,000 --> 00:00:02,000\nHello\n", "film.srt")
+    >>> cue.start, cue.end, cue.text
+    (1.0, 2.0, 'Hello')
     """
     place = name if place is None else place
     if is_binary(data):

@@ -15,8 +15,8 @@ _TIMES = re.compile(rf"\s{{0,9}}({_STAMP})\s?,\s?({_STAMP})\s{{0,9}}")
 def parse(text: str) -> Iterator[Cue]:
     r"""The cues of an SBV file as written. ``[br]``, SubViewer 2's line break, becomes one.
 
-    >>> list(parse("0:00:01.000,0:00:02.500\nAnybody[br]home?\n\n"))
-    [Cue(start=1.0, end=2.5, text='Anybody\nhome?', language=None)]
+    >>> [(cue.start, cue.end, cue.text) for cue in parse("0:00:01.000,0:00:02.500\nAnybody[br]home?\n\n")]
+    [(1.0, 2.5, 'Anybody\nhome?')]
     """
     span: tuple[float, float] | None = None
     lines: list[str] = []

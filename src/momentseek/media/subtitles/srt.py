@@ -31,8 +31,9 @@ def times(line: str) -> tuple[float, float] | None:
 def parse(text: str) -> Iterator[Cue]:
     r"""The cues of an SRT file as written. Text runs to the next line of times, so blank lines do not cut a cue.
 
-    >>> list(parse("1\n00:00:01,000 --> 00:00:02,000\nHello\n\n2\n00:00:03,000 --> 00:00:04,000\nWorld\n"))
-    [Cue(start=1.0, end=2.0, text='Hello', language=None), Cue(start=3.0, end=4.0, text='World', language=None)]
+    >>> found = parse("1\n00:00:01,000 --> 00:00:02,000\nHello\n\n2\n00:00:03,000 --> 00:00:04,000\nWorld\n")
+    >>> [(cue.start, cue.end, cue.text) for cue in found]
+    [(1.0, 2.0, 'Hello'), (3.0, 4.0, 'World')]
     """
     span: tuple[float, float] | None = None
     lines: list[str] = []

@@ -13,8 +13,9 @@ SUFFIXES = (".vtt", ".webvtt")
 def parse(text: str) -> Iterator[Cue]:
     r"""The cues of a WebVTT file as written; identifiers, settings, ``NOTE``, ``STYLE`` and ``REGION`` are passed over.
 
-    >>> list(parse("WEBVTT\n\nNOTE by hand\n\nintro\n00:01.000 --> 00:02.000 align:start\n<v Ann>Hello\n"))
-    [Cue(start=1.0, end=2.0, text='<v Ann>Hello', language=None)]
+    >>> found = parse("WEBVTT\n\nNOTE by hand\n\nintro\n00:01.000 --> 00:02.000 align:start\n<v Ann>Hello\n")
+    >>> [(cue.start, cue.end, cue.text) for cue in found]
+    [(1.0, 2.0, '<v Ann>Hello')]
     """
     span: tuple[float, float] | None = None
     lines: list[str] = []

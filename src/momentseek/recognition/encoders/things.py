@@ -1,37 +1,201 @@
 """`things`, the offline image-text encoder: images as mixtures of label sentences, with the labels themselves kept.
 
-The mixture is of all 1,000 labels by EfficientNet-Lite2 (:mod:`momentseek.recognition.encoders.labels`). Each row also
-keeps the most probable labels, so that a search can tell "nearest" from "surely there": :meth:`ThingEncoder.evidence`.
-Texts are sentences: one space, no download, no torch.
+Norouzi et al., "Zero-Shot Learning by Convex Combination of Semantic Embeddings" (ICLR 2014): a classifier's labels c
+(EfficientNet-Lite2), with probabilities p, become ``v = Σ p(c)·e(c)``, where ``e(c)`` is a sentence encoder's vector of
+"a photo of a <label>". A query is that encoder's vector of the query. Both have the labels' mean vector taken off,
+which all sentences about photos share, so that a cosine of 0 means "as like as any label". Each row also keeps the most
+probable labels, so that a search can tell "nearest" from "surely there": :meth:`ThingEncoder.evidence`.
+
+This is label-level: 1,000 names of animals, things, food and a few places. It knows no actions ("opens"), no
+relations ("left of"), no colours, and of people only a baseball player, a bridegroom and a scuba diver.
+
+``kinds.tsv`` says which labels are of a kind: 118 labels are dogs, 398 animals. It is derived from WordNet 3.0
+(Princeton University; see ``WORDNET-LICENSE.txt``): each line has numbers of labels and the nouns for which they stand,
+a noun by the first of its three commonest senses that has labels at or below it. Labels also go by the last word of
+their own names. Words that mean people are left out, since the three labels below them are no sign of people.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from momentseek.recognition.encoders import minilm
-from momentseek.recognition.encoders.labels import (
-    COLUMNS,
-    add_label_columns,
-    label_names,
-    mixture,
-    named_kinds,
-    read_label_columns,
-    sentences_for,
-    unit_vectors,
-    words_without_label,
-)
 from momentseek.recognition.encoders.network import build_network, read_tensors
 from momentseek.recognition.encoders.preprocessing import crop_square
 from momentseek.recognition.encoders.protocol import Pixels, TextEncoder, Vectors
 from momentseek.recognition.runtime import session
 from momentseek.recognition.weights.files import load_or_make, locate, packaged_weights, verify
+
+LABELS_FILE = Path(__file__).with_name("imagenet.txt")
+
+
+@cache
+def _label_stems() -> frozenset[str]:
+    return frozenset(map(_stem, set(re.findall(r"\w+", LABELS_FILE.read_text("utf-8")))))
+
+
+def _stem(word: str) -> str:
+    """A word without the usual endings, so that "dogs" is known by "dog".
+
+    >>> [_stem(word) for word in ("Dogs", "beaches", "running", "bus")]
+    ['dog', 'beach', 'runn', 'bus']
+    """
+    word = word.lower()
+    for ending in ("ing", "es", "ed", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word.removesuffix(ending)
+    return word
+
+
+def words_without_label(words: Sequence[str]) -> list[str]:
+    """Those of some words that are in no label's name, in whatever form.
+
+    >>> words_without_label(["dogs", "happiness"])
+    ['happiness']
+    """
+    known = _label_stems()
+    return [word for word in words if _stem(word) not in known]
+
+
+def label_names() -> list[str]:
+    """ImageNet's 1,000 classes in the classifier's order, by everyday names that say the kind of thing too.
+
+    >>> label_names()[281], label_names()[162], label_names()[967]
+    ('tabby cat', 'beagle dog', 'espresso coffee')
+    """
+    return LABELS_FILE.read_text("utf-8").splitlines()
+
+
+def sentences_for(names: Sequence[str]) -> list[str]:
+    """The sentences that stand for labels.
+
+    >>> sentences_for(["tabby cat", "iron"])
+    ['a photo of a tabby cat', 'a photo of an iron']
+    """
+    return [f"a photo of {'an' if name[0].lower() in 'aeiou' else 'a'} {name}" for name in names]
+
+
+def mixture(logits: Vectors, labels: Vectors, top: int, temperature: float) -> Vectors:
+    """Each image's most probable labels' vectors, weighted by probability, scaled to length 1.
+
+    >>> labels = np.array([[1, 0], [0, 1], [-1, 0]], np.float32)
+    >>> rows = mixture(np.array([[8, 8, 0], [9, 0, 0]], np.float32), labels, top=2, temperature=1)
+    >>> rows.astype(float).round(2).tolist()
+    [[0.71, 0.71], [1.0, 0.0]]
+    """
+    best = np.argpartition(-logits, top - 1, axis=1)[:, :top]
+    chosen = np.take_along_axis(logits, best, axis=1)
+    weight = np.exp((chosen - chosen.max(axis=1, keepdims=True)) / temperature)
+    return unit_vectors(np.einsum("ij,ijk->ik", weight, labels[best]))
+
+
+def unit_vectors(rows: Vectors) -> Vectors:
+    """Rows scaled to length 1."""
+    unit: Vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return unit
+
+
+KINDS_FILE = Path(__file__).with_name("kinds.tsv")
+PLURALS = (("ies", "y"), ("ches", "ch"), ("shes", "sh"), ("sses", "ss"), ("xes", "x"), ("ves", "f"), ("s", ""))
+"""Endings of plurals and what the singular has instead."""
+
+
+def named_kinds(text: str) -> list[tuple[str, tuple[int, ...]]]:
+    """The nouns of a text that stand for labels, two words before one, each with the numbers of its labels.
+
+    >>> [(noun, len(labels)) for noun, labels in named_kinds("Two dogs beside a teddy bear")]
+    [('dogs', 118), ('teddy bear', 1)]
+    """
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    found: list[tuple[str, tuple[int, ...]]] = []
+    at = 0
+    while at < len(words):
+        for size in (2, 1):
+            labels = _labels_of(words[at : at + size]) if at + size <= len(words) else ()
+            if labels:
+                found.append((" ".join(words[at : at + size]), labels))
+                break
+        at += size
+    return found
+
+
+def _labels_of(words: list[str]) -> tuple[int, ...]:
+    *before, last = words
+    forms = [last] + [last.removesuffix(end) + new for end, new in PLURALS if last.endswith(end) and len(last) > 3]
+    table = _kinds()
+    return next((_numbers(labels) for form in forms if (labels := table.get("_".join([*before, form])))), ())
+
+
+@cache
+def _kinds() -> dict[str, str]:
+    """Each noun's labels, as the file writes them: a query names few nouns, and waits for the whole table."""
+    table: dict[str, str] = {}
+    for line in KINDS_FILE.read_text("utf-8").splitlines():
+        numbers, nouns = line.split("\t")
+        table.update(dict.fromkeys(nouns.split(), numbers))
+    return table
+
+
+def _numbers(ranges: str) -> tuple[int, ...]:
+    """The numbers that a list of ranges names.
+
+    >>> _numbers("0-2,7")
+    (0, 1, 2, 7)
+    """
+    ends = (part.partition("-") for part in ranges.split(","))
+    return tuple(number for first, _, last in ends for number in range(int(first), int(last or first) + 1))
+
+
+# An image's most probable labels are kept in columns of its vector that no query looks at. A search asks one question
+# of all vectors, how near they are to the query, and another of the few it shows: does the image surely show a thing
+# that the query names? For that the probabilities of labels are needed, which a mixture does not give back. So a row is
+#
+#     √(1 - B²) v,  (c₁ + 1) / 2¹⁵, …, (cₖ + 1) / 2¹⁵,  p₁ / 2⁴, …, pₖ / 2⁴,  f
+#
+# with v the mixture (length 1), c the numbers of the k most probable labels, p their probabilities, and f such that all
+# that is added has length B. Rows have length 1, dot products with queries (0 in these columns) are those of v times a
+# constant, and numbers of labels survive the rounding to float16 exactly.
+KEPT_LABELS = 16
+"""Number of labels that are kept of an image: k."""
+COLUMNS = 2 * KEPT_LABELS + 1
+ADDED_LENGTH = 0.15
+"""Length of what is added to a row: B."""
+NUMBER_STEP, CHANCE_STEP = 2.0**-15, 2.0**-4
+
+
+def add_label_columns(vectors: Vectors, chances: Vectors) -> Vectors:
+    """Rows of length 1 from the mixtures of some images and the probabilities of all labels."""
+    best = np.argsort(-chances, axis=1, kind="stable")[:, :KEPT_LABELS]
+    numbers = (best + 1) * NUMBER_STEP
+    kept = np.take_along_axis(chances, best, axis=1) * CHANCE_STEP
+    filler = np.sqrt(ADDED_LENGTH**2 - (numbers**2).sum(axis=1) - (kept**2).sum(axis=1))
+    parts = (np.sqrt(1 - ADDED_LENGTH**2) * vectors, numbers, kept, filler[:, None])
+    return np.concatenate(parts, axis=1).astype(np.float32)
+
+
+def read_label_columns(rows: Vectors) -> tuple[NDArray[np.int64], Vectors]:
+    """The numbers of the labels that rows keep, most probable first, and their probabilities.
+
+    >>> chances = np.zeros((1, 1000), np.float32)
+    >>> chances[0, [281, 999]] = 0.75, 0.25
+    >>> row = add_label_columns(np.array([[0.6, 0.8]], np.float32), chances)
+    >>> numbers, kept = read_label_columns(row.astype(np.float16).astype(np.float32))
+    >>> numbers[0, :2].tolist(), kept[0, :2].tolist(), round(float(np.linalg.norm(row)), 6)
+    ([281, 999], [0.75, 0.25], 1.0)
+    """
+    columns = rows[:, -COLUMNS:]
+    numbers = np.rint(columns[:, :KEPT_LABELS] / NUMBER_STEP).astype(np.int64) - 1
+    return numbers, np.maximum(columns[:, KEPT_LABELS : 2 * KEPT_LABELS] / np.float32(CHANCE_STEP), 0)
+
 
 ASSET = packaged_weights("things")
 IMAGE_SIDE_PIXELS = 260
