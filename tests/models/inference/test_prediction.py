@@ -35,7 +35,6 @@ def test_blocks_and_batches_change_nothing(small, cells, batch):
 
 def test_waiting_scores_and_spans_change_nothing_when_they_are_few(small, monkeypatch):
     """What is sifted together: scores of several blocks, queries matched at once, spans before merging."""
-    monkeypatch.setattr("momentseek.models.inference.first_stage.MAX_WAITING_SCORES", 8)
     monkeypatch.setattr("momentseek.models.inference.first_stage.QUERIES_PER_MATCH", 2)
     monkeypatch.setattr("momentseek.models.inference.prediction.MAX_HELD_SPANS", 60)
     world, model = small.world(videos=25, queries=19), small.model()

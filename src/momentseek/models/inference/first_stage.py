@@ -23,8 +23,6 @@ MAX_TENSOR_NUMBERS = 1 << 22
 """Numbers in one temporary tensor (16 MB, measured to be quicker than less or more); a model makes a handful."""
 QUERIES_PER_MATCH = 512
 """Queries matched at once, against as many clips as the cells allow."""
-MAX_WAITING_SCORES = 1 << 22
-"""Scores of queries and videos that are collected before the best are picked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,36 +59,23 @@ def retrieve(
     device = device_of(model)
     if device.type == "cpu" and (found := _retrieve_by_bounds(model, queries, corpus, n, progress)) is not None:
         return found
-    size = max(1, (8 * cells) // (queries.width * max(1, int(queries.counts.max())) + queries.fixed))
-    size = min(size, 8 * QUERIES_PER_MATCH)
     # A block's encodings and its scores for the queries matched at once both stay within the cells.
     sizes = corpus.counts * max(corpus.width, min(QUERIES_PER_MATCH, len(queries))) + corpus.fixed
-    blocks = [np.sort(block) for block in like_sized_blocks(sizes, cells)]
-    parts_found = []
-    done, total = 0, len(queries) * len(corpus)
+    parts = np.split(np.arange(len(queries)), range(QUERIES_PER_MATCH, len(queries), QUERIES_PER_MATCH))
+    best = [Running(len(part), n) for part in parts]
+    done = 0
     with inference_mode(model):
-        for first in range(0, len(queries), size):
-            asked = np.arange(first, min(first + size, len(queries)))
-            parts = [
-                queries.take(part, device)
-                for part in np.split(asked, range(QUERIES_PER_MATCH, len(asked), QUERIES_PER_MATCH))
-            ]
-            running = Running(len(asked), n)
-            waiting: list[tuple[NDArray[np.float32], IntArray]] = []
-            for block in blocks:
-                videos = corpus.take(block, device)
-                scores = np.concatenate([model.match(q, videos).float().cpu().numpy() for q in parts])
+        for block in map(np.sort, like_sized_blocks(sizes, cells)):
+            videos = corpus.take(block, device)
+            for part, running in zip(parts, best, strict=True):
+                scores = model.match(queries.take(part, device), videos).float().cpu().numpy()
                 if np.isnan(scores).any():
                     raise MomentseekError("the model's scores are no numbers; its training has diverged")
-                waiting.append((scores, block))
-                if sum(s.size for s, _ in waiting) >= MAX_WAITING_SCORES or block is blocks[-1]:
-                    running.add(np.concatenate([s for s, _ in waiting], 1), np.concatenate([b for _, b in waiting]))
-                    waiting.clear()
+                running.add(scores, block)
                 done += scores.size
                 if progress is not None:
-                    progress("first stage", done, total)
-            parts_found.append(RankedVideos(running.video, running.score))
-    return RankedVideos(*(np.concatenate([getattr(p, name) for p in parts_found]) for name in ("video", "score")))
+                    progress("first stage", done, len(queries) * len(corpus))
+    return RankedVideos(np.concatenate([r.video for r in best]), np.concatenate([r.score for r in best]))
 
 
 def _retrieve_by_bounds(
