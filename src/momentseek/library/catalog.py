@@ -29,6 +29,7 @@ VIDEO_SELECT = f"{VIDEO_COLUMNS}, path IN (SELECT path FROM failures) AS changed
 CUE_SELECT = """cues.start, cues.end, cues.text, cues.language, cues.frame, cues.score, cues.box, coalesce((
     SELECT model FROM tracks WHERE tracks.video = cues.video AND tracks.kind = cues.kind ORDER BY whole DESC LIMIT 1
 ), '')"""
+IN_FAMILY = "kind IN (SELECT name FROM kinds WHERE family = ?)"
 MIN_FUZZY_LETTERS = 4
 """Letters from which a word is found with one of them wrong: shorter words all look alike then."""
 LAST_LETTER = chr(0x10FFFF)
@@ -166,18 +167,23 @@ class Catalog(Database):
 
     def cues(self, video: int, kind: TrackKind = SPEECH) -> list[Cue]:
         """The cues of a video, in the order in which they were stored; those of speech as the rows of its vectors."""
-        sql = f"SELECT {CUE_SELECT} FROM cues WHERE kind = ? AND video = ? ORDER BY id"
-        return [_cue(row) for row in self.rows(sql, (kind.name, video))]
+        sql = f"SELECT {CUE_SELECT} FROM cues WHERE {IN_FAMILY} AND video = ? ORDER BY id"
+        return [_cue(row) for row in self.rows(sql, (kind.family, video))]
 
     def cues_between(self, video: int, start: float, end: float, kind: TrackKind = SPEECH) -> list[Cue]:
         """The cues of a video that overlap the time from ``start`` to ``end`` (seconds)."""
-        sql = f"SELECT {CUE_SELECT} FROM cues WHERE kind = ? AND video = ? AND start < ? AND ? < end ORDER BY id"
-        return [_cue(row) for row in self.rows(sql, (kind.name, video, end, start))]
+        sql = f"SELECT {CUE_SELECT} FROM cues WHERE {IN_FAMILY} AND video = ? AND start < ? AND ? < end ORDER BY id"
+        return [_cue(row) for row in self.rows(sql, (kind.family, video, end, start))]
+
+    def own_cues(self, video: int, kind: TrackKind) -> list[Cue]:
+        """The cues of a video that are of a kind itself, not of others that are searched with it."""
+        sql = f"SELECT {CUE_SELECT} FROM cues WHERE kind = ? AND video = ? ORDER BY id"
+        return [_cue(row) for row in self.rows(sql, (kind.name, video))]
 
     def count_cues(self, word: str | None = None, kind: TrackKind = SPEECH) -> int:
         """Number of cues that hold a word in any of its forms; of all cues if no word is given."""
         if word is None:
-            return int(self.rows("SELECT count(*) FROM cues WHERE kind = ?", (kind.name,))[0][0])
+            return int(self.rows(f"SELECT count(*) FROM cues WHERE {IN_FAMILY}", (kind.family,))[0][0])
         index = kind.indices[0]
         return int(self.rows(f"SELECT count(*) FROM {index} WHERE {index} MATCH ?", (match_any([word]),))[0][0])
 
@@ -208,7 +214,7 @@ class Catalog(Database):
                WHERE kind = ?5 AND term >= ?1 AND term < ?1 || ?3 AND length(term) BETWEEN ?4 - 1 AND ?4 + 1
                UNION SELECT term FROM terms
                WHERE kind = ?5 AND reversed >= ?2 AND reversed < ?2 || ?3 AND length(term) BETWEEN ?4 - 1 AND ?4 + 1""",
-            (first, last, LAST_LETTER, len(plain), kind.name),
+            (first, last, LAST_LETTER, len(plain), kind.family),
         )
         return sorted(term for (term,) in rows if is_one_letter_off(term, plain))[:MAX_SPELLINGS]
 
@@ -336,18 +342,18 @@ class Catalog(Database):
             raise unusable(self.path, e) from None
 
     def _word_indices(self) -> list[str]:
-        return ["name_words", *(index for kind in self.kinds() for index in kind.indices)]
+        return ["name_words", *(index for kind in self.kinds() if not kind.like for index in kind.indices)]
 
     def _list_terms(self) -> None:
         """List the words again that may be misspelt, without those of videos that are gone."""
         self._db.execute("DELETE FROM terms")
         for kind in self.kinds():
-            if kind.spelt:
+            if kind.spelt and not kind.like:
                 self._add_terms(kind, (term for (term,) in self.rows(f"SELECT term FROM {kind.name}_vocabulary")))
 
     def _add_terms(self, kind: TrackKind, terms: Iterable[str]) -> None:
         self._db.executemany(
-            "INSERT OR IGNORE INTO terms VALUES (?, ?, ?)", ((kind.name, term, term[::-1]) for term in terms)
+            "INSERT OR IGNORE INTO terms VALUES (?, ?, ?)", ((kind.family, term, term[::-1]) for term in terms)
         )
 
     def problems(self) -> list[str]:

@@ -67,7 +67,9 @@ CREATE TABLE failures (
     size INTEGER,
     mtime_ns INTEGER
 ) WITHOUT ROWID;
-CREATE TABLE kinds (name TEXT PRIMARY KEY, copied INTEGER NOT NULL, spelt INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE kinds (
+    name TEXT PRIMARY KEY, family TEXT NOT NULL, copied INTEGER NOT NULL, spelt INTEGER NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE tracks (
     video INTEGER NOT NULL,
     kind TEXT NOT NULL,
@@ -126,6 +128,8 @@ class TrackKind:
     """A kind of timed text, by what it is about: what is said, written, described or heard."""
 
     name: str
+    like: str = ""
+    """Another kind with which it is searched and shown; empty for a kind that is searched on its own."""
     waits: str = "duration > 0"
     """SQL: which rows of ``videos`` may have such a track."""
     copied: bool = True
@@ -134,9 +138,14 @@ class TrackKind:
     """Whether its words may be misspelt, as those read in pictures are, and are also indexed without stemming."""
 
     @property
+    def family(self) -> str:
+        """The kind with which it is searched: another one, or itself."""
+        return self.like or self.name
+
+    @property
     def indices(self) -> tuple[str, ...]:
-        """The full-text indices of this kind."""
-        return (f"{self.name}_words", *((f"{self.name}_spellings",) if self.spelt else ()))
+        """The full-text indices of its family."""
+        return (f"{self.family}_words", *((f"{self.family}_spellings",) if self.spelt else ()))
 
 
 SPEECH = TrackKind("speech", waits="audio AND cues = 0", copied=False)
@@ -148,22 +157,26 @@ KINDS = (SPEECH, OCR, CAPTIONS, SOUNDS)
 
 
 def kind_script(kind: TrackKind) -> str:
-    """SQL that makes the full-text index of a kind: BM25 counts how rare a word is among texts of the same kind."""
+    """SQL that adds a kind, with a full-text index of its own unless it is searched with another.
+
+    An index for each family, because BM25 counts how rare a word is among texts of the same family.
+    """
     name = kind.name
-    if not name.isidentifier():
+    if not (name.isidentifier() and kind.family.isidentifier()):
         raise ValueError(f"a kind of track cannot be called {name!r}")
-    script = [
-        f"INSERT INTO kinds VALUES ('{name}', {int(kind.copied)}, {int(kind.spelt)});",
-        f"CREATE VIEW {name}_cues AS SELECT id, text FROM cues WHERE kind = '{name}';",
-    ]
+    added = f"INSERT INTO kinds VALUES ('{name}', '{kind.family}', {int(kind.copied)}, {int(kind.spelt)});"
+    if kind.like:
+        return added
+    members = f"IN (SELECT name FROM kinds WHERE family = '{name}')"
+    script = [added, f"CREATE VIEW {name}_cues AS SELECT id, text FROM cues WHERE kind {members};"]
     for index in kind.indices:
         tokenizer = SPELLING_TOKENIZER if index.endswith("_spellings") else TOKENIZER
         script.append(f"""
 CREATE VIRTUAL TABLE {index} USING fts5 (text, content='{name}_cues', content_rowid='id', tokenize='{tokenizer}');
-CREATE TRIGGER {index}_in AFTER INSERT ON cues WHEN new.kind = '{name}' BEGIN
+CREATE TRIGGER {index}_in AFTER INSERT ON cues WHEN new.kind {members} BEGIN
     INSERT INTO {index} (rowid, text) VALUES (new.id, new.text);
 END;
-CREATE TRIGGER {index}_out AFTER DELETE ON cues WHEN old.kind = '{name}' BEGIN
+CREATE TRIGGER {index}_out AFTER DELETE ON cues WHEN old.kind {members} BEGIN
     INSERT INTO {index} ({index}, rowid, text) VALUES ('delete', old.id, old.text);
 END;
 """)
@@ -261,15 +274,18 @@ class Database:
             raise LibraryError(f"{self.path}: {_other_version(found)}")
 
     def add_kind(self, kind: TrackKind) -> None:
-        """Make the index for a kind of track, if the library has none yet."""
+        """Add a kind of track, if the library does not know it yet."""
         with self.changes():
             if not self.rows("SELECT 1 FROM kinds WHERE name = ?", (kind.name,)):
                 self._run_script(kind_script(kind))
 
     def kinds(self) -> list[TrackKind]:
-        """The kinds of tracks that the library has an index for."""
-        rows = self.rows("SELECT name, copied, spelt FROM kinds ORDER BY name")
-        return [TrackKind(name, copied=bool(copied), spelt=bool(spelt)) for name, copied, spelt in rows]
+        """The kinds of tracks that the library may have."""
+        rows = self.rows("SELECT name, family, copied, spelt FROM kinds ORDER BY name")
+        return [
+            TrackKind(name, "" if family == name else family, copied=bool(copied), spelt=bool(spelt))
+            for name, family, copied, spelt in rows
+        ]
 
     def _run_script(self, script: str) -> None:
         for statement in _statements(script):

@@ -2,10 +2,10 @@
 
 A segment holds one stream's vectors of many videos, each video's rows together and in order of time: as int8 with one
 scale per row for the scan, and as float16 for exact scores. A file is written under a temporary name and renamed, and
-counts only once the catalog names it, so a reader never meets half of one. Layout: a magic word, the length of a JSON header,
-the header (dtype, shape and place of each array), then the arrays, each at a multiple of 64 bytes. One of them holds a
-checksum per video, made when its vectors are first written, which then travels with them through every rewrite: so what
-was damaged on the way never gets a fresh checksum, and of a damaged file the videos that are sound are known.
+counts only once the catalog names it, so a reader never meets half of one. Layout: a magic word, the length of a JSON
+header, the header (dtype, shape and place of each array), then the arrays, each at a multiple of 64 bytes. One of them
+holds a checksum per video, made when its vectors are first written, which then travels with them through every rewrite:
+so what was damaged on the way never gets a fresh checksum, and of a damaged file the videos that are sound are known.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def track(catalog: Catalog, kind: TrackKind, video: int) -> Track | None:
     if not rows:
         return None
     model, fingerprint, language, whole, problem = rows[0]
-    return Track(video, Maker(model, fingerprint), language, bool(whole), problem, tuple(catalog.cues(video, kind)))
+    return Track(video, Maker(model, fingerprint), language, bool(whole), problem, tuple(catalog.own_cues(video, kind)))
 
 
 def cue_words(catalog: Catalog, kind: TrackKind, video: int) -> list[list[list[Any]]]:
@@ -130,7 +130,10 @@ def track_counts(catalog: Catalog, kind: TrackKind) -> TrackCounts:
     failed, _ = catalog.rows(f"{sql} != ''", (kind.name,))[0]
     waiting = f"""SELECT count(*) FROM videos
                   WHERE {kind.waits} AND id NOT IN (SELECT video FROM tracks WHERE kind = ? AND whole)"""
-    return TrackCounts(done, seconds, catalog.count_cues(kind=kind), catalog.rows(waiting, (kind.name,))[0][0], failed)
+    (undone,), (found,) = (
+        catalog.rows(sql, (kind.name,))[0] for sql in (waiting, "SELECT count(*) FROM cues WHERE kind = ?")
+    )
+    return TrackCounts(done, seconds, found, undone, failed)
 
 
 def pending_videos(catalog: Catalog, kind: TrackKind, by: Maker, also: str = "0") -> list[PendingVideo]:
