@@ -89,6 +89,11 @@ BODY_ERRORS = error_responses(408, 413, 415)
 """Further errors of routes that change something or take a body."""
 
 
+def change_errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The possible errors of a route that changes something."""
+    return {**error_responses(*statuses), **BODY_ERRORS}
+
+
 def install_handlers(app: FastAPI) -> None:
     """Install the handlers that give every exception its status and the common shape."""
     for kind in (ApiError, MomentseekError, RequestValidationError, HTTPException):

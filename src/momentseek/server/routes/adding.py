@@ -13,7 +13,7 @@ from starlette.responses import StreamingResponse
 
 from momentseek.api.library import Library
 from momentseek.library.known_files import failed_files
-from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses, hide_paths
+from momentseek.server.errors import ApiError, change_errors, error_responses, hide_paths
 from momentseek.server.folders import (
     MAX_LISTED_FOLDERS,
     ListedFolder,
@@ -100,7 +100,7 @@ def event_text(job: JobOut) -> str:
     return f"event: {name}\ndata: {job.model_dump_json()}\n\n"
 
 
-@router.post("/jobs", status_code=202, summary="Add a folder", responses={**error_responses(404, 409), **BODY_ERRORS})
+@router.post("/jobs", status_code=202, summary="Add a folder", responses=change_errors(404, 409))
 async def add(service: ServiceParam, given: AddIn) -> JobOut:
     """Start to add the videos in a folder; answers at once."""
 
@@ -111,9 +111,7 @@ async def add(service: ServiceParam, given: AddIn) -> JobOut:
     return await service.listers.run(submit)
 
 
-@router.post(
-    "/jobs/retry", status_code=202, summary="Retry failures", responses={**error_responses(409), **BODY_ERRORS}
-)
+@router.post("/jobs/retry", status_code=202, summary="Retry failures", responses=change_errors(409))
 async def retry(service: ServiceParam) -> JobOut:
     """Start to retry the files that could not be added."""
     return service.jobs.retry()
@@ -152,7 +150,7 @@ async def all_events(request: Request, service: ServiceParam) -> StreamingRespon
 )
 async def job_events(request: Request, service: ServiceParam, id: JobId) -> StreamingResponse:
     """The job's states as server-sent events, each with the job as its data; ends when the job does."""
-    _find_job(service, id)
+    _check_found(service.jobs.get(id))
     return _event_response(service, request, id)
 
 
@@ -170,16 +168,13 @@ def _event_response(service: Service, request: Request, id: str | None = None) -
 @router.get("/jobs/{id}", summary="One job", responses=error_responses(404))
 async def job(service: ServiceParam, id: JobId) -> JobOut:
     """The state of a job."""
-    return _find_job(service, id)
+    return _check_found(service.jobs.get(id))
 
 
-@router.post("/jobs/{id}/cancel", summary="Cancel a job", responses={**error_responses(404), **BODY_ERRORS})
+@router.post("/jobs/{id}/cancel", summary="Cancel a job", responses=change_errors(404))
 async def cancel(service: ServiceParam, id: JobId) -> JobOut:
     """Stop a job soon. What is done is kept, and adding the folder again continues from there."""
-    found = service.jobs.cancel(id)
-    if found is None:
-        raise _no_such_job()
-    return found
+    return _check_found(service.jobs.cancel(id))
 
 
 @router.get("/failures", summary="What failed")
@@ -205,15 +200,10 @@ async def failures(service: ServiceParam) -> FailuresOut:
     return await service.readers.run(read)
 
 
-def _find_job(service: Service, id: str) -> JobOut:
-    found = service.jobs.get(id)
-    if found is None:
-        raise _no_such_job()
-    return found
-
-
-def _no_such_job() -> ApiError:
-    return ApiError(404, "there is no such job; GET /api/v1/jobs lists them")
+def _check_found(job: JobOut | None) -> JobOut:
+    if job is None:
+        raise ApiError(404, "there is no such job; GET /api/v1/jobs lists them")
+    return job
 
 
 FolderId = Annotated[str, InPath(max_length=64, description="An id from a list of folders.")]

@@ -21,7 +21,7 @@ from starlette.responses import Response
 from momentseek.api.library import Library
 from momentseek.search.query import MAX_CHARACTERS
 from momentseek.server.database import BigId, DatabaseLocation, ServerDatabase, columns
-from momentseek.server.errors import BODY_ERRORS, ApiError, ConflictError, error_responses
+from momentseek.server.errors import ApiError, ConflictError, change_errors
 from momentseek.server.files import attachment
 from momentseek.server.judging.annotate import normalise_annotator, present_ids
 from momentseek.server.routes.videos import MOMENT_ID_PATTERN, no_such_moment, parse_moment_id
@@ -199,7 +199,7 @@ async def export_shelf(service: ServiceParam, given: Annotated[PersonIn, InQuery
     return attachment(data, "application/json", "kept.json")
 
 
-@router.put("/favourites", summary="Keep a moment", responses={**error_responses(404, 409), **BODY_ERRORS})
+@router.put("/favourites", summary="Keep a moment", responses=change_errors(404, 409))
 async def keep_moment(service: ServiceParam, given: FavouriteIn) -> ShelfOut:
     """Keep a moment among a person's favourites."""
     number, start, end = parse_moment_id(given.moment)
@@ -213,20 +213,20 @@ async def keep_moment(service: ServiceParam, given: FavouriteIn) -> ShelfOut:
     return await _change(service, given.person, keep)
 
 
-@router.put("/searches", summary="Keep a search", responses={**error_responses(409), **BODY_ERRORS})
+@router.put("/searches", summary="Keep a search", responses=change_errors(409))
 async def keep_search(service: ServiceParam, given: SavedSearchIn) -> ShelfOut:
     """Keep a search."""
     query, settings = clean_text(given.query), clean_text(given.settings)
     return await _change(service, given.person, lambda store, _: store.keep_search(given.person, query, settings))
 
 
-@router.delete("/favourites/{id}", summary="Forget a moment", responses={**error_responses(404), **BODY_ERRORS})
+@router.delete("/favourites/{id}", summary="Forget a moment", responses=change_errors(404))
 async def drop_moment(service: ServiceParam, id: ShelfId, given: Annotated[PersonIn, InQuery()]) -> ShelfOut:
     """Take a moment off a person's shelf."""
     return await _drop(service, given.person, id, BookmarkStore.drop_moment)
 
 
-@router.delete("/searches/{id}", summary="Forget a search", responses={**error_responses(404), **BODY_ERRORS})
+@router.delete("/searches/{id}", summary="Forget a search", responses=change_errors(404))
 async def drop_search(service: ServiceParam, id: ShelfId, given: Annotated[PersonIn, InQuery()]) -> ShelfOut:
     """Take a search off a person's shelf."""
     return await _drop(service, given.person, id, BookmarkStore.drop_search)

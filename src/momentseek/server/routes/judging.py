@@ -16,7 +16,7 @@ from momentseek.core.moments.judgements import MAX_RELEVANCE
 from momentseek.core.reports import count
 from momentseek.search.hit import Results
 from momentseek.search.query import MAX_CHARACTERS, Query
-from momentseek.server.errors import BODY_ERRORS, ConflictError, error_responses
+from momentseek.server.errors import BODY_ERRORS, ConflictError, change_errors, error_responses
 from momentseek.server.judging.annotate import (
     DEFAULT_DEPTH,
     MAX_BATCHES,
@@ -216,7 +216,7 @@ async def next_candidate(service: ServiceParam, id: QueryId, given: Annotated[Ne
     return await service.readers.run(read)
 
 
-@router.put("/judgements", summary="Judge a moment", responses={**error_responses(404, 409), **BODY_ERRORS})
+@router.put("/judgements", summary="Judge a moment", responses=change_errors(404, 409))
 async def put_judgement(service: ServiceParam, given: JudgementIn) -> SavedJudgementOut:
     """Judge how relevant a moment is. Judged again, the later judgement counts; the earlier stays in the history."""
 
@@ -235,7 +235,7 @@ async def put_judgement(service: ServiceParam, given: JudgementIn) -> SavedJudge
     return await service.readers.run(save)
 
 
-@router.delete("/judgements/last", summary="Undo", responses={**error_responses(404), **BODY_ERRORS})
+@router.delete("/judgements/last", summary="Undo", responses=change_errors(404))
 async def delete_last(service: ServiceParam, given: Annotated[AnnotatorIn, InQuery()]) -> UndoneJudgementOut:
     """Undo an annotator's last judgement; each further call undoes one more."""
 
@@ -279,9 +279,7 @@ async def queries(service: ServiceParam) -> QueriesOut:
     )
 
 
-@router.post(
-    "/queries", status_code=201, summary="Add a query to judge", responses={**error_responses(409), **BODY_ERRORS}
-)
+@router.post("/queries", status_code=201, summary="Add a query to judge", responses=change_errors(409))
 async def add_query(service: ServiceParam, given: QueryIn) -> QueryOut:
     """Add a query with its candidates: what the default search and its variants find, each moment once."""
     query = Query.parse(given.text)
@@ -307,7 +305,7 @@ async def add_query(service: ServiceParam, given: QueryIn) -> QueryOut:
     return await service.readers.run(save)
 
 
-@router.delete("/queries/{id}", summary="Remove a query", responses={**error_responses(404, 409), **BODY_ERRORS})
+@router.delete("/queries/{id}", summary="Remove a query", responses=change_errors(404, 409))
 async def remove_query(service: ServiceParam, id: QueryId) -> QueryOut:
     """Remove a query that nobody has judged yet."""
 

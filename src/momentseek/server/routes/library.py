@@ -20,7 +20,7 @@ from momentseek.recognition.weights.catalog import HUB_MODELS
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.localise.localiser import DEFAULT_LOCALISER
 from momentseek.search.options import STREAMS
-from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses, hide_paths
+from momentseek.server.errors import ApiError, change_errors, hide_paths
 from momentseek.server.jobs import JobOut
 from momentseek.server.schemas import StrictBody, clean_text, example, same_fields
 from momentseek.server.service import ServiceParam
@@ -239,7 +239,7 @@ async def encoders(service: ServiceParam) -> EncodersOut:
     tags=["encoders"],
     status_code=202,
     summary="Download an encoder",
-    responses={**error_responses(404, 409), **BODY_ERRORS},
+    responses=change_errors(404, 409),
 )
 async def download(service: ServiceParam, given: EncoderIn) -> JobOut:
     """Start to download an encoder to the server; answers at once. Refused unless the server allows changes."""
@@ -255,7 +255,7 @@ async def download(service: ServiceParam, given: EncoderIn) -> JobOut:
     tags=["encoders"],
     status_code=202,
     summary="Encode all videos with another encoder",
-    responses={**error_responses(404, 409), **BODY_ERRORS},
+    responses=change_errors(404, 409),
 )
 async def use(service: ServiceParam, given: EncoderIn) -> JobOut:
     """Start to encode all videos again; searches use the old vectors until all new ones are ready."""

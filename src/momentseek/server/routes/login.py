@@ -9,7 +9,7 @@ import anyio.to_thread
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
-from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
+from momentseek.server.errors import BODY_ERRORS, ApiError, change_errors
 from momentseek.server.schemas import StrictBody
 from momentseek.server.security.sessions import COOKIE_SECONDS, client_of
 from momentseek.server.service import ServiceParam
@@ -29,7 +29,7 @@ class LoginOut(BaseModel):
     needed: bool
 
 
-@router.post("/login", summary="Enter the token", responses={**error_responses(401, 429), **BODY_ERRORS})
+@router.post("/login", summary="Enter the token", responses=change_errors(401, 429))
 async def login(request: Request, service: ServiceParam, given: TokenIn, response: Response) -> LoginOut:
     """Send the token once; the cookie that comes back lets the page use the API for a week.
 

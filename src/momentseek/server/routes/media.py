@@ -17,7 +17,7 @@ from momentseek.cluster.replicas.place import MAX_PICTURED_BYTES, source_file
 from momentseek.core.pinned_file import PinnedFile
 from momentseek.media.sandbox.calls import cut
 from momentseek.search.hit import Hit
-from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses, hide_paths
+from momentseek.server.errors import BODY_ERRORS, ApiError, change_errors, error_responses, hide_paths
 from momentseek.server.files import (
     OpenFile,
     OpenFileResponse,
@@ -143,7 +143,7 @@ class PreviewOut(BaseModel):
     preview: str = Field(description="Where it is once it is ready.")
 
 
-@router.post("/videos/{id}/preview", summary="Make a preview", responses={**error_responses(404, 409), **BODY_ERRORS})
+@router.post("/videos/{id}/preview", summary="Make a preview", responses=change_errors(404, 409))
 async def make_preview(service: ServiceParam, id: VideoId) -> PreviewOut:
     """Ask for a copy that browsers play (H.264 and AAC, 540 lines at most), for a video of a kind that yours does not.
 

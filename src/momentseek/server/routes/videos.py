@@ -14,7 +14,7 @@ from momentseek.library.database import CAPTIONS, OCR
 from momentseek.library.timed_text import track
 from momentseek.library.tracks.speech import Transcript, transcript
 from momentseek.recognition.speech.transcript import CueEdit
-from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
+from momentseek.server.errors import ApiError, change_errors, error_responses
 from momentseek.server.hits import (
     MAX_HIT_LINES,
     DescribedSceneOut,
@@ -113,7 +113,7 @@ async def video(service: ServiceParam, id: VideoId) -> VideoDetailsOut:
     return await service.readers.run(read)
 
 
-@router.delete("/videos/{id}", summary="Remove a video", responses={**error_responses(404, 409), **BODY_ERRORS})
+@router.delete("/videos/{id}", summary="Remove a video", responses=change_errors(404, 409))
 async def remove_video(service: ServiceParam, id: VideoId) -> VideoOut:
     """Take a video out of the library; its file stays where it is. Refused unless the server allows changes."""
     service.check_changes()
@@ -218,7 +218,7 @@ async def cues(service: ServiceParam, id: VideoId) -> CuesOut:
     return await service.readers.run(read)
 
 
-@router.put("/videos/{id}/cues", summary="Correct a cue", responses={**error_responses(403, 404, 409), **BODY_ERRORS})
+@router.put("/videos/{id}/cues", summary="Correct a cue", responses=change_errors(403, 404, 409))
 async def edit_cue(service: ServiceParam, id: VideoId, given: CueEditIn) -> CuesOut:
     """Correct a cue that a recogniser heard; its times stay, and so does the correction if it is transcribed again.
 
