@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from momentseek.benchmarks.demo.films import DEMO_FILMS, DemoFilm
+from momentseek.benchmarks.demo.films import DEMO_FILMS, FILMS, DemoFilm
 from momentseek.benchmarks.demo.voice import VOICE_RATE, speak
 from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import missing_package as missing
@@ -19,24 +19,8 @@ from momentseek.core.errors import optional_module
 from momentseek.media.subtitles.cues import Cue
 from momentseek.media.subtitles.srt import srt_text as srt
 
-PHOTOGRAPHS = {
-    "astronaut": ("scikit-image", "skimage/data/astronaut.png"),
-    "brick": ("scikit-image", "skimage/data/brick.png"),
-    "cameraman": ("scikit-image", "skimage/data/camera.png"),
-    "cat": ("scikit-image", "skimage/data/chelsea.png"),
-    "coffee": ("scikit-image", "skimage/data/coffee.png"),
-    "coins": ("scikit-image", "skimage/data/coins.png"),
-    "flower": ("scikit-learn", "sklearn/datasets/images/flower.jpg"),
-    "grass": ("scikit-image", "skimage/data/grass.png"),
-    "gravel": ("scikit-image", "skimage/data/gravel.png"),
-    "hubble": ("scikit-image", "skimage/data/hubble_deep_field.jpg"),
-    "moon": ("scikit-image", "skimage/data/moon.png"),
-    "motorcycle": ("scikit-image", "skimage/data/motorcycle_left.png"),
-    "page": ("scikit-image", "skimage/data/page.png"),
-    "rocket": ("scikit-image", "skimage/data/rocket.jpg"),
-    "temple": ("scikit-learn", "sklearn/datasets/images/china.jpg"),
-}
-"""What a photograph shows → the package that holds it, and its place there."""
+PHOTOGRAPHS = {name: (package, path) for package, found in FILMS["photographs"].items() for name, path in found.items()}
+"""What a photograph shows → the package that holds it, and its path there; neither package is imported."""
 
 
 def photograph_path(name: str) -> Path:

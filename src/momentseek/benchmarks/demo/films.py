@@ -1,13 +1,15 @@
 """What happens in the sample films, and what to ask about them.
 
-Each film is a row of scenes, a camera moving over one photograph each, so the truth is known to the frame. The films'
-names say nothing of what they show: a search has to look, or to listen.
+Each film is a row of scenes, a camera moving over one photograph each, so the truth is known to the frame.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
 
 from momentseek.media.subtitles.cues import Cue
 
@@ -60,64 +62,13 @@ class DemoFilm:
         return [Cue(start + 0.4, end - 0.4, scene.said, "en") for scene, start, end in self.times() if scene.said]
 
 
-DEMO_FILMS = (
-    DemoFilm(
-        "sunday.mp4",
-        (
-            DemoScene("coffee", 7.0),
-            DemoScene("flower", 5.0, "She sent these for your birthday."),
-            DemoScene("page", 6.0),
-            DemoScene("cat", 8.0, "Somebody has been sleeping on my chair again."),
-        ),
-    ),
-    DemoFilm(
-        "trip.mp4",
-        (
-            DemoScene("temple", 9.0, "We walked all morning to get here."),
-            DemoScene("motorcycle", 6.0),
-            DemoScene("grass", 5.0),
-            DemoScene("coins", 5.5, "I only have the old money left, will they take it?"),
-        ),
-    ),
-    DemoFilm(
-        "lecture.mp4",
-        (
-            DemoScene("moon", 6.0, "Nobody had been there before nineteen sixty-nine."),
-            DemoScene("astronaut", 7.5),
-            DemoScene("rocket", 9.0, "Three, two, one, and we have lift-off."),
-            DemoScene("hubble", 6.5, "Every one of these specks is a galaxy."),
-        ),
-        track=True,
-    ),
-    DemoFilm(
-        "workshop.mp4",
-        (
-            DemoScene("brick", 5.0),
-            DemoScene("cameraman", 6.5, "Keep the tripod level and wait for the light."),
-            DemoScene("gravel", 5.5),
-        ),
-    ),
-)
+def _film(about: dict[str, Any]) -> DemoFilm:
+    return DemoFilm(**{**about, "scenes": tuple(DemoScene(**scene) for scene in about["scenes"])})
 
-SPOKEN_FILM = DemoFilm(
-    "voices.mp4",
-    (
-        DemoScene("grass", 4.5, "The old lighthouse was sold to a painter last winter."),
-        DemoScene("brick", 4.5, "Please book two seats on the night train to Paris."),
-        DemoScene("gravel", 3.0),
-    ),
-    voice=True,
-)
-"""A film with sound and without subtitles: what is said in it has to be heard."""
-SLIDE_FILM = DemoFilm(
-    "meeting.mp4",
-    (
-        DemoScene("gravel", 5.0),
-        DemoScene("slide", 7.0, written="Harbour bridge\nbudget and timetable"),
-        DemoScene("brick", 5.0),
-    ),
-)
-"""A film with a slide and without words: what is written in it has to be read."""
+
+FILMS = tomllib.loads((files(__package__) / "films.toml").read_text(encoding="utf-8"))
+DEMO_FILMS = tuple(map(_film, FILMS["films"]))
+SPOKEN_FILM, SLIDE_FILM = _film(FILMS["spoken"]), _film(FILMS["slides"])
 
 
 @dataclass(frozen=True)

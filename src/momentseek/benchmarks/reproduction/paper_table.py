@@ -1,25 +1,4 @@
-"""A table of a paper as a file says it: rows, columns, settings and the printed figures.
-
-    title = "Debiased grounding, Table 2: dR@1 on Charades-CD"
-    task = "SVMR"
-    percent = true                       # figures are percentages with two digits; else shares with four
-    [real]
-    preset = "charades-cd"               # settings where the data are real
-    [simulation]                         # what is simulated otherwise, and how rows are trained on it
-    like = "charades"
-    videos = 1200
-    preset = "films"
-    steps = 1500
-    [simulation.settings.all]            # for every row; other names are for rows that `use` them
-    hidden = 32
-    [[columns]]
-    label = "iid 0.5"
-    split = "test_iid"
-    measure = "dR@1[IoU>=0.5]"
-    [rows.ctrl]
-    label = "CTRL"
-    model = "ctrl"
-    paper = [29.80]
+"""A table of a paper as a file describes it: rows, columns, settings and the printed figures (docs/reproducing.md).
 
 A row is a ``model`` with ``settings``, a blind ``baseline``, or a trained row searched in another way (``of``).
 ``begin``, ``first_stage`` and ``videos`` name other rows; a row that is only such a part is ``hidden``. A file that

@@ -3,14 +3,7 @@
 Nobody can watch every moment of a collection for every query. A moment's caption stands in for it: candidates are
 the moments whose captions are most similar to the query, 20 at first. When those are judged and the last 5 of them
 are still relevant, relevant moments probably lie beyond, and the next 20 are judged as well; two batches suffice
-(appendix B.3).
-
-How relevant is "still relevant"? The paper's lead annotator decided by eye. Its raw labels show those decisions (pair
-ids come in blocks of 20, and the second batch of block b is block b + 8,666): a mean level of at least 2 over the
-last five reproduces 79 % of them; other means, counts and minima of the last five do no better.
-
-Queries that read the same are judged once, not once each: when names are replaced, different moments often get the
-same words (TVR-Ranking, section 3.1 and Table 2), and judging them twice would only cost work.
+(appendix B.3). docs/annotating.md says how the rule for "still relevant" was found.
 """
 
 from __future__ import annotations
