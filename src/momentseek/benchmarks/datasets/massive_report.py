@@ -44,7 +44,7 @@ from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.table import Policy
-from momentseek.core.reports import NO_VALUE, count, text_table, to_plain
+from momentseek.core.reports import count, decimals, text_table, to_plain
 from momentseek.measuring.formats import FORMATS, read_corpus, read_truth
 from momentseek.measuring.formats.writers import dump
 from momentseek.recognition.encoders.registry import text_encoder
@@ -257,6 +257,7 @@ def massive_summary(result: MassiveDataset) -> dict[str, Any]:
     words = video_words([texts[q] for q in data.by_video[a:b].tolist()] for a, b in itertools.pairwise(data.bounds))
     positive = measure_cohesiveness(([int(data.own[p.query]), *p.positives] for p in pools), words)
     negative = measure_cohesiveness((p.negatives for p in pools), words)
+    sides = {"positive": positive, "negative": negative}
     scores = [s for p in pools for s in p.similarity]
     return {
         "queries": len(data.truth),
@@ -270,7 +271,7 @@ def massive_summary(result: MassiveDataset) -> dict[str, Any]:
         "further_positives": {str(k): per_query[k] for k in sorted(per_query)},
         "positives_per_query": round(1 + sum(len(p.positives) for p in pools) / max(1, len(pools)), 4),
         "positive_similarity": round(float(np.mean(scores)), 4) if scores else None,
-        "cohesiveness": {"positive": _plain(positive), "negative": _plain(negative)},
+        "cohesiveness": to_plain({name: {**asdict(side), "mean": round(side.mean, 4)} for name, side in sides.items()}),
     }
 
 
@@ -295,7 +296,7 @@ def massive_text(found: dict[str, Any], encoder: str) -> str:
         "mean",
     ]
     shares = [
-        [side, *(f"{share:.0%}" for share in sides[side]["histogram"]), _number(sides[side]["mean"])]
+        [side, *(f"{share:.0%}" for share in sides[side]["histogram"]), decimals(sides[side]["mean"], 3)]
         for side in ("positive", "negative")
     ]
     return "\n".join([*lines, "", text_table(header, shares)])
@@ -343,15 +344,6 @@ def _visual(found: dict[str, Any]) -> str:
     if found["visual"] is None:
         return "no visual filter"
     return f"visual scores >= {found['visual']['golden']:.4f} positive, < {found['visual']['negative']:.4f} negative"
-
-
-def _plain(found: Cohesiveness) -> dict[str, Any]:
-    mean = None if found.mean != found.mean else round(found.mean, 4)
-    return {"mean": mean, "histogram": list(found.histogram), "words": found.words}
-
-
-def _number(value: float | None) -> str:
-    return NO_VALUE if value is None else f"{value:.3f}"
 
 
 CHECKED_QUERIES = 100

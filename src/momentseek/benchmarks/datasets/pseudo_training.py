@@ -239,10 +239,11 @@ def _round_similarity(similarity: NDArray[np.float32]) -> list[float]:
 
 def training_summary(training: PseudoTraining, lengths: Sequence[int]) -> dict[str, Any]:
     """Counts in the terms of TVR-Ranking's Table 1: for each N distinct moments, videos, hours and similarities."""
+    first = sum(d.evidence.get("own_rank") == 1 for d in training.decisions)
     return {
         "queries": len(training.query_ids),
         "moments_to_choose_from": training.collection.size,
-        "own_moment_first": _own_first(training),
+        "own_moment_first": round(first / len(training.query_ids), 4),
         "decisions": tally(training.decisions),
         "lists": {str(n): _list(training, n) for n in lengths},
     }
@@ -259,15 +260,6 @@ def _list(training: PseudoTraining, n: int) -> dict[str, Any]:
         "similarity": round(float(training.similarity[:, :n].mean(dtype=np.float64)), 4),
         "last_similarity": round(float(last.mean(dtype=np.float64)), 4),
     }
-
-
-def _own_first(training: PseudoTraining) -> float:
-    own, moment = training.collection.own, training.collection.moment
-    first = sum(
-        bool((moment[list(own[query])] == moment[place]).any())
-        for query, place in zip(training.query_ids, training.moments[:, 0].tolist(), strict=True)
-    )
-    return round(first / len(training.query_ids), 4)
 
 
 QUERY_KEYS = (("query_id", "query"), ("desc_id", "desc"), ("qid", "query"))

@@ -154,16 +154,10 @@ def compute_statistics(splits: Sequence[AnnotationSplit], name: str) -> Statisti
 
 
 def _types(splits: Sequence[AnnotationSplit]) -> dict[str, tuple[int, int]]:
-    queries: dict[str, int] = {}
-    videos: dict[str, set[str]] = {}
-    for truth in (split.truth for split in splits):
-        kinds = truth.fields.get("type", ())
-        for kind in kinds:
-            queries[kind] = queries.get(kind, 0) + 1
-        if kinds:
-            for q, v in zip(truth.row_query.tolist(), truth.video.tolist(), strict=True):
-                videos.setdefault(kinds[q], set()).add(truth.videos[v])
-    return {kind: (n, len(videos.get(kind, ()))) for kind, n in queries.items()}
+    typed = [(split.truth, split.truth.fields["type"]) for split in splits if "type" in split.truth.fields]
+    queries = Counter(kind for _, kinds in typed for kind in kinds)
+    videos = {(kinds[q], t.videos[v]) for t, kinds in typed for q, v in zip(t.row_query, t.video, strict=True)}
+    return {kind: (n, sum(of == kind for of, _ in videos)) for kind, n in queries.items()}
 
 
 MIN_QUERY_WORDS = 8

@@ -22,9 +22,9 @@ from momentseek.benchmarks.reproduction.paper_table import PaperTable, TableColu
 from momentseek.core.atomic import make_folder, write_bytes
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import FloatArray
-from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
 from momentseek.core.registry import did_you_mean
+from momentseek.core.reports import to_plain
 from momentseek.measuring.evaluate import evaluate
 from momentseek.measuring.measures import parse_all
 from momentseek.measuring.result import labels_of
@@ -82,7 +82,7 @@ def row_tasks(
         given = finished.get(row.name)
         count = len(given) if given else min([budget.seeds, *(len(found[need]) for need in row.needs)])
         found[row.name] = [
-            _given_task(row, seed, given[seed])
+            RowTask(row, seed, given[seed], "given")
             if given
             else _task(table, row, data, out, budget, seed, {need: found[need][seed] for need in row.needs})
             for seed in range(count)
@@ -137,10 +137,6 @@ def _task(
     return RowTask(row, seed, out / "runs" / f"{row.model}-{seed}-{print_}", print_, config, needs)
 
 
-def _given_task(row: TableRow, seed: int, folder: Path) -> RowTask:
-    return RowTask(row, seed, folder, "given")
-
-
 def _fingerprint(config: TrainConfig, data: Data, needs: Mapping[str, RowTask]) -> str:
     sections = resolve_config(config).table()
     for name in WITHOUT_EFFECT:
@@ -187,17 +183,15 @@ def _column_values(table: PaperTable, data: Data, out: Path, predict: Any, files
         file = out / "scores" / f"{digest}.json"
         known = _read(file)
         if known is None:
-            known = _measure(table, data.split(split).timed_truth, names, predict(split, _depth(names)))
+            # Ten predictions at least, so that suppression has something to choose from.
+            run = predict(split, max([10, *(measure.max_rank or 0 for measure in parse_all(names))]))
+            truth = data.split(split).timed_truth
+            columns = evaluate(run, truth, names, protocol=table.protocol, missing="zero").values.T
+            known = dict(zip(names, to_plain(columns), strict=True))
             make_folder(file.parent)
             write_bytes(file, (json.dumps({"asked": asked, "values": known}) + "\n").encode())
         values[split] = known
     return [_of_group(column, values[column.split][column.measure], data) for column in table.columns]
-
-
-def _measure(table: PaperTable, truth: Judgements, names: Sequence[str], run: Run) -> dict[str, list[float | None]]:
-    found = evaluate(run, truth, names, protocol=table.protocol, missing="zero")
-    columns = found.values.T.tolist()
-    return {name: [None if math.isnan(v) else v for v in column] for name, column in zip(names, columns, strict=True)}
 
 
 def _of_group(column: TableColumn, values: Sequence[float | None], data: Data) -> FloatArray:
@@ -206,11 +200,6 @@ def _of_group(column: TableColumn, values: Sequence[float | None], data: Data) -
     for name, label in column.group.items():
         found = np.where(labels_of(data.split(column.split).truth, name) == label, found, math.nan)
     return found
-
-
-def _depth(names: Sequence[str]) -> int:
-    """Predictions per query that measures look at; ten at least, so that suppression has something to choose from."""
-    return max([10, *(measure.max_rank or 0 for measure in parse_all(names))])
 
 
 def _read(file: Path) -> dict[str, list[float | None]] | None:

@@ -155,10 +155,10 @@ class ConceptSampler:
         self.rng = rng
         share = min(1.0, max(0.25, moments / WHOLE_WORLD_MOMENTS))
         kinds = ("action", "speech", "topic", "color", "manner", "object")
-        self.known = {kind: _draw_share(world.of_kind(kind), share, rng) for kind in kinds}
-        order = rng.permutation(world.of_kind("object")).tolist()
+        self.known = {kind: _first_share(rng.permutation(world.of_kind(kind)), share) for kind in kinds}
+        order = rng.permutation(world.of_kind("object"))
         self.fitting = {
-            action: _first_share([o for o in order if o in found], share) for action, found in world.objects_for.items()
+            action: _first_share(order[np.isin(order, found)], share) for action, found in world.objects_for.items()
         }
 
     def pick(self, among: IntArray) -> int:
@@ -182,13 +182,8 @@ def _zipf_distribution(count: int) -> FloatArray:
     return result
 
 
-def _draw_share(concepts: IntArray, share: float, rng: np.random.Generator) -> IntArray:
-    shuffled: IntArray = rng.permutation(concepts)
-    return shuffled[: max(2, round(share * len(shuffled)))]
-
-
-def _first_share(objects: list[int], share: float) -> IntArray:
-    return np.array(objects[: max(2, round(share * len(objects)))], dtype=np.int64)
+def _first_share(concepts: IntArray, share: float) -> IntArray:
+    return concepts[: max(2, round(share * len(concepts)))]
 
 
 def _draw_video(number: int, seconds: float, world: World, chance: ConceptSampler) -> SimulatedVideo:

@@ -19,7 +19,7 @@ import numpy as np
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import BoolArray, IntArray, encode_names, offsets_of, stable_order
 from momentseek.core.moments.judgements import MAX_RELEVANCE
-from momentseek.core.reports import count, plain_cell, safe_cell
+from momentseek.core.reports import count, csv_text, plain_cell
 from momentseek.measuring.formats.document import Document, header_of, open_document, rows_of
 
 LEVEL_COUNT = MAX_RELEVANCE + 1
@@ -123,11 +123,7 @@ def read_labels(path: str | os.PathLike[str]) -> AnnotatorLabels:
 
 def write_labels(rows: Iterable[tuple[str, str, int]]) -> bytes:
     """The bytes of a file that ``read_labels`` reads."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(LABEL_COLUMNS)
-    writer.writerows((safe_cell(pair), safe_cell(worker), level) for pair, worker, level in rows)
-    return text.getvalue().encode()
+    return csv_text([dict(zip(LABEL_COLUMNS, row, strict=True)) for row in rows], LABEL_COLUMNS).encode()
 
 
 def _columns(document: Document) -> tuple[list[str], list[str], list[str]]:
@@ -180,7 +176,7 @@ def _group_by_pair(pairs: list[str], workers: list[str], relevance: IntArray, so
     )
 
 
-PAIRS_HEADER = "pair_id,relevance,annotators,labels"
+PAIR_COLUMNS = ("pair_id", "relevance", "annotators", "labels")
 
 
 def write_pairs(rows: Iterable[tuple[str, int, int, int]]) -> bytes:
@@ -191,10 +187,7 @@ def write_pairs(rows: Iterable[tuple[str, int, int, int]]) -> bytes:
     >>> write_pairs([("7", 3, 1, 2)])
     b'pair_id,relevance,annotators,labels\\n7,3,1,2\\n'
     """
-    lines = (
-        f"{_cell(safe_cell(pair))},{relevance},{annotators},{labels}" for pair, relevance, annotators, labels in rows
-    )
-    return "\n".join([PAIRS_HEADER, *lines, ""]).encode()
+    return csv_text([dict(zip(PAIR_COLUMNS, row, strict=True)) for row in rows], PAIR_COLUMNS).encode()
 
 
 def read_pairs(path: str | os.PathLike[str]) -> dict[str, int]:
@@ -216,8 +209,3 @@ def read_pairs(path: str | os.PathLike[str]) -> dict[str, int]:
     if not result:
         raise MomentseekError(f"{path}: there are no pairs in it")
     return result
-
-
-def _cell(text: str) -> str:
-    """A CSV cell, quoted only where it must be."""
-    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\r\n') else text

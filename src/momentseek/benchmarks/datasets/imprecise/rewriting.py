@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
@@ -183,9 +183,9 @@ def make_imprecise(
     *,
     work: WorkFile | None = None,
     reviewed: Mapping[str, ReviewedQuery] | None = None,
-    progress: Callable[[int], None] = lambda _: None,
+    progress: ShowCount = lambda done, total: None,
 ) -> ImpreciseQueries:
-    """Rewrite and check all queries; ``progress`` is called with the number of newly finished queries.
+    """Rewrite and check all queries; ``progress`` is called with the numbers of finished queries and of all.
 
     Answers in ``work`` are checked like new ones, and asked for again if they fail. Where vectors are missing, answers
     are kept there unchecked, and the error at the end names all missing texts.
@@ -204,13 +204,13 @@ def make_imprecise(
     kept, asked, again = _resume_work(left, work, verifier, missing)
     results |= kept
     queue: list[ReviewRequest] = []
-    progress(len(results))
-    for batch in _batches(asked, rewriter.batch):
+    for at in range(0, len(asked), rewriter.batch):
+        progress(len(kept) + len(review.taken) + at, len(queries))
+        batch = asked[at : at + rewriter.batch]
         try:
             best, passed = _attempt_batch(batch, rewriter, verifier, work)
         except MissingVectors as e:
             missing |= dict.fromkeys(e.texts, e.source)
-            progress(len(batch))
             continue
         if work:
             work.keep((q.text, best[q.id][0]) for q in batch if q.id in passed)
@@ -221,7 +221,7 @@ def make_imprecise(
             else:
                 results[query.id] = (text, _queue_decision(query, text, verdict))
                 queue.append(ReviewRequest(query.id, query.text, text, verdict.reasons))
-        progress(len(batch))
+    progress(len(queries), len(queries))
     if missing:
         raise MissingVectors(next(iter(missing.values())), list(missing))
     pairs = [results[q.id] for q in queries]
@@ -310,17 +310,9 @@ def _decision(query: NamedQuery, text: str, reason: str, verdict: RewriteVerdict
 
 def _queue_decision(query: NamedQuery, text: str, verdict: RewriteVerdict) -> Decision:
     evidence = {"original": query.text, "query": text, "similarity": round(verdict.similarity, 4)}
-    kinds = [_kind(reason) for reason in verdict.reasons]
+    low = "similarity is too low"
+    kinds = [low if reason.startswith("similarity") else reason.split(":")[0] for reason in verdict.reasons]
     return Decision(query.id, "queued", "; ".join(kinds), {**evidence, "reasons": list(verdict.reasons)})
-
-
-def _kind(reason: str) -> str:
-    return "similarity is too low" if reason.startswith("similarity") else reason.split(":")[0]
-
-
-def _batches(queries: Sequence[NamedQuery], size: int) -> Iterator[Sequence[NamedQuery]]:
-    for at in range(0, len(queries), size):
-        yield queries[at : at + size]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -390,7 +382,7 @@ def build_imprecise(
                 verifier,
                 work=work,
                 reviewed=corrections,
-                progress=_counter(show, len(read.queries)) if chat and show else lambda _: None,
+                progress=show if chat and show else lambda done, total: None,
             )
         except KeyboardInterrupt:
             if work:
@@ -409,18 +401,6 @@ def build_imprecise(
     facts = {"out": out, "backend": options.backend, "similarity": measure, "names": len(cast)}
     built = _summarise(result, files, facts, options.queue)
     return replace(built, work_file=work.path) if work and not result.queue else built
-
-
-def _counter(show: ShowCount, total: int) -> Callable[[int], None]:
-    """Report the sum of the numbers that are given as done, out of a total."""
-    done = 0
-
-    def advance(number: int) -> None:
-        nonlocal done
-        done += number
-        show(done, total)
-
-    return advance
 
 
 def _learn_names(read: QueryFile, options: ImpreciseOptions) -> Gazetteer:
