@@ -115,10 +115,7 @@ def test_a_pool_is_searched_as_loops_search_it(small, seed, size, k, nms, alpha,
     assert small.rows(run) == by_loops(model, world, pools, k, nms, alpha if retrieves else 0.0)
 
 
-@pytest.mark.parametrize("few", [1, 3, 20])
-def test_suppression_looks_at_as_many_spans_as_it_needs(small, monkeypatch, few):
-    """However few it begins with: of each video, and of all of a query's."""
-    monkeypatch.setattr("momentseek.models.inference.prediction.MIN_SPANS_BEFORE_NMS", few)
+def test_suppression_looks_at_as_many_spans_as_it_needs(small):
     world, pools = pooled(small.world(videos=12, queries=5, longest=10), 6)
     model = small.model(longest=8)
     for k, nms in ((3, 0.1), (5, 0.3), (40, 0.3)):

@@ -46,7 +46,6 @@ def test_waiting_scores_and_spans_change_nothing_when_they_are_few(small, monkey
 def test_spans_held_at_once_are_bounded_with_suppression_too(small, monkeypatch, nms):
     """Suppression chooses from more spans than it leaves, and these are what is held."""
     monkeypatch.setattr("momentseek.models.inference.prediction.MAX_HELD_SPANS", 1500)
-    monkeypatch.setattr("momentseek.models.inference.prediction.MIN_SPANS_BEFORE_NMS", 20)
     world, model = small.world(videos=25, queries=40), small.model(videos=10)
     held = []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.core.errors import MomentseekError, parameter
-from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray
+from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import TASKS, Run
 from momentseek.core.ranking import EndTime, Scores, Spans, merge, moments_of, suppress, top
@@ -43,8 +43,6 @@ MAX_MERGED_SPANS = 1 << 22
 """Spans of several queries that are ranked together."""
 MomentArrays = tuple[IntArray, FloatArray, FloatArray, FloatArray]
 """Videos, starts, ends and scores of moments, each ``(queries, k)``; a score of minus infinity where there is none."""
-MIN_SPANS_BEFORE_NMS = 200
-"""Spans of each video that are looked at first when moments suppress each other, if more are not asked for."""
 MAX_HELD_SPANS = 1 << 25
 """Spans held at once between the second stage and the ranking."""
 EXPECTED_MOMENTS_PER_CLIP = 16
@@ -134,18 +132,6 @@ def _suppress_overlaps(moments: MomentArrays, nms: float, k: int) -> MomentArray
     order = np.argsort(~kept, axis=1, kind="stable")[:, :k]
     score = np.where(kept, score, -np.inf)
     return cast(MomentArrays, tuple(np.take_along_axis(x, order, axis=1) for x in (video, start, end, score)))
-
-
-def final_queries(spans: Candidates, candidates: RankedVideos, alpha: float, found: MomentArrays, k: int) -> BoolArray:
-    """(queries,): whether a query's moments would stay the same if more spans of each video were looked at.
-
-    A span that was not looked at scores at most as high as the last one of its video that was.
-    """
-    floor = spans.score[:, :, -1].astype(np.float64)
-    floor = (floor if not alpha else floor + alpha * candidates.score).max(axis=1, initial=-np.inf)
-    score = found[3]
-    worst = score[:, k - 1] if score.shape[1] >= k else np.full(len(score), -np.inf)
-    return (floor == -np.inf) | (worst > floor)
 
 
 def join_parts(parts: Sequence[MomentArrays], width: int, order: IntArray) -> MomentArrays:
@@ -261,36 +247,23 @@ class MomentSearch:
         return int(self.corpus.counts.max()) * each
 
     def moments(self) -> MomentArrays:
-        """The best moments of all queries."""
-        wanted = self.k if self.nms is None else max(self.k, MIN_SPANS_BEFORE_NMS)
-        parts = list(self._search(np.arange(len(self.queries)), wanted))
-        order = np.argsort(np.concatenate([places for places, _ in parts]), kind="stable")
-        width = max(found[0].shape[1] for _, found in parts)
-        return join_parts([found for _, found in parts], width, order)
+        """The best moments of all queries, some queries at a time.
 
-    def _search(self, places: IntArray, wanted: int) -> Iterator[tuple[IntArray, MomentArrays]]:
-        """Moments of some queries from the ``wanted`` best spans of each video, from more where these are too few.
-
-        A model of times gives all its moments at once.
+        Where moments suppress each other, all spans of each video are ranked, else its ``k`` best.
         """
-        grid, nms, continuous = self.grid, self.nms, self.model.continuous
-        every = continuous or (nms is not None and grid <= DEPTH_GROWTH * wanted)
-        wanted = grid if every else min(wanted, grid)
+        count, every = len(self.queries), self.nms is not None
+        wanted = self.grid if every or self.model.continuous else min(self.k, self.grid)
         most = max(1, MAX_HELD_SPANS // max(1, self.candidates.video.shape[1] * wanted))
-        each = -(-len(places) // -(-len(places) // most))  # as few parts as that allows, alike in size
-        for begin in range(0, len(places), each):
-            mine = places[begin : begin + each]
-            part = self.candidates.of(mine)
-            spans = self._candidates(mine, part.video, None if wanted == grid and nms is not None else wanted)
-            found = rank_moments(spans, part, self.weight, self.k, nms)
-            final = np.ones(len(mine), bool)
-            if nms is not None and wanted != grid:
-                final = final_queries(spans, part, self.weight, found, self.k)
-            yield mine[final], cast(MomentArrays, tuple(x[final] for x in found))
+        each = -(-count // -(-count // most))  # as few parts as that allows, alike in size
+        parts = []
+        for first in range(0, count, each):
+            places = np.arange(first, min(first + each, count))
+            part = self.candidates.of(places)
+            spans = self._candidates(places, part.video, None if every else wanted)
+            parts.append(rank_moments(spans, part, self.weight, self.k, self.nms))
             if self.progress is not None:
-                self.progress("ranking", int(mine[-1]) + 1, len(self.queries))
-            if not final.all():
-                yield from self._search(mine[~final], DEPTH_GROWTH * wanted)
+                self.progress("ranking", int(places[-1]) + 1, count)
+        return join_parts(parts, max(found[0].shape[1] for found in parts), np.arange(count))
 
     def _candidates(self, places: IntArray, videos: IntArray, wanted: int | None) -> Candidates:
         given = self.model, self.queries, self.corpus, places, videos
