@@ -11,9 +11,8 @@ from small_library import OpenLibrary, WordVectors, fill, film, nothing
 from momentseek.library.catalog import Catalog
 from momentseek.library.database import OCR
 from momentseek.library.timed_text import Maker, finish_track
-from momentseek.library.tracks.ocr import cues_of_frames
 from momentseek.media.subtitles.cues import Cue
-from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine
+from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine, merge_lines
 from momentseek.search.display import table
 from momentseek.search.engine import Engine
 from momentseek.search.hit import Results, StreamHit
@@ -29,7 +28,7 @@ def _write(catalog: Catalog, video: int, lines: Sequence[Seen]) -> None:
     frames = tuple(OcrFrame(a, b, (a + b) / 2, (OcrLine(text, BOX, 0.9),)) for a, b, text in lines)
     moved = [OcrFrame(f.start + i * 1e-6, f.end, f.at, f.lines) for i, f in enumerate(frames)]  # each has its own frame
     with catalog.changes():
-        cues = cues_of_frames(sorted(moved, key=lambda frame: frame.start))
+        cues = merge_lines(sorted(moved, key=lambda frame: frame.start))
         finish_track(catalog, OCR, video, Maker("ppocr", "print"), 36.0, cues)
 
 

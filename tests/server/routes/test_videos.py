@@ -10,9 +10,8 @@ from momentseek import __version__
 from momentseek.library.catalog import Catalog
 from momentseek.library.database import CAPTIONS, OCR
 from momentseek.library.timed_text import Maker, finish_track
-from momentseek.library.tracks.ocr import cues_of_frames
 from momentseek.media.subtitles.cues import Cue
-from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine
+from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine, merge_lines
 
 
 def test_status(client: TestClient) -> None:
@@ -50,7 +49,7 @@ def test_what_a_machine_read_is_marked_boxed_and_kept_from_what_is_said(
     box = Box(0.1, 0.2, 0.5, 0.1)
     frames = (OcrFrame(0.0, 4.0, 2.0, (OcrLine("Exit to the st\x02ation", box, 0.9),)),)
     with closing(Catalog(place)) as catalog, catalog.changes():
-        finish_track(catalog, OCR, 1, Maker("ppocr-small", "print"), 12.0, cues_of_frames(frames))
+        finish_track(catalog, OCR, 1, Maker("ppocr-small", "print"), 12.0, merge_lines(frames))
     client = serve(library=place)
     line = {"start": 0.0, "end": 4.0, "text": "Exit to the st ation", "marks": [], "at": 2.0, "box": list(box)}
     assert client.get("/api/v1/videos/1/lines").json() == {"lines": [line], "read_by": "ppocr-small"}

@@ -6,14 +6,14 @@ one thing, what is said another.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from momentseek.library.database import OCR
 from momentseek.library.timed_text import Maker, PendingVideo, TrackPart
 from momentseek.library.tracks.background import PassRequest, TrackPass
 from momentseek.media.subtitles.cues import Cue
-from momentseek.recognition.ocr.lines import SLOT_SECONDS, OcrFrame, frame_as_json, frame_of_json, merge_lines
+from momentseek.recognition.ocr.lines import SLOT_SECONDS, frame_as_json, frame_of_json, merge_lines
 from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL, OcrProcess, ocr_fingerprint
 
 
@@ -43,15 +43,9 @@ class OcrPass(TrackPass):
 
     def make_cues(self, parts: Sequence[Any]) -> list[Cue]:
         """Make lines of the frames that were read."""
-        return cues_of_frames(frame_of_json(frame) for part in parts for frame in part)
+        return merge_lines(frame_of_json(frame) for part in parts for frame in part)
 
     def count(self, seconds: float) -> None:
         """Report a video that was read."""
         self.report.read += 1
         self.report.read_seconds += seconds
-
-
-def cues_of_frames(frames: Iterable[OcrFrame]) -> list[Cue]:
-    """The lines that stand in some frames of a video, as cues with boxes."""
-    lines = merge_lines(frames)
-    return [Cue(line.start, line.end, line.text, None, line.at, line.score, line.box) for line in lines]

@@ -83,7 +83,7 @@ def finish_transcript(catalog: Catalog, transcript: Transcript, duration: float)
 
 def spoken_cues(transcript: Transcript) -> list[Cue]:
     """The cues of a transcript as every stream knows them."""
-    return [Cue(cue.start, cue.end, cue.text, transcript.language, words=tuple(_words(cue))) for cue in transcript.cues]
+    return [Cue(cue.start, cue.end, cue.text, transcript.language, words=cue.words) for cue in transcript.cues]
 
 
 def transcribe_videos(request: PassRequest, transcriber: str) -> AddReport:
@@ -130,7 +130,7 @@ class TranscriptionPass(TrackPass):
     def work(self, video: PendingVideo) -> Iterator[TrackPart]:
         """Hear a video from where an earlier run has stopped."""
         for part in self._process.hear(video.path, video.done, video.language):
-            yield TrackPart(part.heard, [list(_words(cue)) for cue in part.cues], language=part.language)
+            yield TrackPart(part.heard, [cue.words for cue in part.cues], language=part.language)
 
     def close(self) -> None:
         """End the recogniser."""
@@ -232,10 +232,6 @@ def edits_between(now: Sequence[Cue], wanted: Sequence[Cue]) -> list[CueEdit]:
 
 def _same_times(times: tuple[float, float], cue: Cue) -> bool:
     return abs(times[0] - cue.start) <= SAME_TIME_SECONDS and abs(times[1] - cue.end) <= SAME_TIME_SECONDS
-
-
-def _words(cue: SpokenCue) -> Iterator[tuple[float, float, str]]:
-    return ((word.start, word.end, word.text) for word in cue.words)
 
 
 def _spoken(cues: Iterable[Sequence[Sequence[object]]]) -> tuple[SpokenCue, ...]:

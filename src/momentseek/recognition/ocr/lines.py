@@ -12,13 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from momentseek.media.decode import Slot
-    from momentseek.media.pixels import Pixels
+from momentseek.media.decode import Slot
+from momentseek.media.pixels import Pixels
+from momentseek.media.subtitles.cues import Cue
 
 
 class Box(NamedTuple):
@@ -74,23 +74,6 @@ class OcrPart:
     frames: tuple[OcrFrame, ...]
 
 
-@dataclass(frozen=True)
-class ScreenLine:
-    """A line that stands in the picture for some time."""
-
-    start: float
-    """First sight, in seconds."""
-    end: float
-    """Last sight."""
-    text: str
-    at: float
-    """Time of the frame in which it was read best."""
-    box: Box
-    """Where it stands in that frame."""
-    score: float
-    """How sure the OCR model is of it, 0 to 1."""
-
-
 def frame_as_json(frame: OcrFrame) -> list[Any]:
     """A frame as values for JSON."""
     lines = None if frame.lines is None else [[line.text, *line.box, line.score] for line in frame.lines]
@@ -135,20 +118,20 @@ class _OpenLine:
             return False
         return SequenceMatcher(None, one, other, autojunk=False).ratio() >= MIN_LIKENESS
 
-    def whole(self) -> ScreenLine:
+    def whole(self) -> Cue:
         votes: dict[str, float] = {}
         for _, line in self.sights:
             key = letters(line.text)
             votes[key] = votes.get(key, 0.0) + line.score
         chosen = max(votes, key=lambda key: votes[key])
         at, best = max((sight for sight in self.sights if letters(sight[1].text) == chosen), key=lambda s: s[1].score)
-        return ScreenLine(self.start, self.end, best.text, at, best.box, best.score)
+        return Cue(self.start, self.end, best.text, frame=at, score=best.score, box=best.box)
 
 
-def merge_lines(frames: Iterable[OcrFrame]) -> list[ScreenLine]:
+def merge_lines(frames: Iterable[OcrFrame]) -> list[Cue]:
     """The lines of a video, by time and from the top down, each from its first to its last sight."""
     open_lines: list[_OpenLine] = []
-    done: list[ScreenLine] = []
+    done: list[Cue] = []
     for frame in frames:
         if frame.lines is None:
             for one in open_lines:
@@ -167,7 +150,12 @@ def merge_lines(frames: Iterable[OcrFrame]) -> list[ScreenLine]:
         open_lines = [one for one in open_lines if one.missed <= MAX_MISSED_FRAMES]
         open_lines += [_OpenLine(frame.start, frame.end, [(frame.at, line)]) for line in rest]
     done += [one.whole() for one in open_lines]
-    return sorted(done, key=lambda line: (line.start, line.box.top, line.box.left, line.text))
+    return sorted(done, key=_reading_order)
+
+
+def _reading_order(line: Cue) -> tuple[float, float, float, str]:
+    left, top, _, _ = line.box or (0.0, 0.0, 0.0, 0.0)
+    return line.start, top, left, line.text
 
 
 def letters(text: str) -> str:

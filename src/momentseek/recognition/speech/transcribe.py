@@ -160,5 +160,5 @@ class TranscriberProcess(JobProcess):
     def hear(self, path: Path, begin: float = 0.0, language: str | None = None) -> Iterator[TranscribedPart]:
         """Transcribe a file from ``begin`` on, part by part; MediaError if it cannot be."""
         for part in self.ask(os.fspath(path), begin=begin, language=language):
-            cues = [SpokenCue(tuple(SpokenWord(**word) for word in cue["words"])) for cue in part["cues"]]
+            cues = [SpokenCue(tuple(SpokenWord(*word) for word in cue["words"])) for cue in part["cues"]]
             yield TranscribedPart(part["heard"], part["language"], tuple(cues))

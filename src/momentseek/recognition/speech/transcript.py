@@ -6,9 +6,10 @@ A correction is about a stretch of time, not about a line, so it holds whatever 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import groupby
+from typing import NamedTuple
 
 MAX_CUE_SECONDS = 7.0
 MAX_CUE_LETTERS = 90
@@ -18,8 +19,7 @@ SENTENCE_ENDS = ".?!…。？！"
 MIN_CUE_SECONDS = 0.05
 
 
-@dataclass(frozen=True)
-class SpokenWord:
+class SpokenWord(NamedTuple):
     """A word and when it is spoken, in seconds of the video. ``text`` keeps the space before it, where it has one."""
 
     start: float
@@ -154,9 +154,9 @@ def corrected_cue(heard: Sequence[SpokenWord], edit: CueEdit) -> SpokenCue:
     _fill_gaps(words, texts, edit)
     latest = max(edit.start, edit.end - LEAST_WORD_SECONDS)
     timed = [SpokenWord(min(word.start, latest), word.end, word.text) for word in words if word is not None]
-    timed[0] = replace(timed[0], start=edit.start)
-    timed[-1] = replace(timed[-1], end=edit.end)
-    return SpokenCue(tuple(replace(word, end=max(word.start, word.end)) for word in timed))
+    timed[0] = timed[0]._replace(start=edit.start)
+    timed[-1] = timed[-1]._replace(end=edit.end)
+    return SpokenCue(tuple(word._replace(end=max(word.start, word.end)) for word in timed))
 
 
 def _fill_gaps(words: list[SpokenWord | None], texts: Sequence[str], edit: CueEdit) -> None:
@@ -172,10 +172,10 @@ def _fill_gaps(words: list[SpokenWord | None], texts: Sequence[str], edit: CueEd
         if right - left < LEAST_WORD_SECONDS * len(run):
             if before is not None:
                 left = round((before.start + before.end) / 2, 3)
-                words[run[0] - 1] = replace(before, end=left)
+                words[run[0] - 1] = before._replace(end=left)
             if after is not None:
                 right = round((after.start + after.end) / 2, 3)
-                words[run[-1] + 1] = replace(after, start=right)
+                words[run[-1] + 1] = after._replace(start=right)
         words[run[0] : run[-1] + 1] = _share_time([texts[at] for at in run], left, max(left, right))
 
 
