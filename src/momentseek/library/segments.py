@@ -128,7 +128,7 @@ class Segment:
         return Segment(
             self.name, self.stream, self.ids[first:last], offsets - offsets[0],
             self.codes[rows], self.scales[rows], self.half[rows],
-            None if self.sums is None else self.sums[first:last], self.mapped,
+            sums=None if self.sums is None else self.sums[first:last], mapped=self.mapped,
         )  # fmt: skip
 
     def check_size(self) -> None:

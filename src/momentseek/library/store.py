@@ -9,9 +9,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from momentseek.core.errors import MediaError, MomentseekError, parameter
+from momentseek.core.progress import ShowCount
 from momentseek.core.reports import count
 from momentseek.library import encoders, known_files
 from momentseek.library.catalog import Catalog
@@ -22,7 +23,7 @@ from momentseek.library.ingest.add import add_files
 from momentseek.library.ingest.reencode import reencode_library
 from momentseek.library.known_files import subtitle_marks
 from momentseek.library.lock import hold_lock
-from momentseek.library.merging import compact_library
+from momentseek.library.merging import CompactReport, compact_library
 from momentseek.library.options import AddOptions
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.reader import CLIP_SECONDS, LibraryReader
@@ -31,22 +32,14 @@ from momentseek.library.scan.recall import refresh_plan
 from momentseek.library.tracks.background import PassRequest, run_pass, usual_threads
 from momentseek.library.tracks.captions import CaptionPass, open_scene_captioner
 from momentseek.library.tracks.ocr import OcrPass
-from momentseek.library.tracks.sounds import listen_to_videos
-from momentseek.library.tracks.speech import edit_transcript, transcribe_videos
-from momentseek.library.verify import repair_library, verify_library
+from momentseek.library.tracks.sounds import SoundReport, listen_to_videos
+from momentseek.library.tracks.speech import Transcript, edit_transcript, transcribe_videos
+from momentseek.library.verify import VerifyReport, repair_library, verify_library
 from momentseek.library.video import Video
 from momentseek.recognition.ocr.lines import SLOT_SECONDS
 from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL
 from momentseek.recognition.speech.models import DEFAULT_TRANSCRIBER
-
-if TYPE_CHECKING:
-    from momentseek.core.progress import ShowCount
-    from momentseek.library.merging import CompactReport
-    from momentseek.library.tracks.sounds import SoundReport
-    from momentseek.library.tracks.speech import Transcript
-    from momentseek.library.verify import VerifyReport
-    from momentseek.recognition.speech.transcript import CueEdit
-
+from momentseek.recognition.speech.transcript import CueEdit
 
 Patterns = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 """One or several paths, folders or globs."""

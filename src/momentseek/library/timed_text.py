@@ -142,7 +142,7 @@ def pending_videos(catalog: Catalog, kind: TrackKind, by: Maker, also: str = "0"
     ``also`` is SQL for videos to do again although they have one, whose row of ``tracks`` is called ``old``.
     """
     rows = catalog.rows(
-        f"""SELECT videos.id, path, name, duration, size, mtime_ns, coalesce(new.done, 0), new.language, shots
+        f"""SELECT videos.id, path, shots, name, duration, size, mtime_ns, coalesce(new.done, 0), new.language
             FROM videos
             LEFT JOIN tracks AS old ON old.video = videos.id AND old.kind = ?1 AND old.whole
             LEFT JOIN tracks AS new
@@ -153,11 +153,13 @@ def pending_videos(catalog: Catalog, kind: TrackKind, by: Maker, also: str = "0"
     )
     return [
         PendingVideo(
-            id, Path(os.fsdecode(path)), name, duration, size, mtime_ns, done, language,
-            tuple(np.frombuffer(shots, "<f8").tolist()),
+            id=id,
+            path=Path(os.fsdecode(path)),
+            cuts=tuple(np.frombuffer(shots, "<f8").tolist()),
+            **dict(zip(("name", "duration", "size", "mtime_ns", "done", "language"), rest, strict=True)),
         )
-        for id, path, name, duration, size, mtime_ns, done, language, shots in rows
-    ]  # fmt: skip
+        for id, path, shots, *rest in rows
+    ]
 
 
 def track_parts(catalog: Catalog, kind: TrackKind, video: int) -> list[Any]:

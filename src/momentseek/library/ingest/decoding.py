@@ -159,7 +159,8 @@ class FileReader:
         sampling = self.settings.options.sampling
         if again and known is not None:
             sampling = next((video.sampling for video in self.catalog.videos([known.id])), sampling)
-        return IngestJob(file, stamp, hash, probed, cues, marks, known is not None, sampling, list(notes))
+        changed = known is not None
+        return IngestJob(file, stamp, hash, probed, cues, marks, changed=changed, sampling=sampling, notes=list(notes))
 
     def _find_twin(
         self, file: VideoFile, stamp: Stamp, hash: str, known: KnownFile | None

@@ -247,13 +247,21 @@ class IngestRun:
             done = self.seconds_done(one)
             part += int(one.job.file.size * done / one.job.probe.duration) if one.job.probe.duration > 0 else 0
             seconds += done - sum(r.at for r in self.report.resumed if r.path == one.job.file.path)
-        step = IngestStep(
-            self.done, len(self.files), self.bytes + part, self.of_bytes,
-            present.job.file.name if present else self.last, self.seconds_done(present) if present else 0.0,
-            present.job.probe.duration if present else 0.0, max(0.0, seconds), now - self.begun,
-            now - self.first if self.first else 0.0, self.bytes_encoded + part,
-        )  # fmt: skip
-        self.show(step)
+        self.show(
+            IngestStep(
+                files=self.done,
+                of_files=len(self.files),
+                bytes=self.bytes + part,
+                of_bytes=self.of_bytes,
+                name=present.job.file.name if present else self.last,
+                at=self.seconds_done(present) if present else 0.0,
+                duration=present.job.probe.duration if present else 0.0,
+                seconds=max(0.0, seconds),
+                elapsed=now - self.begun,
+                encoding=now - self.first if self.first else 0.0,
+                bytes_encoded=self.bytes_encoded + part,
+            )
+        )
 
     def seconds_done(self, assembly: VideoAssembly) -> float:
         """Seconds of a video that are encoded."""
