@@ -34,25 +34,27 @@ def table(hits: Sequence[Hit], query: Query, *, columns: int = 120, bold: bool =
     out = [lines[0]]
     for line, hit in zip(lines[1:], hits, strict=True):
         out.append(line)
-        out += [f"   also: {tidy(other)}" for other in hit.also]
-        if explain:
-            out += [f"   {text}" for text in (details(hit), *sparkline(hit).split("\n")) if text]
+        out += _below(hit, explain)
     return _apply_bold("\n".join(out), bold)
+
+
+def _below(hit: Hit, explain: bool) -> list[str]:
+    """The lines below a hit: copies of its file and, if asked for, why it ranked where it did."""
+    why = (details(hit), *sparkline(hit).split("\n")) if explain else ()
+    return [*(f"   also: {tidy(other)}" for other in hit.also), *(f"   {text}" for text in why if text)]
 
 
 def card(hit: Hit, query: Query, *, columns: int = 80, bold: bool = False, explain: bool = False) -> str:
     """One hit in a few lines, to stand below its picture."""
-    (said,) = said_lines([hit], query, columns - 3)
     lines = [f"{hit.rank}  {hit.level}  {time_range(hit)}  {_shown_name(hit)}  {reason(hit)}"]
-    lines += [f"   “{said}”"] * bool(said)
-    (written,) = written_lines([hit], query, columns - 12)
-    lines += [f"   written: {written}"] * bool(written)
-    (told,) = described_lines([hit], query, columns - 25)
-    lines += [f"   described by a model: {told}"] * bool(told)
-    lines += [f"   also: {tidy(other)}" for other in hit.also]
-    if explain:
-        lines += [f"   {text}" for text in (details(hit), *sparkline(hit).split("\n")) if text]
-    return _apply_bold("\n".join(lines), bold)
+    for find, room, shape in (
+        (said_lines, 3, "   “{}”"),
+        (written_lines, 12, "   written: {}"),
+        (described_lines, 25, "   described by a model: {}"),
+    ):
+        (text,) = find([hit], query, columns - room)
+        lines += [shape.format(text)] if text else []
+    return _apply_bold("\n".join([*lines, *_below(hit, explain)]), bold)
 
 
 def remarks(hidden: int, note: str) -> str:

@@ -149,25 +149,29 @@ class Query:
         """What the picture should show: the plain words and the weighted ones."""
         return ((Part(self.text),) if self.text else ()) + self.parts
 
+    def _words(self, asked: tuple[str, ...]) -> str:
+        """The words to look for in one place: those asked for there, or else all that is looked for."""
+        return " ".join(asked) or " ".join(part.text for part in self.picture_parts)
+
     @property
     def speech_text(self) -> str:
-        """The words to look for in what is said: those of ``said:``, or else all that is looked for."""
-        return " ".join(self.said) or " ".join(part.text for part in self.picture_parts)
+        """The words to look for in what is said."""
+        return self._words(self.said)
 
     @property
     def written_text(self) -> str:
-        """The words to look for in what is written: those of ``text:``, or else all that is looked for."""
-        return " ".join(self.written) or " ".join(part.text for part in self.picture_parts)
+        """The words to look for in what is written."""
+        return self._words(self.written)
 
     @property
     def described_text(self) -> str:
-        """The words to look for in descriptions: those of ``described:``, or else all that is looked for."""
-        return " ".join(self.described) or " ".join(part.text for part in self.picture_parts)
+        """The words to look for in descriptions."""
+        return self._words(self.described)
 
     @property
     def name_text(self) -> str:
-        """The words to look for in file names: those of ``name:``, or else all that is looked for."""
-        return " ".join(self.names) or " ".join(part.text for part in self.picture_parts)
+        """The words to look for in file names."""
+        return self._words(self.names)
 
     def __bool__(self) -> bool:
         """Whether it looks for anything; filters and things to avoid alone do not."""
@@ -187,19 +191,17 @@ class Query:
 
     def __str__(self) -> str:
         """The query in its one canonical spelling; reading that gives an equal query."""
+
+        def keyed(*keys: str, minus: str = "") -> list[str]:
+            fields = [(key, getattr(self, FIELDS[key][bool(minus)])) for key in keys]
+            return [f"{minus}{key}:{_value_text(value)}" for key, values in fields for value in values]
+
         out = [escape_word(word) for word in self.text.split()]
         out += [_weighted_text(part) for part in self.parts]
         out += [quote_words(phrase) for phrase in self.phrases]
-        out += [f"said:{_value_text(words)}" for words in self.said]
-        out += [f"text:{_value_text(words)}" for words in self.written]
-        out += [f"described:{_value_text(words)}" for words in self.described]
+        out += keyed("said", "text", "described")
         out += [f"-{p.text if p.weight == 1 and _WORD.fullmatch(p.text) else _weighted_text(p)}" for p in self.avoid]
-        out += [f"-said:{_value_text(words)}" for words in self.unsaid]
-        out += [f"-text:{_value_text(words)}" for words in self.unwritten]
-        out += [f"-described:{_value_text(words)}" for words in self.undescribed]
-        out += [f"name:{_value_text(words)}" for words in self.names]
-        out += [f"in:{_value_text(glob)}" for glob in self.within]
-        out += [f"-in:{_value_text(glob)}" for glob in self.outside]
+        out += [*keyed("said", "text", "described", minus="-"), *keyed("name", "in"), *keyed("in", minus="-")]
         out += [f"after:{self.after}"] * (self.after is not None)
         out += [f"before:{self.before}"] * (self.before is not None)
         return " ".join(out)
@@ -207,10 +209,14 @@ class Query:
 
 # tokens: the line of text character by character
 
-FIELD_KEYS = ("said", "text", "described", "in", "name", "before", "after")
+FIELDS = {
+    "said": ("said", "unsaid"), "text": ("written", "unwritten"), "described": ("described", "undescribed"),
+    "in": ("within", "outside"), "name": ("names", ""), "before": ("before", ""), "after": ("after", ""),
+}  # fmt: skip
+"""Keys of the language, each with the field of a query that it fills, and the one that it fills after a minus."""
 QUOTATION_MARKS = '"“”„'
 """Keyboards of phones and word processors write the curly ones."""
-_KEY = re.compile(rf"({'|'.join(FIELD_KEYS)}):", re.IGNORECASE)
+_KEY = re.compile(rf"({'|'.join(FIELDS)}):", re.IGNORECASE)
 _WEIGHT = re.compile(rf"([0-9]{{1,2}}(?:\.[0-9]{{1,4}})?):(?=[^\W\d_]|[{QUOTATION_MARKS}\\])")
 _NUMBER = re.compile(r"-\d+([.,]\d+)?(?=\s|$)")
 
@@ -340,19 +346,8 @@ class _QueryReader:
             )
 
     def _add_keyed(self, token: SyntaxToken) -> None:
-        fields = {
-            ("said", False): "said",
-            ("said", True): "unsaid",
-            ("text", False): "written",
-            ("text", True): "unwritten",
-            ("described", False): "described",
-            ("described", True): "undescribed",
-            ("in", False): "within",
-            ("in", True): "outside",
-            ("name", False): "names",
-        }
-        field = fields.get((str(token.key), token.minus))
-        if field is None:
+        field = FIELDS[str(token.key)][token.minus]
+        if not field:
             raise QueryError(self.source, token.at, f"-{token.key}:", "leave videos out with -in:GLOB")
         self._append(field, token, token.value if token.key == "in" else self._words_of(token))
 

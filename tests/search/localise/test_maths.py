@@ -19,7 +19,6 @@ from momentseek.search.localise.scenes import (
     fit_background,
     interval_posterior,
     log_likelihoods,
-    median,
     power_transform,
     straighten,
 )
@@ -143,8 +142,3 @@ def test_islands_on_shots():
     scores = np.array([0.1, 0.1, 0.1, 0.5, 0.1, 0.5, 0.1, 0.1, 0.1, 0.1])
     spans = watershed(Curve.regular(scores, 2.0, shots=[6.0, 12.0]), gap=0)
     assert (float(spans.start[0]), float(spans.end[0])) == (6.0, 12.0)
-
-
-@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40))
-def test_the_median_of_a_few_values_is_numpys(values):
-    assert median(np.array(values)) == np.median(values)

@@ -327,8 +327,8 @@ def feature_change(features: Floats32, width: int = COMPARED_CLIPS) -> FloatArra
 
 def clearness(values: FloatArray) -> FloatArray:
     """How far changes stand above the usual one, 0 … 1: local maxima in full and their slopes in part."""
-    middle = median(values)
-    deviation = 1.4826 * median(np.abs(values - middle))
+    middle = float(np.median(values))
+    deviation = 1.4826 * float(np.median(np.abs(values - middle)))
     if deviation <= LEAST_DEVIATION:
         deviation = max(float(np.abs(values - middle).mean()), LEAST_DEVIATION)
     clear = np.clip((values - middle) / deviation / CLEAR_DEVIATIONS, 0.0, 1.0)
@@ -336,17 +336,6 @@ def clearness(values: FloatArray) -> FloatArray:
     top = (values >= around[:-2]) & (values > around[2:])
     result: FloatArray = np.where(top, clear, SLOPE_SHARE * clear)
     return result
-
-
-def median(values: FloatArray) -> float:
-    """The median of a few finite values, at a fifth of what ``np.median`` takes for them.
-
-    >>> median(np.array([3.0, 1.0, 2.0])), median(np.array([4.0, 1.0]))
-    (2.0, 2.5)
-    """
-    ordered = np.sort(values)
-    half = len(ordered) // 2
-    return float(ordered[half]) if len(ordered) % 2 else float(ordered[half - 1] + ordered[half]) / 2
 
 
 def edge_times(curve: Curve) -> FloatArray:
