@@ -27,14 +27,14 @@ from momentseek.library.report import AddInterrupted, AddReport, IngestNote, Ing
 HASH_BYTES = 1 << 30
 """Bytes that one task hashes, at most, unless a file has more."""
 MAX_RETRIES = 50
-"""How often Ray begins a task anew whose node died, or could not reach the storage."""
+"""How often Ray starts a task again whose node died, or could not reach the storage."""
 CALL_BYTES = 256 << 20
 CALL_FILES = 16
 """What a writer is sent at a time, at most; progress is seen, and work lost with a node is repeated, in such steps."""
 
 
 def hash_files(files: Sequence[VideoFile], shard: str) -> list[str | None]:
-    """The hashes of files, fetched beside a shard's library if they are elsewhere; None for one that cannot be read.
+    """The hashes of files, fetched next to a shard's library if they are elsewhere; None for one that cannot be read.
 
     A file must not get another shard because a cable is cut: storage that does not answer is an UnreachableError.
     """
@@ -83,7 +83,7 @@ def add_on_cluster(
     in object storage, every node has a replica of its own.
 
     Each video belongs to one shard by the hash of its bytes, and each shard has one writer at a time. A node that dies
-    costs what it was working on: Ray begins its writers and tasks anew elsewhere.
+    costs what it was working on: Ray starts its writers and tasks again elsewhere.
     """
     refuse_unsharded(library)
     run = ClusterAdd(cluster, library, read_manifest(library), settings or WriterSettings(), gpus, progress)

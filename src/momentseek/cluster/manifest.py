@@ -29,7 +29,7 @@ class ShardManifest:
 
     @classmethod
     def of(cls, shards: int, clip_seconds: float, encoder: str) -> ShardManifest:
-        """The manifest of a new library with so many shards.
+        """The manifest of a new library with N shards.
 
         >>> ShardManifest.of(2, 1.5, "things").shards
         ('shard-000', 'shard-001')

@@ -32,10 +32,10 @@ NODE_DIGITS = 12
 
 
 class ShardSearcher:
-    """One shard that is searched; as an actor, it is begun anew elsewhere if its node dies."""
+    """One shard that is searched; as an actor, it is started again elsewhere if its node dies."""
 
     def __init__(self, place: str, neighbours: int = 1) -> None:
-        # as many threads as are left for each where so many share a machine: with more, they would wait for each other
+        # as many threads as are left for each where several share a machine: with more, they would wait for each other
         os.environ.setdefault(THREADS_VARIABLE, str(max(1, available_cores() // neighbours)))
         path = bring_shard(place)
         self._shard = WarmState(LibraryReader(path, Catalog(path)))

@@ -37,7 +37,7 @@ class RemoteVideo(VideoFile):
 
 
 def list_videos(address: str, library: Path) -> list[RemoteVideo]:
-    """The videos at an address, to be fetched beside the replica of a library in object storage."""
+    """The videos at an address, to be fetched next to the replica of a library in object storage."""
     mirror = Mirror(sources_folder(library))
     return [
         RemoteVideo(path, path.name, file.size, address, file)
@@ -82,7 +82,7 @@ LOCK_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class WriterSettings:
-    """What an ``add`` was told, for every shard alike."""
+    """Options of an ``add``, the same for every shard."""
 
     subtitles: Path | None = None
     transcriber: str | None = None
@@ -92,7 +92,7 @@ class WriterSettings:
 
 
 class ShardWriter:
-    """Adds videos to one shard; as an actor, it is begun anew on another node if its own dies, and goes on from there.
+    """Adds videos to one shard; as an actor, it is started again on another node if its own dies.
 
     What a shard holds is committed video by video, so that nothing is added twice and nothing whole is lost. ``holder``
     names all that one ``add`` begins for a shard: the next one need not wait until the lease of a dead one ends.
@@ -114,17 +114,17 @@ class ShardWriter:
 
     @contextmanager
     def _open(self) -> Iterator[LibraryStore]:
-        """The shard's library, opened once; and anew after storage did not answer, when nobody knows what it holds."""
+        """The shard's library, opened once, and again after storage did not answer, when nobody knows what it holds."""
         if self._opened is None:
             store = LibraryStore.open(bring_shard(self._place), create=False, wait=LOCK_SECONDS)
             store.lease_holder = self._holder
-            told = self._settings
+            given = self._settings
             store.options = replace(
                 store.options,
-                transcriber=told.transcriber,
-                ocr_model=told.reader,
-                sampling=told.sampling or store.options.sampling,
-                subtitles=told.subtitles,
+                transcriber=given.transcriber,
+                ocr_model=given.reader,
+                sampling=given.sampling or store.options.sampling,
+                subtitles=given.subtitles,
             )
             self._opened = store
         try:

@@ -21,7 +21,7 @@ from momentseek.recognition.runtime import THREADS_VARIABLE
 STOP_SECONDS = 120.0
 """How long tasks may take to save what they have when the work is stopped."""
 RETRIES = 3
-"""How often a task is begun anew whose node or process has died."""
+"""How often a task is started again whose node or process has died."""
 RENEW_SECONDS = 1.0
 """How often progress is shown while nothing ends."""
 REASONS = 5
@@ -199,9 +199,9 @@ def _stop(ray: Any, running: dict[Any, int]) -> None:
 
 
 def _failure_text(tasks: Sequence[ClusterTask], failures: Sequence[tuple[int, TaskOutcome]]) -> str:
-    told = [
+    reasons = [
         f"{tasks[place].name}{f' on {outcome.node}' if outcome.node else ''}: {outcome.failure}"
         for place, outcome in sorted(failures, key=lambda one: one[0])[:REASONS]
     ]
     more = f"; and {len(failures) - REASONS} more" if len(failures) > REASONS else ""
-    return f"{len(failures)} of {count(len(tasks), 'task')} failed on the cluster: {'; '.join(told)}{more}"
+    return f"{len(failures)} of {count(len(tasks), 'task')} failed on the cluster: {'; '.join(reasons)}{more}"

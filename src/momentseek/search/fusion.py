@@ -72,7 +72,7 @@ class Candidate:
 
     @property
     def level(self) -> Level:
-        """How sure it is, by all streams that found it; a caption is no second witness beside the picture."""
+        """How sure it is, by all streams that found it; a caption is no second witness next to the picture."""
         others = [level for stream, level in self.levels.items() if stream != "described"]
         return max(combined_level(others), self.levels.get("described", "weak"), key=LEVELS.index)
 

@@ -67,7 +67,7 @@ def fetch_files(objects: ObjectStore, folder: Path, files: Files) -> int:
 
 
 def fetch_object(objects: ObjectStore, chunk: Chunk, target: Path) -> None:
-    """Fetch one object as a file, written beside its place and renamed."""
+    """Fetch one object as a file, written next to its place and renamed."""
     temporary = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

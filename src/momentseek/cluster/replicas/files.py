@@ -117,7 +117,7 @@ class ReplicaFiles:
             return 0
         paths = [segment_path(name) for name in names]
         wanted = {path: base.files[path] for path in paths if path in base.files}  # others were made here
-        if not (self.writes and (self.folder / PLAN_FILE).is_file()):  # which may have been made anew here
+        if not (self.writes and (self.folder / PLAN_FILE).is_file()):  # which may have been made again here
             wanted |= base.below(PLAN_FOLDER)
         return self.fetch(wanted)
 

@@ -76,7 +76,7 @@ SOURCES_END = "-sources"
 
 
 def source_address(path: Path) -> tuple[str, str] | None:
-    """The library's address and the video's, if a path is that of a copy beside a replica on any machine; else None.
+    """The library's address and the video's, if a path is that of a copy next to a replica on any machine; else None.
 
     Copies are of what lies in the same kind of storage as the library does.
 

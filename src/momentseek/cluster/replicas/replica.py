@@ -71,7 +71,7 @@ LOCAL_WAIT_SECONDS = 600.0
 FRESH_SECONDS = 10.0
 """How old what a reader knows of a shard may be before it looks again."""
 MAX_PULLS = 10
-"""How often a state is asked for anew when its objects were deleted meanwhile."""
+"""How often a state is asked for again when its objects were deleted meanwhile."""
 
 
 class ShardReplica(ReplicaFiles):

@@ -58,12 +58,12 @@ def make_shards(
 ) -> ShardManifest:
     """Make an empty library in shards."""
     manifest = ShardManifest.of(shards, clip_seconds, encoder or encoders.DEFAULT_ENCODER)
-    with _written_beside(target) as beside:
-        for number, folder in enumerate(manifest.folders(beside)):
+    with _written_aside(target) as work:
+        for number, folder in enumerate(manifest.folders(work)):
             LibraryStore.open(folder, create=True, encoder=encoder, clip_seconds=clip_seconds).close()
             with closing(Catalog(folder)) as catalog, catalog.changes():
                 _set_ids(catalog, number, shards, 1)
-        write_manifest(beside, manifest)
+        write_manifest(work, manifest)
     return manifest
 
 
@@ -85,15 +85,15 @@ def split_library(
         ids = np.array([id for id, _ in rows], np.int64)
         snapshot = opened.snapshot()
         streams = {"vision": snapshot.vision, "spans": snapshot.spans, "speech": snapshot.speech}
-        with _written_beside(target) as beside:
-            for number, folder in enumerate(manifest.folders(beside)):
+        with _written_aside(target) as work:
+            for number, folder in enumerate(manifest.folders(work)):
                 if progress is not None:
                     progress(number, shards)
                 _write_shard(opened, folder, ids[owner == number], streams, manifest, number)
             for path in source.glob("*.sqlite"):
                 if path.name != CATALOG_FILE:  # what people judged and kept speaks of videos, whichever shard has them
-                    _copy_database(path, beside / path.name)
-            write_manifest(beside, manifest)
+                    _copy_database(path, work / path.name)
+            write_manifest(work, manifest)
     if progress is not None:
         progress(shards, shards)
     return manifest
@@ -195,25 +195,25 @@ def _copy_database(source: Path, target: Path) -> None:
 
 
 @contextmanager
-def _written_beside(target: Path) -> Iterator[Path]:
+def _written_aside(target: Path) -> Iterator[Path]:
     """A folder to write into, which gets its name once all is written; a folder that is there is refused."""
     if os.path.lexists(target):
         raise MomentseekError(f"{target}: is there already; name a new folder for the library in shards")
     if not target.parent.is_dir():
         raise MomentseekError(f"{target}: there is no folder {target.parent}; make it first")
-    beside = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
+    work = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
     try:
-        beside.chmod(0o755)
-        yield beside
-        flush_folder(beside)
+        work.chmod(0o755)
+        yield work
+        flush_folder(work)
         if os.path.lexists(target):
             raise MomentseekError(f"{target}: was made meanwhile; name another folder for the library in shards")
-        beside.rename(target)
+        work.rename(target)
         flush_folder(target.parent)
     except OSError as e:
         raise MomentseekError(f"{target}: cannot be written ({e.strerror}); make room or check the rights") from None
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(work, ignore_errors=True)
 
 
 Make = Callable[[Path], ShardManifest]
@@ -234,17 +234,17 @@ def make_elsewhere(address: str, make: Make) -> ShardManifest:
         raise _there_already(objects)
     place = copies_folder()
     make_replica_folder(place)
-    beside = Path(tempfile.mkdtemp(dir=place, prefix=".making-"))
+    work = Path(tempfile.mkdtemp(dir=place, prefix=".making-"))
     try:
-        manifest = make(beside / "library")
-        for name, folder in zip(manifest.shards, manifest.folders(beside / "library"), strict=True):
+        manifest = make(work / "library")
+        for name, folder in zip(manifest.shards, manifest.folders(work / "library"), strict=True):
             send_shard(folder, open_objects(join_address(address, name)))
         try:
-            objects.replace(MANIFEST_FILE, (beside / "library" / MANIFEST_FILE).read_bytes(), None)
+            objects.replace(MANIFEST_FILE, (work / "library" / MANIFEST_FILE).read_bytes(), None)
         except StaleObjectError:
             raise _there_already(objects) from None
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(work, ignore_errors=True)
     return manifest
 
 

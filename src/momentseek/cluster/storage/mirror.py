@@ -55,7 +55,7 @@ def list_files(address: str, suffixes: frozenset[str]) -> list[RemoteFile]:
 
 def _list_objects(scheme: str, top: str) -> dict[str, dict[str, Any]]:
     """What obstore says of the objects below a path: its file system for fsspec does not tell when they were written,
-    which must be the same for all copies. Whole seconds, because a single object is told no finer.
+    which must be the same for all copies. Whole seconds, because a single object is reported no finer.
     """
 
     bucket, _, path = top.partition("/")
@@ -68,7 +68,7 @@ def _list_objects(scheme: str, top: str) -> dict[str, dict[str, Any]]:
 
 
 class Mirror:
-    """Copies of files elsewhere in a folder; beside each copy lies the mark of what it copies, in a hidden file."""
+    """Copies of files elsewhere in a folder; next to each copy lies the mark of what it copies, in a hidden file."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -89,29 +89,29 @@ class Mirror:
             return False
 
     def fetch(self, address: str, file: RemoteFile, tell: Callable[[int], None] = lambda _: None) -> Path:
-        """Fetch a file unless its copy is there; written beside and renamed. ``tell`` gets the bytes fetched so far."""
+        """Fetch a file unless its copy exists; ``tell`` gets the bytes fetched so far."""
         target = self.path_of(file)
         if self.has(file):
             return target
         system, _ = open_file_system(address)
         target.parent.mkdir(parents=True, exist_ok=True)
-        beside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
+        part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
         try:
-            with _explain_errors(address), system.open(file.path, "rb") as source, beside.open("wb") as out:
+            with _explain_errors(address), system.open(file.path, "rb") as source, part.open("wb") as out:
                 done = 0
                 while block := source.read(FETCH_BYTES):
                     out.write(block)
                     done += len(block)
                     tell(done)
-            if beside.stat().st_size != file.size:
+            if part.stat().st_size != file.size:
                 raise MomentseekError(f"{address}: {file.path} changed while it was fetched; try again")
             _mark_file(target).unlink(missing_ok=True)
             if file.modified_ns:
-                os.utime(beside, ns=(file.modified_ns, file.modified_ns))
-            beside.replace(target)
+                os.utime(part, ns=(file.modified_ns, file.modified_ns))
+            part.replace(target)
             _mark_file(target).write_text(file.mark)
         finally:
-            beside.unlink(missing_ok=True)
+            part.unlink(missing_ok=True)
         return target
 
 

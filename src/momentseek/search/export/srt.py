@@ -39,8 +39,8 @@ def _cue_text(hit: Hit) -> str:
     said = " ".join(cue.text for cue in hit.said)
     name = " ".join(hit.name.split())
     written = " / ".join(line.text for line in hit.written) if "text" in hit.streams else ""
-    told = " ".join(caption.text for caption in hit.described) if "described" in hit.streams else ""
-    found = [f"[{written}]"] * bool(written) + [f"[described by a model: {told}]"] * bool(told)
+    described = " ".join(caption.text for caption in hit.described) if "described" in hit.streams else ""
+    found = [f"[{written}]"] * bool(written) + [f"[described by a model: {described}]"] * bool(described)
     lines = [f"{hit.rank}. {name} {time_range(hit)}", said, *found]
     return "\n".join(line for line in lines if line)
 

@@ -98,10 +98,10 @@ MAX_COMPARED_WINDOWS = 120
 """The likeliest windows, which are compared with each other."""
 MIN_AGREEMENT_IOU = 0.3
 """Overlap above which two windows begin to count as the same moment."""
-HALF_WORTH_CLIPS = 1.5
+HALF_VALUE_CLIPS = 1.5
 """Clips at which the height of a window counts half."""
-MIN_WORTH_SHARE = 0.02
-"""Share of the first window's worth times belief below which a window is not proposed."""
+MIN_VALUE_SHARE = 0.02
+"""Share of the first window's value times belief below which a window is not proposed."""
 MAX_PROPOSALS = 10
 
 
@@ -121,8 +121,8 @@ def scenes(curve: Curve) -> Proposals:
     first, last, weight, height = weigh_windows(curve, values - level, spread)
     top, chance = likeliest_windows(first, last, weight, len(curve))
     first, last, size = first[top], last[top], (last - first)[top]
-    worth = np.maximum(height[top], 0.0) * size / (size + HALF_WORTH_CLIPS)
-    chosen, belief = choose_windows(agreement(first, last), chance, worth)
+    value = np.maximum(height[top], 0.0) * size / (size + HALF_VALUE_CLIPS)
+    chosen, belief = choose_windows(agreement(first, last), chance, value)
     first, last = first[chosen], last[chosen]
     score = comparable_scores(scores, first, last, belief, curve.background)
     single = windows_without_unions(first, last, score)
@@ -179,10 +179,10 @@ def agreement(first: Positions, last: Positions) -> FloatArray:
     return result
 
 
-def choose_windows(agree: FloatArray, chance: FloatArray, worth: FloatArray) -> tuple[Positions, FloatArray]:
+def choose_windows(agree: FloatArray, chance: FloatArray, value: FloatArray) -> tuple[Positions, FloatArray]:
     """Positions of the windows to propose, one after the other, and the belief in each.
 
-    The next one is that of the greatest worth times belief, belief being the probability that agrees with it; then
+    The next one is that of the greatest value times belief, belief being the probability that agrees with it; then
     that probability is spent, so that a second window on the same place needs reasons of its own.
 
     >>> same = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
@@ -195,8 +195,8 @@ def choose_windows(agree: FloatArray, chance: FloatArray, worth: FloatArray) -> 
     beliefs: list[float] = []
     for _ in range(min(MAX_PROPOSALS, len(chance))):
         belief = agree @ left
-        pick = int(np.argmax(belief * worth))
-        if beliefs and belief[pick] * worth[pick] <= MIN_WORTH_SHARE * beliefs[0] * worth[chosen[0]]:
+        pick = int(np.argmax(belief * value))
+        if beliefs and belief[pick] * value[pick] <= MIN_VALUE_SHARE * beliefs[0] * value[chosen[0]]:
             break
         chosen.append(pick)
         beliefs.append(min(1.0, float(belief[pick])))
@@ -398,7 +398,7 @@ def _set_sums(rows: FloatArray) -> tuple[FloatArray, float]:
 DOUBT_CLIPS = 4.0
 """Clips' worth of doubt: the mean of few clips is drawn towards what is around them."""
 CONTRAST_WEIGHT = 5.0
-"""How much standing out within the video counts, beside the level itself (measured: docs/localising.md)."""
+"""How much standing out within the video counts, in addition to the level itself (measured: docs/localising.md)."""
 BELIEF_POWER = 0.25
 """Power of the belief: it comes from one curve alone, and is rather too sure."""
 

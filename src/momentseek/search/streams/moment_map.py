@@ -56,7 +56,7 @@ def build_map_query(
 
     Tangents touch where the windows lie that are to be found: at the best one, and at the last and in the first quarter
     of the :data:`BOUNDED_WINDOWS` best. Whether a moment answers at all is judged by Fisher's z of its matching cosine,
-    ``artanh cos``, beside those of other windows' best moments: the score saturates, and has no usual spread.
+    ``artanh cos``, compared with those of other windows' best moments: the score saturates, and has no usual spread.
     """
     known = index.moments
     assert known is not None

@@ -2,7 +2,7 @@
 
 Scans list the best videos; spans are sought on these, in the order of their scores, until there are enough. The lists
 of several parts are joined first: then each part seeks spans on those of its videos that are among the best of all, and
-no others. So many parts find what one library finds.
+no others. So all parts together find what one library finds.
 """
 
 from __future__ import annotations

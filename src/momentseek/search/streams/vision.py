@@ -133,7 +133,7 @@ class VisionSearch(ABC):
     def __init__(self, query: VisionQuery, localiser: str) -> None:
         self.query, self.localiser = query, localiser
         self.curves: dict[int, Curve] = {}
-        """The curves of the videos that were looked at, by id."""
+        """The curves of the videos that were searched, by id."""
 
     @property
     @abstractmethod
