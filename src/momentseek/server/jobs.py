@@ -41,6 +41,15 @@ MAX_PAUSE_SECONDS = 10.0
 POLL_SECONDS = 0.02
 LOWER_PRIORITY = 10
 """How much nicer than the rest of the server the threads of a job are, on the scale of ``nice``."""
+JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
+JobKind = Literal["add", "retry", "download", "reencode"]
+MAX_ENDED_JOBS = 100
+"""Number of ended jobs that are remembered."""
+LOCK_WAIT_SECONDS = 5.0
+"""How long a job waits for another process that is changing the library."""
+ShowJob = ShowIngest
+JobWork = Callable[[Library, ShowJob], AddReport | None]
+"""What a job does; it tells how far it is, which is also where it is stopped."""
 
 
 def give_way(is_wanted: Callable[[], bool], stop: threading.Event, most: float = MAX_PAUSE_SECONDS) -> float:
@@ -61,19 +70,6 @@ def lower_priority() -> None:
     if sys.platform == "linux":  # elsewhere the whole process would be slowed down
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWER_PRIORITY)
-
-
-JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
-JobKind = Literal["add", "retry", "download", "reencode"]
-MAX_ENDED_JOBS = 100
-"""Number of ended jobs that are remembered."""
-LOCK_WAIT_SECONDS = 5.0
-"""How long a job waits for another process that is changing the library."""
-
-
-ShowJob = ShowIngest
-JobWork = Callable[[Library, ShowJob], AddReport | None]
-"""What a job does; it tells how far it is, which is also where it is stopped."""
 
 
 class JobStop(KeyboardInterrupt):

@@ -23,6 +23,8 @@ PAGE_MEDIA_TYPES = {
     ".svg": "image/svg+xml",
 }
 """Kinds of files that are served."""
+manual_router = APIRouter(include_in_schema=False)
+CODE = re.compile(r"`([^`]+)`")
 
 
 def page_files(folder: Path = STATIC_FOLDER) -> dict[str, Path]:
@@ -55,10 +57,6 @@ def _sender(path: Path) -> Callable[[Request], Response]:
         return Response(data, media_type=PAGE_MEDIA_TYPES[path.suffix], headers=headers)
 
     return send
-
-
-manual_router = APIRouter(include_in_schema=False)
-CODE = re.compile(r"`([^`]+)`")
 
 
 @manual_router.get("/docs")

@@ -37,6 +37,14 @@ LAST_ANSWER_SECONDS = 5.0
 """How long answers that have begun may go on after the server was asked to stop."""
 MAX_CONNECTIONS_PER_CLIENT = 600
 """Connections of one client; a further one ends the oldest that waits for a request. The rest is left to others."""
+OUTSIDE_ADDRESSES = (("192.0.2.1", socket.AF_INET), ("2001:db8::1", socket.AF_INET6))
+"""Addresses that nobody has (RFC 5737, RFC 3849). Connecting a datagram socket to one sends nothing, but shows which of
+our own addresses it would send from: the one by which the network knows this machine."""
+SHUTDOWN_SECONDS = 10
+"""How long answers under way may take after the server was asked to stop."""
+MAX_CONNECTIONS = 1000
+MAX_UNACCEPTED_CONNECTIONS = 512
+"""Connections that may wait to be accepted."""
 
 
 class TimedConnection(H11Protocol):
@@ -120,11 +128,6 @@ def _cancel(timer: asyncio.TimerHandle | None) -> None:
         timer.cancel()
 
 
-OUTSIDE_ADDRESSES = (("192.0.2.1", socket.AF_INET), ("2001:db8::1", socket.AF_INET6))
-"""Addresses that nobody has (RFC 5737, RFC 3849). Connecting a datagram socket to one sends nothing, but shows which of
-our own addresses it would send from: the one by which the network knows this machine."""
-
-
 def page_address(settings: ServerSettings) -> str:
     """The address of the page for a browser on this machine.
 
@@ -183,13 +186,6 @@ def _is_reachable(address: str) -> bool:
 
 def _address(host: str, port: int) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-
-
-SHUTDOWN_SECONDS = 10
-"""How long answers under way may take after the server was asked to stop."""
-MAX_CONNECTIONS = 1000
-MAX_UNACCEPTED_CONNECTIONS = 512
-"""Connections that may wait to be accepted."""
 
 
 class JobAwareServer(uvicorn.Server):

@@ -24,6 +24,32 @@ API = "/api/v1"
 VideoId = Annotated[int, InPath(ge=1, le=2**53, description="The video's id.", examples=[7])]
 Seconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]
 Level = Literal["strong", "fair", "weak"]
+MAX_HITS = 500
+"""Largest number of hits on one page, and before it."""
+QueryText = Annotated[
+    str, Field(max_length=MAX_CHARACTERS, description="The query (docs/searching.md).", examples=["a dog runs"])
+]
+FusionName = Annotated[
+    str, Field(max_length=40, description="How the streams are fused into one ranking; GET /status lists the names.")
+]
+EncoderName = Annotated[
+    str,
+    Field(
+        max_length=120,
+        description="The encoder whose library is searched; GET /status lists them. Empty: the served library's.",
+    ),
+]
+LocaliserName = Annotated[
+    str, Field(max_length=40, description="What finds start and end; GET /status lists the names. Empty: the default.")
+]
+RerankerName = Annotated[
+    str,
+    Field(
+        max_length=255,
+        description="The model that re-ranks the best videos; GET /status lists them. Empty: no re-ranking.",
+    ),
+]
+ALL_STREAMS = ",".join(STREAMS)
 
 
 def example(values: dict[str, Any], *, frozen: bool = False) -> ConfigDict:
@@ -140,33 +166,6 @@ def video_out(video: Video) -> VideoOut:
     return VideoOut(**same_fields(VideoOut, video) | shown)
 
 
-MAX_HITS = 500
-"""Largest number of hits on one page, and before it."""
-QueryText = Annotated[
-    str, Field(max_length=MAX_CHARACTERS, description="The query (docs/searching.md).", examples=["a dog runs"])
-]
-FusionName = Annotated[
-    str, Field(max_length=40, description="How the streams are fused into one ranking; GET /status lists the names.")
-]
-EncoderName = Annotated[
-    str,
-    Field(
-        max_length=120,
-        description="The encoder whose library is searched; GET /status lists them. Empty: the served library's.",
-    ),
-]
-LocaliserName = Annotated[
-    str, Field(max_length=40, description="What finds start and end; GET /status lists the names. Empty: the default.")
-]
-RerankerName = Annotated[
-    str,
-    Field(
-        max_length=255,
-        description="The model that re-ranks the best videos; GET /status lists them. Empty: no re-ranking.",
-    ),
-]
-
-
 class SearchIn(StrictModel):
     """A query and how to answer it."""
 
@@ -206,7 +205,6 @@ StreamNames = Annotated[
     Field(max_length=60, description=f"Some of {', '.join(STREAMS)}, with commas."),
     AfterValidator(_check_streams),
 ]
-ALL_STREAMS = ",".join(STREAMS)
 
 
 class SearchParametersIn(SearchIn):

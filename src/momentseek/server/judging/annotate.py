@@ -40,6 +40,19 @@ from momentseek.server.judging.consensus import (
 from momentseek.server.judging.store import JudgementStore
 from momentseek.server.schemas import clean_text
 
+DEFAULT_DEPTH = BATCH_CANDIDATES
+"""Number of moments in a batch."""
+MAX_BATCHES = 2
+SAME_MOMENT_IOU = 0.5
+"""IoU from which two moments count as the same and are judged once.
+
+The usual measure takes one for the other, and if both were judged relevant, no search that shows each moment once
+could reach the ideal."""
+MAX_CANDIDATE_SECONDS = 180.0
+"""The longest moment that people are asked to watch; whole films are no candidates."""
+MAX_NAME_CHARACTERS = 64
+SecondBatch = Literal["extended", "covered", "waiting"]
+
 
 def present_ids(catalog: Catalog, hashes: Iterable[str]) -> dict[str, int]:
     """Hash → id of a video with that content, for those in the library; of several copies the oldest."""
@@ -71,18 +84,6 @@ def video_label(name: str, hash: str, taken: Mapping[str, str]) -> str:
     used = set(taken.values())
     choices = (name, *(f"{name} ({hash[:size]})" for size in range(8, len(hash))), f"{name} ({hash})")
     return next(choice for choice in choices if choice not in used)
-
-
-DEFAULT_DEPTH = BATCH_CANDIDATES
-"""Number of moments in a batch."""
-MAX_BATCHES = 2
-SAME_MOMENT_IOU = 0.5
-"""IoU from which two moments count as the same and are judged once.
-
-The usual measure takes one for the other, and if both were judged relevant, no search that shows each moment once
-could reach the ideal."""
-MAX_CANDIDATE_SECONDS = 180.0
-"""The longest moment that people are asked to watch; whole films are no candidates."""
 
 
 @dataclass(frozen=True)
@@ -172,9 +173,6 @@ def decide_second_batch(
         [[c.candidate for c in first]], levels, size=depth, last=min(DECIDING_CANDIDATES, depth)
     )
     return decisions[0]
-
-
-MAX_NAME_CHARACTERS = 64
 
 
 def normalise_annotator(given: str) -> str:
@@ -294,9 +292,6 @@ def undo_last(store: JudgementStore, catalog: Catalog, annotator: str) -> tuple[
         now = [j for j in store.judgements(last.query) if (j.candidate, j.annotator) == (last.candidate, annotator)]
         _update_batches(store, catalog, last.query)
     return last, now[0].relevance if now else None
-
-
-SecondBatch = Literal["extended", "covered", "waiting"]
 
 
 @dataclass(frozen=True)

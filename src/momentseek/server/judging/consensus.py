@@ -22,6 +22,10 @@ from momentseek.benchmarks.datasets.annotation.consensus import (
 from momentseek.benchmarks.datasets.annotation.consensus_report import consensus_json
 from momentseek.benchmarks.datasets.annotation.labels import group_labels
 
+AnnotatorRule = Literal["one", "two"]
+"""``two``: TVR-Ranking's, two annotators and four where they disagree. ``one``: a single judgement is enough."""
+ONE_ANNOTATOR_REASON = "one annotator judges alone"
+
 
 @dataclass(frozen=True)
 class QueryRow:
@@ -104,10 +108,6 @@ def group_by_query(rows: Iterable[Row]) -> dict[int, list[Row]]:
     return groups
 
 
-AnnotatorRule = Literal["one", "two"]
-"""``two``: TVR-Ranking's, two annotators and four where they disagree. ``one``: a single judgement is enough."""
-
-
 @dataclass(frozen=True)
 class JudgedPair:
     """A pair of query and moment with its labels so far.
@@ -133,7 +133,6 @@ class JudgedPair:
         return any(name == annotator for name, _ in self.labels)
 
 
-ONE_ANNOTATOR_REASON = "one annotator judges alone"
 UNJUDGED_PAIR = JudgedPair("waiting", "no label", LABELS_PER_PAIR[0])
 
 

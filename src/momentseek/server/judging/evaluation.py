@@ -45,6 +45,12 @@ UNBOUNDED_MEASURE_HITS = 100
 ONE_ANNOTATOR_NOTE = "judged by one annotator alone; TVR-Ranking's rule asks for two who agree"
 HitsWithHashes = Sequence[Sequence[tuple[Hit, str]]]
 """The hits of every query, each with the hash of its video."""
+HITS_PER_QUERY = 10
+"""Hits of each query that are looked at."""
+JUDGED_MOMENT_IOU = 0.5
+"""Overlap from which a hit is the moment that was judged."""
+DEFAULT_VIDEO_URL = "/videos"
+"""Where Label Studio finds the videos by default."""
 
 
 def parse_measure(name: str) -> Measure:
@@ -136,12 +142,6 @@ def compare_runs(one: MeasuredRun, other: MeasuredRun) -> Comparison:
     return compare([one.evaluation, other.evaluation])
 
 
-HITS_PER_QUERY = 10
-"""Hits of each query that are looked at."""
-JUDGED_MOMENT_IOU = 0.5
-"""Overlap from which a hit is the moment that was judged."""
-
-
 @dataclass(frozen=True)
 class JudgedLevels:
     """How many hits of each level are right, the least sure level first."""
@@ -176,10 +176,6 @@ def judged_levels(truth: JudgedTruth, answers: HitsWithHashes) -> JudgedLevels:
             if rank == 0:
                 first.append(judged)
     return JudgedLevels(bins_by_level(first, LEVELS), bins_by_level(every, LEVELS), unjudged)
-
-
-DEFAULT_VIDEO_URL = "/videos"
-"""Where Label Studio finds the videos by default."""
 
 
 def tvr_ranking_files(store: JudgementStore) -> dict[str, bytes]:

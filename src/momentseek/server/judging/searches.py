@@ -30,6 +30,7 @@ from momentseek.server.service import Service
 from momentseek.server.workers import LibraryWorkers
 
 SETUP_KEYS = ("localiser", "streams", "fusion", "encoder", "all")
+LIBRARY_CHANGED_NOTE = "the library changed during the search; measure again when nothing is being added"
 
 
 @dataclass(frozen=True)
@@ -127,9 +128,6 @@ def pool_setups(
         *(replace(default, fusion=name) for name in sorted(FUSIONS) if name != default.fusion),
         *(SearchSetup(encoder=name) for name in encoders),
     )
-
-
-LIBRARY_CHANGED_NOTE = "the library changed during the search; measure again when nothing is being added"
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,6 +37,7 @@ KEEPALIVE_SECONDS = 15.0
 RETRY_MILLISECONDS = 60_000
 """When a client whose stream was ended for a newer one may ask again."""
 JobId = Annotated[str, InPath(max_length=64, description="The job's id.")]
+FolderId = Annotated[str, InPath(max_length=64, description="An id from a list of folders.")]
 
 
 class JobsOut(BaseModel):
@@ -204,9 +205,6 @@ def _check_found(job: JobOut | None) -> JobOut:
     if job is None:
         raise ApiError(404, "there is no such job; GET /api/v1/jobs lists them")
     return job
-
-
-FolderId = Annotated[str, InPath(max_length=64, description="An id from a list of folders.")]
 
 
 class FolderOut(BaseModel):

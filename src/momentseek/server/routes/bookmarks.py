@@ -62,6 +62,16 @@ SEARCHES = Table(
     UniqueConstraint("person", "query", "settings"),
     sqlite_autoincrement=True,
 )
+router = APIRouter(prefix="/shelf", tags=["shelf"])
+Person = Annotated[
+    str, Field(min_length=1, max_length=200, description="A name; nobody checks who uses it."),
+    AfterValidator(normalise_annotator),
+]  # fmt: skip
+ShelfId = Annotated[int, InPath(ge=1, le=2**53, description="The id on the shelf.", examples=[1])]
+Words = Annotated[str, Field(max_length=MAX_CHARACTERS)]
+_FILE: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The file.", "content": {"application/json": {"schema": {"type": "object"}}}}
+}
 
 
 class BookmarkStore(ServerDatabase):
@@ -109,15 +119,6 @@ class BookmarkStore(ServerDatabase):
         others = select(func.count(table.c.person.distinct())).where(table.c.person != person)
         if kept >= MAX_KEPT or self.run(others).scalar_one() >= MAX_PEOPLE:
             raise ConflictError("no more can be kept here; remove some first", "shelf_full")
-
-
-router = APIRouter(prefix="/shelf", tags=["shelf"])
-Person = Annotated[
-    str, Field(min_length=1, max_length=200, description="A name; nobody checks who uses it."),
-    AfterValidator(normalise_annotator),
-]  # fmt: skip
-ShelfId = Annotated[int, InPath(ge=1, le=2**53, description="The id on the shelf.", examples=[1])]
-Words = Annotated[str, Field(max_length=MAX_CHARACTERS)]
 
 
 class PersonIn(StrictModel):
@@ -178,11 +179,6 @@ class ShelfOut(BaseModel):
     person: str
     favourites: list[FavouriteOut]
     searches: list[SavedSearchOut]
-
-
-_FILE: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The file.", "content": {"application/json": {"schema": {"type": "object"}}}}
-}
 
 
 @router.get("", summary="What somebody keeps")

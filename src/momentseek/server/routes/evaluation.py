@@ -55,6 +55,19 @@ from momentseek.server.schemas import (
 from momentseek.server.service import ServiceParam
 
 router = APIRouter(prefix="/judging", tags=["judging"])
+MeasureName = Annotated[str, Field(min_length=1, max_length=100, description="A measure (docs/measures.md).")]
+Kind = Literal["tvr-ranking", "label-studio", "jsonl", "run"]
+EXPORTS = {
+    "tvr-ranking": ("application/zip", "tvr-ranking.zip"),
+    "label-studio": ("application/zip", "label-studio.zip"),
+    "jsonl": ("application/jsonl", "truth.jsonl"),
+    "run": ("application/json", "run.json"),
+}
+"""Kind → media type and name of the file."""
+EXPORT_RESPONSES = {
+    **file_responses("The file.", "application/zip", "application/jsonl"),
+    **error_responses(409),
+}
 
 
 def _normalise_setup(value: str) -> str:
@@ -75,7 +88,6 @@ def finite_or_none(value: float | None) -> float | None:
 
 Finite = Annotated[float | None, BeforeValidator(finite_or_none)]
 """A number, or null for NaN and infinity, which JSON cannot carry."""
-MeasureName = Annotated[str, Field(min_length=1, max_length=100, description="A measure (docs/measures.md).")]
 SetupText = Annotated[
     str,
     Field(
@@ -236,18 +248,6 @@ def _level_shares(bins: list[ReliabilityBin]) -> list[LevelShareOut]:
     ]  # fmt: skip
 
 
-Kind = Literal["tvr-ranking", "label-studio", "jsonl", "run"]
-EXPORTS = {
-    "tvr-ranking": ("application/zip", "tvr-ranking.zip"),
-    "label-studio": ("application/zip", "label-studio.zip"),
-    "jsonl": ("application/jsonl", "truth.jsonl"),
-    "run": ("application/json", "run.json"),
-}
-"""Kind → media type and name of the file."""
-EXPORT_RESPONSES = {
-    **file_responses("The file.", "application/zip", "application/jsonl"),
-    **error_responses(409),
-}
 EXPORT_RESPONSES[200]["content"]["application/json"] = {"schema": {"type": "object"}}
 
 

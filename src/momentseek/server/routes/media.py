@@ -45,6 +45,9 @@ PICTURE_RESPONSES = {
     304: {"description": "The client's copy is still good."},
     **error_responses(404, 409),
 }
+THUMBNAIL_WIDTHS = (160, 320, 640, 960)
+"""Widths that are made, in pixels; others are rounded up, so that few are cached per picture."""
+CACHE_FOR_GOOD = "private, max-age=31536000, immutable"
 
 
 class ClipIn(StrictBody):
@@ -181,11 +184,6 @@ async def preview(request: Request, service: ServiceParam, id: VideoId) -> Respo
         return OpenFile(PinnedFile(path.resolve())), "video/mp4", f"{Path(video.name).stem} (preview).mp4"
 
     return await send_video(service, client_of(request.scope), read)
-
-
-THUMBNAIL_WIDTHS = (160, 320, 640, 960)
-"""Widths that are made, in pixels; others are rounded up, so that few are cached per picture."""
-CACHE_FOR_GOOD = "private, max-age=31536000, immutable"
 
 
 class PictureIn(StrictModel):

@@ -53,6 +53,10 @@ from momentseek.server.schemas import (
 from momentseek.server.service import Service, ServiceParam, find_video
 
 router = APIRouter(tags=["search"])
+MAX_PICTURE_CHARACTERS = 60_000
+"""Of a picture in base64: what fits into a body; a JPEG with a longer side of 400 pixels does."""
+MAX_VIDEO_HITS = 50
+"""Hits of one video that are given."""
 
 
 class SearchOut(BaseModel):
@@ -105,10 +109,6 @@ def search_out(results: Results, asked: SearchIn | ExampleIn) -> SearchOut:
         "hits": hits_out(results[asked.offset : until], results.query),
     }
     return SearchOut(**same_fields(SearchOut, results) | shown)
-
-
-MAX_PICTURE_CHARACTERS = 60_000
-"""Of a picture in base64: what fits into a body; a JPEG with a longer side of 400 pixels does."""
 
 
 class LikeIn(ExampleIn):
@@ -222,10 +222,6 @@ async def curve(service: ServiceParam, id: VideoId, asked: Annotated[CurveIn, In
         return query_curves(library, find_video(library, id), query, asked)
 
     return await service.searchers.run(work)
-
-
-MAX_VIDEO_HITS = 50
-"""Hits of one video that are given."""
 
 
 def query_curves(library: Library, video: Video, query: Query, asked: CurveIn) -> CurveOut:

@@ -42,6 +42,14 @@ from momentseek.server.schemas import (
 from momentseek.server.service import ServiceParam, find_video
 
 router = APIRouter(tags=["videos"])
+MAX_CUE_LETTERS = 2000
+"""Longest text of a correction."""
+MOMENT_ID_PATTERN = r"^([1-9][0-9]{0,14}):([0-9]{1,7}\.[0-9]{3})-([0-9]{1,7}\.[0-9]{3})$"
+ROUNDING_SECONDS = 0.001
+"""How far, through rounding, the end in an id may lie after the end of the video."""
+MomentId = Annotated[
+    str, InPath(pattern=MOMENT_ID_PATTERN, description="A hit's `moment`.", examples=["7:4.500-9.000"])
+]
 
 
 class VideoListIn(StrictModel):
@@ -156,10 +164,6 @@ async def lines(service: ServiceParam, id: VideoId) -> LinesOut:
     return await service.readers.run(read)
 
 
-MAX_CUE_LETTERS = 2000
-"""Longest text of a correction."""
-
-
 class SpokenWordOut(BaseModel):
     """A word that a recogniser heard, with its times in seconds."""
 
@@ -255,14 +259,6 @@ def _cues_out(library: Library, id: int, heard: Transcript | None) -> CuesOut:
             )
         )  # fmt: skip
     return CuesOut(cues=out, heard_by=heard.transcriber if heard is not None and found else None)
-
-
-MOMENT_ID_PATTERN = r"^([1-9][0-9]{0,14}):([0-9]{1,7}\.[0-9]{3})-([0-9]{1,7}\.[0-9]{3})$"
-ROUNDING_SECONDS = 0.001
-"""How far, through rounding, the end in an id may lie after the end of the video."""
-MomentId = Annotated[
-    str, InPath(pattern=MOMENT_ID_PATTERN, description="A hit's `moment`.", examples=["7:4.500-9.000"])
-]
 
 
 class MomentOut(BaseModel):

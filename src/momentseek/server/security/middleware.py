@@ -18,6 +18,30 @@ from momentseek.server.settings import Limits, ServerSettings
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 JSON_MEDIA_TYPE = "application/json"
+_CLOSE_HEADER = {"Connection": "close"}
+log = logging.getLogger("momentseek.server")
+CONTENT_SECURITY_POLICY = "; ".join((
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data: blob:",
+    "media-src 'self' blob:",
+    "connect-src 'self'",
+    "font-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+))  # fmt: skip
+SECURITY_HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+}
+_HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>\d{1,5}))?")
 
 
 class ClientGoneError(Exception):
@@ -92,9 +116,6 @@ class BodyMiddleware:
                 return b"".join(pieces)
 
 
-_CLOSE_HEADER = {"Connection": "close"}
-
-
 def check_media_type(headers: Headers) -> None:
     """Refuse a request that changes something unless it is JSON, or has no body and comes from our own page."""
     kind = headers.get("content-type")
@@ -104,9 +125,6 @@ def check_media_type(headers: Headers) -> None:
     if kind is None and empty and ("origin" in headers or headers.get("sec-fetch-site") == "same-origin"):
         return
     raise ApiError(415, "a request that changes something must have Content-Type: application/json; set that header")
-
-
-log = logging.getLogger("momentseek.server")
 
 
 class FaultMiddleware:
@@ -155,29 +173,6 @@ def _place(error: BaseException) -> str:
     return " < ".join(f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno}" for frame in reversed(frames[-3:]))
 
 
-CONTENT_SECURITY_POLICY = "; ".join((
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self' data: blob:",
-    "media-src 'self' blob:",
-    "connect-src 'self'",
-    "font-src 'self'",
-    "form-action 'self'",
-    "base-uri 'none'",
-    "frame-ancestors 'none'",
-))  # fmt: skip
-SECURITY_HEADERS = {
-    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "X-Frame-Options": "DENY",
-    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
-}
-
-
 class HeadersMiddleware:
     """Adds the security headers to every response, and forbids caching where a response does not allow it."""
 
@@ -198,9 +193,6 @@ class HeadersMiddleware:
             await send(message)
 
         await self.app(scope, receive, add)
-
-
-_HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>\d{1,5}))?")
 
 
 class HostMiddleware:

@@ -28,6 +28,21 @@ from momentseek.server.settings import ServerSettings
 
 IPV6_NETWORK_BITS = 64
 """A home has at least that many IPv6 addresses, so a network of them counts as one client."""
+WINDOW_SECONDS = 60.0
+"""How long a wrong try counts."""
+MAX_WRONG_PER_CLIENT = 5
+MAX_WRONG_IN_TOTAL = 50
+"""Wrong tries of one client, and of all clients together: an attacker may have many addresses."""
+MAX_KNOWN_CLIENTS = 1000
+"""Clients that are remembered because they had the right token."""
+MAX_SESSIONS = 1000
+"""Sessions that may be open; a new one then ends the oldest."""
+TABLES = MetaData()
+SESSIONS = Table("sessions", TABLES, Column("key", Text, primary_key=True), Column("until", Double, nullable=False))
+COOKIE_SECONDS = 7 * 24 * 3600
+SECRET_PARAMETERS = frozenset(
+    {"token", "access_token", "auth", "authorization", "bearer", "api_key", "apikey", "password"}
+)
 
 
 def client_of(scope: Scope) -> str:
@@ -51,15 +66,6 @@ def client_name(host: str) -> str:
             return str(address.ipv4_mapped)
         return str(ipaddress.ip_network((address, IPV6_NETWORK_BITS), strict=False))
     return str(address)
-
-
-WINDOW_SECONDS = 60.0
-"""How long a wrong try counts."""
-MAX_WRONG_PER_CLIENT = 5
-MAX_WRONG_IN_TOTAL = 50
-"""Wrong tries of one client, and of all clients together: an attacker may have many addresses."""
-MAX_KNOWN_CLIENTS = 1000
-"""Clients that are remembered because they had the right token."""
 
 
 class Throttle:
@@ -103,12 +109,6 @@ class Throttle:
         self._known[client] = None
         while len(self._known) > MAX_KNOWN_CLIENTS:
             del self._known[next(iter(self._known))]
-
-
-MAX_SESSIONS = 1000
-"""Sessions that may be open; a new one then ends the oldest."""
-TABLES = MetaData()
-SESSIONS = Table("sessions", TABLES, Column("key", Text, primary_key=True), Column("until", Double, nullable=False))
 
 
 class SessionStore(Protocol):
@@ -195,12 +195,6 @@ class SharedSessions:
 def open_sessions(location: DatabaseLocation) -> SessionStore:
     """Where a server keeps its sessions."""
     return MemorySessions() if location.address is None else SharedSessions(location)
-
-
-COOKIE_SECONDS = 7 * 24 * 3600
-SECRET_PARAMETERS = frozenset(
-    {"token", "access_token", "auth", "authorization", "bearer", "api_key", "apikey", "password"}
-)
 
 
 class TokenMiddleware:
