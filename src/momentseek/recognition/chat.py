@@ -11,9 +11,7 @@ import base64
 import ipaddress
 import json
 import os
-import queue
 import re
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +19,7 @@ from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from momentseek.core.errors import MomentseekError, parameter
+from momentseek.core.workers import BackgroundIterator
 
 KEY_VARIABLES = ("MOMENTSEEK_CHAT_KEY", "OPENAI_API_KEY")
 RETRIABLE_STATUS = {408, 409, 425, 429, 500, 502, 503, 504}
@@ -204,22 +203,10 @@ def _parse_address(url: str) -> SplitResult | None:
 
 def _run_within(seconds: float, work: Callable[[], ChatAnswer]) -> ChatAnswer:
     """Run ``work``; raise TimeoutError if it takes longer, even while a host is looked up or sends headers slowly."""
-    box: queue.SimpleQueue[ChatAnswer | BaseException] = queue.SimpleQueue()
-
-    def run() -> None:
-        try:
-            box.put(work())
-        except BaseException as e:
-            box.put(e)
-
-    threading.Thread(target=run, daemon=True).start()
-    try:
-        result = box.get(timeout=seconds)
-    except queue.Empty:
-        raise TimeoutError from None
-    if isinstance(result, BaseException):
-        raise result
-    return result
+    answers = BackgroundIterator(work() for _ in range(1)).take(wait=seconds)
+    if not answers:
+        raise TimeoutError
+    return answers[0]
 
 
 def _basic_credentials(login: str) -> str:
