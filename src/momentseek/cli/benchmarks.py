@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from momentseek.benchmarks.baselines import BASELINES, BaselineSettings, write_baseline
+from momentseek.benchmarks.datasets.common import check_target
 from momentseek.benchmarks.debias.documents import as_json as to_json
 from momentseek.benchmarks.debias.documents import as_text
 from momentseek.benchmarks.debias.session import DebiasOptions, compare_systems
@@ -18,7 +19,6 @@ from momentseek.benchmarks.reproduction.paper_table import read_table, table_nam
 from momentseek.benchmarks.reproduction.result import document, write_documents
 from momentseek.benchmarks.simulation.corpus import simulate as simulate_series
 from momentseek.benchmarks.simulation.corpus import step_count
-from momentseek.benchmarks.simulation.files import check_target
 from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
 from momentseek.benchmarks.simulation.films import GroundingSettings
 from momentseek.benchmarks.simulation.settings import SimulationSettings

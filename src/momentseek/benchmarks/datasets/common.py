@@ -8,10 +8,13 @@ averages for Charades-STA (7.2) and DiDeMo (8.0).
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -21,8 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.core.atomic import write_all
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import IntArray
 from momentseek.core.progress import ShowCount
+from momentseek.models.features.data import DATA_FILE
 
 ShowProgress = Callable[[str], AbstractContextManager[ShowCount | None]]
 """Opens a progress display with a label; work reports to what it gives."""
@@ -226,3 +231,47 @@ def take_largest_groups(scores: NDArray[np.float32], k: int, members: IntArray) 
     rows = np.arange(len(scores))[:, None, None]
     first = np.argmax(np.where(some >= 0, scores[rows, some], -np.inf), axis=2)
     return np.take_along_axis(some, first[:, :, None], axis=2)[:, :, 0], values
+
+
+@contextmanager
+def write_folder(out: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
+    """Give an empty folder to fill and move its files to ``out`` at the end; after an error nothing is left of it.
+
+    An ``out`` that is not empty is refused unless ``force`` is true; then files of the same names are replaced and
+    others left alone.
+    """
+    target = Path(out)
+    check_target(target, force)
+    try:
+        target.absolute().parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(dir=target.absolute().parent, prefix=f".{target.name}."))
+    except OSError as e:
+        raise MomentseekError(
+            f"{target}: cannot be made ({e.strerror}); choose another folder ({parameter('out')})"
+        ) from None
+    try:
+        yield folder
+        _move(folder, target)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def check_target(target: Path, force: bool) -> None:
+    """Refuse a target that is a file, or a folder that is not empty unless ``force`` is true."""
+    if target.exists() and not target.is_dir():
+        raise MomentseekError(f"{target}: is a file; give the name of a folder ({parameter('out')})")
+    if not force and target.is_dir() and any(target.iterdir()):
+        raise MomentseekError(
+            f"{target}: is not empty; choose another folder, or replace its files ({parameter('force', True)})"
+        )
+
+
+def _move(folder: Path, target: Path) -> None:
+    """Move the files; ``data.toml``, which makes a folder a corpus, is removed first and arrives last."""
+    try:
+        target.mkdir(exist_ok=True)
+        (target / DATA_FILE).unlink(missing_ok=True)
+        for path in sorted(folder.iterdir(), key=lambda p: (p.name == DATA_FILE, p.name)):
+            path.replace(target / path.name)
+    except OSError as e:
+        raise MomentseekError(f"{target}: cannot be written ({e.strerror}); check the folder") from None

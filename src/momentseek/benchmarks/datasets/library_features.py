@@ -17,7 +17,7 @@ import numpy as np
 import tomli_w
 from numpy.typing import NDArray
 
-from momentseek.benchmarks.simulation.files import write_folder
+from momentseek.benchmarks.datasets.common import write_folder
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Judgements
 from momentseek.library.catalog import EncoderRow

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from momentseek.benchmarks.baselines import BASELINES, BaselineSettings
+from momentseek.benchmarks.datasets.common import write_folder
 from momentseek.benchmarks.simulation import files
 from momentseek.benchmarks.simulation.captions import (
     SimulatedQueries,
@@ -20,7 +21,6 @@ from momentseek.benchmarks.simulation.captions import (
     sentence_vectors,
     write_captions,
 )
-from momentseek.benchmarks.simulation.files import write_folder
 from momentseek.benchmarks.simulation.relevance import (
     BATCH_MOMENTS,
     MOMENTS_PER_QUERY,

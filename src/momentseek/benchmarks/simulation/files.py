@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,7 +19,6 @@ from momentseek.benchmarks.simulation.settings import CLIP_SECONDS, FILES_VERSIO
 from momentseek.benchmarks.simulation.story import Story
 from momentseek.benchmarks.simulation.vectors import SimulatedLine
 from momentseek.benchmarks.simulation.world import World
-from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.models.features.data import DATA_FILE
 
@@ -227,47 +222,3 @@ def _write_lines(path: Path, values: list[Any]) -> None:
 
 def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
-
-
-@contextmanager
-def write_folder(out: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
-    """Give an empty folder to fill and move its files to ``out`` at the end; after an error nothing is left of it.
-
-    An ``out`` that is not empty is refused unless ``force`` is true; then files of the same names are replaced and
-    others left alone.
-    """
-    target = Path(out)
-    check_target(target, force)
-    try:
-        target.absolute().parent.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(dir=target.absolute().parent, prefix=f".{target.name}."))
-    except OSError as e:
-        raise MomentseekError(
-            f"{target}: cannot be made ({e.strerror}); choose another folder ({parameter('out')})"
-        ) from None
-    try:
-        yield folder
-        _move(folder, target)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def check_target(target: Path, force: bool) -> None:
-    """Refuse a target that is a file, or a folder that is not empty unless ``force`` is true."""
-    if target.exists() and not target.is_dir():
-        raise MomentseekError(f"{target}: is a file; give the name of a folder ({parameter('out')})")
-    if not force and target.is_dir() and any(target.iterdir()):
-        raise MomentseekError(
-            f"{target}: is not empty; choose another folder, or replace its files ({parameter('force', True)})"
-        )
-
-
-def _move(folder: Path, target: Path) -> None:
-    """Move the files; ``data.toml``, which makes a folder a corpus, is removed first and arrives last."""
-    try:
-        target.mkdir(exist_ok=True)
-        (target / DATA_FILE).unlink(missing_ok=True)
-        for path in sorted(folder.iterdir(), key=lambda p: (p.name == DATA_FILE, p.name)):
-            path.replace(target / path.name)
-    except OSError as e:
-        raise MomentseekError(f"{target}: cannot be written ({e.strerror}); check the folder") from None

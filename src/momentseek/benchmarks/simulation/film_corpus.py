@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import tomli_w
 
-from momentseek.benchmarks.simulation.files import write_folder
+from momentseek.benchmarks.datasets.common import write_folder
 from momentseek.benchmarks.simulation.films import SPLIT_SHARES, Deed, GroundingSettings, SimulatedFilm, make_films
 from momentseek.benchmarks.simulation.vectors import (
     ConceptVectors,

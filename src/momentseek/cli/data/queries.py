@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from momentseek.benchmarks.datasets.imprecise.rewriting import ImpreciseOptions, build_imprecise
 from momentseek.benchmarks.datasets.pseudo_training import build_pseudo_training, list_file
@@ -95,8 +96,6 @@ def imprecise(source: str, out: str, force: bool, as_json: bool, **given: Any) -
 
 def _refuse_given(*names: str) -> None:
     """Refuse options of the chat backend, which the rules would ignore."""
-    from click.core import ParameterSource
-
     context = click.get_current_context()
     given = [n for n in names if context.get_parameter_source(n) not in (None, ParameterSource.DEFAULT)]
     if given:

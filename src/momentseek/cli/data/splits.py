@@ -170,9 +170,6 @@ def features(splits: tuple[str, ...], library: str | None, out: str, force: bool
       momentseek export films-xml --out films-model
       momentseek add ~/Videos --library films-trained --model films-model
     """
-    import json
-    from pathlib import Path
-
     truths: dict[str, Path] = {}
     for given in splits:
         name, _, file = given.partition("=")
@@ -185,7 +182,7 @@ def features(splits: tuple[str, ...], library: str | None, out: str, force: bool
         done = write_library_features(opened, truths, Path(out), force=force)
     if as_json:
         found = {"folder": str(done.folder), "videos": done.videos, "clips": done.clips, "cues": done.cues}
-        click.echo(json.dumps({**found, "queries": dict(done.queries)}, indent=2))
+        options.echo_json({**found, "queries": dict(done.queries)})
         return
     sizes = ", ".join(f"{split} {queries:,}" for split, queries in done.queries.items())
     click.echo(f"{done.folder}: {count(done.videos, 'video')}, {count(done.clips, 'clip')}, {count(done.cues, 'cue')}")
