@@ -10,7 +10,7 @@ from momentseek.cli.models import models as command
 from momentseek.core.errors import MomentseekError
 from momentseek.recognition.encoders.registry import image_text_encoder
 from momentseek.recognition.speech import models as transcriber
-from momentseek.recognition.weights import catalog as catalogue
+from momentseek.recognition.weights import catalog
 from momentseek.recognition.weights.catalog import HubFile, HubModel
 
 pytest.importorskip("onnxruntime")
@@ -27,7 +27,7 @@ def home(tmp_path, monkeypatch, files):
     monkeypatch.setenv("MOMENTSEEK_MODELS", str(tmp_path / "models"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     model = HubModel("tiny", "somebody/tiny", "abc", dict.fromkeys(files, HubFile(200_000)), 6, "MIT", "tests")
-    monkeypatch.setitem(catalogue.HUB_MODELS, "tiny", model)
+    monkeypatch.setitem(catalog.HUB_MODELS, "tiny", model)
     return tmp_path / "models"
 
 
@@ -109,7 +109,7 @@ def test_a_recogniser_is_downloaded_and_then_used_by_its_name(home, monkeypatch)
     data = {"model.bin": b"\6\0\0\0\x0c\0WhisperSpec\0", "config.json": b"{}", "tokenizer.json": b"{}"}
     sizes = {name: HubFile(len(each), hashlib.sha256(each).hexdigest()) for name, each in data.items()}
     model = HubModel("whisper-tiny", "somebody/whisper", "abc", sizes, None, "MIT", "tests", "speech")
-    monkeypatch.setitem(catalogue.HUB_MODELS, "whisper-tiny", model)
+    monkeypatch.setitem(catalog.HUB_MODELS, "whisper-tiny", model)
     monkeypatch.setattr(transcriber, "find_spec", lambda name: True)
     with pytest.raises(MomentseekError, match="get it with: momentseek models get whisper-tiny"):
         transcriber.model_folder("whisper-tiny")

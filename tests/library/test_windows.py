@@ -25,7 +25,7 @@ from momentseek.recognition.encoders import registry
 from momentseek.recognition.encoders.protocol import Pixels, Vectors, WindowEncoder
 from momentseek.recognition.encoders.registry import image_text_encoder
 from momentseek.recognition.encoders.window_mean import WindowMean
-from momentseek.recognition.weights import catalog as catalogue
+from momentseek.recognition.weights import catalog
 from momentseek.recognition.weights.catalog import HubFile, HubModel
 
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
@@ -173,7 +173,7 @@ def test_a_downloaded_model_adds_and_finds(film: Film, tmp_path: Path, monkeypat
     data = siglip2_files()
     sizes = {name: HubFile(len(each), hashlib.sha256(each).hexdigest()) for name, each in data.items()}
     model = HubModel("tiny", "somebody/tiny", "abc", sizes, 6, "MIT", "tests")
-    monkeypatch.setitem(catalogue.HUB_MODELS, "tiny", model)
+    monkeypatch.setitem(catalog.HUB_MODELS, "tiny", model)
     with served(data) as server:
         fetch_model(model, server.url)
     film(tmp_path / "films/a.mp4", GREEN, BLUE, RED, seconds=6.0)

@@ -11,8 +11,7 @@ from tests.recognition.weights.server import served
 from momentseek.core.errors import MomentseekError
 from momentseek.recognition.downloads import fetch_model, missing_files
 from momentseek.recognition.encoders.registry import image_text_encoder
-from momentseek.recognition.weights import catalog as catalogue
-from momentseek.recognition.weights import hub as lock
+from momentseek.recognition.weights import catalog, hub
 from momentseek.recognition.weights.catalog import HUB_MODELS, HubFile, HubModel, find_hub_model
 
 pytest.importorskip("onnxruntime")
@@ -31,7 +30,7 @@ PINNED = HubModel(
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("MOMENTSEEK_MODELS", str(tmp_path / "models"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setitem(catalogue.HUB_MODELS, "tiny", MODEL)
+    monkeypatch.setitem(catalog.HUB_MODELS, "tiny", MODEL)
     monkeypatch.setattr("time.sleep", lambda _: None)
     monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 10)
     return tmp_path / "models"
@@ -42,7 +41,7 @@ def test_a_model_is_downloaded_once_and_its_hashes_written_down(home):
         folder = fetch_model(MODEL, server.url)
         assert {name: (folder / name).read_bytes() for name in FILES} == FILES
         assert json.loads((home / "tiny.lock.json").read_bytes())["source"] == server.url
-        assert set(lock.read_lock("tiny")) == set(FILES)
+        assert set(hub.read_lock("tiny")) == set(FILES)
         asked = len(server.asked)
         assert missing_files(MODEL) == []
         fetch_model(MODEL, server.url)
@@ -53,7 +52,7 @@ def test_the_hub_may_be_another_host(home, monkeypatch):
     files = {f"somebody/tiny/resolve/abc/{name}": data for name, data in FILES.items()}
     with served(files) as server:
         monkeypatch.setenv("HF_ENDPOINT", server.url)
-        assert fetch_model(MODEL) == lock.check_model(MODEL)
+        assert fetch_model(MODEL) == hub.check_model(MODEL)
 
 
 def test_a_second_download_must_be_the_first(home):
@@ -67,7 +66,7 @@ def test_a_second_download_must_be_the_first(home):
             fetch_model(MODEL, server.url)
         assert "tokenizer.json" in missing_files(MODEL)
         server.files = FILES
-        assert fetch_model(MODEL, server.url) == lock.check_model(MODEL) == home / "tiny"
+        assert fetch_model(MODEL, server.url) == hub.check_model(MODEL) == home / "tiny"
 
 
 def test_an_interrupted_model_keeps_its_finished_files(home):
@@ -87,7 +86,7 @@ def test_a_model_from_a_folder(tmp_path, home, flat):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
     assert fetch_model(MODEL, str(tmp_path / "stick")) == home / "tiny"
-    assert lock.check_model(MODEL) == home / "tiny"
+    assert hub.check_model(MODEL) == home / "tiny"
     shutil.rmtree(home / "tiny")
     (tmp_path / "stick/config.json").write_bytes(b'{"model_type": "siglip2"}')
     with pytest.raises(MomentseekError, match="has changed since it was downloaded"):
@@ -102,35 +101,35 @@ def test_a_model_from_a_folder(tmp_path, home, flat):
 
 def test_changed_and_missing_files_are_found(home):
     with pytest.raises(MomentseekError, match="is not downloaded; get it with: momentseek models get tiny"):
-        lock.check_model(MODEL)
+        hub.check_model(MODEL)
     with served(FILES) as server:
         fetch_model(MODEL, server.url)
         (home / "tiny/config.json").write_bytes(b"{}")
         with pytest.raises(MomentseekError, match=r"config\.json: has changed since it was downloaded"):
-            lock.check_model(MODEL)
+            hub.check_model(MODEL)
         assert missing_files(MODEL) == ["config.json"]
         (home / "tiny/config.json").unlink()
         with pytest.raises(MomentseekError, match=r"config\.json: is missing; get it with"):
-            lock.check_model(MODEL)
+            hub.check_model(MODEL)
         fetch_model(MODEL, server.url)
-        lock.check_model(MODEL)
+        hub.check_model(MODEL)
     for damage in (b"{", b"[]", b'{"sha256": 3}'):
         (home / "tiny.lock.json").write_bytes(damage)
         with pytest.raises(MomentseekError, match="is damaged; delete it"):
-            lock.check_model(MODEL)
+            hub.check_model(MODEL)
 
 
 def test_a_change_that_keeps_size_and_time_is_found(home):
     with served(FILES) as server:
         fetch_model(MODEL, server.url)
     path = home / "tiny/notes.txt"
-    lock.check_model(MODEL)
+    hub.check_model(MODEL)
     status = path.stat()
     path.write_bytes(bytes(300_000))
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     for fresh in (False, True):
         with pytest.raises(MomentseekError, match="has changed"):
-            lock.check_model(MODEL, fresh=fresh)
+            hub.check_model(MODEL, fresh=fresh)
 
 
 def test_no_room_is_said_before_anything_is_fetched(home, monkeypatch):
@@ -164,20 +163,20 @@ def test_published_hashes_are_required_from_the_first(home):
             fetch_model(PINNED, server.url)
         server.files = FILES
         fetch_model(PINNED, server.url)
-    assert lock.check_model(PINNED) == home / "tiny"
+    assert hub.check_model(PINNED) == home / "tiny"
 
 
 def test_a_file_of_an_earlier_download_that_is_not_the_published_one_is_refused(home):
     with served(FILES) as server:
         server.files["notes.txt"] = b"something else"
         fetch_model(MODEL, server.url)
-        lock.check_model(MODEL)
+        hub.check_model(MODEL)
         with pytest.raises(MomentseekError, match=r"notes\.txt: is not the published file"):
-            lock.check_model(PINNED)
+            hub.check_model(PINNED)
         assert missing_files(PINNED) == ["notes.txt"]
         server.files = FILES
         fetch_model(PINNED, server.url)
-    lock.check_model(PINNED)
+    hub.check_model(PINNED)
 
 
 def test_a_moved_layout_says_what_to_fetch_by_hand(home, tmp_path):
@@ -204,7 +203,7 @@ def test_a_connection_that_breaks_in_the_middle_of_a_model_goes_on_there(home):
         server.drop_after = [50, 60]
         fetch_model(PINNED, server.url)
         assert ("onnx/vision_model.onnx", "bytes=50-") in server.asked
-    assert lock.check_model(PINNED) == home / "tiny"
+    assert hub.check_model(PINNED) == home / "tiny"
 
 
 def test_what_git_left_on_the_server_is_named(tmp_path):

@@ -22,7 +22,7 @@ from momentseek.recognition.encoders import minilm, things
 from momentseek.recognition.encoders.dual_encoder import DualEncoder, find_files, load_dual_encoder, read_json
 from momentseek.recognition.encoders.protocol import Pixels
 from momentseek.recognition.encoders.registry import HUB_PREFIX, IMAGE_TEXT_ENCODERS, TEXT_ENCODERS
-from momentseek.recognition.weights import hub as lock
+from momentseek.recognition.weights import hub
 from momentseek.recognition.weights.catalog import HUB_MODELS, HubFile, HubModel
 from momentseek.recognition.weights.files import (
     PackagedWeights,
@@ -105,14 +105,14 @@ def _check_speech(model: HubModel, folder: Path) -> None:
 
 MB = 1_000_000
 MAX_SIZE_FACTOR = 4
-"""A file whose hash is not known may be this many times larger than the catalogue says, and 10 MB more."""
+"""A file whose hash is not known may be this many times larger than the catalog says, and 10 MB more."""
 POINTER = b"version https://git-lfs"
 """What a file begins with that Git has left on the server (LFS)."""
 
 
 def missing_files(model: HubModel) -> list[str]:
     """The model's files that are not downloaded yet, or are not what they should be."""
-    folder, first = lock.model_folder(model.name), lock.read_lock(model.name)
+    folder, first = hub.model_folder(model.name), hub.read_lock(model.name)
     pinned = {**first, **model.hashes}
     there = [file for file in model.files if file in first and (folder / file).is_file()]
     found = hashes(folder / file for file in there)
@@ -135,7 +135,7 @@ def fetch_model(
     interrupted download keeps what is finished.
     """
     source = source or model.address
-    folder, first = lock.model_folder(model.name), lock.read_lock(model.name)
+    folder, first = hub.model_folder(model.name), hub.read_lock(model.name)
     missing = missing_files(model)
     _check_room(model, missing)
     report = progress or (lambda done, total: None)
@@ -151,7 +151,7 @@ def fetch_model(
     for file in missing:
         expected = HubFile(model.files[file].size, model.files[file].sha256 or first.get(file))
         first[file] = take(model, source, file, folder / file, expected, advance)
-        lock.write_lock(model.name, source, first)
+        hub.write_lock(model.name, source, first)
     if total >= 1:
         report(round(total), round(total))
     for problem in try_model(model, folder):
@@ -169,7 +169,7 @@ def _download(
             f"{source.rstrip('/')}/{file}",
             target,
             digest=expected.sha256,
-            otherwise=lock.what_differs(model, file),
+            otherwise=hub.what_differs(model, file),
             limit=limit,
             advance=advance,
         )
@@ -204,7 +204,7 @@ def _copy(
         shutil.copyfile(place, temporary)
         found = sha256(temporary)
         if expected.sha256 not in (None, found):
-            raise MomentseekError(f"{place}: {_what_it_is(temporary) or lock.what_differs(model, file)}")
+            raise MomentseekError(f"{place}: {_what_it_is(temporary) or hub.what_differs(model, file)}")
         temporary.replace(target)
         flush_folder(target.parent)
     except OSError as e:
@@ -312,8 +312,8 @@ def _from_packages(
 
 
 def _downloadable(model: HubModel, fresh: bool) -> EncoderEntry:
-    absent = not lock.lock_file(model.name).exists() or not lock.model_folder(model.name).is_dir()
-    state, problem = _state(lambda: lock.check_model(model, fresh=fresh), absent)
+    absent = not hub.lock_file(model.name).exists() or not hub.model_folder(model.name).is_dir()
+    state, problem = _state(lambda: hub.check_model(model, fresh=fresh), absent)
     return EncoderEntry(
         name=_spec(model),
         kind=model.kind,

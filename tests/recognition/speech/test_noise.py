@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from momentseek.media.decode import SAMPLE_RATE, Samples
-from momentseek.recognition.speech import transcribe as hearing
+from momentseek.recognition.speech import transcribe
 from momentseek.recognition.speech.models import find_speech
 from momentseek.recognition.speech.transcribe import transcribe_file
 from momentseek.recognition.speech.transcript import SpokenWord
@@ -50,9 +50,9 @@ def test_ten_hours_of_noise_ask_the_recogniser_nothing_in_little_memory(monkeypa
         minute = np.zeros(60 * SAMPLE_RATE, np.float32)
         yield from repeat(minute, 600)
 
-    monkeypatch.setattr(hearing, "sound", noise)
+    monkeypatch.setattr(transcribe, "sound", noise)
     deaf = Deaf()
     parts = list(transcribe_file(deaf, Path("noise.mp4")))
     assert parts[-1].heard == 36_000.0
     assert all(not part.cues for part in parts)
-    assert deaf.held <= hearing.PART_SECONDS * SAMPLE_RATE
+    assert deaf.held <= transcribe.PART_SECONDS * SAMPLE_RATE

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.media.decode import SAMPLE_RATE, Samples
-from momentseek.recognition.speech import transcribe as hearing
+from momentseek.recognition.speech import transcribe
 from momentseek.recognition.speech.transcribe import TranscribedPart, transcribe_file
 from momentseek.recognition.speech.transcript import SpokenWord
 
@@ -47,11 +47,11 @@ def track(beeps: Sequence[tuple[float, float]], seconds: float) -> Samples:
 
 @pytest.fixture
 def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hearing, "PART_SECONDS", 4)
+    monkeypatch.setattr(transcribe, "PART_SECONDS", 4)
 
 
 def hear(samples: Samples, monkeypatch: pytest.MonkeyPatch, begin: float = 0.0) -> list[TranscribedPart]:
-    monkeypatch.setattr(hearing, "sound", lambda path: iter(np.array_split(samples, 7)))
+    monkeypatch.setattr(transcribe, "sound", lambda path: iter(np.array_split(samples, 7)))
     return list(transcribe_file(Beeps(), Path("film.mp4"), begin))
 
 
@@ -82,7 +82,7 @@ def test_silence_asks_the_recogniser_nothing(monkeypatch: pytest.MonkeyPatch) ->
         def words(self, samples: Samples, language: str) -> list[SpokenWord]:
             raise AssertionError("nobody speaks")
 
-    monkeypatch.setattr(hearing, "sound", lambda path: iter([np.zeros(SAMPLE_RATE, np.float32)]))
+    monkeypatch.setattr(transcribe, "sound", lambda path: iter([np.zeros(SAMPLE_RATE, np.float32)]))
     (only,) = transcribe_file(Deaf(), Path("film.mp4"))
     assert only == TranscribedPart(1.0, None, ())
 
@@ -93,8 +93,8 @@ def test_windows_hold_every_second_of_speech_once(steps: list[tuple[float, float
     for pause, length in steps:
         stretches.append((at + pause, at + pause + length))
         at += pause + length
-    windows = list(hearing._windows(stretches, at + 1))
-    assert all(sum(e - s for s, e in window) <= hearing.WINDOW_SECONDS + 1e-6 for window in windows)
+    windows = list(transcribe._windows(stretches, at + 1))
+    assert all(sum(e - s for s, e in window) <= transcribe.WINDOW_SECONDS + 1e-6 for window in windows)
     pieces = [piece for window in windows for piece in window]
     assert all(a[1] <= b[0] + 1e-9 for a, b in pairwise(pieces))
     for start, end in stretches:

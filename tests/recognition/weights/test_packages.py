@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from momentseek.core.errors import MomentseekError
-from momentseek.recognition.weights import files as folders
-from momentseek.recognition.weights import files as hashes
+from momentseek.recognition.weights import files
 from momentseek.recognition.weights.files import PackagedWeights, locate, verify
 
 ASSET = PackagedWeights("some-weights", "1.0", "weights", {"model.bin": hashlib.sha256(b"good").hexdigest()})
@@ -31,7 +30,7 @@ def test_good_weights_are_hashed_once(installed, tmp_path, monkeypatch):
     memory = tmp_path / "cache/verified.json"
     assert verify(ASSET, memory) == installed
     assert list(json.loads(memory.read_bytes())) == [str(installed / "model.bin")]
-    monkeypatch.setattr(hashes, "sha256", lambda path: pytest.fail("hashed again"))
+    monkeypatch.setattr(files, "file_hashes", lambda path: pytest.fail("hashed again"))
     assert verify(ASSET, memory) == installed
 
 
@@ -66,9 +65,9 @@ def test_a_missing_file_or_package_says_what_to_install(installed, monkeypatch):
 
 def test_the_cache_folder_follows_xdg(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert folders.cache_folder() == tmp_path / "momentseek"
+    assert files.cache_folder() == tmp_path / "momentseek"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert folders.cache_folder() == Path.home() / ".cache/momentseek"
+    assert files.cache_folder() == Path.home() / ".cache/momentseek"
 
 
 def test_nobody_without_a_home_is_stopped(monkeypatch):
@@ -78,4 +77,4 @@ def test_nobody_without_a_home_is_stopped(monkeypatch):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", homeless)
     with pytest.raises(OSError):  # noqa: PT011
-        folders.cache_folder().mkdir(parents=True)
+        files.cache_folder().mkdir(parents=True)
