@@ -85,7 +85,7 @@ def write_manifest(path: Path, **changes: Any) -> None:
 
 def read_features(path: Path) -> None:
     with Features(path) as features:
-        _ = "a" in features, features.fingerprint()
+        _ = "a" in features, features.fingerprint
         for name in features.names:
             features.read(name)
 
@@ -245,7 +245,7 @@ def test_features_that_lead_out_of_their_file_are_refused(write: Callable[[Any, 
     with h5py.File(tmp_path / "v.h5", "w") as file:
         write(file, tmp_path)
     with Features(tmp_path / "v.h5") as features:
-        for read in (features.read, features.rows, features.__contains__, lambda _: features.fingerprint()):
+        for read in (features.read, features.rows, features.__contains__, lambda _: features.fingerprint):
             with pytest.raises(
                 MomentseekError, match=r"v.h5: video (x|out) leads out of the file.*; copy the values into"
             ):
@@ -267,7 +267,7 @@ def test_features_that_declare_gigabytes_are_not_read(compression: str | None, t
     with h5py.File(tmp_path / "v.h5", "w") as file:
         file.create_dataset("x", (1 << 18, 1 << 10), "f4", compression=compression)
     with Features(tmp_path / "v.h5") as features, little_memory():
-        for read in (features.read, lambda _: features.fingerprint()):
+        for read in (features.read, lambda _: features.fingerprint):
             with pytest.raises(MomentseekError, match=r"x expands from 0 to 1,073,741,824 bytes"):
                 read("x")
 

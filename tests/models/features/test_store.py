@@ -139,7 +139,7 @@ def test_threads_read_the_same(tmp_path: Path, write_features: Write) -> None:
 def test_fingerprints_tell_files_apart(tmp_path: Path, write_features: Write) -> None:
     for name, first in (("x", 1.0), ("y", 1.0), ("z", 2.0)):
         write_features(tmp_path / f"{name}.h5", {"a": np.full((2, 2), first), "b": np.ones((2, 2))})
-    prints = [Features(tmp_path / f"{n}.h5").fingerprint() for n in "xyz"]
+    prints = [Features(tmp_path / f"{n}.h5").fingerprint for n in "xyz"]
     assert prints[0] == prints[1] != prints[2]
 
 
@@ -147,7 +147,7 @@ def test_the_fingerprint_sees_every_shape_and_entries_in_between(tmp_path: Path,
     def of(changed: dict[str, np.ndarray]) -> str:
         write_features(tmp_path / "x.h5", {f"v{i:02}": np.ones((4, 2)) for i in range(20)} | changed)
         with Features(tmp_path / "x.h5") as features:
-            return features.fingerprint()
+            return features.fingerprint
 
     plain = of({})
     assert of({}) == plain
@@ -169,7 +169,7 @@ def test_the_fingerprint_of_many_entries_reads_a_few_dozen(
 
     monkeypatch.setattr(h5py.Dataset, "__getitem__", noted)
     with Features(tmp_path / "x.h5") as features:
-        features.fingerprint()
+        assert features.fingerprint
     assert 24 <= len(read) <= 60
     assert (read[0], read[-1]) == ("v000", "v299")
 

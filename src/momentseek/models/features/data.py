@@ -267,14 +267,14 @@ class Data:
         if names not in self._prints:
             seen = hashlib.sha256(f"{self.clip_seconds}\n".encode())
             for features in (self.video, self.subtitle):
-                seen.update(f"{features.fingerprint() if features else '-'}\n".encode())
+                seen.update(f"{features.fingerprint if features else '-'}\n".encode())
             for name in names:
                 entry = self._entry(name)
                 if CAPTIONS_KEY in entry:
                     files = [entry[CAPTIONS_KEY], *filter(None, [self._settings.get("subtitles")])]
                     seen.update(f"{name} {' '.join(_file_hash(self.folder / file) for file in files)}\n".encode())
                     continue
-                seen.update(f"{name} {self._query(name).fingerprint()}\n".encode())
+                seen.update(f"{name} {self._query(name).fingerprint}\n".encode())
                 for key in SPLIT_KEYS:
                     if key in entry and key != "query":
                         seen.update(f"{key} {_file_hash(self.folder / entry[key])}\n".encode())

@@ -12,7 +12,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -37,26 +36,114 @@ FINGERPRINT_SAMPLES = 48
 """Entries of a file whose values are in its fingerprint, spread evenly over the names."""
 
 
-class Features:
-    """One or more feature files, open for reading; safe to use from several threads.
+class FeatureFile:
+    """One HDF5 file, open for reading; an entry is checked when it is first asked for.
 
-    ``what`` is what the keys are, for messages: "video" or "query". An entry is checked when it is first asked for.
+    ``what`` is what the keys are, for messages: "video" or "query".
     """
+
+    def __init__(self, path: Path, what: str) -> None:
+        self.path, self.what = path, what
+        self._file = _open_hdf5(path)
+        self._shapes: dict[str, tuple[int, int]] = {}
+        self._checked: set[str] = set()
+
+    def where(self, name: str) -> str:
+        """What a message says of an entry."""
+        return f"{self.path}: {self.what} {name}"
+
+    def names(self) -> set[str]:
+        """Names of all entries, without those that stand next to them."""
+        with _damage_said(f"{self.path}: the list of names"):
+            return {name for name in self._file if not name.endswith(COMPANION_SUFFIXES)}
+
+    def entry(self, name: str) -> Any:
+        """The dataset or group called ``name``, None if there is none; what leads out of the file is refused."""
+        h5py = optional_module("h5py", "train")
+        if not self._file:
+            raise MomentseekError(f"{self.path}: was closed; open the data again")
+        found, rest, links = self._file, name.split("/")[::-1], 0
+        with _damage_said(self.where(name)):
+            while rest:
+                part = rest.pop()
+                if part in ("", "."):
+                    continue
+                link = found.get(part, getlink=True) if isinstance(found, h5py.Group) else None
+                if link is None:
+                    return None
+                if isinstance(link, h5py.HardLink):
+                    found = found[part]
+                    continue
+                links += 1
+                if not isinstance(link, h5py.SoftLink) or links > MAX_SOFT_LINKS:
+                    raise MomentseekError(f"{self.where(name)} {LEADS_OUT}")
+                found = self._file if link.path.startswith("/") else found
+                rest += link.path.split("/")[::-1]
+            if isinstance(found, h5py.Dataset) and (found.is_virtual or found.external):
+                raise MomentseekError(f"{self.where(name)} {LEADS_OUT}")
+        return found
+
+    def table(self, name: str) -> Any:
+        """The dataset of an entry, which must be a table of numbers."""
+        found = self.entry(name)
+        if found is None:
+            remedy = (
+                "extract it, or leave it out of the split's corpus and truth"
+                if self.what == "video"
+                else "encode it, or leave it out of the split's truth"
+            )
+            raise MomentseekError(f"{self.path}: has no features for {self.what} {name}; {remedy}")
+        shape = getattr(found, "shape", "a group")
+        if not isinstance(shape, tuple) or len(shape) != 2 or found.dtype.kind not in "fiu":
+            raise MomentseekError(f"{self.where(name)} must be a table of numbers (rows, columns), not {shape}")
+        return found
+
+    def shape(self, name: str) -> tuple[int, int]:
+        """Rows and columns of an entry; the file is open for reading only, so they stay what they are."""
+        if name not in self._shapes:
+            self._shapes[name] = self.table(name).shape
+        return self._shapes[name]
+
+    def shape_text(self, name: str) -> str:
+        """The shape of an entry as text; an entry that nobody uses need not be a table."""
+        return str(self._shapes.get(name) or getattr(self.entry(name), "shape", "a group"))
+
+    def values(self, name: str) -> bytes:
+        """The bytes of an entry as the file has them, numbers or not; none if they vary in length."""
+        found = self.entry(name)
+        if not hasattr(found, "shape") or found.dtype.hasobject:
+            return b""
+        with _damage_said(self.where(name)):
+            _check_sizes(found, self.where(name), self.path)
+            return np.asarray(found[()]).tobytes()
+
+    def read(self, name: str) -> Array:
+        """The rows of an entry, float32; what is too large for that becomes infinite."""
+        table = self.table(name)
+        with _damage_said(self.where(name)), np.errstate(over="ignore"):
+            if name not in self._checked:
+                _check_sizes(table, self.where(name), self.path)
+                self._checked.add(name)
+            return np.asarray(table[()]).astype(np.float32, copy=False)
+
+    def close(self) -> None:
+        """Close the file."""
+        with contextlib.suppress(Exception):
+            self._file.close()
+
+
+class Features:
+    """One or more feature files, joined by columns, open for reading; safe to use from several threads, as h5py is."""
 
     def __init__(self, paths: PathLike | Sequence[PathLike], what: str = "video") -> None:
         given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
         if not given:
             raise MomentseekError("no feature file is named; give at least one HDF5 file")
-        self.paths = tuple(Path(p) for p in given)
-        self.what = what
-        self._lock = threading.Lock()
-        self._files: list[Any] = []
-        self._shapes: dict[tuple[int, str], tuple[int, int]] = {}
-        self._checked: set[tuple[int, str]] = set()
-        self._closed = False
+        self.paths, self.what = tuple(map(Path, given)), what
+        self._files: list[FeatureFile] = []
         try:
             for path in self.paths:
-                self._files.append(_open_hdf5(path))
+                self._files.append(FeatureFile(path, what))
         except BaseException:
             self.close()
             raise
@@ -69,19 +156,14 @@ class Features:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the videos or queries that every file has, in alphabetical order."""
-        with self._lock:
-            listed = [
-                {name for name in _names(file, path) if not name.endswith(COMPANION_SUFFIXES)}
-                for file, path in zip(self._files, self.paths, strict=True)
-            ]
-        return tuple(sorted(set.intersection(*listed)))
+        return tuple(sorted(set.intersection(*(file.names() for file in self._files))))
 
     @cached_property
     def dims(self) -> tuple[int, ...]:
         """Number of columns of each file."""
         if not self.names:
             raise MomentseekError(f"{self.source}: holds no features; is this the right file?")
-        return tuple(self._shape(i, self.names[0])[1] for i in range(len(self._files)))
+        return tuple(file.shape(self.names[0])[1] for file in self._files)
 
     @cached_property
     def dim(self) -> int:
@@ -89,21 +171,16 @@ class Features:
         return sum(self.dims)
 
     def __contains__(self, name: object) -> bool:
-        with self._lock:
-            files = zip(self._files, self.paths, strict=True)
-            return all(
-                isinstance(name, str) and _entry(file, name, self._where(path, name)) is not None
-                for file, path in files
-            )
+        return isinstance(name, str) and all(file.entry(name) is not None for file in self._files)
 
     def rows(self, name: str) -> int:
         """Number of rows of ``name``, without reading them; its number of columns must be that of the others."""
-        shapes = [self._shape(i, name) for i in range(len(self._files))]
-        for path, (_, columns), usual in zip(self.paths, shapes, self.dims, strict=True):
+        shapes = [file.shape(name) for file in self._files]
+        for file, (_, columns), usual in zip(self._files, shapes, self.dims, strict=True):
             if columns != usual:
                 raise MomentseekError(
-                    f"{path}: {self.what} {name} has {columns:,} columns and others have {usual:,}; extract all with "
-                    "one encoder"
+                    f"{file.where(name)} has {columns:,} columns and others have {usual:,}; extract all with one "
+                    "encoder"
                 )
         counts = [count for count, _ in shapes]
         if max(counts) - min(counts) > MAX_ROW_DIFFERENCE:
@@ -116,103 +193,39 @@ class Features:
     def read(self, name: str) -> Array:
         """The rows of ``name``, float32, the files' columns side by side."""
         count = self.rows(name)
-        parts = [self._read(i, name)[:count] for i in range(len(self._files))]
+        parts = [file.read(name)[:count] for file in self._files]
         joined = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         if not np.isfinite(joined).all():
             raise MomentseekError(f"{self.source}: {self.what} {name} has values that are no numbers; extract it anew")
         return joined
 
     @cached_property
-    def _fingerprint(self) -> str:
-        seen = hashlib.sha256()
-        chosen = {int(i) for i in np.linspace(0, len(self.names) - 1, FINGERPRINT_SAMPLES)} if self.names else set()
-        for file, path in enumerate(self.paths):
-            seen.update(f"{path.stat().st_size}\n".encode())
-            for number, name in enumerate(self.names):
-                seen.update(f"{name}\0{self._shape_text(file, name)}\n".encode())
-                if number in chosen:
-                    seen.update(self._values(file, name))
-        return seen.hexdigest()[:16]
-
     def fingerprint(self) -> str:
         """A hash of the files' sizes, every name and shape, and the values of a few dozen entries.
 
         It tells files apart without reading them whole: a change of a few values, in a file that is not compressed and
         keeps its shapes, may go unseen.
         """
-        return self._fingerprint
+        seen = hashlib.sha256()
+        chosen = {int(i) for i in np.linspace(0, len(self.names) - 1, FINGERPRINT_SAMPLES)} if self.names else set()
+        for file in self._files:
+            seen.update(f"{file.path.stat().st_size}\n".encode())
+            for number, name in enumerate(self.names):
+                seen.update(f"{name}\0{file.shape_text(name)}\n".encode())
+                if number in chosen:
+                    seen.update(file.values(name))
+        return seen.hexdigest()[:16]
 
     def close(self) -> None:
         """Close the files that hold the features."""
-        with self._lock:
-            self._closed = True
-            for file in self._files:
-                with contextlib.suppress(Exception):
-                    file.close()
+        for file in self._files:
+            file.close()
 
     def __enter__(self) -> Features:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _where(self, path: Path, name: str) -> str:
-        return f"{path}: {self.what} {name}"
-
-    def _table(self, i: int, name: str) -> Any:
-        """The entry's dataset, once it is found to be a table; the lock must be held."""
-        path = self.paths[i]
-        if self._closed:
-            raise MomentseekError(f"{path}: was closed; open the data again")
-        found = _entry(self._files[i], name, self._where(path, name))
-        if found is None:
-            remedy = (
-                "extract it, or leave it out of the split's corpus and truth"
-                if self.what == "video"
-                else "encode it, or leave it out of the split's truth"
-            )
-            raise MomentseekError(f"{path}: has no features for {self.what} {name}; {remedy}")
-        shape = getattr(found, "shape", "a group")
-        if not isinstance(shape, tuple) or len(shape) != 2 or found.dtype.kind not in "fiu":
-            raise MomentseekError(f"{path}: {self.what} {name} must be a table of numbers (rows, columns), not {shape}")
-        return found
-
-    def _shape(self, i: int, name: str) -> tuple[int, int]:
-        """Rows and columns of an entry; the files are open for reading only, so they stay what they are."""
-        with self._lock:
-            if (i, name) not in self._shapes or self._closed:
-                self._shapes[i, name] = self._table(i, name).shape
-            return self._shapes[i, name]
-
-    def _shape_text(self, i: int, name: str) -> str:
-        """The shape of an entry as text; an entry that nobody uses need not be a table."""
-        with self._lock:
-            if (i, name) in self._shapes:
-                return str(self._shapes[i, name])
-            return str(getattr(_entry(self._files[i], name, self._where(self.paths[i], name)), "shape", "a group"))
-
-    def _values(self, i: int, name: str) -> bytes:
-        """The bytes of an entry as the file has them, numbers or not; none if they vary in length."""
-        path, where = self.paths[i], self._where(self.paths[i], name)
-        with self._lock:
-            found = _entry(self._files[i], name, where)
-            if not hasattr(found, "shape") or found.dtype.hasobject:
-                return b""
-            with _damage_said(where):
-                _check_sizes(found, where, path)
-                return np.asarray(found[()]).tobytes()
-
-    def _read(self, i: int, name: str) -> Array:
-        path, where = self.paths[i], self._where(self.paths[i], name)
-        with self._lock:
-            table = self._table(i, name)
-            with _damage_said(where):
-                if (i, name) not in self._checked:
-                    _check_sizes(table, where, path)
-                    self._checked.add((i, name))
-                values = table[()]
-        with np.errstate(over="ignore"):  # what is too large becomes infinite, which ``read`` refuses
-            return np.asarray(values).astype(np.float32, copy=False)
 
 
 def _open_hdf5(path: Path) -> Any:
@@ -238,38 +251,6 @@ def _damage_said(where: str) -> Iterator[None]:
         raise
     except Exception as e:  # h5py raises a dozen classes on damaged files
         raise MomentseekError(f"{where} cannot be read ({_first_line(e)}); copy the file again") from None
-
-
-def _names(file: Any, path: Path) -> list[str]:
-    with _damage_said(f"{path}: the list of names"):
-        return list(file)
-
-
-def _entry(file: Any, name: str, where: str) -> Any:
-    """The dataset or group called ``name``, None if there is none; what leads out of the file is refused."""
-    h5py = optional_module("h5py", "train")
-    if not file:
-        return None
-    found, rest, links = file, name.split("/")[::-1], 0
-    with _damage_said(where):
-        while rest:
-            part = rest.pop()
-            if part in ("", "."):
-                continue
-            link = found.get(part, getlink=True) if isinstance(found, h5py.Group) else None
-            if link is None:
-                return None
-            if isinstance(link, h5py.HardLink):
-                found = found[part]
-                continue
-            links += 1
-            if not isinstance(link, h5py.SoftLink) or links > MAX_SOFT_LINKS:
-                raise MomentseekError(f"{where} {LEADS_OUT}")
-            found = file if link.path.startswith("/") else found
-            rest += link.path.split("/")[::-1]
-        if isinstance(found, h5py.Dataset) and (found.is_virtual or found.external):
-            raise MomentseekError(f"{where} {LEADS_OUT}")
-    return found
 
 
 def _check_sizes(dataset: Any, where: str, path: Path) -> None:
