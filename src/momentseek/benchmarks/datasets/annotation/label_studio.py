@@ -8,6 +8,7 @@ is the tool's JSON: tasks with ``annotations``, each with who made it (``complet
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +78,12 @@ def build_tasks(candidates: Iterable[AnnotationCandidate], base_url: str, suffix
         address = f"{base}/{quote(c.video)}{suffix}#t={_seconds(c.start)},{_seconds(c.end)}"
         about = {"pair_id": c.pair_id, "query_id": c.query_id, "video": c.video, "start": c.start, "end": c.end}
         # Some versions of the tool drop meta on import, so the pair's id is in the data as well.
-        data = {"query": c.query, "video": address, "moment": _clock(c), "pair_id": c.pair_id}
+        data = {
+            "query": c.query,
+            "video": address,
+            "moment": f"{_seconds(c.start)} to {_seconds(c.end)} s",
+            "pair_id": c.pair_id,
+        }
         result.append({"data": data, "meta": {**about, "rank": c.rank, "batch": c.batch}})
     return result
 
@@ -108,6 +114,11 @@ def labelling_page() -> str:
   </View>
 </View>
 """
+
+
+SKIPPED, NO_ANSWER = "skipped by its annotator", "no answer"
+REPLACED = "replaced by a later one of the same annotator"
+REPEATED = "the same annotation stands again later"
 
 
 @dataclass(frozen=True)
@@ -159,7 +170,6 @@ def read_exports(exports: Iterable[tuple[Any, str]]) -> LabelStudioExport:
     states: dict[tuple[Any, ...], _Annotation] = {}
     asked: dict[tuple[Any, ...], str] = {}
     decisions: list[Decision] = []
-    repeated = 0
     for place, (exported, source) in enumerate(exports):
         if not isinstance(exported, list):
             raise MomentseekError(f"{source}: not a Label Studio export; export the project as JSON, a list of tasks")
@@ -171,29 +181,24 @@ def read_exports(exports: Iterable[tuple[Any, str]]) -> LabelStudioExport:
                 found = _annotation(annotation, pair, where, source)
                 key = _identity(annotation, (place, number, nth), pair, found.worker)
                 if (before := states.pop(key, None)) is not None:  # so that the last state stands where it is last
-                    repeated += 1
-                    decisions.append(before.decision("left out", "the same annotation stands again later"))
+                    decisions.append(before.decision("left out", REPEATED))
                 states[key] = found
     last: dict[tuple[str, str], _Annotation] = {}
-    cancelled = empty = replaced = 0
     for found in sorted(states.values(), key=lambda a: a.when):  # stable: by time where the export has it
-        if found.cancelled:
-            cancelled += 1
-            decisions.append(found.decision("left out", "skipped by its annotator"))
-        elif found.level is None:
-            empty += 1
-            decisions.append(found.decision("left out", "no answer"))
+        if found.cancelled or found.level is None:
+            decisions.append(found.decision("left out", SKIPPED if found.cancelled else NO_ANSWER))
         else:
             if (before := last.pop((found.pair, found.worker), None)) is not None:
-                replaced += 1
-                decisions.append(before.decision("left out", "replaced by a later one of the same annotator"))
+                decisions.append(before.decision("left out", REPLACED))
             last[found.pair, found.worker] = found
     judged = {pair for pair, _ in last}
     missing = tuple(pair for pair in dict.fromkeys(asked.values()) if pair not in judged)
     decisions += [found.decision("label", "the annotator's last answer") for found in last.values()]
     decisions += [Decision(pair, "missing", "not judged yet") for pair in missing]
     labels = tuple((a.pair, a.worker, a.level) for a in last.values() if a.level is not None)
-    return LabelStudioExport(labels, len(asked), missing, cancelled, empty, replaced, repeated, tuple(decisions))
+    counts = Counter(decision.reason for decision in decisions)
+    left_out = (counts[reason] for reason in (SKIPPED, NO_ANSWER, REPLACED, REPEATED))
+    return LabelStudioExport(labels, len(asked), missing, *left_out, tuple(decisions))
 
 
 def _identity(thing: Mapping[str, Any], place: tuple[int, ...], *about: str) -> tuple[Any, ...]:
@@ -286,10 +291,6 @@ def _person(completed_by: Any, where: str) -> str:
 
 def _seconds(value: float) -> str:
     return f"{value:.3f}".rstrip("0").rstrip(".")
-
-
-def _clock(c: AnnotationCandidate) -> str:
-    return f"{_seconds(c.start)} to {_seconds(c.end)} s"
 
 
 def build_label_studio(

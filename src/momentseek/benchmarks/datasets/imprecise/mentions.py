@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from momentseek.benchmarks.datasets.imprecise.names import (
     LIKELY_NAME_SCORE,
@@ -147,7 +148,7 @@ class NameFinder:
             gender = TITLE_GENDER.get(role) or rest.gender
             kept = "" if role in ("man", "woman") else role
             plural = token.key in PLURAL_TITLES
-            return Mention(i, rest.last, rest.who, _as_gender(gender), kept, plural)
+            return Mention(i, rest.last, rest.who, cast("Gender", gender), kept, plural)
         if token.key in TITLES or self.name(words, i) is None:
             return None
         return self._full(words, i)
@@ -193,10 +194,6 @@ class NameFinder:
         genders: list[Gender] = [n.gender for n in names if n is not None and n.gender != "neutral"]
         who = head.who if head is not None else words[i].key
         return Mention(i, last, who, genders[0] if genders else "neutral")
-
-
-def _as_gender(word: str) -> Gender:
-    return "male" if word == "male" else "female" if word == "female" else "neutral"
 
 
 SUBORDINATORS = word_set("while as when after before if once since because although during upon")

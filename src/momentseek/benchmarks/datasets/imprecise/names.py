@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from momentseek.benchmarks.datasets.imprecise.words import (
     ARTICLES,
@@ -192,12 +192,8 @@ def decide_gender(name: str, pronouns: Counter[str]) -> Gender:
     clear = total > 0 and often >= AGREEING_PRONOUNS_SHARE * total
     said = gender_in_table(name)
     if clear and total >= (MIN_PRONOUNS if said in (None, gender) else 4 * MIN_PRONOUNS):
-        return _gender(gender)
-    return _gender(said or (gender if clear else "neutral"))
-
-
-def _gender(word: str) -> Gender:
-    return "female" if word == "female" else "male" if word == "male" else "neutral"
+        return cast("Gender", gender)
+    return cast("Gender", said or (gender if clear else "neutral"))
 
 
 def edit_distance(a: str, b: str) -> int:
