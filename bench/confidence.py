@@ -85,9 +85,8 @@ def best(world: World, vector: np.ndarray) -> tuple[str, int, float]:
         SimpleNamespace(vision=world.vision, videos=lambda _: world.videos),
     )
     listed = world.vision.scan.search(search.probes, MAX_VIDEOS, gone=world.vision.gone).ids[0]
-    places = world.vision.places(listed)
-    scores = in_order(search.video_scores(state, places))
-    hits = seek_spans(scores, search.budget(1), lambda id: search.spans(state, id, places[id]))
+    scores = in_order(search.video_scores(state, listed.tolist()))
+    hits = seek_spans(scores, search.budget(1), lambda id: search.spans(state, id))
     found = sort_hits(hit for some in hits for hit in some)[0]
     return found.level, found.video, found.peak
 

@@ -249,9 +249,8 @@ class LibraryPart:
     def _spans(self, asked: SearchRequest, vision: VisionQuery, videos: Ids | None, page: int) -> SearchedVideos:
         """The spans on videos of this part, until it has a page of them."""
         search = self._vision_search(asked, vision)
-        places = {} if videos is None else self.state.vision.places(videos)
-        scores = in_order(search.video_scores(self.state, places))
-        hits = seek_spans(scores, search.budget(page), lambda id: search.spans(self.state, id, places[id]))
+        scores = in_order(search.video_scores(self.state, [] if videos is None else videos.tolist()))
+        hits = seek_spans(scores, search.budget(page), lambda id: search.spans(self.state, id))
         return SearchedVideos(np.array(list(scores), np.int64), np.array(list(scores.values()), np.float64), hits)
 
     def _texts(
@@ -303,8 +302,7 @@ class LibraryPart:
                 found[id] = moments_of_video(state, asked.vision, video)
         if asked.vision is not None and spans:
             search = self._vision_search(asked, asked.vision)
-            places = state.vision.places(np.array(spans, np.int64))
-            found |= {id: search.spans(state, id, place) for id, place in places.items()}
+            found |= {id: search.spans(state, id) for id in spans}
         return VideoDetails(
             {id: self._best_span(asked, video) for id, video in state.videos(best).items()},
             self._unwanted(asked.query, set(unwanted)) if unwanted else {},

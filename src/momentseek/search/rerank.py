@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from momentseek.core.ranking import suppress
 from momentseek.library.catalog import Catalog
-from momentseek.library.segments import locate
 from momentseek.library.video import Video
 from momentseek.recognition.exported.encoder import said_in_clips
 from momentseek.recognition.exported.reranker import RerankedSpans, Reranker, VideoFeatures, warm_reranker
@@ -107,14 +106,14 @@ def suppress_spans(spans: RerankedSpans, iou: float | None) -> list[tuple[float,
 def read_features(state: LibraryState, model: Reranker, video: Video) -> VideoFeatures | None:
     """A video as the model was trained on it, from what the library keeps; None if its vectors are damaged."""
     about, vision, speech = model.about, state.vision, state.speech
-    place = locate(vision.segments, video.id)
+    place = vision.place(video.id)
     if place is None:
         return None
     rows = vision.segments[place[0]].vectors(place[1])
     key: tuple[Hashable, ...] = (vision.segments[place[0]].name, place[1], video.duration)  # a name is a hash
     said = None
     if about.subtitle is not None:
-        spoken = locate(speech.segments, video.id)
+        spoken = speech.place(video.id)
         vectors = None if spoken is None else speech.segments[spoken[0]].vectors(spoken[1])
         times = [(cue.start, cue.end) for cue in state.catalog.cues(video.id)]
         if vectors is not None and (len(vectors) != len(times) or not np.isfinite(vectors).all()):

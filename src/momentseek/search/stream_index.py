@@ -36,8 +36,6 @@ Ids = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 KeyedRows = tuple[tuple[int, int], Vectors]
 """Rows of a sample, with the place that they have in it."""
-SegmentPlace = tuple[int, int]
-"""Which segment a video's vectors are in, and where."""
 SampleKind = Literal["clips", "videos", "windows"]
 
 
@@ -108,18 +106,20 @@ class StreamIndex:
         order = np.argsort(self.ids, kind="stable")
         return self.ids[order], order
 
-    def places(self, videos: Ids) -> dict[int, SegmentPlace]:
-        """In which segment each of some videos is, and where; those that are in none are missing."""
+    @cached_property
+    def _first_videos(self) -> Ids:
+        """Where the videos of each segment begin among all."""
+        return np.cumsum([0, *(len(s.ids) for s in self.segments)])
+
+    def place(self, video: int) -> tuple[int, int] | None:
+        """In which segment a video is, and where; None if it is in none."""
         ids, order = self._sorted_ids
-        if not len(ids):
-            return {}
-        near = np.minimum(np.searchsorted(ids, videos), len(ids) - 1)
-        there = ids[near] == videos
-        at = order[near[there]]
-        begins = np.cumsum([0, *(len(s.ids) for s in self.segments)])
-        segment = np.searchsorted(begins, at, side="right") - 1
-        columns = (column.tolist() for column in (videos[there], segment, at - begins[segment]))
-        return {id: (one, place) for id, one, place in zip(*columns, strict=True)}
+        near = int(np.searchsorted(ids, video))
+        if near == len(ids) or ids[near] != video:
+            return None
+        at = int(order[near])
+        segment = int(np.searchsorted(self._first_videos, at, side="right")) - 1
+        return segment, at - int(self._first_videos[segment])
 
     @cached_property
     def clips(self) -> int:
@@ -153,11 +153,13 @@ class StreamIndex:
 
     def rows(self, video: int) -> Vectors | None:
         """The vectors of a video's clips (or cues); None if it has none here."""
-        return _rows(self.segments, video)
+        place = self.place(video)
+        return None if place is None else self.segments[place[0]].vectors(place[1])
 
     def span_rows(self, video: int) -> Vectors | None:
         """The vectors by which a trained model finds a video's spans; None if it has none here."""
-        return _rows(self.spans, video)
+        place = locate(self.spans, video)
+        return None if place is None else self.spans[place[0]].vectors(place[1])
 
     def allowed_mask(self, allowed: Ids | None) -> NDArray[np.bool_] | None:
         """Which videos of the segments are among ``allowed``, as a scan takes it; None stands for all."""
@@ -340,8 +342,3 @@ def row_products(rows: Vectors, vector: Vectors) -> NDArray[np.float32]:
         return np.asarray(rows @ vector)
     step = max(1, BLOCK_VALUES // rows.shape[1])
     return np.concatenate([rows[at : at + step] @ vector for at in range(0, len(rows), step)])
-
-
-def _rows(segments: Sequence[Segment], video: int) -> Vectors | None:
-    place = locate(segments, video)
-    return None if place is None else segments[place[0]].vectors(place[1])

@@ -19,7 +19,6 @@ from momentseek.search.fusion import KnownVideo
 from momentseek.search.hit import StreamHit
 from momentseek.search.localise.localiser import LEARNED_LOCALISER, MAX_SPANS, Curve
 from momentseek.search.state import LibraryState
-from momentseek.search.stream_index import SegmentPlace
 from momentseek.search.streams.span_search import SpanBudget
 from momentseek.search.streams.vision import (
     ClipSearch,
@@ -52,14 +51,10 @@ class HeadSearch(VisionSearch):
         """A page of the best spans is enough."""
         return HeadBudget(self._head.alpha, page)
 
-    def video_scores(self, state: LibraryState, places: Mapping[int, SegmentPlace]) -> dict[int, float]:
+    def video_scores(self, state: LibraryState, videos: Sequence[int]) -> dict[int, float]:
         """The model's score of each video."""
-        segments, known = state.vision.segments, state.videos(places)
-        return {
-            id: self._head.match(segments[segment].vectors(at), self.query.vector)
-            for id, (segment, at) in places.items()
-            if id in known
-        }
+        found = {id: state.vision.rows(id) for id in state.videos(videos)}
+        return {id: self._head.match(rows, self.query.vector) for id, rows in found.items() if rows is not None}
 
 
 def choose_search(query: VisionQuery, localiser: str, head: BoundaryHead | None) -> VisionSearch:

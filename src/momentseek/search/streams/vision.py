@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +19,7 @@ from momentseek.search.hit import Level, StreamHit
 from momentseek.search.localise.localiser import LEARNED_LOCALISER, Background, Curve, Proposals, localise
 from momentseek.search.query import Part
 from momentseek.search.state import Encode, Evidence, LibraryState
-from momentseek.search.stream_index import SampledIndex, SegmentPlace, StreamIndex, row_products
+from momentseek.search.stream_index import SampledIndex, StreamIndex, row_products
 from momentseek.search.streams.moment_map import MapQuery, build_map_query, score_moments
 from momentseek.search.streams.span_search import SpanBudget
 
@@ -149,19 +149,19 @@ class VisionSearch(ABC):
         """Decides when there are enough spans for a page of this size."""
 
     @abstractmethod
-    def video_scores(self, state: LibraryState, places: Mapping[int, SegmentPlace]) -> dict[int, float]:
-        """The scores of the videos at these places of the segments; those with damaged vectors are missing."""
+    def video_scores(self, state: LibraryState, videos: Sequence[int]) -> dict[int, float]:
+        """The scores of videos; those without vectors, or with damaged ones, are missing."""
 
-    def spans(self, state: LibraryState, video: int, place: SegmentPlace | None) -> list[StreamHit]:
+    def spans(self, state: LibraryState, video: int) -> list[StreamHit]:
         """The spans that the localiser proposes on a video."""
-        curve = self.curve(state, video, place)
+        curve = self.curve(state, video)
         return [] if curve is None else hits_on_curve(video, curve, self.query, self.localiser)
 
-    def curve(self, state: LibraryState, video: int, place: SegmentPlace | None) -> Curve | None:
+    def curve(self, state: LibraryState, video: int) -> Curve | None:
         """The curve of a video, built once; None if it has no undamaged vectors."""
         if video not in self.curves:
             known = state.videos([video])
-            curve = build_curve(state.vision, self.query, known[video], place) if known else None
+            curve = build_curve(state.vision, self.query, known[video]) if known else None
             if curve is None:
                 return None
             self.curves[video] = curve
@@ -187,10 +187,10 @@ class ClipSearch(VisionSearch):
         """A page of weak spans is enough."""
         return PageBudget(self.query.scale, page)
 
-    def video_scores(self, state: LibraryState, places: Mapping[int, SegmentPlace]) -> dict[int, float]:
+    def video_scores(self, state: LibraryState, videos: Sequence[int]) -> dict[int, float]:
         """The score of each video's best clip."""
-        state.videos(places)
-        curves = {id: self.curve(state, id, place) for id, place in places.items()}
+        state.videos(videos)
+        curves = {id: self.curve(state, id) for id in videos}
         return {id: float(curve.scores.max()) for id, curve in curves.items() if curve is not None}
 
 
@@ -212,14 +212,9 @@ class PageBudget:
         self._weak += sum(hit.level == "weak" for hit in found)
 
 
-def build_curve(
-    index: StreamIndex, query: VisionQuery, video: Video, place: SegmentPlace | None = None
-) -> Curve | None:
-    """The query's score on each clip of a video; None if the video has no undamaged vectors in this stream.
-
-    ``place`` says in which segment the video is and where, if that is known.
-    """
-    rows = index.rows(video.id) if place is None else index.segments[place[0]].vectors(place[1])
+def build_curve(index: StreamIndex, query: VisionQuery, video: Video) -> Curve | None:
+    """The query's score on each clip of a video; None if the video has no undamaged vectors in this stream."""
+    rows = index.rows(video.id)
     if rows is None or not len(rows):
         return None
     if not np.isfinite(rows).all():
