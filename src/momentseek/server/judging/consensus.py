@@ -74,8 +74,8 @@ class CandidateRow:
     def candidate(self) -> AnnotationCandidate:
         """The candidate in the form in which the tools for building benchmarks take it."""
         return AnnotationCandidate(
-            self.pair, str(self.query), self.text, self.label, self.start, self.end, self.score, self.rank, self.batch,
-            "", self.duration,
+            pair_id=self.pair, query_id=str(self.query), query=self.text, video=self.label, start=self.start,
+            end=self.end, score=self.score, rank=self.rank, batch=self.batch, caption="", duration=self.duration,
         )  # fmt: skip
 
 
