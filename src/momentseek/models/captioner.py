@@ -18,6 +18,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.core.registry import Registry
 from momentseek.models.model import Network
+from momentseek.models.registry import ModelSpec
 from momentseek.recognition.captions.decoding import DecodingSettings, decode_captions
 from momentseek.recognition.captions.inputs import BOS, EOS, PAD, CaptionPreparation, MomentInputs, Vocabulary
 
@@ -178,21 +179,9 @@ def caption_rows(captions: Sequence[Sequence[str]], vocabulary: Vocabulary, most
     return torch.from_numpy(stacked)
 
 
-@dataclass(frozen=True)
-class CaptionerSpec:
-    """A registered captioner: its class, the class of its settings, and one line about it."""
-
-    name: str
-    config: type[CaptionerConfig]
-    model: type[Captioner]
-    summary: str
-    format: int = 1
-    """Counts up whenever the network computes something else with the same weights and settings."""
-
-
-CAPTIONERS: Registry[CaptionerSpec] = Registry("captioner", package="momentseek.models.zoo")
+CAPTIONERS: Registry[ModelSpec] = Registry("captioner", package="momentseek.models.zoo")
 
 
 def register_captioner(name: str, config: type[CaptionerConfig], model: type[Captioner], summary: str) -> None:
     """Make a captioner known by a name; its file calls this once, at its end."""
-    CAPTIONERS.add(name, CaptionerSpec(name, config, model, summary))
+    CAPTIONERS.add(name, ModelSpec(name, config, model, summary))

@@ -33,11 +33,11 @@ MAX_SETTING = 8192
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """A registered model: its class, the class of its settings, and one line about it."""
+    """A registered model or captioner: its class, the class of its settings, and one line about it."""
 
     name: str
-    config: type[ModelConfig]
-    model: type[CorpusModel]
+    config: type[Any]
+    model: type[Any]
     summary: str
     format: int = 1
     """Counts up whenever the network computes something else with the same weights and settings."""

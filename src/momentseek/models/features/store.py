@@ -106,7 +106,7 @@ class FeatureFile:
 
     def shape_text(self, name: str) -> str:
         """The shape of an entry as text; an entry that nobody uses need not be a table."""
-        return str(self._shapes.get(name) or getattr(self.entry(name), "shape", "a group"))
+        return str(self._shapes[name] if name in self._shapes else getattr(self.entry(name), "shape", "a group"))
 
     def values(self, name: str) -> bytes:
         """The bytes of an entry as the file has them, numbers or not; none if they vary in length."""

@@ -177,7 +177,7 @@ def _build(found: _Contents, dims: Dims | CaptionerDims) -> Network:
     try:
         weights = found.part(optimiser=False)
         refuse_absurd_sizes(found.config.network_config, weights)
-        model: Network = network_spec(found.config.model).model(found.config.network_config, dims)  # type: ignore[arg-type]
+        model: Network = network_spec(found.config.model).model(found.config.network_config, dims)
         model.load_state_dict(weights)
     except MomentseekError as e:
         raise MomentseekError(f"{found.file}: {e}") from None

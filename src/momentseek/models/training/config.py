@@ -26,7 +26,7 @@ import tomli_w
 from momentseek.core.errors import MomentseekError
 from momentseek.core.registry import did_you_mean
 from momentseek.measuring.measures import parse_all
-from momentseek.models.captioner import CAPTIONERS, CaptionerConfig, CaptionerSpec
+from momentseek.models.captioner import CAPTIONERS, CaptionerConfig
 from momentseek.models.model import ModelConfig
 from momentseek.models.registry import MODELS, SETTING_ALIASES, ModelSpec, build_config
 
@@ -237,7 +237,7 @@ class TrainConfig:
         return TrainConfig.of(apply_settings(self.table(), settings))
 
 
-def network_spec(name: str) -> ModelSpec | CaptionerSpec:
+def network_spec(name: str) -> ModelSpec:
     """What is known of a model by its name, whether it finds moments or describes them.
 
     >>> network_spec("mtm")
@@ -245,7 +245,7 @@ def network_spec(name: str) -> ModelSpec | CaptionerSpec:
         ...
     momentseek.core.errors.MomentseekError: there is no model 'mtm'; did you mean 'mmt'?
     """
-    found: ModelSpec | CaptionerSpec | None = CAPTIONERS.get(name) or MODELS.get(name)
+    found: ModelSpec | None = CAPTIONERS.get(name) or MODELS.get(name)
     if found is None:
         raise MomentseekError(f"there is no model {name!r}; {did_you_mean(name, [*MODELS, *CAPTIONERS])}")
     return found
