@@ -162,21 +162,9 @@ class Jobs:
 
         def work(_: Library, show: ShowJob) -> None:
             def tell(done: int, total: int) -> None:
-                show(
-                    IngestStep(
-                        files=0,
-                        of_files=1,
-                        bytes=done,
-                        of_bytes=total,
-                        name=model.name,
-                        at=0.0,
-                        duration=0.0,
-                        seconds=0.0,
-                        elapsed=0.0,
-                        encoding=0.0,
-                        bytes_encoded=0,
-                    )  # fmt: skip
-                )
+                times = {"at": 0.0, "duration": 0.0, "seconds": 0.0, "elapsed": 0.0, "encoding": 0.0}
+                files = {"files": 0, "of_files": 1, "bytes": done, "of_bytes": total, "bytes_encoded": 0}
+                show(IngestStep(name=model.name, **times, **files))
 
             tell(0, max(1, round(model.megabytes)))
             fetch_model(model, progress=tell)
