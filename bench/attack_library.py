@@ -25,10 +25,11 @@ from momentseek.library.store import LibraryStore
 from momentseek.library.timed_text import track
 from momentseek.library.tracks import ocr, speech
 from momentseek.library.tracks.speech import transcript
+from momentseek.media.subtitles.cues import SpokenWord
 from momentseek.recognition.encoders.protocol import Pixels, Vectors
 from momentseek.recognition.encoders.registry import register_image_text
 from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine, OcrPart
-from momentseek.recognition.speech.transcript import CueEdit, SpokenCue, SpokenWord, TranscribedPart
+from momentseek.recognition.speech.transcript import CueEdit, TranscribedPart, spoken_cue
 from momentseek.server.judging.store import JudgementStore
 
 T = TypeVar("T")
@@ -77,7 +78,7 @@ class Listener:
             time.sleep(PART_SECONDS)
             words = tuple(SpokenWord(part + at / 4, part + at / 4 + 0.2, f" {word}") for at, word in
                           enumerate(("part", f"{part}", path.stem)))  # fmt: skip
-            yield TranscribedPart(part + 1.0, "en", (SpokenCue(words),))
+            yield TranscribedPart(part + 1.0, "en", (spoken_cue(words),))
 
     def close(self) -> None:
         pass

@@ -30,8 +30,8 @@ import numpy as np
 import speech_recordings as recordings
 from momentseek.core.moments.moment import iou
 from momentseek.core.reports import text_table
+from momentseek.media.subtitles.cues import Cue, SpokenWord
 from momentseek.recognition.speech.transcribe import TranscriberProcess
-from momentseek.recognition.speech.transcript import SpokenCue, SpokenWord
 from speech_recordings import Recording
 
 NOISES = (10, 5, 0)
@@ -72,14 +72,14 @@ def align(wanted: Sequence[str], heard: Sequence[str]) -> tuple[int, list[tuple[
 class Heard:
     """A recording and what was heard in it."""
 
-    def __init__(self, recording: Recording, cues: Sequence[SpokenCue]) -> None:
+    def __init__(self, recording: Recording, cues: Sequence[Cue]) -> None:
         self.recording, self.cues = recording, cues
         self.words = [(word, plain(word.text)) for cue in cues for word in cue.words]
         flat = [(part, word) for word, parts in self.words for part in parts]
         self.spoken: list[SpokenWord] = [word for _, word in flat]
         self.wrong, self.same = align(recording.words, [part for part, _ in flat])
 
-    def cue_of(self, word: SpokenWord) -> SpokenCue:
+    def cue_of(self, word: SpokenWord) -> Cue:
         return next(cue for cue in self.cues if word in cue.words)
 
 

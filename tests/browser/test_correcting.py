@@ -10,7 +10,8 @@ from typing import Any
 from momentseek.api.library import Library
 from momentseek.library.cue_vectors import replace_cues
 from momentseek.library.tracks.speech import Transcript, finish_transcript, spoken_cues
-from momentseek.recognition.speech.transcript import SpokenWord, cues_from_words
+from momentseek.media.subtitles.cues import SpokenWord
+from momentseek.recognition.speech.transcript import cues_from_words
 
 
 def test_a_line_that_was_heard_is_corrected(

@@ -16,7 +16,8 @@ from momentseek.core.errors import MomentseekError
 from momentseek.library.cue_vectors import replace_cues
 from momentseek.library.store import LibraryStore
 from momentseek.library.tracks.speech import Transcript, finish_transcript, spoken_cues
-from momentseek.recognition.speech.transcript import SpokenWord, cues_from_words
+from momentseek.media.subtitles.cues import SpokenWord
+from momentseek.recognition.speech.transcript import cues_from_words
 
 LIGHT = Path(__file__).parent.parent / "library" / "light.py"
 Run = Callable[..., str]

@@ -18,14 +18,15 @@ from momentseek.library.timed_text import TrackCounts, track_counts, tracked_vid
 from momentseek.library.tracks import speech
 from momentseek.library.tracks.speech import transcript
 from momentseek.media.decode import SAMPLE_RATE, sound
+from momentseek.media.subtitles.cues import Cue, SpokenWord
 from momentseek.recognition.speech.models import transcriber_fingerprint
-from momentseek.recognition.speech.transcript import CueEdit, SpokenCue, SpokenWord, TranscribedPart
+from momentseek.recognition.speech.transcript import CueEdit, TranscribedPart, spoken_cue
 
 RED, BLUE = (200, 20, 20), (20, 20, 200)
 
 
-def _cue(start: float, *words: str) -> SpokenCue:
-    return SpokenCue(tuple(SpokenWord(start + 0.2 * i, start + 0.2 * i + 0.2, f" {w}") for i, w in enumerate(words)))
+def _cue(start: float, *words: str) -> Cue:
+    return spoken_cue(tuple(SpokenWord(start + 0.2 * i, start + 0.2 * i + 0.2, f" {w}") for i, w in enumerate(words)))
 
 
 class Parrot:

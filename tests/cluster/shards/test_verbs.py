@@ -17,9 +17,10 @@ from momentseek.cluster.manifest import read_manifest
 from momentseek.cluster.shards.making import split_library
 from momentseek.core.errors import MomentseekError
 from momentseek.library.tracks import ocr, speech
+from momentseek.media.subtitles.cues import SpokenWord
 from momentseek.recognition.chat import KEY_VARIABLES
 from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine, OcrPart
-from momentseek.recognition.speech.transcript import SpokenCue, SpokenWord, TranscribedPart
+from momentseek.recognition.speech.transcript import TranscribedPart, spoken_cue
 
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
 SHARDS = 3
@@ -33,7 +34,7 @@ class Listener:
 
     def hear(self, path: Path, begin: float = 0.0, language: str | None = None) -> Iterator[TranscribedPart]:
         words = (SpokenWord(0.2, 0.4, " film"), SpokenWord(0.4, 0.8, f" {path.stem}"))
-        yield TranscribedPart(3.0, "en", (SpokenCue(words),))
+        yield TranscribedPart(3.0, "en", (spoken_cue(words),))
 
     def close(self) -> None:
         """Nothing is open."""

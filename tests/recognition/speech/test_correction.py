@@ -7,13 +7,14 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.recognition.speech.transcript import CueEdit, SpokenCue, SpokenWord, apply_edits, cues_from_words
+from momentseek.media.subtitles.cues import Cue, SpokenWord
+from momentseek.recognition.speech.transcript import CueEdit, apply_edits, cues_from_words, spoken_cue
 
 WORDS = ["one", "two", "three", "four", "five", "self"]
 
 
 @st.composite
-def transcripts(draw: st.DrawFn) -> list[SpokenCue]:
+def transcripts(draw: st.DrawFn) -> list[Cue]:
     at, words = 0.0, []
     for text in draw(st.lists(st.sampled_from(WORDS), max_size=20)):
         at += draw(st.sampled_from([0.0, 0.1, 1.0]))
@@ -27,7 +28,7 @@ texts = st.lists(st.sampled_from([*WORDS, "new", "Two,"]), max_size=8).map(" ".j
 
 
 @given(transcripts(), st.data())
-def test_a_correction_keeps_its_times_and_holds_when_applied_again(heard: list[SpokenCue], data: st.DataObject) -> None:
+def test_a_correction_keeps_its_times_and_holds_when_applied_again(heard: list[Cue], data: st.DataObject) -> None:
     times = data.draw(st.lists(st.sampled_from([(c.start, c.end) for c in heard] or [(1.0, 2.0)]), unique=True))
     edits = [CueEdit.of(start, end, data.draw(texts)) for start, end in times]
     once = apply_edits(heard, edits)
@@ -44,7 +45,7 @@ def test_a_correction_keeps_its_times_and_holds_when_applied_again(heard: list[S
 
 def test_what_was_heard_rightly_keeps_its_times() -> None:
     words = (" It", " was", " the", " beast", " of", " times.")
-    heard = [SpokenCue(tuple(SpokenWord(i / 2, i / 2 + 0.5, text) for i, text in enumerate(words)))]
+    heard = [spoken_cue(tuple(SpokenWord(i / 2, i / 2 + 0.5, text) for i, text in enumerate(words)))]
     (cue,) = apply_edits(heard, [CueEdit(0.0, 3.0, "It was the very best of times!")])
     assert [(w.text, w.start) for w in cue.words if w.text.strip() in ("It", "of", "times!")] == [
         (" It", 0.0), (" of", 2.0), (" times!", 2.5)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from momentseek.media.decode import SAMPLE_RATE, Samples
+from momentseek.media.subtitles.cues import SpokenWord
 from momentseek.recognition.speech import transcribe
 from momentseek.recognition.speech.models import find_speech
 from momentseek.recognition.speech.transcribe import transcribe_file
-from momentseek.recognition.speech.transcript import SpokenWord
 
 
 def noises() -> dict[str, Samples]:

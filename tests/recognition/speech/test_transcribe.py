@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.media.decode import SAMPLE_RATE, Samples
+from momentseek.media.subtitles.cues import SpokenWord
 from momentseek.recognition.speech import transcribe
 from momentseek.recognition.speech.transcribe import TranscribedPart, transcribe_file
-from momentseek.recognition.speech.transcript import SpokenWord
 
 LOUD = 0.5
 

@@ -9,8 +9,8 @@ from small_library import fill, nothing
 
 from momentseek.library.catalog import Catalog
 from momentseek.library.tracks.speech import Transcript, finish_transcript
-from momentseek.media.subtitles.cues import Cue
-from momentseek.recognition.speech.transcript import SpokenWord, cues_from_words
+from momentseek.media.subtitles.cues import Cue, SpokenWord
+from momentseek.recognition.speech.transcript import cues_from_words
 from momentseek.search.hit import StreamHit
 from momentseek.search.streams.phrases import find_phrases
 from momentseek.search.streams.speech import WORD_MARGIN_SECONDS, bound_by_words

@@ -14,7 +14,8 @@ from momentseek.api.library import Library
 from momentseek.library.catalog import Catalog
 from momentseek.library.cue_vectors import replace_cues
 from momentseek.library.tracks.speech import Transcript, finish_transcript, spoken_cues
-from momentseek.recognition.speech.transcript import SpokenCue, SpokenWord
+from momentseek.media.subtitles.cues import SpokenWord
+from momentseek.recognition.speech.transcript import spoken_cue
 
 Serve = Callable[..., TestClient]
 
@@ -34,7 +35,7 @@ def heard(light: None, place: Path) -> int:
     with Library.open(place) as library:
         catalog = library.store.catalog
         (silent,) = [video.id for video in library.videos() if not video.cues]
-        found = Transcript(silent, "whisper-base", "en", (SpokenCue(words),), fingerprint="print")
+        found = Transcript(silent, "whisper-base", "en", (spoken_cue(words),), fingerprint="print")
         replace_cues(library.store, silent, spoken_cues(found), lambda: finish_transcript(catalog, found, 3.0))
     return silent
 

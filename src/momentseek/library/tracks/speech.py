@@ -31,10 +31,10 @@ from momentseek.library.timed_text import (
 )
 from momentseek.library.tracks.background import PassRequest, TrackPass, run_pass, usual_threads
 from momentseek.library.video import Video
-from momentseek.media.subtitles.cues import Cue
+from momentseek.media.subtitles.cues import Cue, SpokenWord
 from momentseek.recognition.speech.models import DEFAULT_TRANSCRIBER, transcriber_fingerprint
 from momentseek.recognition.speech.transcribe import TranscriberProcess
-from momentseek.recognition.speech.transcript import CueEdit, SpokenCue, SpokenWord, apply_edits
+from momentseek.recognition.speech.transcript import CueEdit, apply_edits, spoken_cue
 
 SAME_TIME_SECONDS = 0.002
 """Subtitle files give times in milliseconds, rounded; so near they are the same."""
@@ -49,7 +49,7 @@ class Transcript:
     video: int
     transcriber: str
     language: str | None
-    cues: tuple[SpokenCue, ...]
+    cues: tuple[Cue, ...]
     problem: str = ""
     """Why the sound could not be heard; empty if it could."""
     fingerprint: str = ""
@@ -70,7 +70,7 @@ def transcript(catalog: Catalog, video: int) -> Transcript | None:
     return Transcript(video, found.by.model, found.language, cues, found.problem, found.by.fingerprint, places)
 
 
-def heard_so_far(catalog: Catalog, video: int) -> tuple[SpokenCue, ...]:
+def heard_so_far(catalog: Catalog, video: int) -> tuple[Cue, ...]:
     """What was heard in the parts of a video that is not whole yet."""
     return _spoken(words for part in track_parts(catalog, SPEECH, video) for words in part)
 
@@ -83,7 +83,7 @@ def finish_transcript(catalog: Catalog, transcript: Transcript, duration: float)
 
 def spoken_cues(transcript: Transcript) -> list[Cue]:
     """The cues of a transcript as every stream knows them."""
-    return [Cue(cue.start, cue.end, cue.text, transcript.language, words=cue.words) for cue in transcript.cues]
+    return [replace(cue, language=transcript.language) for cue in transcript.cues]
 
 
 def transcribe_videos(request: PassRequest, transcriber: str) -> AddReport:
@@ -234,5 +234,5 @@ def _same_times(times: tuple[float, float], cue: Cue) -> bool:
     return abs(times[0] - cue.start) <= SAME_TIME_SECONDS and abs(times[1] - cue.end) <= SAME_TIME_SECONDS
 
 
-def _spoken(cues: Iterable[Sequence[Sequence[object]]]) -> tuple[SpokenCue, ...]:
-    return tuple(SpokenCue(tuple(SpokenWord(*word) for word in words)) for words in cues if words)  # type: ignore[arg-type]
+def _spoken(cues: Iterable[Sequence[Sequence[object]]]) -> tuple[Cue, ...]:
+    return tuple(spoken_cue([SpokenWord(*word) for word in words]) for words in cues if words)  # type: ignore[arg-type]

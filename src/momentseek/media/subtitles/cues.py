@@ -13,6 +13,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+
+class SpokenWord(NamedTuple):
+    """A word and when it is spoken, in seconds of the video. ``text`` keeps the space before it, where it has one."""
+
+    start: float
+    end: float
+    text: str
 
 
 @dataclass(frozen=True)
@@ -36,8 +45,7 @@ class Cue:
     """How sure its producer is of it, 0 to 1."""
     box: tuple[float, float, float, float] | None = None
     """Where it stands in the frame: left, top, width and height as shares of the frame's."""
-    words: tuple[tuple[float, float, str], ...] = ()
-    """Start, end and text of each word."""
+    words: tuple[SpokenWord, ...] = ()
     by: str = ""
     """The model that made it; empty for subtitles."""
 

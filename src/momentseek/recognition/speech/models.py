@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError, missing_package, optional_module
 from momentseek.media.decode import SAMPLE_RATE, Samples
-from momentseek.recognition.speech.transcript import SpokenWord
+from momentseek.media.subtitles.cues import SpokenWord
 from momentseek.recognition.weights.catalog import HUB_MODELS
 from momentseek.recognition.weights.files import (
     are_installed,

@@ -16,8 +16,9 @@ from momentseek.core.workers import JobProcess, JobWords
 from momentseek.media.container import FilePath
 from momentseek.media.decode import SAMPLE_RATE, Samples
 from momentseek.media.sandbox.calls import sound
+from momentseek.media.subtitles.cues import SpokenWord
 from momentseek.recognition.speech.models import Transcriber
-from momentseek.recognition.speech.transcript import SpokenCue, SpokenWord, TranscribedPart, cues_from_words
+from momentseek.recognition.speech.transcript import TranscribedPart, cues_from_words, spoken_cue
 
 PART_SECONDS = 120
 """Seconds of sound that are heard at a time; what was heard is kept after each."""
@@ -160,5 +161,5 @@ class TranscriberProcess(JobProcess):
     def hear(self, path: Path, begin: float = 0.0, language: str | None = None) -> Iterator[TranscribedPart]:
         """Transcribe a file from ``begin`` on, part by part; MediaError if it cannot be."""
         for part in self.ask(os.fspath(path), begin=begin, language=language):
-            cues = [SpokenCue(tuple(SpokenWord(*word) for word in cue["words"])) for cue in part["cues"]]
+            cues = [spoken_cue([SpokenWord(*word) for word in cue["words"]]) for cue in part["cues"]]
             yield TranscribedPart(part["heard"], part["language"], tuple(cues))

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import groupby
-from typing import NamedTuple
+
+from momentseek.media.subtitles.cues import Cue, SpokenWord
 
 MAX_CUE_SECONDS = 7.0
 MAX_CUE_LETTERS = 90
@@ -19,34 +20,11 @@ SENTENCE_ENDS = ".?!…。？！"
 MIN_CUE_SECONDS = 0.05
 
 
-class SpokenWord(NamedTuple):
-    """A word and when it is spoken, in seconds of the video. ``text`` keeps the space before it, where it has one."""
-
-    start: float
-    end: float
-    text: str
-
-
-@dataclass(frozen=True)
-class SpokenCue:
-    """Words that are read together: a sentence, or a part of a long one."""
-
-    words: tuple[SpokenWord, ...]
-
-    @property
-    def start(self) -> float:
-        """When its first word begins, in seconds."""
-        return self.words[0].start
-
-    @property
-    def end(self) -> float:
-        """When its last word ends, in seconds."""
-        return max(self.words[-1].end, self.start + MIN_CUE_SECONDS)
-
-    @property
-    def text(self) -> str:
-        """Its words as a line."""
-        return "".join(word.text for word in self.words).strip()
+def spoken_cue(words: Sequence[SpokenWord]) -> Cue:
+    """Words that are read together, as a cue: a sentence, or a part of a long one."""
+    start = words[0].start
+    text = "".join(word.text for word in words).strip()
+    return Cue(start, max(words[-1].end, start + MIN_CUE_SECONDS), text, words=tuple(words))
 
 
 @dataclass(frozen=True)
@@ -57,25 +35,25 @@ class TranscribedPart:
     """Seconds of the file that are heard after this part; the next one begins there."""
     language: str | None
     """Code of the language, once it is sure."""
-    cues: tuple[SpokenCue, ...]
+    cues: tuple[Cue, ...]
 
 
-def cues_from_words(words: Iterable[SpokenWord]) -> list[SpokenCue]:
+def cues_from_words(words: Iterable[SpokenWord]) -> list[Cue]:
     """Join words to cues: a cue ends with its sentence, at a pause, or when it gets too long to read.
 
     >>> spoken = [(0.0, 0.4, " Hello"), (0.4, 0.9, " there."), (1.0, 1.3, " Sit"), (2.5, 2.8, " down")]
     >>> [cue.text for cue in cues_from_words(SpokenWord(*word) for word in spoken)]
     ['Hello there.', 'Sit', 'down']
     """
-    cues: list[SpokenCue] = []
+    cues: list[Cue] = []
     line: list[SpokenWord] = []
     for word in words:
         if line and _ends_before(line, word):
-            cues.append(SpokenCue(tuple(line)))
+            cues.append(spoken_cue(line))
             line = []
         line.append(word)
     if line:
-        cues.append(SpokenCue(tuple(line)))
+        cues.append(spoken_cue(line))
     return [cue for cue in cues if cue.text]
 
 
@@ -117,10 +95,10 @@ class CueEdit:
         return self.start <= (word.start + word.end) / 2 < self.end
 
 
-def apply_edits(cues: Iterable[SpokenCue], edits: Sequence[CueEdit]) -> list[SpokenCue]:
+def apply_edits(cues: Iterable[Cue], edits: Sequence[CueEdit]) -> list[Cue]:
     """Cues with corrections in place of what was heard in their time, by time. Applied twice it changes no more.
 
-    >>> heard = [SpokenCue((SpokenWord(1.0, 1.4, " a"), SpokenWord(1.4, 2.0, " tail"), SpokenWord(2.0, 2.5, " too")))]
+    >>> heard = [spoken_cue([SpokenWord(1.0, 1.4, " a"), SpokenWord(1.4, 2.0, " tail"), SpokenWord(2.0, 2.5, " too")])]
     >>> (cue,) = apply_edits(heard, [CueEdit(1.0, 2.5, "A tale, too")])
     >>> [(word.start, word.text) for word in cue.words]
     [(1.0, ' A'), (1.4, ' tale,'), (2.0, ' too')]
@@ -132,7 +110,7 @@ def apply_edits(cues: Iterable[SpokenCue], edits: Sequence[CueEdit]) -> list[Spo
     for cue in held:
         for corrected, words in groupby(cue.words, lambda word: any(edit.covers(word) for edit in edits)):
             if not corrected:
-                out.append(SpokenCue(tuple(words)))
+                out.append(spoken_cue(list(words)))
     for edit in edits:
         if edit.text:
             heard = [word for cue in held for word in cue.words if edit.covers(word)]
@@ -140,7 +118,7 @@ def apply_edits(cues: Iterable[SpokenCue], edits: Sequence[CueEdit]) -> list[Spo
     return sorted((cue for cue in out if cue.text), key=lambda cue: (cue.start, cue.end))
 
 
-def corrected_cue(heard: Sequence[SpokenWord], edit: CueEdit) -> SpokenCue:
+def corrected_cue(heard: Sequence[SpokenWord], edit: CueEdit) -> Cue:
     """A correction as a cue: words that were heard keep their times, new ones share the time between them."""
     texts, old = edit.text.split(), _join_pieces(heard)
     matcher = SequenceMatcher(None, [_key(word.text) for word in old], [_key(text) for text in texts], autojunk=False)
@@ -156,7 +134,7 @@ def corrected_cue(heard: Sequence[SpokenWord], edit: CueEdit) -> SpokenCue:
     timed = [SpokenWord(min(word.start, latest), word.end, word.text) for word in words if word is not None]
     timed[0] = timed[0]._replace(start=edit.start)
     timed[-1] = timed[-1]._replace(end=edit.end)
-    return SpokenCue(tuple(word._replace(end=max(word.start, word.end)) for word in timed))
+    return spoken_cue([word._replace(end=max(word.start, word.end)) for word in timed])
 
 
 def _fill_gaps(words: list[SpokenWord | None], texts: Sequence[str], edit: CueEdit) -> None:

@@ -15,8 +15,8 @@ from momentseek.library.database import SPEECH
 from momentseek.library.timed_text import tracked_videos
 from momentseek.library.tracks.speech import transcript
 from momentseek.library.words import plain_words
+from momentseek.media.subtitles.cues import Cue, SpokenWord
 from momentseek.recognition.encoders.protocol import Vectors
-from momentseek.recognition.speech.transcript import SpokenCue, SpokenWord
 from momentseek.search.confidence import MIN_CLIPS, Scale
 from momentseek.search.fusion import RRF_K
 from momentseek.search.hit import StreamHit
@@ -133,7 +133,7 @@ def fuse_hits(by_word: list[StreamHit], by_meaning: list[StreamHit]) -> list[Str
 def bound_by_words(catalog: Catalog, hits: Sequence[StreamHit], phrases: Sequence[str]) -> list[StreamHit]:
     """The same hits, with the times of the phrases' words where these are known, else as they are."""
     heard = tracked_videos(catalog, SPEECH) if hits else frozenset()
-    cues: dict[int, tuple[SpokenCue, ...]] = {}
+    cues: dict[int, tuple[Cue, ...]] = {}
     out = []
     for hit in hits[:MAX_BOUNDED_HITS]:
         if hit.video in heard:
