@@ -24,8 +24,8 @@ from processes import start_momentseek
 from momentseek.core.errors import MomentseekError
 from momentseek.library.ingest import batches, run
 from momentseek.library.ingest import decoding as reading
-from momentseek.library.lock import hold_lock
 from momentseek.library.options import WritePace
+from momentseek.library.paths import hold_lock
 from momentseek.library.report import AddInterrupted, IngestStep
 from momentseek.library.store import LibraryStore
 

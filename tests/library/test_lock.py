@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from momentseek.core.errors import MomentseekError
-from momentseek.library.lock import hold_lock
+from momentseek.library.paths import hold_lock
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from momentseek.library.lock import hold_lock
+from momentseek.library.paths import hold_lock
 with hold_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

@@ -114,15 +114,15 @@ def test_what_was_read_before_an_interrupt_is_not_read_again(
     monkeypatch.setattr(ocr.OcrPass, "step", interrupt)
     lector.hangs = True
     with pytest.raises(AddInterrupted):
-        library.read(["a*"])
+        library.ocr(["a*"])
     monkeypatch.setattr(ocr.OcrPass, "step", step)
     assert lines(library)["a.mp4"] == []  # nothing is searched before it is whole
     lector.hangs = False
-    assert library.read(["a*"]).read == 1
+    assert library.ocr(["a*"]).read == 1
     assert lector.jobs == [("a.mp4", 0.0), ("a.mp4", 2.0)]
     assert _sorted(lines(library)) == {"a.mp4": READ, "b.mp4": []}
-    assert library.read(["a*"], every=1.0).read == 0  # it is read
-    assert library.read(["a*"], every=1.0, again=True).read == 1  # asked for by name, it is read anew
+    assert library.ocr(["a*"], every=1.0).read == 0  # it is read
+    assert library.ocr(["a*"], every=1.0, again=True).read == 1  # asked for by name, it is read anew
     assert _sorted(lines(library))["a.mp4"] == READ
 
 
@@ -136,9 +136,9 @@ def test_a_picture_that_cannot_be_read_costs_one_video(
         "what is written in it was not read: the reader stops at it; convert it"
     ]
     assert (library.status().unreadable, library.status().read) == (1, 1)
-    assert library.read().read == 0  # not tried again unasked
+    assert library.ocr().read == 0  # not tried again unasked
     lector.suffers = {}
-    assert library.read(again=True).read == 1
+    assert library.ocr(again=True).read == 1
 
 
 def test_a_broken_reader_costs_no_pictures(library: LibraryStore, films: Path, lector: type[Lector]) -> None:
@@ -148,7 +148,7 @@ def test_a_broken_reader_costs_no_pictures(library: LibraryStore, films: Path, l
     assert report.added == 2
     assert report.notes[-1] == "what is written was not read: the reader cannot be started"
     with pytest.raises(MomentseekError, match="cannot be started"):
-        library.read()
+        library.ocr()
 
 
 def test_a_video_with_new_subtitles_and_a_copy_keep_what_was_read(library: LibraryStore, films: Path) -> None:

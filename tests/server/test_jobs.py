@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from momentseek.api.library import Library
-from momentseek.library.lock import hold_lock
+from momentseek.library.paths import hold_lock
 from momentseek.library.report import AddReport, IngestNote, IngestStep
 from momentseek.server import jobs as module
 from momentseek.server.jobs import JobOut, Jobs

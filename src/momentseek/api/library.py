@@ -254,7 +254,7 @@ class Library:
     add = _verb(LibraryStore.add)
     remove = _verb(LibraryStore.remove)
     transcribe = _verb(LibraryStore.transcribe)
-    ocr = _verb(LibraryStore.read)
+    ocr = _verb(LibraryStore.ocr)
     describe = _verb(LibraryStore.describe)
     verify = _verb(LibraryStore.verify)
     compact = _verb(LibraryStore.compact)

@@ -260,7 +260,7 @@ def run_ocr(
       momentseek ocr show talks/one.mp4
     """
     report = ingest_more(
-        lambda opened, tell: opened.read(videos, reader=ocr_model, every=every, again=again, progress=tell),
+        lambda opened, tell: opened.ocr(videos, model=ocr_model, every=every, again=again, progress=tell),
         "reading",
         again=["ocr", "run", *videos, *([] if ocr_model is None else ["--ocr-model", ocr_model])],
         quiet=quiet,

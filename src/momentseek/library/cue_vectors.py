@@ -7,13 +7,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from momentseek.core.errors import MomentseekError
-from momentseek.library import segments
 from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.encoders import SPEECH_ENCODER, encoder_row
 from momentseek.library.merging import DamagedVectorsError, find_damage, store_joined_segment
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.reader import LibraryReader
-from momentseek.library.segments import Segment, StoredVectors, parts_without, read_segment, segment_of
+from momentseek.library.segments import StoredVectors, parts_without, read_segment, segment_of
 from momentseek.media.subtitles.cues import Cue
 from momentseek.recognition.encoders.protocol import TextEncoder, Vectors
 
@@ -21,12 +20,6 @@ CUES_PER_BATCH = 64
 """Number of cues that are encoded at once."""
 VIDEOS_PER_SEGMENT = 500
 """Videos whose cues are encoded and written at a time."""
-
-
-def store_segment(paths: LibraryPaths, content: Segment) -> SegmentRow:
-    """Write a segment's file; it counts once the row returned is in the catalog."""
-    name = segments.write_segment(paths.segments, content)
-    return SegmentRow(name, content.stream, len(content.ids), content.rows, int(content.ids[0]))
 
 
 def encode_cues(encoder: TextEncoder, cues: Sequence[Sequence[Cue]]) -> list[Vectors | None]:
@@ -64,7 +57,7 @@ def store_speech(
         part = spoken[at : at + VIDEOS_PER_SEGMENT]
         vectors = encode_cues(encoder, [catalog.cues(id) for id in part])
         content = segment_of("speech", part, [StoredVectors.of(found) for found in vectors if found is not None])
-        rows.append(store_segment(paths, content))
+        rows.append(store_joined_segment(paths, content.stream, [content]))
     return rows
 
 

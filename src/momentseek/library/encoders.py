@@ -71,7 +71,6 @@ class LibraryEncoders:
     @property
     def model(self) -> TrainedEncoder | None:
         """The trained model that makes the library's vectors; None if none does."""
-
         return encoder if isinstance(encoder := self.vision, TrainedEncoder) else None
 
     @property

@@ -170,7 +170,6 @@ class AddReport:
 
     def as_dict(self) -> dict[str, Any]:
         """The report as values for JSON."""
-
         return {
             **{k: v for k, v in vars(self).items() if k not in ("failed", "noted", "resumed")},
             "failed": [{"path": path_text(f.path), "reason": f.reason, "tries": f.tries} for f in self.failed],

@@ -22,10 +22,9 @@ from momentseek.library.files import FoundFiles, VideoFile, find_videos
 from momentseek.library.ingest.add import add_files
 from momentseek.library.ingest.reencode import reencode_library
 from momentseek.library.known_files import subtitle_marks
-from momentseek.library.lock import hold_lock
 from momentseek.library.merging import CompactReport, compact_library
 from momentseek.library.options import AddOptions
-from momentseek.library.paths import LibraryPaths
+from momentseek.library.paths import LibraryPaths, hold_lock
 from momentseek.library.reader import CLIP_SECONDS, LibraryReader
 from momentseek.library.report import AddReport, ShowIngest
 from momentseek.library.scan.recall import refresh_plan
@@ -195,11 +194,11 @@ class LibraryStore(LibraryReader):
         with self.changing():
             return listen_to_videos(self, detector, self._wanted(patterns), progress)
 
-    def read(
+    def ocr(
         self,
         patterns: Patterns = (),
         *,
-        reader: str | None = None,
+        model: str | None = None,
         every: float = SLOT_SECONDS,
         again: bool = False,
         progress: ShowIngest | None = None,
@@ -211,8 +210,8 @@ class LibraryStore(LibraryReader):
         this is stopped.
         """
         with self.changing():
-            model = reader or self.options.ocr_model or DEFAULT_OCR_MODEL
-            return run_pass(OcrPass(self._request(patterns, again, progress), model, every, usual_threads()))
+            chosen = model or self.options.ocr_model or DEFAULT_OCR_MODEL
+            return run_pass(OcrPass(self._request(patterns, again, progress), chosen, every, usual_threads()))
 
     def describe(
         self,
@@ -246,7 +245,6 @@ class LibraryStore(LibraryReader):
 
         A correction replaces what was heard in its time, and stays when the video is heard again.
         """
-
         with self.changing():
             found = self.catalog.videos([video])
             if not found:
@@ -266,7 +264,6 @@ class LibraryStore(LibraryReader):
 
     def compact(self) -> CompactReport:
         """Rewrite the library without the vectors of videos that were removed."""
-
         with self.changing():
             report = compact_library(self.catalog, self.paths)
             refresh_plan(self.snapshot().vision, self.paths.plan)
@@ -277,7 +274,6 @@ class LibraryStore(LibraryReader):
 
     def verify(self, *, repair: bool = False) -> VerifyReport:
         """Check every file and row of the library; with ``repair``, mend what can be mended."""
-
         origin = self.origin
         if repair:
             with self.changing():
@@ -295,7 +291,6 @@ class LibraryStore(LibraryReader):
 
     def reencode(self, spec: str, *, progress: ShowIngest | None = None) -> AddReport:
         """Encode all videos again with another encoder; searches use the old vectors until all new ones are there."""
-
         with self.changing():
             report = reencode_library(self, spec, self.options.pace, progress)
             refresh_plan(self.snapshot().vision, self.paths.plan)

@@ -111,7 +111,7 @@ def check_equal(both: tuple[Library, Library], *queries: str, **more: Any) -> No
 def test_what_is_heard_and_read(both: tuple[Library, Library]) -> None:
     for library in both:
         assert library.transcribe(transcriber="parrot").heard == 2
-        assert library.ocr(reader="lector").read == 5
+        assert library.ocr(model="lector").read == 5
         assert library.transcribe(transcriber="parrot").heard == 0
     check_equal(both, "said:ash", "said:film", "text:platform", "text:cedar", "a red thing", "elm")
     one, many = (library.status() for library in both)

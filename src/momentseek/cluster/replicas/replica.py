@@ -33,8 +33,7 @@ from momentseek.core.errors import LibraryError, MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.database import BUSY_SECONDS, CATALOG_FILE, DATABASE_ERRORS, unusable
 from momentseek.library.location import address_of, folder_here
-from momentseek.library.lock import hold_lock
-from momentseek.library.paths import LibraryPaths
+from momentseek.library.paths import LibraryPaths, hold_lock
 
 
 def copy_catalog(folder: Path, target: Path) -> None:

@@ -38,9 +38,8 @@ from momentseek.library.catalog import ID_STEP_SETTING, LEAST_ID_SETTING, Catalo
 from momentseek.library.database import CATALOG_FILE
 from momentseek.library.ingest.add import ADDING_SETTING
 from momentseek.library.location import address_of, copies_folder
-from momentseek.library.lock import hold_lock
 from momentseek.library.merging import refuse_damage
-from momentseek.library.paths import LibraryPaths
+from momentseek.library.paths import LibraryPaths, hold_lock
 from momentseek.library.reader import CLIP_SECONDS
 from momentseek.library.scan.recall import refresh_plan
 from momentseek.library.segments import MAX_JOINED_ROWS, VECTOR_STREAMS, Segment, parts_without, write_joined

@@ -178,10 +178,10 @@ class ShardedStore(LibraryStore):
         chosen = self._videos_by_shard(patterns)
         return self._each(chosen, lambda number: self.shards[number].transcribe(chosen[number], **how))
 
-    def read(self, patterns: Patterns = (), **how: Any) -> AddReport:
+    def ocr(self, patterns: Patterns = (), **how: Any) -> AddReport:
         """Read the text in the pictures of videos: of all, or of those whose names match ``patterns``."""
         chosen = self._videos_by_shard(patterns)
-        return self._each(chosen, lambda number: self.shards[number].read(chosen[number], **how))
+        return self._each(chosen, lambda number: self.shards[number].ocr(chosen[number], **how))
 
     def describe(self, model: str, patterns: Patterns = (), **how: Any) -> AddReport:
         """Have a model describe the scenes of videos; ``requests`` is a limit for each shard."""

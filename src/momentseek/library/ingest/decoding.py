@@ -264,7 +264,6 @@ class PartReader:
 
     def _frames(self, timer: StageTimer) -> Iterator[tuple[int, Pixels]]:
         """Each frame of the part, with the number of its clip."""
-
         length = self.settings.clip_seconds
         source = frames(
             PinnedFile(self.job.file.path, self.job.stamp.size, self.job.stamp.mtime_ns),

@@ -10,14 +10,11 @@ import numpy as np
 
 from momentseek.library import known_files, segments
 from momentseek.library.catalog import Catalog
-from momentseek.library.cue_vectors import encode_cues, store_segment
+from momentseek.library.cue_vectors import encode_cues
 from momentseek.library.file_stamp import Stamp
 from momentseek.library.files import VideoFile
 from momentseek.library.ingest.events import FileUpdate
-from momentseek.library.merging import (
-    SegmentDamage,
-    merge_segments,
-)
+from momentseek.library.merging import SegmentDamage, merge_segments, store_joined_segment
 from momentseek.library.options import WritePace
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.report import StageTimer
@@ -128,7 +125,7 @@ class SegmentWriter:
         said = [(id, StoredVectors.of(rows)) for id, rows in zip(ids, spoken, strict=True) if rows is not None]
         if said:
             fresh.append(segment_of("speech", [id for id, _ in said], [rows for _, rows in said]))
-        rows = [store_segment(self.paths, content) for content in fresh]
+        rows = [store_joined_segment(self.paths, content.stream, [content]) for content in fresh]
         self.written += len(rows) > 0
         with self.catalog.changes():
             for id, ready in zip(ids, self.ready, strict=True):

@@ -102,7 +102,6 @@ class Scan:
 
     def coverage(self, plan: Plan) -> CoveredSegments:
         """The segments as a plan covers them."""
-
         known = self._covered
         if known is None or known.covers != plan.covers:
             known = self._covered = CoveredSegments(self.segments, plan.covers)
