@@ -18,6 +18,9 @@ class Rows(dict[str, np.ndarray]):
     def read(self, name: str) -> np.ndarray:
         return self[name]
 
+    def rows(self, name: str) -> int:
+        return len(self.read(name))
+
 
 @pytest.fixture
 def data():

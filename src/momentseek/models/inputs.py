@@ -20,7 +20,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.language import Roles, load_parser
 from momentseek.models.batch import Clips, Words
 from momentseek.models.features.data import Data, DataSplit, Dims
-from momentseek.models.features.store import Features
+from momentseek.models.features.store import ArrayCache, Features
 from momentseek.models.model import ModelConfig
 from momentseek.recognition.captions.inputs import caption_words
 from momentseek.recognition.exported.preparation import MODALITIES
@@ -91,28 +91,39 @@ class KnownWords(nn.Module):
         return torch.where(ids == 0, PADDING, found)
 
 
-def clips_of(data: Data, names: Sequence[str], config: ModelConfig) -> Clips:
+def clips_of(data: Data, names: Sequence[str], config: ModelConfig, cache: ArrayCache | None = None) -> Clips:
     """The clips of videos as input of a model with this config, padded to the longest video."""
+    kept = cache if cache is not None else ArrayCache(0)
+
+    def rows(table: Features, name: str, modality: str) -> Floats:
+        return kept.get((modality, name), lambda: config.preparation.prepare_clips(table.read(name), modality))
+
     video, subtitle = (
-        [clip_rows(table.read(name), config, modality) for name in names] if table is not None else None
+        [rows(table, name, modality) for name in names] if table is not None else None
         for modality, table in zip(MODALITIES, tables(data, config), strict=True)
     )
     return stack_clips(video, subtitle, names)
 
 
-def words_of(split: DataSplit, query_ids: Sequence[str], config: ModelConfig) -> Words:
-    """The words of queries as input of a model with this config, padded to the longest query."""
-    whole = [split.query.read(str(q)) for q in query_ids]
-    parts = [word_rows(rows, config) for rows in whole]
-    for query, part in zip(query_ids, parts, strict=True):
-        if not len(part):
+def words_of(split: DataSplit, query_ids: Sequence[str], config: ModelConfig, cache: ArrayCache | None = None) -> Words:
+    """The first ``max_words`` words of queries as input of a model with this config, padded to the longest query."""
+    kept = cache if cache is not None else ArrayCache(0)
+
+    def rows(query: str) -> Floats:
+        found = kept.get(
+            ("query", query), lambda: config.preparation.prepare_words(split.query.read(query)[: config.max_words])
+        )
+        if not len(found):
             raise MomentseekError(f"query {query} has no words; leave it out or encode its text again")
+        return found
+
+    parts = [rows(str(query)) for query in query_ids]
     if not needs_roles(config) and not needs_text(config):
         return stack_words(parts)
-    texts = [_text(split, str(q)) for q in query_ids]
+    texts = [split.truth.text(str(query)) or "" for query in query_ids]
     if needs_text(config):
         return replace(stack_words(parts), ids=word_ids(texts, config.max_words))
-    return stack_words(parts, texts, [len(rows) for rows in whole], role_parser(config))
+    return stack_words(parts, texts, [split.query.rows(str(query)) for query in query_ids], role_parser(config))
 
 
 def tables(data: Data, config: ModelConfig) -> tuple[Features | None, Features | None]:
@@ -137,21 +148,6 @@ def dims_of(data: Data, config: ModelConfig, split: str | None = None) -> Dims:
         columns.video if video is not None else None,
         columns.subtitle if subtitle is not None else None,
     )
-
-
-def clip_rows(features: Floats, config: ModelConfig, modality: str) -> Floats:
-    """The rows of one video and modality, prepared: fitted, normalised, with endpoints if set."""
-    return config.preparation.prepare_clips(features, modality)
-
-
-def word_rows(features: Floats, config: ModelConfig) -> Floats:
-    """The rows of one query, prepared: the first ``max_words``, normalised."""
-    return all_word_rows(features[: config.max_words], config)
-
-
-def all_word_rows(rows: Floats, config: ModelConfig) -> Floats:
-    """All rows of one query, normalised but not cut to ``max_words``."""
-    return config.preparation.prepare_words(rows)
 
 
 def stack_clips(video: Sequence[Floats] | None, subtitle: Sequence[Floats] | None, names: Sequence[str]) -> Clips:
@@ -213,11 +209,6 @@ def stack_words(
 @cache
 def _parse_roles(text: str, parse: str) -> Roles:
     return load_parser(parse)([text])[0]
-
-
-def _text(split: DataSplit, query_id: str) -> str:
-    truth = getattr(split, "truth", None)
-    return (truth.text(query_id) if truth is not None else None) or ""
 
 
 def pad_rows(parts: Sequence[Floats]) -> tuple[Tensor, Tensor]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -11,26 +10,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from momentseek.models.batch import Batch, BatchPairs, Clips, Words
+from momentseek.models.batch import Batch, BatchPairs
 from momentseek.models.features.data import Data, DataSplit
 from momentseek.models.features.store import ArrayCache
-from momentseek.models.inputs import (
-    all_word_rows,
-    clip_rows,
-    needs_roles,
-    needs_text,
-    role_parser,
-    stack_clips,
-    stack_words,
-    tables,
-    word_ids,
-    word_rows,
-)
+from momentseek.models.inputs import clips_of, tables, words_of
 from momentseek.models.model import ModelConfig
 from momentseek.models.training.config import TrainingSettings
 from momentseek.models.training.negatives import HardNegatives, ListNegatives, NegativePairs
 from momentseek.models.training.pairs import Ints, training_pairs
-from momentseek.recognition.exported.preparation import MODALITIES, EndLabel, edges, labels
+from momentseek.recognition.exported.preparation import EndLabel, edges, labels
 
 
 class Batches:
@@ -41,9 +29,7 @@ class Batches:
         self._data, self._split, self._config, self._training = data, split, config, training
         self.hard: HardNegatives | ListNegatives | None = None
         self._cache = ArrayCache(training.cache_mb)
-        self._tables = tables(data, config)
-        self._roles = needs_roles(config)
-        self._counts: dict[str, int] = {}  # words of each query read, before it was cut
+        _ = tables(data, config)  # refuses data without the features that the model needs
         self._edges: dict[int, np.ndarray[tuple[int], np.dtype[np.float64]]] = {}
 
     @property
@@ -53,8 +39,9 @@ class Batches:
 
     def queries(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Text and word features of every query, in the truth's order; all words, so that each row has its word."""
+        prepare = self._config.preparation.prepare_words
         for query in self._split.truth.query_ids:
-            yield self._split.truth.text(query) or "", all_word_rows(self._split.query.read(query), self._config)
+            yield self._split.truth.text(query) or "", prepare(self._split.query.read(query))
 
     def batch(self, chosen: Ints, rng: np.random.Generator | None = None) -> Batch:
         """The batch of these pairs: their distinct queries and videos, and the pairs among them.
@@ -70,22 +57,17 @@ class Batches:
             for found in drawn:
                 if found is not None:
                     queries, videos = np.union1d(queries, found.queries), np.union1d(videos, found.videos)
-        query, video = (np.searchsorted(queries, self.pairs.query[chosen]),
-                        np.searchsorted(videos, self.pairs.video[chosen]))  # fmt: skip
+        query = np.searchsorted(queries, self.pairs.query[chosen])
+        video = np.searchsorted(videos, self.pairs.video[chosen])
         first, last, shares = self._labels(chosen)
+        related = self.pairs.related_mask(queries, videos)
+        columns = map(torch.from_numpy, (query, video, first, last, self.pairs.weight[chosen], related, shares))
+        hard = (None if found is None else _pair_mask(found, queries, videos) for found in drawn)
+        truth, config, cache = self._split.truth, self._config, self._cache
         return Batch(
-            self._words(queries),
-            self._clips(videos),
-            BatchPairs(
-                torch.from_numpy(query),
-                torch.from_numpy(video),
-                torch.from_numpy(first),
-                torch.from_numpy(last),
-                torch.from_numpy(self.pairs.weight[chosen]),
-                torch.from_numpy(self.pairs.related_mask(queries, videos)),
-                torch.from_numpy(shares),
-                *(None if found is None else _pair_mask(found, queries, videos) for found in drawn),
-            ),
+            words_of(self._split, [truth.query_ids[q] for q in queries], config, cache),
+            clips_of(self._data, [truth.videos[v] for v in videos], config, cache),
+            BatchPairs(*columns, *hard),
         )
 
     def _labels(self, chosen: Ints) -> tuple[Ints, Ints, np.ndarray[tuple[int, int], np.dtype[np.float32]]]:
@@ -110,37 +92,6 @@ class Batches:
                 self._split.durations.get(name, float("nan")),
             )
         return self._edges[video]
-
-    def _clips(self, videos: Ints) -> Clips:
-        names = [self._split.truth.videos[v] for v in videos]
-        video, subtitle = (
-            None
-            if table is None
-            else [
-                self._cache.get((kind, name), lambda t=table, n=name, k=kind: clip_rows(t.read(n), self._config, k))  # type: ignore[misc]
-                for name in names
-            ]
-            for kind, table in zip(MODALITIES, self._tables, strict=True)
-        )
-        return stack_clips(video, subtitle, names)
-
-    def _word_rows(self, query: str) -> NDArray[np.float32]:
-        def read() -> NDArray[np.float32]:
-            rows = self._split.query.read(query)
-            self._counts[query] = len(rows)
-            return word_rows(rows, self._config)
-
-        return self._cache.get(("query", query), read)
-
-    def _words(self, queries: Ints) -> Words:
-        ids = [self._split.truth.query_ids[q] for q in queries]
-        rows = [self._word_rows(q) for q in ids]
-        if not self._roles and not needs_text(self._config):
-            return stack_words(rows)
-        texts = [self._split.truth.text(q) or "" for q in ids]
-        if needs_text(self._config):
-            return replace(stack_words(rows), ids=word_ids(texts, self._config.max_words))
-        return stack_words(rows, texts, [self._counts[q] for q in ids], role_parser(self._config))
 
 
 def _pair_mask(drawn: NegativePairs, queries: Ints, videos: Ints) -> Tensor:
