@@ -162,8 +162,14 @@ class Jobs:
 
         def work(_: Library, show: ShowJob) -> None:
             def tell(done: int, total: int) -> None:
-                times = {"at": 0.0, "duration": 0.0, "seconds": 0.0, "elapsed": 0.0, "encoding": 0.0}
-                files = {"files": 0, "of_files": 1, "bytes": done, "of_bytes": total, "bytes_encoded": 0}
+                times: dict[str, Any] = {"at": 0.0, "duration": 0.0, "seconds": 0.0, "elapsed": 0.0, "encoding": 0.0}
+                files: dict[str, Any] = {
+                    "files": 0,
+                    "of_files": 1,
+                    "bytes": done,
+                    "of_bytes": total,
+                    "bytes_encoded": 0,
+                }
                 show(IngestStep(name=model.name, **times, **files))
 
             tell(0, max(1, round(model.megabytes)))
@@ -266,9 +272,9 @@ class Jobs:
                     raise JobStop
                 report = work(library, progress)
             ended = {"state": "done", "fraction": 1.0, "seconds_left": 0.0, "files_done": self._jobs[id].files_total}
-            ended |= _reported(report)
+            ended |= _report_fields(report)
         except AddInterrupted as e:
-            ended = {"state": "cancelled", **_reported(e.report)}
+            ended = {"state": "cancelled", **_report_fields(e.report)}
         except KeyboardInterrupt:
             ended = {"state": "cancelled"}
         except MomentseekError as e:
@@ -306,7 +312,7 @@ def _failed_file(name: str, reason: str) -> FailedFileOut:
     return FailedFileOut(name=path_text(name), reason=hide_paths(path_text(reason)))
 
 
-def _reported(report: AddReport | None) -> dict[str, Any]:
+def _report_fields(report: AddReport | None) -> dict[str, Any]:
     if report is None:
         return {}
     return {
