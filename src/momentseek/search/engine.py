@@ -88,7 +88,7 @@ class Engine:
         """What is usual in the library for what is seen."""
         questions = self.source.begin()
         asked = SearchRequest(Query(), SearchOptions(), time.time())
-        return self._opened(ask_statistics(questions, asked, {})).vision
+        return self._open(ask_statistics(questions, asked, {})).vision
 
     @property
     def localiser(self) -> str:
@@ -123,9 +123,9 @@ class Engine:
         statistics = ask_statistics(questions, asked, words)
         if statistics and all(one.allowed == 0 for one in statistics.values()):
             return None
-        return SearchSession(self._opened(statistics), questions, asked, statistics)
+        return SearchSession(self._open(statistics), questions, asked, statistics)
 
-    def _opened(self, statistics: Mapping[int, PartStatistics]) -> SearchedLibrary:
+    def _open(self, statistics: Mapping[int, PartStatistics]) -> SearchedLibrary:
         """The library as its parts are now, opened again only if one has changed."""
         counts = {number: one.counts for number, one in statistics.items()}
         old = self._searched

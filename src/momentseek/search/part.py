@@ -152,7 +152,7 @@ class LibraryPart:
         self, asked: SearchRequest, words: Mapping[TextKind, Sequence[str]], misspelt: Sequence[str] = ()
     ) -> PartStatistics:
         """How much this part holds, how often words occur in it, and other spellings of the misspelt ones."""
-        state, allowed = self.state, self._allowed(asked)
+        state, allowed = self.state, self._allowed_ids(asked)
         vision = state.vision
         return PartStatistics(
             PartCounts(
@@ -168,28 +168,28 @@ class LibraryPart:
             {term: self._catalog.near_spellings(term, OCR) for term in misspelt},
         )
 
-    def _allowed(self, asked: SearchRequest) -> Ids | None:
+    def _allowed_ids(self, asked: SearchRequest) -> Ids | None:
         key = asked.query, asked.now
         if key not in self._filters:
             self._filters[key] = allowed_videos(self._catalog, asked.query, asked.now)
         return self._filters[key]
 
-    def _said(self, asked: SearchRequest) -> list[StreamHit]:
+    def _phrase_hits(self, asked: SearchRequest) -> list[StreamHit]:
         """Where the phrases of a query are said, word for word."""
         key = asked.query, asked.now
         if key not in self._phrases:
-            self._phrases[key] = find_phrases(self._catalog, asked.query.phrases, self._allowed(asked))
+            self._phrases[key] = find_phrases(self._catalog, asked.query.phrases, self._allowed_ids(asked))
         return self._phrases[key]
 
-    def _searched(self, asked: SearchRequest) -> Ids | None:
+    def _searched_ids(self, asked: SearchRequest) -> Ids | None:
         """The videos in which a search may find something: word for word is a condition, whichever stream is asked."""
         if not asked.query.phrases:
-            return self._allowed(asked)
-        return np.unique(np.array([hit.video for hit in self._said(asked)], np.int64))
+            return self._allowed_ids(asked)
+        return np.unique(np.array([hit.video for hit in self._phrase_hits(asked)], np.int64))
 
     def sample(self, stream: str, kind: SampleKind, step: int) -> SamplePart:
         """The share of a sample of a stream (``vision`` or ``speech``) that lies here."""
-        return (self.state.vision if stream == "vision" else self.state.speech).sampled(kind, step)
+        return (self.state.vision if stream == "vision" else self.state.speech).sample_part(kind, step)
 
     # candidates
 
@@ -198,7 +198,7 @@ class LibraryPart:
         index = self.state.vision
         if not index.segments:
             return ()
-        mask = index.allowed_mask(self._searched(asked))
+        mask = index.allowed_mask(self._searched_ids(asked))
         best = index.scan.search(probes, depth, allowed=mask, gone=index.gone)
         return tuple(VideoList(*each) for each in zip(best.ids, best.scores, strict=True))
 
@@ -219,10 +219,10 @@ class LibraryPart:
         them; ``depth`` is the number of videos that each plane of a map model lists. ``words`` are looked for by where,
         with how often they occur in all parts.
         """
-        state, allowed = self.state, self._searched(asked)
+        state, allowed = self.state, self._searched_ids(asked)
         phrases = None
         if asked.query.phrases:
-            said = self._said(asked)
+            said = self._phrase_hits(asked)
             phrases = PhraseHits(said, bound_by_words(self._catalog, said, asked.query.phrases))
         searched = None if asked.vision is None or depth else self._spans(asked, asked.vision, videos, page)
         planes: tuple[VideoList, ...] = ()
@@ -305,7 +305,7 @@ class LibraryPart:
             found |= {id: search.spans(state, id) for id in spans}
         return VideoDetails(
             {id: self._best_span(asked, video) for id, video in state.videos(best).items()},
-            self._unwanted(asked.query, set(unwanted)) if unwanted else {},
+            self._unwanted_times(asked.query, set(unwanted)) if unwanted else {},
             found,
             bound_by_words(self._catalog, spoken, asked.query.said) if spoken else [],
         )
@@ -322,7 +322,7 @@ class LibraryPart:
         """The vision stream's curve of a video; None where no picture is looked for or the video has no vectors."""
         return None if asked.vision is None else build_curve(self.state.vision, asked.vision, video)
 
-    def _unwanted(self, query: Query, videos: set[int]) -> Times:
+    def _unwanted_times(self, query: Query, videos: set[int]) -> Times:
         """When something is said, written or described in some videos that must not be."""
         out: Times = {}
         for found in (

@@ -192,16 +192,20 @@ class Query:
     def __str__(self) -> str:
         """The query in its one canonical spelling; reading that gives an equal query."""
 
-        def keyed(*keys: str, minus: str = "") -> list[str]:
+        def keyed_texts(*keys: str, minus: str = "") -> list[str]:
             fields = [(key, getattr(self, FIELDS[key][bool(minus)])) for key in keys]
             return [f"{minus}{key}:{_value_text(value)}" for key, values in fields for value in values]
 
         out = [escape_word(word) for word in self.text.split()]
         out += [_weighted_text(part) for part in self.parts]
         out += [quote_words(phrase) for phrase in self.phrases]
-        out += keyed("said", "text", "described")
+        out += keyed_texts("said", "text", "described")
         out += [f"-{p.text if p.weight == 1 and _WORD.fullmatch(p.text) else _weighted_text(p)}" for p in self.avoid]
-        out += [*keyed("said", "text", "described", minus="-"), *keyed("name", "in"), *keyed("in", minus="-")]
+        out += [
+            *keyed_texts("said", "text", "described", minus="-"),
+            *keyed_texts("name", "in"),
+            *keyed_texts("in", minus="-"),
+        ]
         out += [f"after:{self.after}"] * (self.after is not None)
         out += [f"before:{self.before}"] * (self.before is not None)
         return " ".join(out)

@@ -202,7 +202,7 @@ class SearchSession:
             self._phrases = self._join_phrases()
         return answers
 
-    def _known(self, ids: Iterable[int]) -> dict[int, VideoCard]:
+    def _known_videos(self, ids: Iterable[int]) -> dict[int, VideoCard]:
         return self._cards.find(ids)
 
     # ranking
@@ -213,7 +213,7 @@ class SearchSession:
         if "vision" in self.options.streams and query.picture_parts and len(self._library.vision.sample):
             self._search_words()
         found = self._find_words()
-        videos = self._known(hit.video for hit in (*self.seen, *found.candidates))
+        videos = self._known_videos(hit.video for hit in (*self.seen, *found.candidates))
         candidates = merge_hits(self.seen, found.spoken, videos, found.written, found.sounds, found.described)
         if query.phrases:
             candidates = [c for c in candidates if "speech" in c.ranks]
@@ -230,7 +230,7 @@ class SearchSession:
         if not len(index.sample):
             return []
         self.search_vision(query_of_vector(index, example.vector))
-        videos = self._known(hit.video for hit in self.seen)
+        videos = self._known_videos(hit.video for hit in self.seen)
         found = merge_hits(self.seen, [], videos)
         return drop_repeats(self._fuse([c for c in found if not example.is_shown_by(c, videos[c.video])]))
 
@@ -246,7 +246,7 @@ class SearchSession:
     def _add_names(self, candidates: list[Candidate]) -> None:
         """Let the names of videos count for the best moment of each."""
         names = self._find_names()
-        videos = self._known(name.video for name in names)
+        videos = self._known_videos(name.video for name in names)
         best = {c.video: c for c in reversed(self._fuse(candidates))}
         wanted = [name.video for name in names if name.video in videos and name.video not in best]
         new = {id: one for details in self._details_of("best", wanted) for id, one in details.best.items()}
@@ -259,7 +259,7 @@ class SearchSession:
 
     def rerank(self, candidates: Sequence[Candidate], model: Reranker) -> list[Candidate]:
         """The model's moments in the first videos of a ranking, where what must be said is said and nothing else."""
-        videos = self._known(c.video for c in candidates)
+        videos = self._known_videos(c.video for c in candidates)
         firsts = list(drop_copies(candidates, videos, one_per_video=True))[: self.options.rerank_videos]
         arguments = {
             part: {"firsts": [c for c in firsts if c.video in some]}
@@ -345,7 +345,7 @@ class SearchSession:
             lists = [answer.planes for answer in self._find(depth=listed).values() if answer.planes]
             joined = [VideoList.join(plane, listed) for plane in zip(*lists, strict=True)]
             bounds = bound_videos(self._library.vision.moments, asked.moments, joined) if joined else {}
-            videos = self._known(bounds)
+            videos = self._known_videos(bounds)
             if len(bounds) < listed or len({content_key(video) for video in videos.values()}) >= depth:
                 break
             listed *= 2
@@ -355,7 +355,7 @@ class SearchSession:
     def _fills_page(self, hits: Sequence[StreamHit]) -> bool:
         """Whether hits fill a page once copies of a file, and others of the same video if so asked, are left out."""
         first: dict[str | int, int] = {}
-        for id, video in self._known(hit.video for hit in hits).items():
+        for id, video in self._known_videos(hit.video for hit in hits).items():
             first.setdefault(video.hash or id, id)
         if self.options.rerank is not None:
             return len(first) >= self.options.rerank_videos
@@ -436,7 +436,7 @@ class SearchSession:
     def _set_word_times(self, hits: list[StreamHit]) -> list[StreamHit]:
         """The first hits with the times of the words that should be said."""
         first = hits[:MAX_BOUNDED_HITS]
-        cards = self._known(hit.video for hit in first)
+        cards = self._known_videos(hit.video for hit in first)
         by_part: dict[int, list[int]] = {}
         for at, hit in enumerate(first):
             if hit.video in cards:
@@ -462,7 +462,7 @@ class SearchSession:
 
     def show(self, candidates: Sequence[Candidate]) -> Results:
         """Hits of the best candidates, how many weak ones are left out, and what to say about it."""
-        videos = self._known(c.video for c in candidates)
+        videos = self._known_videos(c.video for c in candidates)
         chosen = list(drop_copies(candidates, videos, one_per_video=self.options.group == "video"))
         sure = [c for c in chosen if c.level != "weak"]
         k, notes = self.options.k, []

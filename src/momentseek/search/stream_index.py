@@ -167,7 +167,7 @@ class StreamIndex:
 
     # its part of a sample
 
-    def sampled(self, kind: SampleKind, step: int) -> SamplePart:
+    def sample_part(self, kind: SampleKind, step: int) -> SamplePart:
         """The part of a sample that lies here: every ``step``-th clip, video, or window of moments."""
         if kind == "clips":
             return SamplePart(self.sampled_clips(step))
@@ -238,7 +238,7 @@ class SampledIndex:
     def of(cls, index: StreamIndex) -> SampledIndex:
         """The index of a library that lies in one part."""
         return cls(
-            lambda kind, step: [index.sampled(kind, step)],
+            lambda kind, step: [index.sample_part(kind, step)],
             index.clips,
             index.span_count,
             index.window_count,

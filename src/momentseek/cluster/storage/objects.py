@@ -206,7 +206,7 @@ class PlainObjects(ObjectStore):
         return StoredObject(data, _mark(data))
 
     def write(self, name: str, data: bytes) -> None:
-        with self._written(name) as part:
+        with self._part_file(name) as part:
             self._system.pipe_file(part, data)
 
     def replace(self, name: str, data: bytes, mark: str | None) -> str:
@@ -224,7 +224,7 @@ class PlainObjects(ObjectStore):
             self._system.get_file(self._path(name), str(target))
 
     def upload(self, name: str, source: Path) -> None:
-        with self._written(name) as part:
+        with self._part_file(name) as part:
             self._system.put_file(str(source), part)
 
     def sizes(self, folder: str) -> dict[str, int]:
@@ -243,7 +243,7 @@ class PlainObjects(ObjectStore):
         return f"{self._top}/{name}"
 
     @contextmanager
-    def _written(self, name: str) -> Iterator[str]:
+    def _part_file(self, name: str) -> Iterator[str]:
         """A path to write to, which becomes the object's once all is written."""
         target = self._path(name)
         part = f"{target}.{uuid.uuid4().hex}.part"
