@@ -40,7 +40,7 @@ from momentseek.benchmarks.simulation.vectors import (
     subtitle_features,
     video_features,
 )
-from momentseek.benchmarks.simulation.world import tag, the_world
+from momentseek.benchmarks.simulation.world import VOCABULARY, tag, the_world
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.reports import text_table
 from momentseek.measuring.evaluate import evaluate
@@ -48,27 +48,7 @@ from momentseek.measuring.formats import read_truth
 from momentseek.models.features.store import write_features
 
 REPORTED_MEASURE = "NDCG@20[IoU>=0.5]"
-TVR_STATISTICS: dict[str, float] = {
-    "seconds per video": 76.19,
-    "shortest video, s": 2.02,
-    "longest video, s": 272.02,
-    "moments per video": 5.0,
-    "mean moment, s": 9.19,
-    "median moment, s": 5.06,
-    "starts in the first tenth, %": 27.9,
-    "words per query": 13.97,
-    "video queries, %": 74.3,
-    "subtitle queries, %": 8.9,
-    "queries of both, %": 16.8,
-    "judged per query": 28.8,
-    "relevant per query": 27.0,
-    "level 0, %": 13.0,
-    "level 1, %": 23.3,
-    "level 2, %": 29.5,
-    "level 3, %": 22.0,
-    "level 4, %": 12.2,
-}
-"""Statistics of TVR's public annotations, TVR-Ranking's Table 4 and its raw labels."""
+TVR_STATISTICS: dict[str, float] = VOCABULARY["tvr_statistics"]
 
 
 @dataclass(frozen=True)

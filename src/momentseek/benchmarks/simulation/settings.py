@@ -67,7 +67,7 @@ class Difficulty:
 
 
 CLIP_SECONDS = 1.5
-FILES_VERSION = 2
+FILES_VERSION = 3
 """Version of the files; it goes up whenever the same settings give other files."""
 MIN_VIDEOS = 10
 MIN_QUERIES = 20

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from momentseek.benchmarks.simulation.settings import CLIP_SECONDS, Difficulty, SimulationSettings
 from momentseek.benchmarks.simulation.story import NO_CONCEPT, Story
-from momentseek.benchmarks.simulation.world import TaggedText, World
+from momentseek.benchmarks.simulation.world import VOCABULARY, TaggedText, World
 from momentseek.core.moments.arrays import FloatArray, IntArray
 
 ACTION_STRENGTH, OBJECT_STRENGTH, COLOR_STRENGTH, MANNER_STRENGTH, PERSON_STRENGTH, GENDER_STRENGTH, IDLE_STRENGTH = (
@@ -236,19 +236,8 @@ def _draw_unit_vectors(rng: np.random.Generator, count: int, width: int) -> Floa
     return result
 
 
-OPENINGS = {
-    "tell": "listen , it is about the",
-    "explain": "you have to understand the",
-    "warn": "be careful with the",
-    "remind": "do not forget the",
-    "ask": "what about the",
-    "tease": "ha , you and the",
-    "argue": "no , I hate the",
-    "consult": "what would you do about the",
-}
-"""How a line begins by the way of talking, which is never named in it."""
-PLAIN_OPENING = "and then there is the"
-FILLERS = ("well , you know .", "oh my god .", "come on .", "I do not know .", "right .", "really ?")
+OPENINGS: dict[str, str] = VOCABULARY["openings"]
+FILLERS: list[str] = VOCABULARY["fillers"]
 
 
 class SimulatedLine(NamedTuple):
@@ -287,7 +276,7 @@ def _sentence(world: World, concepts: IntArray, rng: np.random.Generator) -> str
         kinds.setdefault(world.concepts[concept].kind, []).append(concept)
     speaker = f"{world.name(kinds['person'][0])} : " if "person" in kinds else ""
     speech = world.name(kinds["speech"][0]) if "speech" in kinds else None
-    opening = OPENINGS[speech] if speech else PLAIN_OPENING
+    opening = OPENINGS[speech or "plain"]
     things = [*kinds.get("topic", ()), *kinds.get("object", ())]
     if not things:
         return speaker + FILLERS[int(rng.integers(len(FILLERS)))]

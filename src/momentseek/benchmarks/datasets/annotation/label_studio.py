@@ -197,8 +197,16 @@ def read_exports(exports: Iterable[tuple[Any, str]]) -> LabelStudioExport:
     decisions += [Decision(pair, "missing", "not judged yet") for pair in missing]
     labels = tuple((a.pair, a.worker, a.level) for a in last.values() if a.level is not None)
     counts = Counter(decision.reason for decision in decisions)
-    left_out = (counts[reason] for reason in (SKIPPED, NO_ANSWER, REPLACED, REPEATED))
-    return LabelStudioExport(labels, len(asked), missing, *left_out, tuple(decisions))
+    return LabelStudioExport(
+        labels=labels,
+        tasks=len(asked),
+        missing=missing,
+        cancelled=counts[SKIPPED],
+        empty=counts[NO_ANSWER],
+        replaced=counts[REPLACED],
+        repeated=counts[REPEATED],
+        decisions=tuple(decisions),
+    )
 
 
 def _identity(thing: Mapping[str, Any], place: tuple[int, ...], *about: str) -> tuple[Any, ...]:
