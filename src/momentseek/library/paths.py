@@ -8,7 +8,6 @@ import platform
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from momentseek.core.atomic import make_folder, write_bytes
@@ -17,36 +16,21 @@ from momentseek.library.catalog import Catalog
 from momentseek.library.segments import SEGMENT_SUFFIX, TEMPORARY_PREFIX
 
 
-@dataclass(frozen=True)
 class LibraryPaths:
     """The folder of a library, and the folders in it."""
 
-    folder: Path
-
-    @property
-    def segments(self) -> Path:
-        """The folder of the segments, which hold the vectors."""
-        return self.folder / "segments"
-
-    @property
-    def plan(self) -> Path:
-        """The folder of the scan's plan, which a large library has."""
-        return self.folder / "plan"
-
-    @property
-    def thumbnails(self) -> Path:
-        """The folder of the thumbnails that searches keep, named by video."""
-        return self.folder / "thumbnails"
-
-    @property
-    def previews(self) -> Path:
-        """The folder of the previews that a server makes of videos that browsers cannot play."""
-        return self.folder / "previews"
-
-    @property
-    def models(self) -> Path:
-        """The folder of copies of the trained models that make the vectors, each named by its fingerprint."""
-        return self.folder / "models"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.segments = folder / "segments"
+        """The vectors."""
+        self.plan = folder / "plan"
+        """The scan's plan, which a large library has."""
+        self.thumbnails = folder / "thumbnails"
+        """The thumbnails that searches keep, named by video."""
+        self.previews = folder / "previews"
+        """The previews that a server makes of videos that browsers cannot play."""
+        self.models = folder / "models"
+        """Copies of the trained models that make the vectors, each named by its fingerprint."""
 
     def make(self) -> None:
         """Make the library's folder and that of its segments."""

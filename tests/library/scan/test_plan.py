@@ -241,15 +241,3 @@ def test_a_small_library_is_opened_without_its_plan(library, tmp_path, monkeypat
     assert Scan.open(library, tmp_path).plan is None
     monkeypatch.setattr("momentseek.library.scan.scan.MIN_PLANNED_ROWS", 100)
     assert Scan.open(library, tmp_path).plan is not None
-
-
-def test_many_queries_are_searched_exactly_where_that_is_quicker(library, queries, tmp_path, monkeypatch):
-    from momentseek.library.scan import scan as scanning
-
-    shallow = Scan(library, replace(build_plan(library, tmp_path), depths=Depths(1, 1)))
-    exact = top_videos(library, queries, 20)
-    assert not np.array_equal(shallow.search(queries, 20).ids, exact.ids)
-    monkeypatch.setattr(scanning, "MIN_PLANNED_ROWS", 1000)
-    same(shallow.search(queries, 20), exact)
-    monkeypatch.setattr(scanning, "SCAN_RATE", 1.0)
-    assert not np.array_equal(shallow.search(queries, 20).ids, exact.ids)

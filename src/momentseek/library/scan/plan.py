@@ -66,8 +66,6 @@ class Plan:
     covers: tuple[str, ...]
     means: SceneMeans
     listed: CoarseList
-    clips: float
-    """Number of clips of a video on average."""
     depths: Depths
 
 
@@ -117,9 +115,7 @@ def open_plan(folder: Path, segments: Sequence[Segment]) -> Plan | None:
         means, listed = _read(folder, header)
     except (OSError, ValueError, KeyError):
         return None
-    rows = sum(s.rows for s in segments if s.name in set(header["covers"]))
-    clips = rows / max(1, len(means.ids))
-    return Plan(folder, tuple(header["covers"]), means, listed, clips, Depths(**header["depths"]))
+    return Plan(folder, tuple(header["covers"]), means, listed, Depths(**header["depths"]))
 
 
 def set_depths(plan: Plan, depths: Depths) -> Plan:

@@ -29,16 +29,6 @@ from momentseek.library.segments import Segment, check_map
 MIN_PLANNED_SHARE = 0.05
 """When a filter leaves less than this share of the videos, those few are scanned exactly."""
 
-MIN_BATCH = 8
-"""Queries from which on arithmetic decides how long an exact scan takes."""
-SCAN_RATE, LIST_RATE, PLACE_RATE, PLAN_SECONDS = 6e10, 3e10, 1e10, 5e-4
-"""Bytes a second of one thread: in an exact scan, in a coarse list, at places far apart; and what a plan takes besides.
-
-Measured on AMD's EPYC at 3.3 GHz with AVX2.
-"""
-USUAL_SHARE, USUAL_MEANS, USUAL_VIDEOS = 0.1, 2000, 600
-"""What a query looks at where a plan's margins decide, about: of the coarse list, of the means, and of the videos."""
-
 
 class Scan:
     """The segments of one stream, opened for searching; safe to use from several threads.
@@ -94,8 +84,7 @@ class Scan:
         ready = quantise_queries(queries, self.segments[0].dim if self.segments else np.shape(queries)[-1])
         places = open_videos(self.segments, allowed, gone)
         left = sum(video_count(s, p) for s, p in zip(self.segments, places, strict=True))
-        few = left <= MIN_PLANNED_SHARE * self.videos
-        if self.plan is None or exact or few or (len(ready) >= MIN_BATCH and exact_is_quicker(self.plan, self.rows)):
+        if self.plan is None or exact or left <= MIN_PLANNED_SHARE * self.videos:
             return best_among(self.segments, ready, k, places, best_kernel())
 
         return search_by_plan(ready, k, places, self.plan, self.coverage(self.plan), best_kernel())
@@ -106,22 +95,6 @@ class Scan:
         if known is None or known.covers != plan.covers:
             known = self._covered = CoveredSegments(self.segments, plan.covers)
         return known
-
-
-def exact_is_quicker(plan: Plan, rows: int) -> bool:
-    """Whether scanning ``rows`` rows takes less time than the plan, for one of many queries that are asked at once.
-
-    Then arithmetic decides, and memory only where places are looked up; times are those of one thread.
-    """
-    if rows < MIN_PLANNED_ROWS:  # somebody wants the plan of a small library, to try it
-        return False
-    dim, depths = plan.means.dim, plan.depths
-    share, means, videos = depths.share, depths.coarse, depths.fine
-    if depths.hope is not None:
-        share, means, videos = min(share, USUAL_SHARE), min(means, USUAL_MEANS), min(videos, USUAL_VIDEOS)
-    places = means + videos * plan.clips
-    listed = share * plan.listed.blocks.size
-    return rows * dim / SCAN_RATE < listed / LIST_RATE + places * dim / PLACE_RATE + PLAN_SECONDS
 
 
 MIN_RANKED = 100
