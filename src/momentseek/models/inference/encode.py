@@ -297,6 +297,12 @@ def device_of(model: nn.Module) -> torch.device:
     return torch.device("cpu")
 
 
+def refuse_nan(scores: NDArray[Any]) -> None:
+    """Refuse the scores of a model whose training has diverged."""
+    if np.isnan(scores).any():
+        raise MomentseekError("the model's scores are NaN; its training has diverged")
+
+
 @contextmanager
 def inference_mode(model: nn.Module) -> Iterator[None]:
     """A context without gradients and dropout; afterwards the model is as it was."""

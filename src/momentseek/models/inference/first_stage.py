@@ -16,7 +16,7 @@ from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
 from momentseek.core.ranking import Running, top_videos
 from momentseek.models.inference.best_clips import LateVectors, rank_by_best_clips
-from momentseek.models.inference.encode import EncodedCorpus, StageCallback, device_of, inference_mode
+from momentseek.models.inference.encode import EncodedCorpus, StageCallback, device_of, inference_mode, refuse_nan
 from momentseek.models.model import CorpusModel
 
 MAX_TENSOR_NUMBERS = 1 << 22
@@ -69,8 +69,7 @@ def retrieve(
             videos = corpus.take(block, device)
             for part, running in zip(parts, best, strict=True):
                 scores = model.match(queries.take(part, device), videos).float().cpu().numpy()
-                if np.isnan(scores).any():
-                    raise MomentseekError("the model's scores are no numbers; its training has diverged")
+                refuse_nan(scores)
                 running.add(scores, block)
                 done += scores.size
                 if progress is not None:
@@ -90,8 +89,7 @@ def _retrieve_by_bounds(
     found = rank_by_best_clips(vectors, corpus.offsets["mask"], n, tell)
     if found is None:
         return None
-    if np.isnan(found[1]).any():
-        raise MomentseekError("the model's scores are no numbers; its training has diverged")
+    refuse_nan(found[1])
     return RankedVideos(found[0], found[1].astype(np.float64))
 
 
@@ -225,8 +223,7 @@ def match_pools(
             here = corpus.take(video[group[:1]], device)
             for part in np.split(group, range(QUERIES_PER_MATCH, len(group), QUERIES_PER_MATCH)):
                 found = model.match(queries.take(row[part], device), here)[:, 0].float().cpu().numpy()
-                if np.isnan(found).any():
-                    raise MomentseekError("the model's scores are no numbers; its training has diverged")
+                refuse_nan(found)
                 score[row[part], column[part]] = found
             done += len(group)
             if progress is not None:

@@ -25,6 +25,7 @@ from momentseek.models.inference.encode import (
     device_of,
     inference_mode,
     map_numbers,
+    refuse_nan,
 )
 from momentseek.models.inference.first_stage import MAX_TENSOR_NUMBERS, like_sized_blocks
 from momentseek.models.model import CorpusModel, CurveFilters, ModelConfig
@@ -103,7 +104,7 @@ def fill_spans(
         edges = [*range(begin, end, PAIRS_PER_TASK), end]
         run_together([partial(score, low, high) for low, high in pairwise(edges)])
         if not all(fine):
-            raise MomentseekError("the model's scores are no numbers; its training has diverged")
+            raise MomentseekError("the model's scores are NaN; its training has diverged")
         if progress is not None:
             progress("spans", end, len(video))
 
@@ -183,8 +184,7 @@ def spans_of(
     for part, scores in score_pairs(model, model.spans, queries, corpus, places[row], video, cells):
         r, c, v = row[part], column[part], video[part]
         grid = scores.float().cpu().numpy()
-        if np.isnan(grid).any():
-            raise MomentseekError("the model's scores are no numbers; its training has diverged")
+        refuse_nan(grid)
         if (limits[v] < corpus.counts[v]).any():
             last = np.add.outer(np.arange(grid.shape[1]), np.arange(grid.shape[2]) + config.shortest - 1)
             grid = np.where(last < limits[v][:, None, None], grid, -np.inf)
@@ -316,7 +316,7 @@ def moments_of_pairs(
         start, end, score = (x.float().cpu().numpy() for x in found)
         there = score > -np.inf
         if np.isnan(score).any() or not np.isfinite(start[there]).all() or not np.isfinite(end[there]).all():
-            raise MomentseekError("the model's moments are no numbers; its training has diverged")
+            raise MomentseekError("the model's moments are NaN; its training has diverged")
         parts.append((part, *moments_in_seconds(start, end, score, video[part], times)))
         if progress is not None:
             progress("spans", sum(len(p[0]) for p in parts), len(video))

@@ -22,7 +22,8 @@ from momentseek.core.workers import BackgroundIterator
 from momentseek.models.batch import Batch
 from momentseek.models.captioner import CaptionBatch
 from momentseek.models.features.data import Data
-from momentseek.models.model import CorpusModel, Network
+from momentseek.models.inference.encode import device_of
+from momentseek.models.model import CorpusModel
 from momentseek.models.training.batches import Batches
 from momentseek.models.training.checkpoint import save_checkpoint
 from momentseek.models.training.config import TrainConfig
@@ -156,7 +157,7 @@ class TrainingLoop:
         if self.scorer is None:
             self.batches.hard = read_lists(self.config, self.model, self.data, self.batches.pairs, report_scoring)
             return
-        trained = self.scorer.to(_device(self.model))
+        trained = self.scorer.to(device_of(self.model))
         split = self.data.split(self.config.data.train)
         pairs = self.batches.pairs
         self.batches.hard = score_hard_negatives(trained, self.data, split, pairs, self.training, report_scoring)
@@ -188,13 +189,13 @@ class TrainingLoop:
     def _step(self, batch: Batch | CaptionBatch) -> None:
         step, training = self.counts.step, self.training
         rng = torch.Generator().manual_seed(step_seed(training.seed, step, self.processes.rank, 1))
-        _seed_device(_device(self.model), step_seed(training.seed, step, self.processes.rank, 0))
+        _seed_device(device_of(self.model), step_seed(training.seed, step, self.processes.rank, 0))
         rate = training.lr * rate_factor(training.schedule, step, self.steps, training.warmup)
         epoch = step // self.per_epoch
         self.model.phase = self.model.phase_at(step, epoch)
         set_rates(self.optimiser, rate, self.model.phase)
         self.optimiser.zero_grad(set_to_none=True)
-        terms = self.model.loss(batch.to(_device(self.model)), epoch, rng)
+        terms = self.model.loss(batch.to(device_of(self.model)), epoch, rng)
         loss = torch.stack(list(terms.values())).sum()
         if not bool(torch.isfinite(loss)):
             raise self._not_finite(terms)
@@ -210,7 +211,7 @@ class TrainingLoop:
         shown = ", ".join(f"{name} {float(value.detach()):g}" for name, value in terms.items())
         kept = f"; {self.out / LAST_CHECKPOINT} is from before" if (self.out / LAST_CHECKPOINT).is_file() else ""
         return MomentseekError(
-            f"the loss is no number at step {self.counts.step:,} ({shown}); lower the learning rate "
+            f"the loss is NaN or infinite at step {self.counts.step:,} ({shown}); lower the learning rate "
             f"(lr={self.training.lr / 10:g}) or check the features{kept}"
         )
 
@@ -311,7 +312,3 @@ def _seed_device(device: torch.device, seed: int) -> None:
         torch.default_generator.manual_seed(seed)
     else:
         torch.manual_seed(seed)
-
-
-def _device(model: Network) -> torch.device:
-    return next(model.parameters()).device
