@@ -1,6 +1,6 @@
 """Reading edit lists back, to compare what was written: the cuts of a CMX 3600 EDL or of an FCPXML, in frames.
 
-OpenTimelineIO reads them too (tests/media/edit_lists), but takes 29.97 frames per second for 29.
+OpenTimelineIO reads them too (tests/media/test_edit_lists.py), but takes 29.97 frames per second for 29.
 """
 
 from __future__ import annotations
