@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import shlex
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from momentseek.core.atomic import flush_file, flush_folder, make_folder
+from momentseek.core.atomic import make_folder, write_all
 from momentseek.core.errors import MomentseekError
 from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.paths import LibraryPaths
@@ -211,27 +209,17 @@ def adopt_encoder(spec: str, library: Path) -> str:
 
 
 def _copy_model(folder: Path, target: Path) -> None:
+    """Copy a model's files; the manifest, without which a copy does not count, comes last."""
     try:
-        make_folder(target.parent)
-        copy = Path(tempfile.mkdtemp(dir=target.parent, prefix="."))
-        try:
-            copy.chmod(0o755)
-            for name in (MANIFEST_FILE, CLIPS_GRAPH, WORDS_GRAPH):
-                shutil.copyfile(folder / name, copy / name)
-                with (copy / name).open("rb+") as file:
-                    flush_file(file.fileno())
-            flush_folder(copy)
-            shutil.rmtree(target, ignore_errors=True)  # what is left of a copy that lost a part
-            copy.replace(target)
-            flush_folder(target.parent)
-        finally:
-            shutil.rmtree(copy, ignore_errors=True)
+        make_folder(target)
+        files = {target / name: (folder / name).read_bytes() for name in (CLIPS_GRAPH, WORDS_GRAPH, MANIFEST_FILE)}
     except OSError as e:
         raise MomentseekError(f"{target}: the model cannot be copied there ({e.strerror}); make room") from None
+    (target / MANIFEST_FILE).unlink(missing_ok=True)  # of a copy that lost a part
+    write_all(files)
 
 
 def _is_whole(copy: Path) -> bool:
-
     try:
         read_encoder_manifest(copy)
     except MomentseekError:
