@@ -1,14 +1,11 @@
-"""Open a file that may be anything at all: only regular files, only real video containers, never the network.
-
-``heartbeat`` is called with every packet that is read, so that whoever waits knows that work goes on.
-"""
+"""Open a file that may be anything at all: only regular files, only real video containers, never the network."""
 
 from __future__ import annotations
 
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,14 +24,8 @@ if TYPE_CHECKING:
 _listeners: list[Callable[[], None]] = []
 
 
-def heartbeat() -> None:
-    """Say that another piece of a file has been read; costs next to nothing where nobody listens."""
-    for listener in _listeners:
-        listener()
-
-
 def on_heartbeat(listener: Callable[[], None]) -> None:
-    """Call ``listener`` at each beat from now on."""
+    """Call ``listener`` with every packet that is read, so that whoever waits knows that work goes on."""
     _listeners.append(listener)
 
 
@@ -45,7 +36,6 @@ MAX_SIDE_PIXELS = 16_384
 OPEN_TIMEOUT_SECONDS = 30.0
 """Seconds that opening, or reading one packet, may take: a file on a drive that went to sleep, not one that hangs."""
 MEMORY_VARIABLE = "MOMENTSEEK_DECODE_GIGABYTES"
-"""The environment variable that says how much memory decoding may take."""
 MAX_EMPTY_PACKETS = 10_000
 """Packets without a byte of their own that a file may have: each stream's last, and tracks that appear midway."""
 
@@ -87,11 +77,9 @@ def open_media(path: FilePath, acceleration: Any = None) -> Iterator[InputContai
     settings: dict[str, Any] = {"options": options, "timeout": OPEN_TIMEOUT_SECONDS, "metadata_errors": "replace"}
     try:
         name = os.path.abspath(path)  # begins with a slash or a drive: never taken for the name of a protocol
-        if isinstance(path, PinnedFile) or not _is_unicode(name):
-            with path.open("rb", buffering=0) as file, _open(file, settings, acceleration) as container:
-                yield container
-            return
-        with _open(name, settings, acceleration) as container:
+        by_name = not isinstance(path, PinnedFile) and name.encode(errors="ignore").decode() == name
+        file: AbstractContextManager[Any] = nullcontext(name) if by_name else path.open("rb", buffering=0)
+        with file as opened, _open(opened, settings, acceleration) as container:
             yield container
     except av.FFmpegError as e:
         raise MediaError(f"{path}: {_reason(path, e)}") from None
@@ -164,7 +152,8 @@ def packets(container: InputContainer, streams: Sequence[Stream]) -> Iterator[Pa
         for count, packet in enumerate(container.demux(list(streams))):
             if count > max_packets:
                 raise MediaError(f"{container.name}: is read in circles, so it has no end; convert it")
-            heartbeat()
+            for listener in _listeners:
+                listener()
             yield packet
 
 
@@ -183,14 +172,6 @@ def check_size(width: int, height: int, path: FilePath) -> None:
             f"{path}: its pictures are {width} × {height}, more than {MAX_SIDE_PIXELS} a side or "
             f"{MAX_PIXELS // 1_000_000} megapixels; make a smaller copy"
         )
-
-
-def _is_unicode(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 @cache

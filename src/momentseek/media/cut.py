@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.core.errors import MediaError, MomentseekError
-from momentseek.core.pinned_file import PinnedFile
 from momentseek.media.container import FilePath, libav, open_media, packets, regular_file, sound_stream, video_stream
 from momentseek.media.pixels import orientation, shrunk
-from momentseek.media.probe import Probe, container_start, probe
+from momentseek.media.probe import container_start, probe
 from momentseek.media.reader import Picture, Reader
 
 if TYPE_CHECKING:
@@ -50,12 +49,6 @@ CODECS_BY_SUFFIX = {
 _CLOCK = Fraction(1, 90_000)
 _KEEP_DURATIONS = 1 << 8  # AV_CODEC_FLAG_FRAME_DURATION: the last picture ends where we say
 _SAMPLE_RATE = 48_000  # a second; both AAC and Opus take it
-
-
-def recode(source: FilePath, start: float, end: float, out: Path) -> tuple[float, int]:
-    """Encode ``[start, end)`` into ``out``, whose first instant is ``start``; returns that and the pictures written."""
-    written = sum(1 for _ in recoding(source, start, end, out, CODECS_BY_SUFFIX[out.suffix]))
-    return start, written
 
 
 def recoding(
@@ -250,36 +243,8 @@ class Cut:
     frames: int
 
 
-def cut(path: FilePath, start: float, end: float, out: FilePath, *, exact: bool = True, pad: float = 0.0) -> Cut:
-    """Write ``[start, end)`` of a video, ``pad`` seconds more on each side, as a clip of the kind of ``out``'s suffix.
-
-    Exactly: encoded again (H.264 and AAC; VP9 and Opus for .webm), the first frame is the one shown at ``start``, and
-    the duration is right within one frame. Fast (``exact=False``): packets are copied from the last key frame at or
-    before ``start``, so the clip may begin earlier; ``Cut.start`` says where. Times past either end are drawn in.
-    The clip is looked at again before it takes its name; one of another duration than asked is not kept.
-    """
-    name = os.fspath(out)
-    return place_clip(path, out, lambda source, clip: write_clip(source, clip, name, start, end, exact=exact, pad=pad))
-
-
-def place_clip(path: FilePath, out: FilePath, write: Callable[[Path | PinnedFile, Path], Cut]) -> Cut:
-    """Let ``write`` make a clip of a video under a temporary name next to ``out``, which it takes if all went well."""
-    source, target = regular_file(path), Path(out)
-    _check_target(source, target)
-    try:
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".momentseek-") as room:
-            temporary = Path(room) / f"clip{target.suffix.lower()}"
-            made = write(source, temporary)
-            temporary.replace(target)
-    except OSError as e:
-        raise MomentseekError(f"{target}: cannot be written ({e.strerror or e}); check the folder") from None
-    return replace(made, path=target)
-
-
-def write_clip(
-    source: Path | PinnedFile, clip: Path, name: str, start: float, end: float, *, exact: bool, pad: float
-) -> Cut:
-    """Write ``[start, end)`` of a video and ``pad`` seconds more on each side into a file, and check it.
+def write_clip(source: FilePath, clip: Path, name: str, start: float, end: float, *, exact: bool, pad: float) -> Cut:
+    """Write ``[start, end)`` of a video and ``pad`` seconds more on each side into a file, and check its duration.
 
     The file will be called ``name``, so that is what errors call it.
     """
@@ -290,37 +255,59 @@ def write_clip(
             f"{source}: cannot cut {start:g} to {end:g} s out of {info.duration:g} s; "
             "the start must lie in the video and before the end"
         )
+    asked, leeway = finish - begin, float(1 / info.rate) + _ROUNDING_SECONDS
     try:
-        write = recode if exact else copy_packets
-        first, frames = write(source, begin, finish, clip)
-        duration = _check_duration(clip, finish - begin, info, exact=exact, place=begin)
+        if exact:
+            first, frames = begin, sum(1 for _ in recoding(source, begin, finish, clip, CODECS_BY_SUFFIX[clip.suffix]))
+        else:
+            first, frames = copy_packets(source, begin, finish, clip)
+        duration = probe(clip).duration
     except (libav().FFmpegError, ValueError) as e:
         reason = getattr(e, "strerror", None) or e
         raise MomentseekError(f"{name}: cannot be written ({reason}); try .mkv, or cut exactly") from None
     except OSError as e:
         raise MomentseekError(f"{name}: cannot be written ({e.strerror or e}); check the folder") from None
+    if duration < asked - leeway or (exact and duration > asked + leeway):
+        raise MediaError(
+            f"{info.path}: the clip came out {duration:.2f} s long instead of {asked:.2f} s and was not kept; "
+            f"the video is damaged after {begin:.1f} s"
+        )
     return Cut(clip, first, finish if exact else first + duration, duration, frames)
 
 
-def _check_duration(clip: Path, asked: float, source: Probe, *, exact: bool, place: float) -> float:
-    """The duration of the clip as it lies on disk, if it is what was asked for."""
-    duration = probe(clip).duration
-    leeway = float(1 / source.rate) + _ROUNDING_SECONDS
-    if duration < asked - leeway or (exact and duration > asked + leeway):
-        raise MediaError(
-            f"{source.path}: the clip came out {duration:.2f} s long instead of {asked:.2f} s and was not kept; "
-            f"the video is damaged after {place:.1f} s"
-        )
-    return duration
+def cut(
+    path: FilePath,
+    start: float,
+    end: float,
+    out: FilePath,
+    *,
+    exact: bool = True,
+    pad: float = 0.0,
+    write: Callable[..., Cut] = write_clip,
+) -> Cut:
+    """Write ``[start, end)`` of a video, ``pad`` seconds more on each side, as a clip of the kind of ``out``'s suffix.
 
-
-def _check_target(source: FilePath, target: Path) -> None:
+    Exactly: encoded again (H.264 and AAC; VP9 and Opus for .webm), the first frame is the one shown at ``start``, and
+    the duration is right within one frame. Fast (``exact=False``): packets are copied from the last key frame at or
+    before ``start``, so the clip may begin earlier; ``Cut.start`` says where. Times past either end are drawn in.
+    The clip is checked before it takes its name; one of another duration than asked is not kept. ``write`` makes it
+    under a temporary name next to ``out``.
+    """
+    source, target = regular_file(path), Path(out)
     if target.suffix.lower() not in CODECS_BY_SUFFIX:
         raise MomentseekError(f"{target}: clips are written as {', '.join(CODECS_BY_SUFFIX)}; choose one of these")
     if target.is_dir():
         raise MomentseekError(f"{target}: is a folder; give the name of the clip to write")
     if target.exists() and os.path.samefile(source, target):
         raise MomentseekError(f"{target}: is the video itself, which is never written over; choose another name")
+    try:
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".momentseek-") as room:
+            temporary = Path(room) / f"clip{target.suffix.lower()}"
+            made = write(source, temporary, name=os.fspath(out), start=start, end=end, exact=exact, pad=pad)
+            temporary.replace(target)
+    except OSError as e:
+        raise MomentseekError(f"{target}: cannot be written ({e.strerror or e}); check the folder") from None
+    return replace(made, path=target)
 
 
 def copy_packets(source: FilePath, start: float, end: float, out: Path) -> tuple[float, int]:

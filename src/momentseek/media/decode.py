@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -22,7 +20,6 @@ from momentseek.media.quick_sampling import QuickReader, QuickSamplingError, Tic
 from momentseek.media.reader import MAX_GAP_SECONDS, ROUNDING_SECONDS, Damage, Picture, Reader
 
 if TYPE_CHECKING:
-    from av.container import InputContainer
     from av.video.codeccontext import VideoCodecContext
 
 
@@ -30,14 +27,12 @@ Sampling = Literal["exact", "quick"]
 """Whether every picture is decoded, or only what is cheap and near the wanted times (`media.quick_sampling`)."""
 
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
-DEFAULT_SAMPLING: Sampling = "exact"
 SAMPLING_VARIABLE = "MOMENTSEEK_SAMPLING"
-"""Environment variable that names another default."""
 
 
 def default_sampling() -> Sampling:
     """The sampling that ``add`` uses if none is named: what the environment says, else exact."""
-    named = os.environ.get(SAMPLING_VARIABLE, "").strip().lower() or DEFAULT_SAMPLING
+    named = os.environ.get(SAMPLING_VARIABLE, "").strip().lower() or "exact"
     for sampling in SAMPLINGS:
         if named == sampling:
             return sampling
@@ -48,8 +43,6 @@ OnPicture = Callable[[float, Pixels], None]
 
 SMALL_PICTURES_PER_SECOND = 30.0
 SMALL_PICTURE_WIDTH = 64
-PLAIN_RATIO = 2.0
-"""How many times as large as asked for pictures must be for their smoothing to be left out in quick sampling."""
 
 
 @dataclass(frozen=True)
@@ -138,26 +131,18 @@ class Frames(FrameIterator):
         self._tick = first_tick(settings.start, settings.rate, settings.phase)
 
     def _run(self) -> Generator[Frame]:
+        hardware = self.settings.hardware
+        device = None if hardware is None else acceleration(hardware)
         if self.sampling == "quick":
             try:
-                with self._open() as container:
-                    yield from self._read(self._quick_reader(container))
+                with open_media(self.path, device) as container:
+                    ticks = Ticks(self.settings.rate, self.settings.phase)
+                    yield from self._read(QuickReader(container, self.path, ticks, self.settings.short_side))
                 return
             except QuickSamplingError:
                 self.sampling = "exact"
-        with self._open() as container:
+        with open_media(self.path, device) as container:
             yield from self._read(Reader(container, self.path, self.settings.threads))
-
-    def _open(self) -> AbstractContextManager[InputContainer]:
-        hardware = self.settings.hardware
-        return open_media(self.path, None if hardware is None else acceleration(hardware))
-
-    def _quick_reader(self, container: InputContainer) -> QuickReader:
-        reader = QuickReader(container, self.path, Ticks(self.settings.rate, self.settings.phase))
-        context, short_side = reader.stream.codec_context, self.settings.short_side
-        if short_side is not None and min(context.width, context.height) >= PLAIN_RATIO * short_side:
-            reader.skip_smoothing()
-        return reader
 
     def _read(self, reader: Reader) -> Generator[Frame]:
         at, until = self.settings.time, self.settings.until
@@ -242,14 +227,16 @@ def sparse_frames(path: FilePath, slots: Sequence[Slot]) -> Iterator[Frame]:
     with open_media(path) as container:
         reader = Reader(container, path)
         converter = FrameConverter(reader.aspect, short_side=MAX_SHORT_SIDE)
-        keys = key_times(reader)
+        base = reader.stream.time_base or Fraction(0)
+        entries = [entry for entry in reader.stream.index_entries if entry.is_keyframe and base]
+        keys = sorted(float(entry.timestamp * base) - reader.start for entry in entries)
         shown: Picture | None = None
         coming: Picture | None = None
         pictures: Iterator[Picture] = iter(())
         begun = False
         for slot in slots:
             at = _target(slot, keys)
-            if not begun or (shown is not None and has_key_between(keys, shown.time, at)):
+            if not begun or (shown is not None and any(shown.time + ROUNDING_SECONDS < key <= at for key in keys)):
                 pictures, shown, coming, begun = reader.pictures(at), None, None, True
             while coming is None or coming.time <= at + ROUNDING_SECONDS:
                 shown = coming or shown
@@ -263,24 +250,6 @@ def sparse_frames(path: FilePath, slots: Sequence[Slot]) -> Iterator[Frame]:
             if coming is None and shown.time + shown.duration <= slot[0] + ROUNDING_SECONDS:
                 return
             yield Frame(at, converter.pixels_of(shown.frame))
-
-
-def key_times(reader: Reader) -> list[float]:
-    """When the key frames of an open video are shown, in seconds, as its index says; empty if it has none."""
-    base = reader.stream.time_base
-    if base is None:
-        return []
-    entries = (entry for entry in reader.stream.index_entries if entry.is_keyframe)
-    return sorted(float(entry.timestamp * base) - reader.start for entry in entries)
-
-
-def has_key_between(keys: Sequence[float], after: float, until: float) -> bool:
-    """Whether a key frame lies after one time and not after another, so that jumping to it saves decoding.
-
-    >>> has_key_between([0.0, 4.0, 8.0], 1.0, 5.0), has_key_between([0.0, 8.0], 1.0, 5.0)
-    (True, False)
-    """
-    return bisect_right(keys, until) > bisect_right(keys, after + ROUNDING_SECONDS)
 
 
 def _target(slot: Slot, keys: Sequence[float]) -> float:
@@ -300,7 +269,18 @@ def thumbnail(path: FilePath, time: float, width: int = 320, quality: int = 75) 
 
     A time before the beginning or past the end gives the first or the last frame.
     """
-    return webp(_pixels_at(path, time, width), quality)
+    with open_media(path) as container:
+        reader = Reader(container, path)
+        if reader.expected is not None:
+            time = min(time, reader.expected)
+        shown: Picture | None = None
+        for picture in reader.pictures(max(0.0, time)):
+            if shown is not None and picture.time > time + ROUNDING_SECONDS:
+                break
+            shown = picture
+        if shown is None:
+            raise reader.no_picture(time)
+        return webp(FrameConverter(reader.aspect, width=width).pixels_of(shown.frame), quality)
 
 
 def webp(pixels: Pixels, quality: int = 75) -> bytes:
@@ -314,21 +294,6 @@ def webp(pixels: Pixels, quality: int = 75) -> bytes:
     frame = av.VideoFrame.from_ndarray(pixels, "rgb24").reformat(format="yuv420p")
     frame.pts = 0
     return b"".join(bytes(packet) for packet in (*encoder.encode(frame), *encoder.encode(None)))
-
-
-def _pixels_at(path: FilePath, time: float, width: int) -> Pixels:
-    with open_media(path) as container:
-        reader = Reader(container, path)
-        if reader.expected is not None:
-            time = min(time, reader.expected)
-        shown: Picture | None = None
-        for picture in reader.pictures(max(0.0, time)):
-            if shown is not None and picture.time > time + 1e-6:
-                break
-            shown = picture
-        if shown is None:
-            raise reader.no_picture(time)
-        return FrameConverter(reader.aspect, width=width).pixels_of(shown.frame)
 
 
 SAMPLE_RATE = 16_000
@@ -355,7 +320,11 @@ def sound(path: FilePath) -> Iterator[Samples]:
         resampler = av.AudioResampler(format="flt", layout="mono", rate=SAMPLE_RATE)
         given = 0
         for packet in packets(container, [stream]):
-            for frame in _decode(av, packet):
+            try:
+                decoded = packet.decode()
+            except (av.FFmpegError, ValueError):
+                continue
+            for frame in decoded:
                 if frame.time is None:
                     continue
                 begin = round((frame.time - zero) * SAMPLE_RATE)
@@ -374,11 +343,3 @@ def sound(path: FilePath) -> Iterator[Samples]:
                     if len(fresh):
                         yield np.nan_to_num(fresh.astype(np.float32), posinf=0.0, neginf=0.0)
                         given += len(fresh)
-
-
-def _decode(av: Any, packet: Any) -> Iterator[Any]:
-    """The frames of a packet; a packet that cannot be decoded has none."""
-    try:
-        yield from packet.decode()
-    except (av.FFmpegError, ValueError):
-        return

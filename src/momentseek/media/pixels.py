@@ -108,17 +108,14 @@ class FrameConverter:
 
     def pixels_of(self, frame: VideoFrame, turned: bool = True) -> Pixels:
         """The frame as (height, width, 3) RGB, in square pixels, upright unless ``turned`` is false."""
+        from av.video.reformatter import Colorspace, Interpolation
+
         width, height = display_size(frame.width, frame.height, self.aspect)
         turn = orientation(frame) if turned else _UPRIGHT
         if self.width is not None and (across := height if turn[0] == 0 else width) > self.width:
             ratio = self.width / across
             width, height = max(1, round(width * ratio)), max(1, round(height * ratio))
         width, height = shrunk(width, height, self.short_side)
-        return upright(self._rgb(frame, width, height), turn)
-
-    def _rgb(self, frame: VideoFrame, width: int, height: int) -> Pixels:
-        from av.video.reformatter import Colorspace, Interpolation
-
         smaller = width < frame.width or height < frame.height
         unnamed = frame.colorspace in (2, 3)  # unspecified, reserved: players take the size as a hint
         source = (Colorspace.ITU709 if frame.height >= 720 else Colorspace.ITU601) if unnamed else None
@@ -131,8 +128,7 @@ class FrameConverter:
             interpolation=Interpolation.AREA if smaller else Interpolation.BICUBIC,
             threads=1,
         )
-        pixels: Pixels = np.asarray(rgb.to_ndarray(), np.uint8)
-        return pixels
+        return upright(np.asarray(rgb.to_ndarray(), np.uint8), turn)
 
 
 MAX_PICTURE_BYTES = 64 << 20
@@ -148,7 +144,11 @@ def read_picture(source: Path | bytes) -> Pixels:
     where = "the picture" if isinstance(source, bytes) else str(source)
     images, ops = optional_module("PIL.Image", "search"), optional_module("PIL.ImageOps", "search")
     try:
-        data = source if isinstance(source, bytes) else _file_bytes(source)
+        if isinstance(source, bytes):
+            data = source
+        else:
+            with source.open("rb") as file:
+                data = file.read(MAX_PICTURE_BYTES + 1)
         if len(data) > MAX_PICTURE_BYTES:
             raise MomentseekError(f"{where}: is larger than {MAX_PICTURE_BYTES:,} bytes; make it smaller")
         with warnings.catch_warnings():
@@ -164,11 +164,5 @@ def read_picture(source: Path | bytes) -> Pixels:
     except FileNotFoundError:
         raise MomentseekError(f"{where}: is not there; check the path") from None
     except Exception as e:  # Pillow's readers raise many kinds of errors on damaged files
-        raise MomentseekError(
-            f"{where}: cannot be read as a picture ({type(e).__name__}); use JPEG, PNG or WebP"
-        ) from None
-
-
-def _file_bytes(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(MAX_PICTURE_BYTES + 1)
+        kind = type(e).__name__
+        raise MomentseekError(f"{where}: cannot be read as a picture ({kind}); use JPEG, PNG or WebP") from None

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from momentseek.core.errors import MediaError
-from momentseek.media.container import FilePath, check_size, libav, open_media, out_of_memory, packets, video_stream
+from momentseek.media.container import (
+    MAX_PIXELS,
+    FilePath,
+    check_size,
+    libav,
+    open_media,
+    out_of_memory,
+    packets,
+    video_stream,
+)
 from momentseek.media.pixels import clockwise, display_size, orientation
 
 if TYPE_CHECKING:
     from av.container import InputContainer
-    from av.stream import Stream
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
 
@@ -62,21 +71,19 @@ def probe(path: FilePath) -> Probe:
         width, height = display_size(frame.width, frame.height, pixel_aspect(stream))
         if turn[0] == 0:
             width, height = height, width
-        found = Probe(
+        rate = frame_rate(stream)
+        return Probe(
             path=Path(path),
             format=container.format.name.split(",")[0],
-            duration=duration or 0.0,
+            duration=_scan_duration(path, start, rate) if duration is None else duration,
             start=start,
             width=width,
             height=height,
             rotation=clockwise(turn),
-            rate=frame_rate(stream),
-            codec=_codec_name(stream) or "",
+            rate=rate,
+            codec=stream.codec_context.codec.canonical_name,
             audio=bool(container.streams.audio),
         )
-    if duration is None:
-        return replace(found, duration=_scan_duration(path, start, found.rate))
-    return found
 
 
 def container_start(container: InputContainer, stream: VideoStream) -> float:
@@ -155,10 +162,10 @@ def _refuse_still(container: InputContainer, stream: VideoStream, path: FilePath
 def _first_frame(container: InputContainer, stream: VideoStream, path: FilePath) -> VideoFrame:
     """The first frame that can be decoded, looked for within bounds."""
     av = libav()
-    stream.codec_context.options = {"max_pixels": "100000000"}
+    stream.codec_context.options = {"max_pixels": str(MAX_PIXELS)}
     deadline = time.monotonic() + _SCAN_SECONDS
     no_memory = False
-    try:
+    with suppress(av.FFmpegError):
         for count, packet in enumerate(packets(container, [stream])):
             try:
                 for frame in stream.decode(packet):
@@ -168,8 +175,6 @@ def _first_frame(container: InputContainer, stream: VideoStream, path: FilePath)
                 no_memory = no_memory or isinstance(e, MemoryError)
             if count > _FIRST_FRAME_PACKETS or time.monotonic() > deadline:
                 break
-    except av.FFmpegError:
-        pass
     if no_memory:
         raise out_of_memory(path)
     raise MediaError(f"{path}: none of its pictures can be decoded; it is damaged or protected, so get another copy")
@@ -186,7 +191,7 @@ def _scan_duration(path: FilePath, start: float, rate: Fraction) -> float:
     last, position = 0.0, 0
     with open_media(path) as container:
         stream = video_stream(container, path)
-        try:
+        with suppress(av.FFmpegError):  # a broken tail: what came before counts
             for packet in packets(container, [stream]):
                 stamp = packet.pts if packet.pts is not None else packet.dts
                 if stamp is None:
@@ -200,16 +205,7 @@ def _scan_duration(path: FilePath, start: float, rate: Fraction) -> float:
                 position = max(position, packet.pos or 0)
                 if time.monotonic() > deadline and position:
                     return last * container.size / position
-        except av.FFmpegError:
-            pass  # a broken tail: what came before counts
     return last or frame
-
-
-def _codec_name(stream: Stream) -> str | None:
-    """The name of a coding, not of the one decoder for it; None if there is no decoder."""
-    if getattr(stream, "codec_context", None) is None:
-        return None
-    return stream.codec_context.codec.canonical_name
 
 
 def _seconds(clock: str) -> float | None:

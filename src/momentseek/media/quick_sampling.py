@@ -41,8 +41,7 @@ CODECS = ("h264", "hevc", "mpeg1video", "mpeg2video", "mpeg4", "vp8", "vp9", "av
 NEAR_SHARE = 0.25
 """How far from a wanted time a key frame may lie to serve in its place, as a share of the time between two of them."""
 MAX_STILL_DISTANCE = 0.06
-"""Distance between neighbouring key frames (`shots.distance`) below which they serve all wanted times between them: the
-vectors of what lies between have a mean cosine of 0.97 with the first's, on real videos."""
+"""Distance between neighbouring key frames (`shots.distance`) below which they serve all wanted times between them."""
 MAX_STILL_SHARE = 0.5
 """Size of a packet, as a share of the key frame's, above which something new was seen, and may have gone again."""
 MAX_ALIKE_DISTANCE = 0.12
@@ -53,8 +52,9 @@ GROUPS_BETWEEN_TRIALS = 16
 """Groups after which that is tried out again."""
 MIN_TRIAL_PICTURES = 4
 MAX_TRIAL_DIFFERENCE = 2
-"""Levels of brightness by which small pictures may differ with and without B-frames: where these matter it is 6 to 179
-on real videos, else 0 or 1."""
+"""Levels of brightness by which small pictures may differ with and without B-frames."""
+SMOOTHING_RATIO = 2.0
+"""How many times as large as asked for pictures must be for their smoothing, which nobody sees then, to be skipped."""
 HOLD_SECONDS = 0.125
 """Seconds between the repetitions of a picture over a stretch that is not decoded."""
 LOOK_WIDTH = 64
@@ -97,7 +97,7 @@ class Group:
 class QuickReader(Reader):
     """Reads a few pictures of an open video, in order."""
 
-    def __init__(self, container: InputContainer, path: FilePath, ticks: Ticks) -> None:
+    def __init__(self, container: InputContainer, path: FilePath, ticks: Ticks, short_side: int | None = None) -> None:
         super().__init__(container, path, threads=1)  # a group is too short for more, which take a sixth more time
         self.ticks = ticks
         self.keys: list[float] = []
@@ -106,14 +106,12 @@ class QuickReader(Reader):
         if self._is_avi or context.name not in CODECS or self.stream.time_base is None:
             raise QuickSamplingError
         context.skip_frame = "NONREF"
+        if short_side is not None and min(context.width, context.height) >= SMOOTHING_RATIO * short_side:
+            context.options = {"max_pixels": str(MAX_PIXELS), "skip_loop_filter": "all"}
         self._near = NEAR_SHARE / ticks.rate
         self._converter = FrameConverter(self.aspect, width=LOOK_WIDTH)
         self._touched = False
         self._groups_decoded = 0
-
-    def skip_smoothing(self) -> None:
-        """Leave out the smoothing of pictures, which nobody sees once they are shrunk."""
-        self.stream.codec_context.options = {"max_pixels": str(MAX_PIXELS), "skip_loop_filter": "all"}
 
     def due(self, tick: float) -> float:
         """The time of the picture to take for a wanted time: the nearest key frame's if that is near, else its own."""
@@ -127,7 +125,7 @@ class QuickReader(Reader):
         """
         shown: Picture | None = None
         following: Picture | None = None
-        for group in self._groups_since(since):
+        for group in self._items_since(since, self._groups, lambda group: self._stamp(group.packets[0])):
             if group.begins:
                 shown = following or self._key_picture(group.packets[0])
                 if not self.keys:
@@ -163,11 +161,10 @@ class QuickReader(Reader):
         if not group.ends:
             return
         assert end is not None
+        rest: Sequence[Packet[VideoStream]] = ()
         if count < len(stamps) and following is not None and self._unlike(shown, following) >= MAX_ALIKE_DISTANCE:
-            for picture in self._decode(group.packets[count:]):
-                if picture.time > shown.time:
-                    yield (shown := picture)
-        for picture in self._drain():
+            rest = group.packets[count:]
+        for picture in chain(self._decode(rest), self._drain()):
             if picture.time > shown.time:
                 yield (shown := picture)
         if seen is not None:
@@ -179,8 +176,10 @@ class QuickReader(Reader):
         self, group: Group, stamps: Sequence[float], end: float, following: Picture | None, key: Picture
     ) -> int:
         """Number of a whole group's packets to decode for the wanted times in it; 0 if its key frame serves them."""
-        if following is not None and self._still(group, key, following):
-            return 0
+        sizes = [packet.size for packet in group.packets]
+        small = max(sizes[1:], default=0) <= MAX_STILL_SHARE * sizes[0]
+        if small and following is not None and self._unlike(key, following) < MAX_STILL_DISTANCE:
+            return 0  # nothing of note changes
         tick = self.ticks.before(end, last=following is None)
         while tick is not None and tick > key.time and self.due(tick) != tick:
             tick = self.ticks.before(tick - ROUNDING_SECONDS)
@@ -194,10 +193,10 @@ class QuickReader(Reader):
         if not (group.begins and group.following and self._has_b_frames and self.stream.codec_context.name == "h264"):
             return False
         self._groups_decoded += 1
-        due = self._groups_decoded % GROUPS_BETWEEN_TRIALS == 1
-        if due:
-            self.stream.codec_context.skip_frame = "NONREF"
-        return due
+        if self._groups_decoded % GROUPS_BETWEEN_TRIALS != 1:
+            return False
+        self.stream.codec_context.skip_frame = "NONREF"
+        return True
 
     def _try_without_b_frames(self, some: Sequence[Packet[VideoStream]], seen: dict[float, Pixels]) -> None:
         """See with the first packets of a group whether its pictures come out the same without B-frames.
@@ -211,7 +210,7 @@ class QuickReader(Reader):
                 continue
             if np.abs(seen[picture.time].astype(np.int16) - self._look(picture)).max() > MAX_TRIAL_DIFFERENCE:
                 alike = 0
-                self._begin_anew()
+                self._reset()
                 break
             alike += 1
         if alike < MIN_TRIAL_PICTURES:
@@ -219,14 +218,6 @@ class QuickReader(Reader):
 
     def _look(self, picture: Picture) -> Pixels:
         return self._converter.pixels_of(picture.frame, turned=False)
-
-    def _still(self, group: Group, key: Picture, following: Picture) -> bool:
-        """Whether nothing of note changes in a group."""
-        sizes = [packet.size for packet in group.packets]
-        return (
-            max(sizes[1:], default=0) <= MAX_STILL_SHARE * sizes[0]
-            and self._unlike(key, following) < MAX_STILL_DISTANCE
-        )
 
     def _unlike(self, one: Picture, other: Picture) -> float:
         """How unlike two pictures are, from 0 to 1."""
@@ -237,22 +228,10 @@ class QuickReader(Reader):
         stretch = Stretch(np.array([0.0, 1.0]), grids, levels)
         return float(distance(stretch, np.array([0]), np.array([1]))[0])
 
-    def _groups_since(self, since: float) -> Iterator[Group]:
-        """The groups from the one on in which ``since`` lies, or an earlier one."""
-        back = 0.0
-        while since > back:
-            if not self._seek(since - back):
-                raise QuickSamplingError
-            groups = self._groups()
-            first = next(groups, None)
-            if first is not None and self._stamp(first.packets[0]) <= since + ROUNDING_SECONDS:
-                yield first
-                yield from groups
-                return
-            back = max(1.0, 4 * back)
-        if since > 0:
-            self._rewind()
-        yield from self._groups()
+    def _seek(self, time: float) -> bool:
+        if not super()._seek(time):
+            raise QuickSamplingError
+        return True
 
     def _groups(self) -> Iterator[Group]:
         held: list[Packet[VideoStream]] = []
@@ -285,8 +264,8 @@ class QuickReader(Reader):
     def _decode(self, some: Sequence[Packet[VideoStream] | None]) -> Iterator[Picture]:
         av = libav()
         context = self.stream.codec_context
-        self._touched = True
         for packet in some:
+            self._touched = True
             try:
                 frames = context.decode(packet)
             except (av.FFmpegError, EOFError):
@@ -296,7 +275,7 @@ class QuickReader(Reader):
                 if frame.pts is None or self.stream.time_base is None:
                     raise QuickSamplingError
                 time = float(frame.pts * self.stream.time_base) - self.start
-                if frame.is_corrupt and time >= self.keys[-2 if len(self.keys) > 1 else -1 :][0]:
+                if frame.is_corrupt and time >= (self.keys[-2:] or [-math.inf])[0]:
                     raise QuickSamplingError
                 yield Picture(time, 1 / float(self.rate), frame)
 
@@ -304,9 +283,9 @@ class QuickReader(Reader):
         """The pictures that the decoder still holds; afterwards it is empty."""
         if self._touched:
             yield from self._decode([None])
-            self._begin_anew()
+            self._reset()
 
-    def _begin_anew(self) -> None:
+    def _reset(self) -> None:
         """Let the decoder forget what it holds."""
         self.stream.codec_context.flush_buffers()
         self._touched = False

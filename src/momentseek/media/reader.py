@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from itertools import dropwhile
+from typing import TYPE_CHECKING, TypeVar
 
 from momentseek.core.errors import MediaError
 from momentseek.media.container import MAX_PIXELS, FilePath, check_size, libav, out_of_memory, packets, video_stream
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
 
+
+T = TypeVar("T")
 
 ROUNDING_SECONDS = 1e-6
 """Rounding of time stamps, not a tolerance anybody can see."""
@@ -92,24 +95,32 @@ class Reader:
 
     def pictures(self, since: float = 0.0) -> Iterator[Picture]:
         """The pictures from the one shown at ``since`` (or an earlier one) on."""
+        return self._items_since(since, self._pictures_in_order, lambda picture: picture.time, self._from_key_frame)
+
+    def _items_since(
+        self,
+        since: float,
+        read: Callable[[], Iterator[T]],
+        time_of: Callable[[T], float],
+        read_after_seek: Callable[[], Iterator[T]] | None = None,
+    ) -> Iterator[T]:
+        """What ``read`` gives from ``since`` or an earlier time on, looked for ever further back."""
         back = 0.0
-        while since > 0 and back < since:
+        while since > back:
             if not self._seek(since - back):
                 if back == 0:  # this container cannot seek; nothing has been read yet
                     since = 0.0
                 break
-            ordered = self._from_key_frame()
-            if self._is_avi and self._has_b_frames:
-                next(ordered, None)  # its stamp may be that of a B-frame before it, which is lost
-            first = next(ordered, None)
-            if first is not None and first.time <= since + ROUNDING_SECONDS:
+            items = (read_after_seek or read)()
+            first = next(items, None)
+            if first is not None and time_of(first) <= since + ROUNDING_SECONDS:
                 yield first
-                yield from ordered
+                yield from items
                 return
-            back = max(1.0, 4 * back)  # the key frame found lies after the time asked for: look further back
+            back = max(1.0, 4 * back)  # the key frame found lies after the time asked for
         if since > 0:
             self._rewind()
-        yield from self._pictures_in_order()
+        yield from read()
 
     def no_picture(self, time: float | None = None) -> MediaError:
         """The error of a video none of whose pictures (at a time) can be decoded, for lack of memory or otherwise."""
@@ -151,12 +162,11 @@ class Reader:
         raise MediaError(f"{self.path}: cannot be wound back to its beginning; convert the video")
 
     def _from_key_frame(self) -> Iterator[Picture]:
-        """After a seek, pictures before the first key frame may lack what they refer to."""
-        ready = False
-        for picture in self._pictures_in_order():
-            ready = ready or picture.frame.key_frame
-            if ready:
-                yield picture
+        """The pictures after a seek: those before the first key frame may lack what they refer to."""
+        ordered = dropwhile(lambda picture: not picture.frame.key_frame, self._pictures_in_order())
+        if self._is_avi and self._has_b_frames:
+            next(ordered, None)  # its stamp may be that of a B-frame before it, which is lost
+        return ordered
 
     def _pictures_in_order(self) -> Iterator[Picture]:
         last = -math.inf

@@ -1,7 +1,7 @@
-"""What can be asked of the process that decodes, as functions like those that it calls.
+"""Probe, decode and cut videos in another process: functions like their namesakes in `momentseek.media`.
 
-They do what their namesakes in `momentseek.media` do and raise what those raise; in addition, `MediaError` says that
-the process crashed, stopped making progress, or needed more memory than it may have.
+They raise what those raise; in addition, `MediaError` says that the process crashed, stopped making progress, or needed
+more memory than it may have.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from typing import Any
 import numpy as np
 
 from momentseek.core.errors import MediaError
-from momentseek.core.pinned_file import PinnedFile
 from momentseek.core.workers import Message
 from momentseek.media.container import FilePath
-from momentseek.media.cut import Cut, place_clip
+from momentseek.media.cut import Cut
+from momentseek.media.cut import cut as cut_video
 from momentseek.media.decode import Frame, FrameIterator, FrameSettings, Samples, Slot
 from momentseek.media.probe import Probe
 from momentseek.media.reader import Damage
-from momentseek.media.sandbox.process import file_as_json, run_task
+from momentseek.media.sandbox.process import run_task
 from momentseek.media.subtitles.cues import Cue
 from momentseek.media.subtitles.find import VideoCues
 
 
 def probe(path: FilePath) -> Probe:
     """Look into a video file, as `media.probe` does."""
-    content = _last("probe", path, {"path": file_as_json(path)}).content
+    content = _last("probe", path).content
     return Probe(**{**content, "path": Path(path), "rate": Fraction(*content["rate"])})
 
 
@@ -44,59 +44,49 @@ def cues_of(
     links: bool = True,
 ) -> VideoCues:
     """What is said in a video, as `media.subtitles.cues_of` finds it."""
-    settings = {
-        "video": file_as_json(video),
-        "folder": None if folder is None else os.fspath(folder),
-        "languages": None if languages is None else list(languages),
-        "duration": duration,
-        "links": links,
-    }
-    content = _last("cues", video, settings).content
+    place = None if folder is None else os.fspath(folder)
+    content = _last(
+        "cues", video, folder=place, languages=list(languages or ()), duration=duration, links=links
+    ).content
     cues = tuple(Cue(*cue) for cue in content["cues"])
     return VideoCues(cues, tuple(content["sources"]), tuple(content["problems"]))
 
 
 def thumbnail(path: FilePath, time: float, width: int = 320, quality: int = 75) -> bytes:
     """The frame shown at a time as WebP, as `media.thumbnail` makes it."""
-    settings = {"path": file_as_json(path), "time": time, "width": width, "quality": quality}
-    return bytes(_last("thumbnail", path, settings).payload)
+    return bytes(_last("thumbnail", path, time=time, width=width, quality=quality).payload)
 
 
 def cut(path: FilePath, start: float, end: float, out: FilePath, *, exact: bool = True, pad: float = 0.0) -> Cut:
     """Write a part of a video as a clip of its own, as `media.cut` does."""
 
-    def write(source: Path | PinnedFile, clip: Path) -> Cut:
-        settings = {
-            "path": file_as_json(source), "clip": os.path.abspath(clip), "name": os.fspath(out), "start": start,
-            "end": end, "exact": exact, "pad": pad,
-        }  # fmt: skip
-        return Cut(path=clip, **_last("cut", source, settings).content)
+    def write(source: FilePath, clip: Path, **settings: Any) -> Cut:
+        return Cut(path=clip, **_last("cut", source, clip=os.path.abspath(clip), **settings).content)
 
-    return place_clip(path, out, write)
+    return cut_video(path, start, end, out, exact=exact, pad=pad, write=write)
 
 
 def preview(path: FilePath, out: Path) -> Generator[float]:
     """Write a preview of a video, as `media.preview` does; yields the share done. Closing it stops the work."""
-    for message in _items("preview", path, {"path": file_as_json(path), "out": os.path.abspath(out)}):
+    for message in _items("preview", path, out=os.path.abspath(out)):
         yield float(message.content["share"])
 
 
 def sparse_frames(path: FilePath, slots: Sequence[Slot]) -> Generator[Frame]:
     """One frame of each given stretch of a video, as `media.sparse_frames` gives them; closing it stops the work."""
-    for message in _items("sparse_frames", path, {"path": file_as_json(path), "slots": [list(s) for s in slots]}):
+    for message in _items("sparse_frames", path, slots=[list(slot) for slot in slots]):
         yield _frame(message, path)
 
 
 def sound(path: FilePath) -> Generator[Samples]:
     """The samples of a file's sound in blocks of a second or more, as `media.sound` gives them."""
-    for message in _items("sound", path, {"path": file_as_json(path)}):
+    for message in _items("sound", path):
         yield np.frombuffer(message.payload, np.float32)
 
 
 def frames(path: FilePath, rate: float, *, shots: bool = False, **settings: Any) -> SandboxFrames:
     """The frames of a video at a steady rate, as `media.frames` gives them; ``shots`` asks for the cuts too."""
-    asked = asdict(FrameSettings(rate, **settings))
-    return SandboxFrames(path, {"path": file_as_json(path), "shots": shots, **asked})
+    return SandboxFrames(path, {"shots": shots, **asdict(FrameSettings(rate, **settings))})
 
 
 class SandboxFrames(FrameIterator):
@@ -123,21 +113,20 @@ class SandboxFrames(FrameIterator):
 
 
 def _frame(message: Message, path: FilePath) -> Frame:
-    shape = tuple(message.content["shape"])
-    if len(shape) != 3 or shape[2] != 3 or math.prod(shape) != len(message.payload):
+    shape, pixels = tuple(message.content["shape"]), message.payload
+    if len(shape) != 3 or shape[2] != 3 or math.prod(shape) != len(pixels):
         raise MediaError(f"{path}: crashes the decoder (it gave half a picture); convert it, or get another copy")
-    pixels = message.payload
     assert not isinstance(pixels, bytes)
     return Frame(message.content["time"], pixels.reshape(shape))
 
 
-def _items(task: str, path: FilePath, settings: dict[str, Any]) -> Generator[Message]:
+def _items(task: str, path: FilePath, **settings: Any) -> Generator[Message]:
     """What the process finds while it does a task."""
     with closing(run_task(task, path, settings)) as messages:
         yield from (message for message in messages if message.kind == "item")
 
 
-def _last(task: str, path: FilePath, settings: dict[str, Any]) -> Message:
+def _last(task: str, path: FilePath, **settings: Any) -> Message:
     """The one answer to a question."""
     *_, last = run_task(task, path, settings)
     return last

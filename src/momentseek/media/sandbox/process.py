@@ -29,13 +29,6 @@ FileText = str | list[Any]
 """A file as a message names it: its path, or path, size and time of one that must be the very file meant."""
 
 
-def file_as_json(path: FilePath) -> FileText:
-    """A file as a message names it."""
-    if isinstance(path, PinnedFile):
-        return [os.fspath(path), path.size, path.mtime_ns]
-    return os.fspath(path)
-
-
 def file_of_json(text: FileText) -> Path | PinnedFile:
     """The file that a message names."""
     return Path(text) if isinstance(text, str) else PinnedFile(Path(text[0]), text[1], text[2])
@@ -69,13 +62,10 @@ def _positive(variable: str, usual: float) -> float:
     text = os.environ.get(variable, "")
     if not text:
         return usual
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise MomentseekError(f"{variable} is {text!r}; set it to a number above 0, or unset it")
-    return value
+    with suppress(ValueError):
+        if 0 < (value := float(text)) < math.inf:
+            return value
+    raise MomentseekError(f"{variable} is {text!r}; set it to a number above 0, or unset it")
 
 
 class SandboxProcess(WorkerProcess):
@@ -126,9 +116,11 @@ _idle: list[SandboxProcess] = []
 
 def run_task(task: str, path: FilePath, settings: dict[str, Any]) -> Generator[Message]:
     """Let a process of its own do a task on a file; see `WorkerProcess.run`. Closing the generator ends the task."""
+    name = os.fspath(path)
+    file: FileText = [name, path.size, path.mtime_ns] if isinstance(path, PinnedFile) else name
     process = _take(SandboxLimits.from_environment(device=bool(settings.get("hardware"))))
     try:
-        yield from process.run(task, os.fspath(path), settings)
+        yield from process.run(task, name, {"path": file, **settings})
     finally:
         _give_back(process)
 
@@ -144,11 +136,10 @@ def warm() -> None:
 
 def close_idle() -> None:
     """End the processes that have nothing to do."""
-    while True:
-        with _lock:
-            if not _idle:
-                return
-            process = _idle.pop()
+    with _lock:
+        processes = _idle[:]
+        _idle.clear()
+    for process in processes:
         process.close()
 
 

@@ -1,4 +1,4 @@
-"""The process that decodes, and what it can be asked: ``python -m momentseek.media.sandbox.worker GIGABYTES [device]``.
+"""The process that decodes, and its tasks: ``python -m momentseek.media.sandbox.worker GIGABYTES [device]``.
 
 It talks on stdin and stdout, and ends when its stdin does, so that it never outlives the program that started it,
 however that ended.
@@ -11,57 +11,63 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from momentseek.core.pinned_file import PinnedFile
 from momentseek.core.workers import Message, Task, serve
 from momentseek.media.container import on_heartbeat
 from momentseek.media.cut import preview, write_clip
-from momentseek.media.decode import SAMPLE_RATE, Samples, frames, sound, sparse_frames, thumbnail
+from momentseek.media.decode import SAMPLE_RATE, Frame, Samples, frames, sound, sparse_frames, thumbnail
 from momentseek.media.probe import probe
 from momentseek.media.sandbox.process import FileText, SandboxLimits, file_of_json
 from momentseek.media.shots import ShotDetector
 from momentseek.media.subtitles.find import cues_of
 
 SECONDS_BETWEEN_SHARES = 0.2
+File = Path | PinnedFile
 
 
-def probe_file(path: FileText) -> Iterator[Message]:
+def probe_file(path: File) -> Iterator[Message]:
     """What a video file is."""
-    found = probe(file_of_json(path))
+    found = probe(path)
     rate = [found.rate.numerator, found.rate.denominator]
     yield Message("end", {**asdict(found), "path": str(path), "rate": rate})
 
 
-def read_frames(path: FileText, shots: bool, **settings: Any) -> Iterator[Message]:
+def read_frames(path: File, shots: bool, **settings: Any) -> Iterator[Message]:
     """Frames as they are decoded; in the end how far that went, what was damaged, and the cuts."""
     detector = ShotDetector() if shots else None
-    source = frames(file_of_json(path), on_picture=None if detector is None else detector.push, **settings)
+    source = frames(path, on_picture=None if detector is None else detector.push, **settings)
     last = None
     for frame in source:
         if frame.pixels is last:  # a picture that is shown for long
             yield Message("item", {"time": frame.time, "same": True})
-            continue
+        else:
+            yield _frame_message(frame)
         last = frame.pixels
-        yield Message("item", {"time": frame.time, "shape": list(last.shape)}, last.reshape(-1))
     damage = None if source.damage is None else asdict(source.damage)
     cuts = [] if detector is None else detector.boundaries()
     yield Message("end", {"duration": source.duration, "damage": damage, "shots": cuts})
 
 
-def send_sparse_frames(path: FileText, slots: list[list[float]]) -> Iterator[Message]:
+def read_sparse_frames(path: File, slots: list[list[float]]) -> Iterator[Message]:
     """One frame of each stretch of a video."""
-    for frame in sparse_frames(file_of_json(path), [(start, end) for start, end in slots]):
-        yield Message("item", {"time": frame.time, "shape": list(frame.pixels.shape)}, frame.pixels.reshape(-1))
+    yield from map(_frame_message, sparse_frames(path, [(start, end) for start, end in slots]))
     yield Message("end")
 
 
-def read_sound(path: FileText) -> Iterator[Message]:
+def _frame_message(frame: Frame) -> Message:
+    return Message("item", {"time": frame.time, "shape": list(frame.pixels.shape)}, frame.pixels.reshape(-1))
+
+
+def read_sound(path: File) -> Iterator[Message]:
     """Samples, a second or more at a time."""
     waiting: list[Samples] = []
-    for samples in sound(file_of_json(path)):
+    for samples in sound(path):
         waiting.append(samples)
         if sum(map(len, waiting)) >= SAMPLE_RATE:
             yield Message("item", payload=np.concatenate(waiting).view(np.uint8))
@@ -71,29 +77,29 @@ def read_sound(path: FileText) -> Iterator[Message]:
     yield Message("end")
 
 
-def read_cues(video: FileText, **settings: Any) -> Iterator[Message]:
+def read_cues(path: File, **settings: Any) -> Iterator[Message]:
     """What is said in a video."""
-    found = cues_of(file_of_json(video), **settings)
+    found = cues_of(path, **settings)
     cues = [[cue.start, cue.end, cue.text, cue.language] for cue in found.cues]
     yield Message("end", {"cues": cues, "sources": list(found.sources), "problems": list(found.problems)})
 
 
-def make_thumbnail(path: FileText, **settings: Any) -> Iterator[Message]:
+def make_thumbnail(path: File, **settings: Any) -> Iterator[Message]:
     """A frame as the bytes of a WebP file."""
-    yield Message("end", payload=thumbnail(file_of_json(path), **settings))
+    yield Message("end", payload=thumbnail(path, **settings))
 
 
-def cut_clip(path: FileText, clip: str, **settings: Any) -> Iterator[Message]:
+def cut_clip(path: File, clip: str, **settings: Any) -> Iterator[Message]:
     """A clip, written to a file that the asker will rename or delete."""
-    made = asdict(write_clip(file_of_json(path), Path(clip), **settings))
+    made = asdict(write_clip(path, Path(clip), **settings))
     del made["path"]
     yield Message("end", made)
 
 
-def make_preview(path: FileText, out: str) -> Iterator[Message]:
+def make_preview(path: File, out: str) -> Iterator[Message]:
     """How much of a preview is written, now and then."""
     due = 0.0
-    for share in preview(file_of_json(path), Path(out)):
+    for share in preview(path, Path(out)):
         if (now := time.monotonic()) >= due:
             due = now + SECONDS_BETWEEN_SHARES
             yield Message("item", {"share": share})
@@ -103,13 +109,17 @@ def make_preview(path: FileText, out: str) -> Iterator[Message]:
 TASKS: dict[str, Task] = {
     "probe": probe_file,
     "frames": read_frames,
-    "sparse_frames": send_sparse_frames,
+    "sparse_frames": read_sparse_frames,
     "sound": read_sound,
     "cues": read_cues,
     "thumbnail": make_thumbnail,
     "cut": cut_clip,
     "preview": make_preview,
 }
+
+
+def _do_task(task: Task, path: FileText, **settings: Any) -> Iterator[Message]:
+    return task(file_of_json(path), **settings)
 
 
 def main(gigabytes: float, device: bool) -> None:
@@ -120,7 +130,7 @@ def main(gigabytes: float, device: bool) -> None:
             import av  # noqa: F401
         SandboxLimits(gigabytes, device=device).enforce()
         on_heartbeat(beat)
-        return TASKS
+        return {name: partial(_do_task, task) for name, task in TASKS.items()}
 
     serve(load)
 

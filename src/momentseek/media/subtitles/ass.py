@@ -11,18 +11,7 @@ from collections.abc import Iterator
 from momentseek.media.subtitles.cues import TIME_PATTERN, Cue, seconds
 
 SUFFIXES = (".ass", ".ssa")
-EVENT_COLUMNS: tuple[str, ...] = (
-    "layer",
-    "start",
-    "end",
-    "style",
-    "name",
-    "marginl",
-    "marginr",
-    "marginv",
-    "effect",
-    "text",
-)
+EVENT_COLUMNS = ("layer", "start", "end", "style", "name", "marginl", "marginr", "marginv", "effect", "text")
 """Names of the columns in their usual order, for files that lost their ``Format:`` line."""
 _OVERRIDE = re.compile(r"\{([^{}]*)\}")
 _DRAWING = re.compile(r"\\p(\d+)")
@@ -37,7 +26,7 @@ def parse(text: str) -> Iterator[Cue]:
     >>> cue.start, cue.end, cue.text
     (1.0, 2.5, 'Well,\nhello')
     """
-    columns = EVENT_COLUMNS
+    columns: tuple[str, ...] = EVENT_COLUMNS
     events = "[events]" not in text.lower()
     for line in text.splitlines():
         mark, colon, rest = line.lstrip().partition(":")

@@ -2,23 +2,21 @@
 
 Marks, then zero bytes (UTF-16 without a mark), then UTF-8 tell the encoding of most files. What is left is an old code
 page, and that is a guess from letter frequencies: chardet makes it, among the code pages that subtitles are found in.
-Measured on documents of 3, 20 and 200 cues in 38 pairs of language and encoding, it was right for 245 of 262 (259 where
-the file's name says the language), 303 of 303 and 114 of 114; charset-normalizer for 166, 246 and 92.
 """
 
 from __future__ import annotations
 
 import codecs
-import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from types import ModuleType
 
 from momentseek.core.errors import MediaError, optional_module
 from momentseek.core.pinned_file import PinnedFile
+from momentseek.media.container import FilePath
 from momentseek.media.subtitles import ass, sbv, srt, vtt
 from momentseek.media.subtitles.cues import Cue, tidy
 
@@ -91,10 +89,8 @@ def is_binary(data: bytes) -> bool:
 def _seven_bits(data: bytes) -> str:
     """ASCII, or Japanese mail's encoding, which switches by escape codes."""
     if b"\x1b$" in data:
-        try:
+        with suppress(UnicodeDecodeError, RuntimeError):  # the codec itself breaks on some input
             return data.decode("iso2022_jp_2")
-        except (UnicodeDecodeError, RuntimeError):  # the codec itself breaks on some input
-            pass
     return data.decode("ascii")
 
 
@@ -138,25 +134,12 @@ MAX_CUES = 200_000
 MAX_LINES = 1_000_000
 
 
-class SubtitleFormat(NamedTuple):
-    """A subtitle format: its name, its suffixes, and its parser."""
-
-    name: str
-    suffixes: tuple[str, ...]
-    parse: Callable[[str], Iterator[Cue]]
+_FORMATS = (srt, vtt, ass, sbv)
+SUBTITLE_SUFFIXES = frozenset(suffix for form in _FORMATS for suffix in form.SUFFIXES)
 
 
-SUBTITLE_FORMATS = (
-    SubtitleFormat("srt", srt.SUFFIXES, srt.parse),
-    SubtitleFormat("vtt", vtt.SUFFIXES, vtt.parse),
-    SubtitleFormat("ass", ass.SUFFIXES, ass.parse),
-    SubtitleFormat("sbv", sbv.SUFFIXES, sbv.parse),
-)
-SUBTITLE_SUFFIXES = frozenset(suffix for form in SUBTITLE_FORMATS for suffix in form.suffixes)
-
-
-def read_subtitles(path: str | os.PathLike[str], language: str | None = None) -> list[Cue]:
-    """The cues of a subtitle file, tidied (see ``merge.tidy``); a file that has none is a ``MediaError``.
+def read_subtitles(path: FilePath, language: str | None = None) -> list[Cue]:
+    """The cues of a subtitle file, tidied (see ``tidy``); a file that has none is a ``MediaError``.
 
     The format is recognised by content, then by suffix. ``language`` is noted in the cues and helps to tell old
     encodings apart.
@@ -191,19 +174,19 @@ def parse_subtitles(data: bytes, name: str, place: object = None, language: str 
     raise MediaError(f"{place}: no cue found; SRT, VTT, ASS and SBV files are read")
 
 
-def _likely_formats(head: str, suffix: str) -> list[SubtitleFormat]:
+def _likely_formats(head: str, suffix: str) -> list[ModuleType]:
     """Formats to try, the likeliest first: by what the file begins with, else by suffix.
 
     SRT and WebVTT mark times the same way, so where one finds nothing the other does not either.
     """
     if head.startswith("webvtt"):
-        sure = "vtt"
+        sure = vtt
     elif "[script info]" in head or "[events]" in head or "\ndialogue:" in head:
-        sure = "ass"
+        sure = ass
     else:
-        sure = next((form.name for form in SUBTITLE_FORMATS if suffix in form.suffixes), "srt")
-    same = {"srt": "vtt", "vtt": "srt"}.get(sure)
-    return sorted((form for form in SUBTITLE_FORMATS if form.name != same), key=lambda form: form.name != sure)
+        sure = next((form for form in _FORMATS if suffix in form.SUFFIXES), srt)
+    same = {srt: vtt, vtt: srt}.get(sure)
+    return sorted((form for form in _FORMATS if form is not same), key=lambda form: form is not sure)
 
 
 def _read_bytes(path: Path | PinnedFile) -> bytes:
