@@ -23,16 +23,7 @@ from momentseek.core.errors import MomentseekError
 _TIMECODE = re.compile(r"(\d{2}):(\d{2}):(\d{2})([:;.,])(\d{2,3})")
 
 
-EDITING_RATES = (
-    Fraction(24000, 1001),
-    Fraction(24),
-    Fraction(25),
-    Fraction(30000, 1001),
-    Fraction(30),
-    Fraction(50),
-    Fraction(60000, 1001),
-    Fraction(60),
-)
+EDITING_RATES = tuple(map(Fraction, ["24000/1001", "24", "25", "30000/1001", "30", "50", "60000/1001", "60"]))
 """Frame rates of editing programs: 23.976, 24, 25, 29.97, 30, 50, 59.94 and 60 frames per second."""
 
 
@@ -115,8 +106,12 @@ def timecode(frame: int, rate: Fraction, drop: bool = False) -> str:
     ('00:01:00:00', '00:01:00;02', '00:10:00;00')
     """
     per_second = nominal(rate)
-    number = frame + (_skipped_numbers(frame, rate) if drop else 0)
-    seconds, frames = divmod(number, per_second)
+    if drop:  # per ten minutes numbers are skipped nine times, within them once a minute after the first
+        skip = _skipped_per_minute(rate)
+        in_minute = per_second * 60 - skip
+        tens, rest = divmod(frame, in_minute * 10 + skip)
+        frame += skip * (9 * tens + (max(0, rest - skip) // in_minute))
+    seconds, frames = divmod(frame, per_second)
     if not 0 <= seconds < 24 * 3600:
         raise MomentseekError("timecode ends at 24 hours; export fewer or shorter moments, or as FCPXML")
     width = 2 if per_second <= 100 else 3
@@ -151,14 +146,6 @@ def _skipped_per_minute(rate: Fraction) -> int:
     if not can_drop(rate):
         raise MomentseekError("drop-frame timecode exists at 29.97 and 59.94 frames per second only")
     return nominal(rate) // 15
-
-
-def _skipped_numbers(frame: int, rate: Fraction) -> int:
-    """Numbers skipped up to a frame: per ten minutes nine times, within them once a minute after the first."""
-    skip = _skipped_per_minute(rate)
-    in_minute = nominal(rate) * 60 - skip
-    tens, rest = divmod(frame, in_minute * 10 + skip)
-    return skip * (9 * tens + (max(0, rest - skip) // in_minute))
 
 
 @dataclass(frozen=True)
@@ -291,7 +278,7 @@ def _source(path: Path) -> str:
 # rate; offsets and durations lie on the timeline's, as Final Cut demands. Where the timeline has the source's rate or a
 # multiple of it, nothing is rounded.
 
-FCPXML_VERSION = "1.10"
+Format = tuple[Fraction, int | None, int | None]
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -303,11 +290,11 @@ def write_fcpxml(excerpts: Sequence[Excerpt], title: str, *, rate: Fraction | No
     """
     rate = commonest_rate(e.rate for e in excerpts) if rate is None else rate
     excerpts = [replace(e, rate=source_rate(e.rate)) for e in excerpts]
-    root = Element("fcpxml", version=FCPXML_VERSION)
+    root = Element("fcpxml", version="1.10")
     resources = SubElement(root, "resources")
     largest = max(excerpts, key=lambda e: (e.width or 0) * (e.height or 0), default=None)
     size = (largest.width, largest.height) if largest else (None, None)
-    formats: dict[tuple[Fraction, int | None, int | None], str] = {}
+    formats: dict[Format, str] = {}
     timeline = _format(resources, formats, rate, *size)
     assets: dict[Path, str] = {}
     event = SubElement(SubElement(root, "library"), "event", name="Momentseek")
@@ -323,27 +310,14 @@ def write_fcpxml(excerpts: Sequence[Excerpt], title: str, *, rate: Fraction | No
         length = Fraction(last - first) / excerpt.rate * rate
         others += length.denominator != 1
         whole = -(-length.numerator // length.denominator)
-        clip = SubElement(
-            spine,
-            "asset-clip",
-            ref=assets[excerpt.path],
-            name=_text(excerpt.name),
-            offset=_time(offset / rate),
-            start=_time(first / excerpt.rate),
-            duration=_time(whole / rate),
-            format=form,
-            tcFormat="NDF",
-        )
+        start = f"{first / excerpt.rate}s"
+        clip = SubElement(spine, "asset-clip", ref=assets[excerpt.path], name=_text(excerpt.name))
+        times = {"offset": f"{offset / rate}s", "start": start, "duration": f"{whole / rate}s"}
+        clip.attrib |= {**times, "format": form, "tcFormat": "NDF"}
         if excerpt.title:
-            SubElement(
-                clip,
-                "marker",
-                start=_time(first / excerpt.rate),
-                duration=_time(1 / excerpt.rate),
-                value=_text(excerpt.title),
-            )
+            SubElement(clip, "marker", start=start, duration=f"{1 / excerpt.rate}s", value=_text(excerpt.title))
         offset += whole
-    sequence.set("duration", _time(offset / rate))
+    sequence.set("duration", f"{offset / rate}s")
     indent(root)
     text = f'<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE fcpxml>\n{tostring(root, encoding="unicode")}\n'
     notes = (
@@ -354,47 +328,25 @@ def write_fcpxml(excerpts: Sequence[Excerpt], title: str, *, rate: Fraction | No
 
 
 def _format(
-    resources: Element,
-    formats: dict[tuple[Fraction, int | None, int | None], str],
-    rate: Fraction,
-    width: int | None,
-    height: int | None,
+    resources: Element, formats: dict[Format, str], rate: Fraction, width: int | None, height: int | None
 ) -> str:
     key = (rate, width, height)
     if key not in formats:
         formats[key] = f"f{len(formats) + 1}"
-        form = SubElement(resources, "format", id=formats[key], frameDuration=_time(1 / rate))
+        form = SubElement(resources, "format", id=formats[key], frameDuration=f"{1 / rate}s")
         if width and height:
-            form.set("width", str(width))
-            form.set("height", str(height))
+            form.attrib |= {"width": str(width), "height": str(height)}
     return formats[key]
 
 
 def _asset(resources: Element, excerpt: Excerpt, form: str, name: str) -> str:
     length = max(1, frame_at(excerpt.duration, excerpt.rate))
-    asset = SubElement(
-        resources,
-        "asset",
-        id=name,
-        name=_text(excerpt.name),
-        start="0s",
-        duration=_time(length / excerpt.rate),
-        hasVideo="1",
-        format=form,
-    )
+    asset = SubElement(resources, "asset", id=name, name=_text(excerpt.name), start="0s")
+    asset.attrib |= {"duration": f"{length / excerpt.rate}s", "hasVideo": "1", "format": form}
     if excerpt.audio:
         asset.set("hasAudio", "1")
     SubElement(asset, "media-rep", kind="original-media", src=file_url(excerpt.path))
     return name
-
-
-def _time(seconds: Fraction) -> str:
-    """A time as FCPXML writes it.
-
-    >>> _time(Fraction(1001, 30000)), _time(Fraction(3))
-    ('1001/30000s', '3s')
-    """
-    return f"{seconds}s"
 
 
 def _text(text: str) -> str:

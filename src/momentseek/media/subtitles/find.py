@@ -7,6 +7,7 @@ import re
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -22,7 +23,6 @@ from momentseek.media.subtitles.cues import MAX_CUES_PER_SECOND, Cue, join_sente
 from momentseek.media.subtitles.read import MAX_CUES, SUBTITLE_SUFFIXES, read_subtitles
 
 if TYPE_CHECKING:
-    from av.container import InputContainer
     from av.stream import Stream
 
 
@@ -85,11 +85,7 @@ SETTLED_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Sidecar:
-    """A subtitle file of a video, with what its name says about it.
-
-    >>> Sidecar(Path("film.en-US.forced.srt"), "en-US", frozenset({"forced"})).language
-    'en-US'
-    """
+    """A subtitle file of a video, with what its name says about it."""
 
     path: Path
     language: str | None = None
@@ -100,7 +96,7 @@ class Sidecar:
         return self.path if links else PinnedFile(Path(os.path.abspath(self.path)))
 
 
-def find_sidecars(video: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None) -> list[Sidecar]:
+def find_sidecars(video: FilePath, folder: FilePath | None = None) -> list[Sidecar]:
     """The subtitle files of a video, sorted by name: ``film.srt``, ``film.en.srt``, ``film.mp4.srt``.
 
     They are looked for next to the video, in ``Subs`` or ``Subtitles`` there, and in ``folder``: at its top, in a
@@ -109,7 +105,8 @@ def find_sidecars(video: str | os.PathLike[str], folder: str | os.PathLike[str] 
     cannot be listed hold nothing.
     """
     video = Path(video)
-    places = [video.parent, *_sub_folders(video.parent, video.stem)]
+    inside = [video.parent / name for name in _entries(video.parent)[1]]
+    places = [video.parent, *inside, *(sub_folder / video.stem for sub_folder in inside)]
     if folder is not None:
         places = [*_mirrors(Path(folder), video), *places]
     found: dict[Path, Sidecar] = {}
@@ -132,20 +129,15 @@ def match_sidecar(path: Path, video: Path) -> Sidecar | None:
         return None
     for whole in (video.name, video.stem):
         if stem.lower().startswith(whole.lower()):
-            labels = _name_labels(stem[len(whole) :])
+            rest = stem[len(whole) :]
+            labels = _labels(rest) if not rest or rest[0] in "._-[( " else None  # ``film 2`` is another video
             if labels is not None:
                 return Sidecar(path, *labels)
     return None
 
 
-def _name_labels(rest: str) -> tuple[str | None, frozenset[str]] | None:
-    """Language and flags in what follows the video's name; None where it is something else, as in ``film 2``."""
-    if not rest:
-        return None, frozenset()
-    return _labels(rest) if rest[0] in "._-[( " else None
-
-
 def _labels(text: str, *, strict: bool = True) -> tuple[str | None, frozenset[str]] | None:
+    """Language and flags in what follows a video's name; None where it says something else, unless not ``strict``."""
     language: str | None = None
     flags: set[str] = set()
     for part in _parts(text):
@@ -167,7 +159,7 @@ def _parts(text: str) -> Iterator[str]:
 
 def _sidecars_in(folder: Path, video: Path) -> Iterator[Sidecar]:
     """The folder's subtitle files that carry the video's name; in a folder that itself carries it, all of them."""
-    names = _listing(folder)
+    names, _ = _entries(folder)
     first = video.stem.lower()
     for _, name in names[bisect_left(names, (first, "")) :]:
         if not name.lower().startswith(first):
@@ -182,34 +174,22 @@ def _sidecars_in(folder: Path, video: Path) -> Iterator[Sidecar]:
                 yield Sidecar(folder / name, *(labels or (None, frozenset())))
 
 
-def _sub_folders(parent: Path, stem: str) -> list[Path]:
-    found = [parent / name for name in _folders(parent) if name.lower() in SUBTITLE_FOLDERS]
-    return [*found, *(folder / stem for folder in found)]
-
-
 def _mirrors(folder: Path, video: Path) -> list[Path]:
     """Where in ``folder`` a video's subtitles may lie, the most specific place first."""
     parents = Path(os.path.abspath(video)).parent.parts[1:][-MAX_MIRROR_DEPTH:]
-    mirrored = [folder.joinpath(*parents[depth:]) for depth in range(len(parents))]
-    places = [*mirrored, folder]
+    places = [folder.joinpath(*parents[depth:]) for depth in range(len(parents) + 1)]
     return [place for whole in places for place in (whole / video.stem, whole)]
 
 
-def _listing(folder: Path) -> tuple[tuple[str, str], ...]:
-    """The folder's subtitle files as (name in lower case, name), sorted; nothing where it cannot be listed."""
-    return _entries(folder)[0]
-
-
-def _folders(folder: Path) -> tuple[str, ...]:
-    return _entries(folder)[1]
-
-
 Entries = tuple[tuple[tuple[str, str], ...], tuple[str, ...]]
+"""A folder's subtitle files as (name in lower case, name), sorted, and the names of its sub-folders for subtitles."""
 
 
 def _entries(folder: Path) -> Entries:
-    """Subtitle files and named sub-folders. Ten thousand videos may share a folder, so a listing is kept while the
-    folder stays as it is; one changed just now is read again, for clocks of file systems are coarse.
+    """List a folder; nothing where it cannot be listed.
+
+    Ten thousand videos may share a folder, so a listing is kept while the folder stays as it is; one changed just now
+    is read again, since clocks of file systems are coarse.
     """
     try:
         changed = folder.stat().st_mtime
@@ -253,13 +233,9 @@ def _ass(data: bytes) -> str:
 
 
 TEXT_DECODERS: dict[str, Callable[[bytes], str]] = {
-    "subrip": _utf8,
-    "srt": _utf8,
-    "text": _utf8,
-    "webvtt": _utf8,
+    **dict.fromkeys(("subrip", "srt", "text", "webvtt"), _utf8),
+    **dict.fromkeys(("ass", "ssa"), _ass),
     "mov_text": _mov_text,
-    "ass": _ass,
-    "ssa": _ass,
 }
 """How each codec's packets carry text. Tracks of pictures (DVD, Blu-ray, DVB) are not here, so they are skipped."""
 
@@ -310,31 +286,23 @@ def track_cues(path: FilePath, track: TextTrack) -> list[Cue]:
         for other in container.streams:
             if other.index != track.index:
                 other.discard = av.stream.Discard.all
-        start = _start(container, path)
         try:
-            for cue in islice(_text_packets(container, stream, start), MAX_CUES):
-                found.append(Cue(cue.start, cue.end, cue.text, track.language))
-        except av.FFmpegError:
-            pass  # a broken tail: what came before counts
+            start = container_start(container, video_stream(container, path))
+        except MediaError:  # sound and text only
+            start = (container.start_time or 0) / 1e6
+        text_of = TEXT_DECODERS[str(stream.name)]
+        with suppress(av.FFmpegError):  # a broken tail: what came before counts
+            for packet in packets(container, [stream]):
+                if packet.pts is None or not 0 < packet.size <= MAX_PACKET_BYTES:
+                    continue
+                begin = round(float(packet.pts * packet.time_base) - start, 6)
+                end = round(begin + float((packet.duration or 0) * packet.time_base), 6)
+                text = text_of(bytes(packet))
+                if text.strip("\x00 \r\n"):  # MP4 fills silences with empty cues
+                    found.append(Cue(begin, end, text, track.language))
+                if len(found) >= MAX_CUES:
+                    break
     return tidy(found)
-
-
-def _text_packets(container: InputContainer, stream: Stream, start: float) -> Iterator[Cue]:
-    text_of = TEXT_DECODERS[str(stream.name)]
-    for packet in packets(container, [stream]):
-        if packet.pts is None or not 0 < packet.size <= MAX_PACKET_BYTES:
-            continue
-        begin = round(float(packet.pts * packet.time_base) - start, 6)
-        text = text_of(bytes(packet))
-        if text.strip("\x00 \r\n"):  # MP4 fills silences with empty cues
-            yield Cue(begin, round(begin + float((packet.duration or 0) * packet.time_base), 6), text)
-
-
-def _start(container: InputContainer, path: FilePath) -> float:
-    try:
-        return container_start(container, video_stream(container, path))
-    except MediaError:  # sound and text only
-        return (container.start_time or 0) / 1e6
 
 
 def _text_track(stream: Stream) -> TextTrack:
@@ -359,8 +327,8 @@ class VideoCues:
 
 
 def cues_of(
-    video: str | os.PathLike[str],
-    folder: str | os.PathLike[str] | None = None,
+    video: FilePath,
+    folder: FilePath | None = None,
     languages: Sequence[str] | None = None,
     duration: float | None = None,
     links: bool = True,
@@ -397,13 +365,15 @@ def cues_of(
 
 
 def _sources(
-    video: str | os.PathLike[str],
-    folder: str | os.PathLike[str] | None,
-    languages: tuple[str, ...],
-    problems: list[str],
+    video: FilePath, folder: FilePath | None, languages: tuple[str, ...], problems: list[str]
 ) -> Iterator[Sidecar | TextTrack]:
     """Everything that may hold the words, best first; the video is opened only when its turn comes."""
-    files = _files_by_preference(find_sidecars(video, folder), folder, languages)
+
+    def key(file: Sidecar) -> tuple[bool, int, str, bool]:
+        elsewhere = folder is not None and Path(folder) not in file.path.parents
+        return (elsewhere, *preference(file.language, languages), "sdh" in file.flags)
+
+    files = sorted(find_sidecars(video, folder), key=key)
     yield from (file for file in files if "forced" not in file.flags)
     inside: list[TextTrack] = []
     try:
@@ -413,15 +383,3 @@ def _sources(
     yield from (track for track in inside if "forced" not in track.flags)
     yield from (file for file in files if "forced" in file.flags)
     yield from (track for track in inside if "forced" in track.flags)
-
-
-def _files_by_preference(
-    files: Sequence[Sidecar], folder: str | os.PathLike[str] | None, languages: tuple[str, ...]
-) -> list[Sidecar]:
-    given = None if folder is None else Path(folder)
-
-    def key(file: Sidecar) -> tuple[bool, int, str, bool]:
-        elsewhere = given is not None and given not in file.path.parents
-        return (elsewhere, *preference(file.language, languages), "sdh" in file.flags)
-
-    return sorted(files, key=key)
