@@ -321,7 +321,7 @@ def sound(path: FilePath) -> Iterator[Samples]:
         given = 0
         for packet in packets(container, [stream]):
             try:
-                decoded = packet.decode()
+                decoded: list[Any] = packet.decode()
             except (av.FFmpegError, ValueError):
                 continue
             for frame in decoded:

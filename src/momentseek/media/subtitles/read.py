@@ -179,13 +179,14 @@ def _likely_formats(head: str, suffix: str) -> list[ModuleType]:
 
     SRT and WebVTT mark times the same way, so where one finds nothing the other does not either.
     """
+    sure: ModuleType
     if head.startswith("webvtt"):
         sure = vtt
     elif "[script info]" in head or "[events]" in head or "\ndialogue:" in head:
         sure = ass
     else:
         sure = next((form for form in _FORMATS if suffix in form.SUFFIXES), srt)
-    same = {srt: vtt, vtt: srt}.get(sure)
+    same = vtt if sure is srt else srt if sure is vtt else None
     return sorted((form for form in _FORMATS if form is not same), key=lambda form: form is not sure)
 
 
