@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.media.pixels import clockwise, shrunk, upright
+from momentseek.media.pixels import Turn, clockwise, shrunk, upright
 
-TURNS = {0: (1, 0, 0, 1), 90: (0, 1, -1, 0), 180: (-1, 0, 0, -1), 270: (0, -1, 1, 0)}
+TURNS = {0: Turn(), 90: Turn(True, -1, 1), 180: Turn(False, -1, -1), 270: Turn(True, 1, -1)}
 
 
 def test_turning_is_clockwise() -> None:
@@ -18,9 +18,9 @@ def test_turning_is_clockwise() -> None:
 
 def test_mirroring() -> None:
     pixels = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
-    np.testing.assert_array_equal(upright(pixels, (-1, 0, 0, 1)), pixels[:, ::-1])
-    np.testing.assert_array_equal(upright(pixels, (1, 0, 0, -1)), pixels[::-1])
-    np.testing.assert_array_equal(upright(pixels, (0, 1, 1, 0)), pixels.transpose(1, 0, 2))
+    np.testing.assert_array_equal(upright(pixels, Turn(across=-1)), pixels[:, ::-1])
+    np.testing.assert_array_equal(upright(pixels, Turn(down=-1)), pixels[::-1])
+    np.testing.assert_array_equal(upright(pixels, Turn(transposed=True)), pixels.transpose(1, 0, 2))
 
 
 @given(st.integers(1, 10_000), st.integers(1, 10_000), st.integers(1, 1000))

@@ -106,7 +106,7 @@ class _PictureEncoder:
     def __init__(
         self, clip: Any, codecs: Codecs, reader: Reader, frame: VideoFrame, short_side: int | None = None
     ) -> None:
-        turned = orientation(frame)[0] == 0
+        turned = orientation(frame).transposed
         width, height = (frame.height, frame.width) if turned else (frame.width, frame.height)
         width, height = shrunk(width, height, short_side)
         self.size = max(2, width // 2 * 2), max(2, height // 2 * 2)
@@ -143,20 +143,16 @@ class _PictureEncoder:
 
         graph = Graph()
         chain = [graph.add_buffer(width=frame.width, height=frame.height, format=frame.format, time_base=_CLOCK)]
-        across, _, down, _ = turn = orientation(frame)
-        if across == 0:
+        turn = orientation(frame)
+        if turn.transposed:
             chain.append(graph.add("transpose", "cclock_flip"))  # mirrors at the main diagonal: a plain transposition
-            across, down = turn[2], turn[1]
-        else:
-            across, down = turn[0], turn[3]
-        if across < 0:
+        if turn.across < 0:
             chain.append(graph.add("hflip"))
-        if down < 0:
+        if turn.down < 0:
             chain.append(graph.add("vflip"))
         width, height = self.size
         chain.append(graph.add("scale", f"{width}:{height}:flags=bicubic"))
-        chain.append(graph.add("format", "yuv420p"))
-        chain.append(graph.add("buffersink"))
+        chain += [graph.add("format", "yuv420p"), graph.add("buffersink")]
         for one, other in pairwise(chain):
             one.link_to(other)
         graph.configure()
@@ -185,17 +181,13 @@ class _SoundTrack:
                 if piece is not None and piece[0] >= wanted:
                     self._waiting = piece
                 stop = wanted if piece is None else min(piece[0], wanted)
-                yield self._frame(np.zeros((self._channels, stop - self.written), np.float32))
+                yield self._frame(np.zeros((1 if self.layout == "mono" else 2, stop - self.written), np.float32))
                 if piece is None or self._waiting is not None:
                     continue
             place, samples = piece
             samples = samples[:, max(0, self.written - place) : self.total - place]
             if samples.shape[1]:
                 yield self._frame(samples)
-
-    @property
-    def _channels(self) -> int:
-        return 1 if self.layout == "mono" else 2
 
     def _frame(self, samples: NDArray[np.float32]) -> Any:
         frame = libav().AudioFrame.from_ndarray(np.ascontiguousarray(samples), "fltp", self.layout)

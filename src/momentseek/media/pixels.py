@@ -6,7 +6,7 @@ import io
 import warnings
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 Pixels = NDArray[np.uint8]
 
-_UPRIGHT = (1, 0, 0, 1)
+
+class Turn(NamedTuple):
+    """How a stored frame becomes upright: transposed first, then mirrored where ``across`` or ``down`` is -1."""
+
+    transposed: bool = False
+    across: int = 1
+    down: int = 1
 
 
 def display_size(width: int, height: int, aspect: Fraction | None) -> tuple[int, int]:
@@ -48,53 +54,38 @@ def shrunk(width: int, height: int, short_side: int | None) -> tuple[int, int]:
     return max(1, round(width * short_side / short)), max(1, round(height * short_side / short))
 
 
-def orientation(frame: VideoFrame) -> tuple[int, int, int, int]:
-    """The display matrix as quarter turns and mirrorings: ``(a, b, c, d)`` with x' = ax + cy, y' = bx + dy."""
+def orientation(frame: VideoFrame) -> Turn:
+    """What the display matrix of a frame says, as quarter turns and mirrorings."""
     data = frame.side_data.get("DISPLAYMATRIX")
-    if data is None:
-        return _UPRIGHT
-    matrix = np.frombuffer(bytes(data), np.int32)  # type: ignore[call-overload]
+    matrix = np.frombuffer(b"" if data is None else bytes(data), np.int32)  # type: ignore[call-overload]
     if len(matrix) != 9:
-        return _UPRIGHT
-    a, b, c, d = (int(x) for x in matrix[[0, 1, 3, 4]])
-    if abs(a) + abs(d) >= abs(b) + abs(c):
-        return (1 if a >= 0 else -1), 0, 0, (1 if d >= 0 else -1)
-    return 0, (1 if b >= 0 else -1), (1 if c >= 0 else -1), 0
+        return Turn()
+    a, b, c, d = (int(x) for x in matrix[[0, 1, 3, 4]])  # x' = ax + cy, y' = bx + dy
+    transposed = abs(a) + abs(d) < abs(b) + abs(c)
+    across, down = (c, b) if transposed else (a, d)
+    return Turn(transposed, 1 if across >= 0 else -1, 1 if down >= 0 else -1)
 
 
-def clockwise(turn: tuple[int, int, int, int]) -> int:
+def clockwise(turn: Turn) -> int:
     """Degrees a frame is turned clockwise to stand upright.
 
-    >>> clockwise((0, 1, -1, 0)), clockwise((-1, 0, 0, -1)), clockwise((1, 0, 0, 1))
+    >>> clockwise(Turn(True, -1, 1)), clockwise(Turn(False, -1, -1)), clockwise(Turn())
     (90, 180, 0)
     """
-    a, b, _, d = turn
-    if a:
-        return 180 if a < 0 and d < 0 else 0
-    return 90 if b > 0 else 270
+    if turn.transposed:
+        return 90 if turn.down > 0 else 270
+    return 180 if turn.across < 0 and turn.down < 0 else 0
 
 
-def upright(pixels: Pixels, turn: tuple[int, int, int, int]) -> Pixels:
-    """Turn and mirror pixels as the display matrix says.
+def upright(pixels: Pixels, turn: Turn) -> Pixels:
+    """Turn and mirror pixels.
 
-    >>> upright(np.array([[[1], [2]]], np.uint8), (0, 1, -1, 0))[..., 0].tolist()
+    >>> upright(np.array([[[1], [2]]], np.uint8), Turn(True, -1, 1))[..., 0].tolist()
     [[1], [2]]
-    >>> upright(np.array([[[1], [2]]], np.uint8), (-1, 0, 0, -1))[..., 0].tolist()
-    [[2, 1]]
     """
-    if turn == _UPRIGHT:
-        return pixels
-    a, b, c, d = turn
-    if a == 0:
+    if turn.transposed:
         pixels = pixels.transpose(1, 0, 2)
-        across, down = c, b
-    else:
-        across, down = a, d
-    if across < 0:
-        pixels = pixels[:, ::-1]
-    if down < 0:
-        pixels = pixels[::-1]
-    return np.ascontiguousarray(pixels)
+    return np.ascontiguousarray(pixels[:: turn.down, :: turn.across])
 
 
 class FrameConverter:
@@ -111,8 +102,8 @@ class FrameConverter:
         from av.video.reformatter import Colorspace, Interpolation
 
         width, height = display_size(frame.width, frame.height, self.aspect)
-        turn = orientation(frame) if turned else _UPRIGHT
-        if self.width is not None and (across := height if turn[0] == 0 else width) > self.width:
+        turn = orientation(frame) if turned else Turn()
+        if self.width is not None and (across := height if turn.transposed else width) > self.width:
             ratio = self.width / across
             width, height = max(1, round(width * ratio)), max(1, round(height * ratio))
         width, height = shrunk(width, height, self.short_side)

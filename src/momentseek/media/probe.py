@@ -69,7 +69,7 @@ def probe(path: FilePath) -> Probe:
         frame = _first_frame(container, stream, path)
         turn = orientation(frame)
         width, height = display_size(frame.width, frame.height, pixel_aspect(stream))
-        if turn[0] == 0:
+        if turn.transposed:
             width, height = height, width
         rate = frame_rate(stream)
         return Probe(

@@ -79,9 +79,11 @@ class ShotDetector:
         del self._times[:first], self._grids[:first], self._histograms[:first]
 
     def _evaluate(self) -> list[Boundary]:
-        if not self._times:
+        """All boundaries of the frames that are kept, unmerged, in no order."""
+        if len(self._times) < 3:
             return []
-        return boundaries(Stretch(np.array(self._times), np.array(self._grids), np.array(self._histograms)))
+        stretch = Stretch(np.array(self._times), np.array(self._grids), np.array(self._histograms))
+        return hard_cuts(stretch) + fades(stretch) + dissolves(stretch)
 
 
 def cells(small: Pixels) -> NDArray[np.float32]:
@@ -123,21 +125,9 @@ class Stretch:
     grids: Floats
     histograms: Floats
 
-    @property
-    def interval(self) -> float:
-        """Median seconds between two frames."""
-        return float(np.median(np.diff(self.times))) if len(self.times) > 1 else 1.0
-
     def lag(self, seconds: float) -> int:
         """Number of frames in a number of seconds, at least one."""
-        return max(1, round(seconds / self.interval))
-
-
-def boundaries(stretch: Stretch) -> list[Boundary]:
-    """All boundaries of a stretch, unmerged, in no order."""
-    if len(stretch.times) < 3:
-        return []
-    return hard_cuts(stretch) + fades(stretch) + dissolves(stretch)
+        return max(1, round(seconds / float(np.median(np.diff(self.times)))))
 
 
 def hard_cuts(stretch: Stretch) -> list[Boundary]:
@@ -197,10 +187,8 @@ def _blend(flat: Floats, steps: Floats, middle: NDArray[np.intp], k: int) -> Flo
     before = _norm(a - flat[np.maximum(middle - 2 * k, 0)]) / length
     behind = _norm(b - flat[np.minimum(middle + 2 * k, len(flat) - 1)]) / length
     early, late = middle < 2 * k, middle + 2 * k >= len(flat)  # nothing to compare with there: as on the other side
-    before, behind = (
-        np.where(early, np.maximum(before, behind), before),
-        np.where(late, np.maximum(before, behind), behind),
-    )
+    larger = np.maximum(before, behind)
+    before, behind = np.where(early, larger, before), np.where(late, larger, behind)
     greatest = np.lib.stride_tricks.sliding_window_view(steps, 2 * k).max(1)[middle - k]
     score = worst + 0.4 * (before + behind)
     score[(greatest > 0.5 * length) | (length < MIN_BLEND_CHANGE * np.sqrt(flat.shape[1]))] = np.inf

@@ -61,13 +61,6 @@ MAX_LINE_CHARACTERS = 400
 """Characters up to which a line may grow word by word."""
 
 
-@dataclass
-class _Line:
-    start: float
-    end: float
-    text: str
-
-
 def unroll(cues: Iterable[tuple[float, float, list[str]]]) -> list[Cue]:
     """Keep each line once, from when it first appears; ``cues`` are ``(start, end, lines)`` sorted by start.
 
@@ -77,7 +70,7 @@ def unroll(cues: Iterable[tuple[float, float, list[str]]]) -> list[Cue]:
     >>> [cue.text for cue in unroll([(0, 1, ["so"]), (1, 2, ["so we"]), (2, 3, ["so we went"])])]
     ['so we went']
     """
-    found: list[_Line] = []
+    found: list[Cue] = []
     before: list[str] = []
     until = float("-inf")
     for start, end, lines in cues:
@@ -85,18 +78,19 @@ def unroll(cues: Iterable[tuple[float, float, list[str]]]) -> list[Cue]:
         seen, grown = _match_repeated(before, lines) if touches else (0, "")
         if seen:
             last = found[-1]
-            if grown and len(last.text) + len(grown) <= MAX_LINE_CHARACTERS:
-                last.text += grown
-                grown = ""
+            text = last.text
+            if grown and len(text) + len(grown) <= MAX_LINE_CHARACTERS:
+                text, grown = text + grown, ""
             fresh = [*filter(None, [grown.strip()]), *lines[seen:]]
-            last.end = max(last.end, end) if not fresh else max(min(last.end, start), last.start)
+            until_then = max(last.end, end) if not fresh else max(min(last.end, start), last.start)
+            found[-1] = Cue(last.start, until_then, text)
         else:
             fresh = lines
         if fresh:
-            found.append(_Line(start, end, " ".join(fresh)))
+            found.append(Cue(start, end, " ".join(fresh)))
         before = lines
         until = max(until, end) if touches else end
-    return [Cue(shown.start, shown.end, shown.text) for shown in found]
+    return found
 
 
 def _match_repeated(before: list[str], lines: list[str]) -> tuple[int, str]:

@@ -67,9 +67,14 @@ def text_of(data: bytes, language: str | None = None) -> str:
     if wide is not None:
         return data.decode(wide, errors="replace")
     if data.isascii():
-        return _seven_bits(data)
+        if b"\x1b$" in data:  # Japanese mail's encoding, which switches by escape codes
+            with suppress(UnicodeDecodeError, RuntimeError):  # the codec itself breaks on some input
+                return data.decode("iso2022_jp_2")
+        return data.decode("ascii")
     text = data.decode("utf-8", errors="replace")
-    if _mostly_sound(text):
+    broken = text.count("\ufffd")
+    foreign = len(text) - len(text.encode("ascii", errors="ignore"))
+    if broken * 20 <= foreign - broken:  # a few broken characters, as cutting and joining files leaves them
         return text
     return data.decode(_code_page(data, language), errors="replace")
 
@@ -86,14 +91,6 @@ def is_binary(data: bytes) -> bool:
     return (len(head) - len(head.translate(None, _CONTROLS))) * 20 > len(head)
 
 
-def _seven_bits(data: bytes) -> str:
-    """ASCII, or Japanese mail's encoding, which switches by escape codes."""
-    if b"\x1b$" in data:
-        with suppress(UnicodeDecodeError, RuntimeError):  # the codec itself breaks on some input
-            return data.decode("iso2022_jp_2")
-    return data.decode("ascii")
-
-
 def _wide(data: bytes) -> str | None:
     """UTF-16 or UTF-32 without a mark: the digits of the times have their zero bytes on one side."""
     zeros = [data[place::4].count(0) for place in range(4)]
@@ -107,13 +104,6 @@ def _wide(data: bytes) -> str | None:
     if odd > 20 * even:
         return "utf-16-le"
     return "utf-16-be" if even > 20 * odd else None
-
-
-def _mostly_sound(text: str) -> bool:
-    """Whether UTF-8 with at most a few broken characters, as cutting and joining files leaves them."""
-    broken = text.count("\ufffd")
-    foreign = len(text) - len(text.encode("ascii", errors="ignore"))
-    return broken * 20 <= foreign - broken
 
 
 def _code_page(data: bytes, language: str | None) -> str:

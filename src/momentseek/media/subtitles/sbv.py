@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from momentseek.media.subtitles.cues import Cue, seconds
+from momentseek.media.subtitles.srt import parse_blocks
 
 SUFFIXES = (".sbv", ".sub")
 _STAMP = r"-?\d{1,5}:\d{1,2}:\d{1,2}[.:]\d{1,9}"
@@ -18,17 +20,11 @@ def parse(text: str) -> Iterator[Cue]:
     >>> [(cue.start, cue.end, cue.text) for cue in parse("0:00:01.000,0:00:02.500\nAnybody[br]home?\n\n")]
     [(1.0, 2.5, 'Anybody\nhome?')]
     """
-    span: tuple[float, float] | None = None
-    lines: list[str] = []
-    for line in text.splitlines():
-        match = _TIMES.fullmatch(line) if ":" in line else None
-        if match is None and line.strip():
-            lines.append(line.replace("[br]", "\n"))
-            continue
-        if span is not None:
-            yield Cue(*span, "\n".join(lines).strip())
-        lines = []
-        start, end = (seconds(match[1]), seconds(match[2])) if match else (None, None)
-        span = None if start is None or end is None else (start, end)
-    if span is not None:
-        yield Cue(*span, "\n".join(lines).strip())
+    for cue in parse_blocks((line if line.strip() else "" for line in text.splitlines()), _times):
+        yield replace(cue, text=cue.text.replace("[br]", "\n").strip())
+
+
+def _times(line: str) -> tuple[float, float] | None:
+    match = _TIMES.fullmatch(line) if ":" in line else None
+    start, end = (seconds(match[1]), seconds(match[2])) if match else (None, None)
+    return None if start is None or end is None else (start, end)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 
 from momentseek.media.subtitles.cues import TIME_PATTERN, Cue, seconds, stamp
 
@@ -49,6 +50,20 @@ def parse(text: str) -> Iterator[Cue]:
         span, lines = found, []
     if span is not None:
         yield Cue(*span, "\n".join(lines).strip())
+
+
+def parse_blocks(lines: Iterable[str], times_of: Callable[[str], tuple[float, float] | None]) -> Iterator[Cue]:
+    """The cues of a file in which a blank line, or another line of times, ends a cue."""
+    span: tuple[float, float] | None = None
+    text: list[str] = []
+    for line in chain(lines, [""]):
+        found = times_of(line)
+        if found is None and line:
+            text.append(line)
+            continue
+        if span is not None:
+            yield Cue(*span, "\n".join(text).strip())
+        span, text = found, []
 
 
 def srt_text(cues: Iterable[Cue]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from momentseek.media.subtitles.cues import Cue
-from momentseek.media.subtitles.srt import srt_text, times
+from momentseek.media.subtitles.srt import parse_blocks, srt_text, times
 
 SUFFIXES = (".vtt", ".webvtt")
 
@@ -17,18 +17,7 @@ def parse(text: str) -> Iterator[Cue]:
     >>> [(cue.start, cue.end, cue.text) for cue in found]
     [(1.0, 2.0, '<v Ann>Hello')]
     """
-    span: tuple[float, float] | None = None
-    lines: list[str] = []
-    for line in text.splitlines():
-        found = times(line)
-        if found is None and line:
-            lines.append(line)
-            continue
-        if span is not None:  # a blank line, or times although no blank line stood between
-            yield Cue(*span, "\n".join(lines).strip())
-        span, lines = found, []
-    if span is not None:
-        yield Cue(*span, "\n".join(lines).strip())
+    return parse_blocks(text.splitlines(), times)
 
 
 def vtt_text(cues: Iterable[Cue]) -> str:
