@@ -131,8 +131,7 @@ class TrackPass(ABC):
     def __exit__(self, *_: object) -> None:
         self._jobs.put(None)
         self.close()
-        if self._answers is not None:
-            self._answers.close()
+        self._answers = None  # its thread ends by itself; what it is doing may take long
 
     @property
     def is_open(self) -> bool:
