@@ -17,7 +17,7 @@ from torch import Tensor
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.core.registry import Registry
-from momentseek.models.model import Network
+from momentseek.models.model import Network, at_least, below_one
 from momentseek.models.registry import ModelSpec
 from momentseek.recognition.captions.decoding import DecodingSettings, decode_captions
 from momentseek.recognition.captions.inputs import BOS, EOS, PAD, CaptionPreparation, MomentInputs, Vocabulary
@@ -52,19 +52,14 @@ class CaptionerConfig:
     """How much long captions are favoured in a beam; 0 leaves their chance alone, which favours short ones."""
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "heads", "layers", "max_clips", "max_words", "max_caption"):
-            value = getattr(self, name, 1)
-            if value < 1:
-                raise MomentseekError(f"model: {name} must be at least 1, not {value}")
+        at_least(self, 1, "hidden", "heads", "layers", "max_clips", "max_words", "max_caption")
+        at_least(self, 0, "threshold")
+        below_one(self, "dropout")
         heads: int = getattr(self, "heads", 1)
         if self.hidden % heads:
             raise MomentseekError(
                 f"model: hidden {self.hidden} cannot be shared out among {heads} heads; choose a multiple"
             )
-        if not 0 <= self.dropout < 1:
-            raise MomentseekError(f"model: dropout must be from 0 to below 1, not {self.dropout:g}")
-        if self.threshold < 0:
-            raise MomentseekError(f"model: threshold must be at least 0, not {self.threshold}")
         try:
             _ = self.preparation, self.decoding
         except MomentseekError as e:

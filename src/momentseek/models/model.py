@@ -8,6 +8,7 @@ that predict times rather than clips give ``moments`` instead of ``spans``, and 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -60,6 +61,42 @@ def group_of(parameter: str, groups: Iterable[str]) -> str:
     ('leaf.2', '')
     """
     return max((g for g in groups if parameter == g or parameter.startswith(f"{g}.")), key=len, default=REST)
+
+
+def at_least(config: Any, least: float, *names: str, section: str = "model") -> None:
+    """Refuse settings below ``least`` or infinite; those that a config does not have, or None, are left out.
+
+    >>> at_least(ModelConfig(alpha=-1.0), 0, "videos", "alpha")
+    Traceback (most recent call last):
+        ...
+    momentseek.core.errors.MomentseekError: model: alpha must be at least 0, not -1
+    """
+    for name in names:
+        value = getattr(config, name, None)
+        if value is not None and not least <= value < math.inf:
+            raise MomentseekError(f"{section}: {name} must be at least {least:g}, not {value:g}")
+
+
+def above_nothing(config: Any, *names: str, section: str = "model") -> None:
+    """Refuse settings that are not above 0."""
+    for name in names:
+        value = getattr(config, name)
+        if value is not None and not 0 < value < math.inf:
+            raise MomentseekError(f"{section}: {name} must be above 0, not {value:g}")
+
+
+def below_one(config: Any, *names: str, section: str = "model") -> None:
+    """Refuse settings that are not from 0 to below 1."""
+    for name in names:
+        if not 0 <= getattr(config, name) < 1:
+            raise MomentseekError(f"{section}: {name} must be from 0 to below 1, not {getattr(config, name):g}")
+
+
+def one_of(config: Any, name: str, *choices: str, section: str = "model") -> None:
+    """Refuse a setting that is none of the choices."""
+    value = getattr(config, name)
+    if value not in choices:
+        raise MomentseekError(f"{section}: {name} must be {' or '.join(choices)}, not {value!r}")
 
 
 class Network(nn.Module, ABC):
@@ -121,20 +158,15 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         heads: int | None = getattr(self, "heads", None)
-        for name in ("hidden", "heads", "max_words", "max_clips", "shortest", "longest", "videos"):
-            value = getattr(self, name, 1)
-            if value < 1:
-                raise MomentseekError(f"model: {name} must be at least 1, not {value}")
+        at_least(self, 1, "hidden", "heads", "max_words", "max_clips", "shortest", "longest", "videos")
         if self.shortest > self.longest:
             raise MomentseekError(f"model: shortest ({self.shortest}) must not be above longest ({self.longest})")
-        if not 0 <= self.dropout < 1:
-            raise MomentseekError(f"model: dropout must be from 0 to below 1, not {self.dropout:g}")
+        below_one(self, "dropout")
         if heads is not None and self.hidden % heads:
             raise MomentseekError(
                 f"model: hidden {self.hidden} cannot be shared out among {heads} heads; choose a multiple"
             )
-        if self.fit not in FIT_METHODS:
-            raise MomentseekError(f"model: fit must be {' or '.join(FIT_METHODS)}, not {self.fit!r}")
+        one_of(self, "fit", *FIT_METHODS)
         parse_modalities(self.modalities)
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 import types
 import typing
 from collections.abc import Mapping
@@ -118,36 +117,6 @@ def _check_type(value: Any, hint: Any, where: str) -> Any:
             return tuple(value)
     names = " or ".join("nothing" if o is types.NoneType else getattr(o, "__name__", str(o)) for o in options)
     raise MomentseekError(f"{where} must be {names}, not {value!r}")
-
-
-def at_least(config: ModelConfig, least: int, *names: str) -> None:
-    """Refuse settings below ``least``, and values that are no numbers.
-
-    >>> from momentseek.models.model import ModelConfig
-    >>> at_least(ModelConfig(alpha=-1.0), 0, "videos", "alpha")
-    Traceback (most recent call last):
-        ...
-    momentseek.core.errors.MomentseekError: model: alpha must be at least 0, not -1
-    """
-    for name in names:
-        value = getattr(config, name)
-        if not least <= value < math.inf:
-            raise MomentseekError(f"model: {name} must be at least {least}, not {value:g}")
-
-
-def above_nothing(config: ModelConfig, *names: str) -> None:
-    """Refuse settings that are not above 0."""
-    for name in names:
-        value = getattr(config, name)
-        if not 0 < value < math.inf:
-            raise MomentseekError(f"model: {name} must be above 0, not {value:g}")
-
-
-def one_of(config: ModelConfig, name: str, *choices: str) -> None:
-    """Refuse a setting that is none of the choices."""
-    value = getattr(config, name)
-    if value not in choices:
-        raise MomentseekError(f"model: {name} must be {' or '.join(choices)}, not {value!r}")
 
 
 def refuse_absurd_sizes(config: ModelConfig | CaptionerConfig, weights: Mapping[str, Tensor]) -> None:

@@ -178,7 +178,9 @@ def test_training_stops_when_time_is_up(corpus: Data, config: TrainConfig, tmp_p
 
 
 def test_a_loss_that_is_no_number_stops_training(corpus: Data, config: TrainConfig, tmp_path: Path) -> None:
-    with pytest.raises(MomentseekError, match=r"the loss is NaN or infinite at step \d+ \(.*nan.*lower the learning rate"):
+    with pytest.raises(
+        MomentseekError, match=r"the loss is NaN or infinite at step \d+ \(.*nan.*lower the learning rate"
+    ):
         train(config.with_changes(["lr=1e36", "clip=0"]), corpus, tmp_path / "run")
 
 

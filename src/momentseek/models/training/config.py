@@ -27,7 +27,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.registry import did_you_mean
 from momentseek.measuring.measures import parse_all
 from momentseek.models.captioner import CAPTIONERS, CaptionerConfig
-from momentseek.models.model import ModelConfig
+from momentseek.models.model import ModelConfig, above_nothing, at_least, below_one, one_of
 from momentseek.models.registry import MODELS, SETTING_ALIASES, ModelSpec, build_config
 
 CONFIG_SECTIONS = ("model", "training", "data")
@@ -115,32 +115,13 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         for name, allowed in SETTING_CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise MomentseekError(f"training: {name} must be {' or '.join(allowed)}, not {getattr(self, name)!r}")
-        for name in ("batch", "pairs_per_video", "alike", "prefetch"):
-            _at_least(name, getattr(self, name), 1)
-        for name in (
-            "lr",
-            "weight_decay",
-            "clip",
-            "cache_mb",
-            "seed",
-            "hard_videos",
-            "hard_queries",
-            "sharpness",
-            "hard_pool",
-            "list_reach",
-        ):
-            _at_least(name, getattr(self, name), 0)
-        for name in ("epochs", "minutes", "validations", "save_minutes"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < float("inf"):
-                raise MomentseekError(f"training: {name} must be above 0, not {value:g}")
-        for name in ("steps", "validate_every", "patience", "threads"):
-            if getattr(self, name) is not None:
-                _at_least(name, getattr(self, name), 1)
-        if not 0 <= self.momentum < 1:
-            raise MomentseekError(f"training: momentum must be from 0 to below 1, not {self.momentum:g}")
+            one_of(self, name, *allowed, section="training")
+        at_least(self, 1, "batch", "pairs_per_video", "alike", "prefetch", section="training")
+        at_least(self, 1, "steps", "validate_every", "patience", "threads", section="training")
+        at_least(self, 0, "lr", "weight_decay", "clip", "cache_mb", "seed", "sharpness", section="training")
+        at_least(self, 0, "hard_videos", "hard_queries", "hard_pool", "list_reach", section="training")
+        above_nothing(self, "epochs", "minutes", "validations", "save_minutes", section="training")
+        below_one(self, "momentum", section="training")
         if not 0 <= self.warmup < 1:
             raise MomentseekError(f"training: warmup is a share of all steps, from 0 to below 1, not {self.warmup:g}")
         if self.nms is not None and not 0 <= self.nms <= 1:
@@ -327,8 +308,3 @@ def _section(table: Mapping[str, Any], name: str, where: str) -> Mapping[str, An
 def _plain(value: Any) -> Any:
     """A value as it is after being written to TOML or JSON and read again."""
     return "" if value is None else list(value) if isinstance(value, tuple) else value
-
-
-def _at_least(name: str, value: float, least: float) -> None:
-    if not least <= value < float("inf"):
-        raise MomentseekError(f"training: {name} must be at least {least:g}, not {value:g}")

@@ -19,8 +19,8 @@ from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
 from momentseek.models.features.data import Dims
 from momentseek.models.layers.projection import Dropout, JointClips
 from momentseek.models.layers.recurrent import Recurrent
-from momentseek.models.model import CorpusModel, GroundingConfig, Predicted
-from momentseek.models.registry import at_least, one_of, register
+from momentseek.models.model import CorpusModel, GroundingConfig, Predicted, at_least, one_of
+from momentseek.models.registry import register
 
 FLOOR = 1e-12
 """What is added to attention under a logarithm."""

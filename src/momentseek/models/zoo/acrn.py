@@ -13,7 +13,8 @@ from torch.nn.functional import normalize
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.features.data import Dims
-from momentseek.models.registry import at_least, one_of, register
+from momentseek.models.model import at_least, one_of
+from momentseek.models.registry import register
 from momentseek.models.zoo.ctrl import OFFICIAL_WINDOWS, WindowConfig, WindowModel, Windows, parts_around
 
 

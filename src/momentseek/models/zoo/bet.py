@@ -17,8 +17,8 @@ from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
 from momentseek.models.features.data import Dims
 from momentseek.models.layers.projection import JointClips
 from momentseek.models.layers.spans import span_grid
-from momentseek.models.model import CorpusModel, ModelConfig
-from momentseek.models.registry import above_nothing, at_least, register
+from momentseek.models.model import CorpusModel, ModelConfig, above_nothing, at_least
+from momentseek.models.registry import register
 
 
 def edge_labels(start: Tensor, end: Tensor, clips: int, power: float, printed: bool = False) -> tuple[Tensor, Tensor]:

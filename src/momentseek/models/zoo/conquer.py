@@ -18,8 +18,8 @@ from momentseek.models.layers.attention import NetVLAD, ProjectedTransformer, Tr
 from momentseek.models.layers.projection import Dropout, Positions, Projection, clip_width, initialise
 from momentseek.models.layers.spans import span_grid
 from momentseek.models.losses import draw_negatives, pair_weights, related_masks, weighted_mean
-from momentseek.models.model import CorpusModel, ModelConfig
-from momentseek.models.registry import one_of, register
+from momentseek.models.model import CorpusModel, ModelConfig, one_of
+from momentseek.models.registry import register
 
 MASKED_SIMILARITY = -1e4
 """Similarity of what is not there: no real clip or word sees it, and padding sees everything alike."""

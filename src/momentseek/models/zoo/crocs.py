@@ -17,7 +17,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from momentseek.models.batch import Batch, Encodings
-from momentseek.models.registry import at_least, register
+from momentseek.models.model import at_least
+from momentseek.models.registry import register
 from momentseek.models.zoo.mmn import OVERLAP_SHARPNESS, Mmn, MmnConfig
 
 

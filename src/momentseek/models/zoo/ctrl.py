@@ -26,8 +26,8 @@ from momentseek.models.features.data import Dims
 from momentseek.models.layers.projection import JointClips
 from momentseek.models.layers.recurrent import SENTENCE_ENCODERS, Sentence
 from momentseek.models.losses import draw_negatives
-from momentseek.models.model import CorpusModel, GroundingConfig, Predicted
-from momentseek.models.registry import at_least, one_of, register
+from momentseek.models.model import CorpusModel, GroundingConfig, Predicted, at_least, below_one, one_of
+from momentseek.models.registry import register
 
 OFFICIAL_WINDOWS: Mapping[str, Any] = {"searched": (8, 16)}
 """What the public code does otherwise: only windows of 128 and 256 frames are searched."""
@@ -159,9 +159,7 @@ class WindowConfig(GroundingConfig):
             lengths = getattr(self, name)
             if any(type(n) is not int or n < 1 for n in lengths) or (name == "windows" and not lengths):
                 raise MomentseekError(f"model: {name} must be whole numbers of clips, such as [4, 8], not {lengths!r}")
-        for name in ("overlap", "least_overlap", "most_outside"):
-            if not 0 <= getattr(self, name) < 1:
-                raise MomentseekError(f"model: {name} must be from 0 to below 1, not {getattr(self, name):g}")
+        below_one(self, "overlap", "least_overlap", "most_outside")
 
 
 class WindowModel(CorpusModel):

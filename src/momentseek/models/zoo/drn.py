@@ -21,8 +21,8 @@ from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
 from momentseek.models.features.data import Dims
 from momentseek.models.layers.projection import JointClips
 from momentseek.models.layers.recurrent import Recurrent
-from momentseek.models.model import CorpusModel, GroundingConfig, Phase, Predicted
-from momentseek.models.registry import at_least, one_of, register
+from momentseek.models.model import CorpusModel, GroundingConfig, Phase, Predicted, at_least, below_one, one_of
+from momentseek.models.registry import register
 
 UNITS = 32
 """Parts of a video that distances are counted in, whatever the number of segments."""
@@ -61,9 +61,7 @@ class DrnConfig(GroundingConfig):
         super().__post_init__()
         at_least(self, 1, "wide", "stride")
         one_of(self, "stage", "all", *STAGES)
-        for name in ("least", "good"):
-            if not 0 <= getattr(self, name) < 1:
-                raise MomentseekError(f"model: {name} must be from 0 to below 1, not {getattr(self, name):g}")
+        below_one(self, "least", "good")
         one_of(self, "fit", "stretch", "rounded")
         if self.max_clips % 4 or self.hidden % 2:
             raise MomentseekError(

@@ -16,7 +16,8 @@ from torch.nn.functional import normalize
 
 from momentseek.models.batch import Batch, Encodings
 from momentseek.models.layers.moment_map import overlap
-from momentseek.models.registry import above_nothing, at_least, register
+from momentseek.models.model import above_nothing, at_least
+from momentseek.models.registry import register
 from momentseek.models.zoo.mmn import LATE_MATCHING_FACTOR, OVERLAP_SHARPNESS, Mmn, MmnConfig, mutual_matching
 from momentseek.models.zoo.tan2d import overlap_loss
 

@@ -24,7 +24,8 @@ from momentseek.core.language import NOUN, VERB, Roles, load_parser, verb_bases
 from momentseek.models.batch import BatchPairs, Encodings, Words
 from momentseek.models.features.data import Dims
 from momentseek.models.layers.moment_map import grid_2d, positions_2d
-from momentseek.models.registry import at_least, one_of, register
+from momentseek.models.model import at_least, one_of
+from momentseek.models.registry import register
 from momentseek.models.zoo.tan2d import Tan2d, Tan2dConfig
 
 Floats = NDArray[np.float32]

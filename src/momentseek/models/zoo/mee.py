@@ -19,8 +19,8 @@ from momentseek.models.layers.attention import NetVLAD
 from momentseek.models.layers.projection import Dropout, clip_width
 from momentseek.models.layers.spans import even_spans
 from momentseek.models.losses import RelatedMasks, hinge, pair_weights, related_masks, weighted_mean
-from momentseek.models.model import CorpusModel, ModelConfig
-from momentseek.models.registry import one_of, register
+from momentseek.models.model import CorpusModel, ModelConfig, one_of
+from momentseek.models.registry import register
 
 POOLING_METHODS = ("max", "mean", "netvlad")
 UNIT_EPSILON = 1e-5

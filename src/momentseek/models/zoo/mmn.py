@@ -21,8 +21,8 @@ from momentseek.models.features.data import Dims
 from momentseek.models.layers.moment_map import MapConvolution, cells, max_over, overlap, overlap_of_moments
 from momentseek.models.layers.projection import MapClips
 from momentseek.models.layers.recurrent import mean_of_words
-from momentseek.models.model import CorpusModel
-from momentseek.models.registry import above_nothing, at_least, one_of, register
+from momentseek.models.model import CorpusModel, above_nothing, at_least, one_of
+from momentseek.models.registry import register
 from momentseek.models.zoo.tan2d import SentenceEncoder, Tan2dConfig, overlap_loss
 
 OVERLAP_SHARPNESS = 10.0

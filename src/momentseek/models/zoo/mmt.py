@@ -15,10 +15,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from momentseek.core.errors import MomentseekError
 from momentseek.models.captioner import CaptionBatch, Captioner, CaptionerConfig, CaptionerDims, register_captioner
 from momentseek.models.layers.attention import DecoderLayer, TransformerLayer, earlier_rows
 from momentseek.models.layers.projection import Dropout, Projection, initialise
+from momentseek.models.model import at_least, below_one, one_of
 from momentseek.recognition.captions.inputs import PAD
 
 NORM_EPSILON = 1e-12
@@ -81,13 +81,9 @@ class MMTConfig(CaptionerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("feedforward", "word_dim"):
-            if getattr(self, name) < 1:
-                raise MomentseekError(f"model: {name} must be at least 1, not {getattr(self, name)}")
-        if not 0 <= self.smoothing < 1:
-            raise MomentseekError(f"model: smoothing must be from 0 to below 1, not {self.smoothing:g}")
-        if self.reduction not in REDUCTIONS:
-            raise MomentseekError(f"model: reduction must be {' or '.join(REDUCTIONS)}, not {self.reduction!r}")
+        at_least(self, 1, "feedforward", "word_dim")
+        below_one(self, "smoothing")
+        one_of(self, "reduction", *REDUCTIONS)
 
 
 class NormProjection(nn.Module):

@@ -21,8 +21,8 @@ from momentseek.models.layers.attention import SelfEncoder
 from momentseek.models.layers.projection import Positions, Projection, clip_width, initialise
 from momentseek.models.layers.spans import even_spans
 from momentseek.models.losses import Negatives, draw_negatives, hinge, pair_weights, related_masks, weighted_mean
-from momentseek.models.model import CorpusModel, ModelConfig
-from momentseek.models.registry import at_least, register
+from momentseek.models.model import CorpusModel, ModelConfig, at_least
+from momentseek.models.registry import register
 
 MAX_SIMILARITIES = 1 << 22
 """Numbers of queries times videos times spans that are held at once: 16 MB."""

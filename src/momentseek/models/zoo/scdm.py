@@ -20,8 +20,8 @@ from momentseek.models.features.data import Dims
 from momentseek.models.layers.moment_map import overlap_of_moments
 from momentseek.models.layers.projection import Dropout, JointClips
 from momentseek.models.layers.recurrent import Recurrent
-from momentseek.models.model import CorpusModel, GroundingConfig, Predicted
-from momentseek.models.registry import at_least, one_of, register
+from momentseek.models.model import CorpusModel, GroundingConfig, Predicted, at_least, one_of
+from momentseek.models.registry import register
 
 ANCHORS = (0.25, 0.5, 0.75, 1.0)
 """Widths of the anchors of a cell, as shares of the cell."""

@@ -28,8 +28,8 @@ from momentseek.models.layers.moment_map import (
     scale_overlap,
 )
 from momentseek.models.layers.projection import MapClips
-from momentseek.models.model import CorpusModel, GroundingConfig
-from momentseek.models.registry import at_least, one_of, register
+from momentseek.models.model import CorpusModel, GroundingConfig, at_least, one_of
+from momentseek.models.registry import register
 
 
 @dataclass(frozen=True, kw_only=True)

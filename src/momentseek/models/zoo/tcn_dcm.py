@@ -21,8 +21,8 @@ from momentseek.models.features.data import Dims
 from momentseek.models.layers.moment_map import Cells, cells, max_over, overlap, waves
 from momentseek.models.layers.projection import Dropout, MapClips
 from momentseek.models.losses import draw_negatives, related_masks
-from momentseek.models.model import CorpusModel
-from momentseek.models.registry import at_least, one_of, register
+from momentseek.models.model import CorpusModel, at_least, one_of
+from momentseek.models.registry import register
 from momentseek.models.zoo.tan2d import SentenceEncoder, Tan2dConfig, overlap_loss
 
 FLOOR = 1e-9

@@ -18,8 +18,8 @@ from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
 from momentseek.models.features.data import Dims
 from momentseek.models.layers.projection import JointClips
 from momentseek.models.layers.recurrent import SENTENCE_ENCODERS, Sentence
-from momentseek.models.model import CorpusModel, GroundingConfig, Phase, Predicted
-from momentseek.models.registry import at_least, one_of, register
+from momentseek.models.model import CorpusModel, GroundingConfig, Phase, Predicted, at_least, one_of
+from momentseek.models.registry import register
 
 BRANCHES = (4, 3, 3, 3, 3)
 """Moves of each kind."""

@@ -25,8 +25,8 @@ from momentseek.models.features.data import Dims
 from momentseek.models.inputs import PADDING, KnownWords, word_ids
 from momentseek.models.layers.projection import Dropout, JointClips
 from momentseek.models.layers.recurrent import GruStack, SegmentCaptioner, states_at
-from momentseek.models.model import CorpusModel, GroundingConfig, Phase, Predicted
-from momentseek.models.registry import at_least, one_of, register
+from momentseek.models.model import CorpusModel, GroundingConfig, Phase, Predicted, at_least, one_of
+from momentseek.models.registry import register
 from momentseek.recognition.captions.inputs import caption_words
 
 ANCHORS = (
