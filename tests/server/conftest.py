@@ -86,7 +86,8 @@ def other(shared: Path) -> Path:
 @pytest.fixture
 def place(shared: Path, tmp_path: Path) -> Path:
     """A copy of the library that a test may change; the films are the shared ones."""
-    shutil.copytree(shared / "library", tmp_path / "library")
+    own = shutil.ignore_patterns("judgements*", "shelf*", "bookmarks*")  # what another test judged or kept there
+    shutil.copytree(shared / "library", tmp_path / "library", ignore=own)
     return tmp_path / "library"
 
 
