@@ -86,7 +86,9 @@ class ServerDatabase:
     contents: ClassVar[str]
     """What is kept in it, for messages."""
     migrations: ClassVar[Sequence[Migration]]
-    """Each makes the next version from the one before; the first makes the tables. Only ever add to the end."""
+    """Each makes the next version from the one before; only ever add to the end.
+
+    The first makes the tables as they are now, so the others must pass over what it has made."""
     wait_seconds: ClassVar[float] = 10.0
     """Seconds to wait for another transaction."""
 
