@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -212,7 +213,8 @@ def _copy_model(folder: Path, target: Path) -> None:
     """Copy a model's files; the manifest, without which a copy does not count, comes last."""
     try:
         make_folder(target)
-        files = {target / name: (folder / name).read_bytes() for name in (CLIPS_GRAPH, WORDS_GRAPH, MANIFEST_FILE)}
+        names = (CLIPS_GRAPH, WORDS_GRAPH, MANIFEST_FILE)
+        files: dict[str | os.PathLike[str], bytes] = {target / name: (folder / name).read_bytes() for name in names}
     except OSError as e:
         raise MomentseekError(f"{target}: the model cannot be copied there ({e.strerror}); make room") from None
     (target / MANIFEST_FILE).unlink(missing_ok=True)  # of a copy that lost a part
