@@ -90,6 +90,19 @@ def test_a_broken_place_costs_no_more_than_it_does_exactly(counting: Maker) -> N
     assert (quick.damage.readable, quick.damage.reason) == (exact.damage.readable, exact.damage.reason)
 
 
+def test_a_broken_key_frame_where_a_window_begins(counting: Maker) -> None:
+    path = counting(options={"g": "25", "bf": "0"})
+    with av.open(str(path)) as container:
+        keys = [(p.pos, p.size) for p in container.demux(video=0) if p.is_keyframe and p.pos is not None]
+    data = bytearray(path.read_bytes())
+    for place, size in keys[1:]:
+        middle = place + size // 2
+        data[middle : middle + 20] = bytes(20)
+    path.write_bytes(data)
+    wanted, got = list(frames(path, 2.0, start=2.0)), list(frames(path, 2.0, start=2.0, sampling="quick"))
+    assert [f.time for f in got] == [f.time for f in wanted]
+
+
 @pytest.fixture
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Numbers of packets that quick sampling gives to the decoder."""

@@ -43,12 +43,13 @@ MAX_EMPTY_PACKETS = 10_000
 _REFUSED = {"concat", "dash", "hls", "imf", "image2", "image2pipe", "lavfi", "mca", "rtp", "rtsp", "sap", "sdp", "tty"}
 
 _PICTURES = {
-    b"\xff\xd8\xff": "a JPEG picture",
-    b"\x89PNG": "a PNG picture",
-    b"BM": "a BMP picture",
-    b"II*\0": "a TIFF picture",
-    b"MM\0*": "a TIFF picture",
-    b"8BPS": "a Photoshop picture",
+    b"\xff\xd8\xff": "JPEG",
+    b"\x89PNG": "PNG",
+    b"BM": "BMP",
+    b"II*\0": "TIFF",
+    b"MM\0*": "TIFF",
+    b"8BPS": "Photoshop",
+    b"WEBP": "WebP",
 }
 
 
@@ -61,10 +62,8 @@ def libav() -> Any:
 def open_media(path: FilePath, acceleration: Any = None) -> Iterator[InputContainer]:
     """Open a media file for reading; MediaError says in plain words why it cannot be.
 
-    With an ``acceleration`` (`hardware.acceleration`) a device decodes it, or the processor if the device refuses.
-
-    A ``PinnedFile`` is handed over open: libav opens names by itself, and would follow links. So is a file whose name
-    is not valid Unicode.
+    With an `acceleration` a device decodes it, or the processor if the device refuses. A ``PinnedFile`` is handed over
+    open, since libav opens names by itself and would follow links. So is a file whose name is not valid Unicode.
     """
     av = libav()
     path = regular_file(path)
@@ -158,11 +157,9 @@ def packets(container: InputContainer, streams: Sequence[Stream]) -> Iterator[Pa
 
 
 def out_of_memory(path: FilePath) -> MediaError:
-    """The error of a video none of whose pictures could be decoded for want of memory."""
-    return MediaError(
-        f"{path}: its pictures take more memory than decoding may have; make a smaller copy, or allow more "
-        f"({MEMORY_VARIABLE})"
-    )
+    """The error of a video none of whose pictures could be decoded for lack of memory."""
+    limit = f"more memory than decoding may have; make a smaller copy, or allow more ({MEMORY_VARIABLE})"
+    return MediaError(f"{path}: its pictures take {limit}")
 
 
 def check_size(width: int, height: int, path: FilePath) -> None:
@@ -188,11 +185,9 @@ def _reason(path: Path | PinnedFile, error: Exception) -> str:
             head = file.read(16)
     except OSError as e:
         return f"cannot be read ({e.strerror}); check the file and its permissions"
-    for magic, picture in _PICTURES.items():
-        if head.startswith(magic):
-            return f"is {picture}, not a video; give a video file"
-    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
-        return "is a WebP picture, not a video; give a video file"
+    for magic, kind in _PICTURES.items():
+        if head.startswith(magic) or (head.startswith(b"RIFF") and head[8:12] == magic):
+            return f"is a {kind} picture, not a video; give a video file"
     if head.startswith(b"#EXTM3U"):
         return "is a playlist, not a video; give the videos it names"
     if head[4:8] in (b"ftyp", b"mdat", b"free", b"wide"):

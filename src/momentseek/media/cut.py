@@ -66,8 +66,8 @@ def recoding(
         av.open(str(out.absolute()), "w", options=flags) as clip,
     ):
         reader = Reader(container, source)
-        heard = sound_stream(second)
-        sound = None if heard is None else _SoundTrack(second, heard, reader.start, start, end)
+        audio = sound_stream(second)
+        sound = None if audio is None else _SoundTrack(second, audio, reader.start, start, end)
         encoder: _PictureEncoder | None = None
         tone: Any = None
         for picture, until in _displayed_pictures(reader, start, end):
@@ -206,10 +206,10 @@ class _SoundTrack:
         try:
             for packet in packets(container, [self.stream]):
                 try:
-                    heard = [f for f in self.stream.decode(packet) if f.pts is not None]
+                    decoded = [f for f in self.stream.decode(packet) if f.pts is not None]
                 except av.FFmpegError:
                     continue
-                for frame in heard:
+                for frame in decoded:
                     for even in resampler.resample(frame):
                         seconds = float(even.pts * even.time_base) - self.zero - self.start
                         if seconds * _SAMPLE_RATE >= self.total:
@@ -221,7 +221,7 @@ class _SoundTrack:
             return  # a broken tail: silence from here on
 
 
-_ROUNDING_SECONDS = 0.005  # seconds; Matroska counts in milliseconds
+_ROUNDING_SECONDS = 0.005  # Matroska counts in milliseconds
 
 
 @dataclass(frozen=True)

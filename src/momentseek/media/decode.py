@@ -74,9 +74,8 @@ class FrameSettings:
 
     def __post_init__(self) -> None:
         if not self.rate > 0 or not 0 <= self.phase < 1:
-            raise MomentseekError(
-                f"frames at rate {self.rate} and phase {self.phase}: need rate > 0 and 0 <= phase < 1"
-            )
+            asked = f"frames at rate {self.rate} and phase {self.phase}"
+            raise MomentseekError(f"{asked}: need rate > 0 and 0 <= phase < 1")
 
     def time(self, tick: int) -> float:
         """The time of a tick, in seconds since the container's start."""
@@ -151,11 +150,7 @@ class Frames(FrameIterator):
         pixels: Pixels | None = None
         try:
             for picture in reader.pictures(at(self._tick) if self._tick or self.settings.start > 0 else 0.0):
-                while (
-                    shown is not None
-                    and reader.due(at(self._tick)) + ROUNDING_SECONDS < picture.time
-                    and at(self._tick) < until
-                ):
+                while shown and reader.due(at(self._tick)) + ROUNDING_SECONDS < picture.time and at(self._tick) < until:
                     pixels = converter.pixels_of(shown.frame) if pixels is None else pixels
                     yield Frame(at(self._tick), pixels)
                     self._tick += 1
@@ -232,12 +227,11 @@ def sparse_frames(path: FilePath, slots: Sequence[Slot]) -> Iterator[Frame]:
         keys = sorted(float(entry.timestamp * base) - reader.start for entry in entries)
         shown: Picture | None = None
         coming: Picture | None = None
-        pictures: Iterator[Picture] = iter(())
-        begun = False
+        pictures: Iterator[Picture] | None = None
         for slot in slots:
             at = _target(slot, keys)
-            if not begun or (shown is not None and any(shown.time + ROUNDING_SECONDS < key <= at for key in keys)):
-                pictures, shown, coming, begun = reader.pictures(at), None, None, True
+            if pictures is None or (shown and any(shown.time + ROUNDING_SECONDS < key <= at for key in keys)):
+                pictures, shown, coming = reader.pictures(at), None, None
             while coming is None or coming.time <= at + ROUNDING_SECONDS:
                 shown = coming or shown
                 coming = next(pictures, None)

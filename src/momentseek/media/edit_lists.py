@@ -216,8 +216,8 @@ def write_edl(
     if drop and not can_drop(rate):
         raise MomentseekError(f"no drop-frame timecode at {rate_text(rate)} frames per second; leave it non-drop")
     lines = [f"TITLE: {_line(title)[:70]}", f"FCM: {'DROP FRAME' if drop else 'NON-DROP FRAME'}"]
-    said = f"* FRAME RATE: {rate} ({rate_text(rate)})"
-    lines.append("" if excerpts else said)  # comments belong to events: some programs refuse one before the first
+    rate_comment = f"* FRAME RATE: {rate} ({rate_text(rate)})"
+    lines.append("" if excerpts else rate_comment)  # some programs refuse a comment before the first event
     record = frame_of(RECORD_START + (";00" if drop else ":00"), rate)
     reels = reel_names(excerpts)
     others = 0
@@ -227,7 +227,7 @@ def write_edl(
         lines.append(f"{number:03d}  {reels[excerpt.path]:<8} V     C        {' '.join(codes)}")
         lines += [f"* FROM CLIP NAME: {_line(excerpt.name)}", f"* SOURCE FILE: {_source(excerpt.path)}"]
         if number == 1:
-            lines.append(said)
+            lines.append(rate_comment)
         if excerpt.title:
             lines.append(f"* COMMENT: {_line(excerpt.title)}")
         if editing_rate(excerpt.rate) != rate:

@@ -124,7 +124,6 @@ class FrameConverter:
 
 MAX_PICTURE_BYTES = 64 << 20
 MAX_PICTURE_PIXELS = 100_000_000
-"""Pixels of the largest picture that is decoded."""
 LONG_SIDE = 1024
 """Pixels of the longer side to which larger pictures are made smaller; encoders look at less."""
 PICTURE_FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")

@@ -6,6 +6,7 @@ import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from heapq import heappop, heappush
@@ -76,6 +77,7 @@ class Reader:
 
     def __init__(self, container: InputContainer, path: FilePath, threads: int | None = None) -> None:
         self.container, self.path = container, path
+        self._is_avi = container.format.name == "avi"
         self.stream: VideoStream = video_stream(container, path)
         self.start = container_start(container, self.stream)
         self.rate: Fraction = frame_rate(self.stream)
@@ -153,12 +155,10 @@ class Reader:
     def _rewind(self) -> None:
         av = libav()
         start = int(self.start * 1e6)
-        for place in (start - 1_000_000, start):  # AVI knows no time before its start
-            try:
-                self.container.seek(place, backward=True)
-            except av.FFmpegError:
-                continue
-            return
+        for position in (start - 1_000_000, start):  # AVI knows no time before its start
+            with suppress(av.FFmpegError):
+                self.container.seek(position, backward=True)
+                return
         raise MediaError(f"{self.path}: cannot be wound back to its beginning; convert the video")
 
     def _from_key_frame(self) -> Iterator[Picture]:
@@ -211,10 +211,6 @@ class Reader:
                 yield replace(waiting.popleft(), time=last)
         for picture in waiting:
             yield replace(picture, time=heappop(times))
-
-    @property
-    def _is_avi(self) -> bool:
-        return self.container.format.name == "avi"
 
     @property
     def _has_b_frames(self) -> bool:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.core.pinned_file import PinnedFile
@@ -21,10 +20,6 @@ from momentseek.media.probe import container_start
 from momentseek.media.subtitles import ass
 from momentseek.media.subtitles.cues import MAX_CUES_PER_SECOND, Cue, join_sentences, thin_out, tidy
 from momentseek.media.subtitles.read import MAX_CUES, SUBTITLE_SUFFIXES, read_subtitles
-
-if TYPE_CHECKING:
-    from av.stream import Stream
-
 
 LANGUAGES_FILE = Path(__file__).with_name("languages.txt")
 """A line per language: its shortest code, its other codes (ISO 639-1 and 639-2, both kinds) and its English names."""
@@ -77,7 +72,6 @@ SUBTITLE_FOLDERS = frozenset({"subs", "sub", "subtitles", "subtitle", "captions"
 NAME_FLAGS = {"forced": "forced", "foreign": "forced", "sdh": "sdh", "hi": "sdh", "cc": "sdh", "default": "default"}
 """What the parts of a name say apart from its language. ``hi`` is "hearing impaired" only behind a language."""
 MAX_FOLDER_ENTRIES = 1_000_000
-"""Most entries of one folder that are looked at."""
 MAX_MIRROR_DEPTH = 32
 SETTLED_SECONDS = 2.0
 """Seconds after which a folder's time of change is sure to show all changes."""
@@ -213,7 +207,6 @@ def _read_entries(folder: Path) -> Entries:
 
 
 MAX_PACKET_BYTES = 1_000_000
-"""Bytes of one cue; more is no text."""
 
 
 def _utf8(data: bytes) -> str:
@@ -255,8 +248,21 @@ class TextTrack:
 
 def text_tracks(path: FilePath) -> list[TextTrack]:
     """The text tracks of a video file."""
+    found = []
     with open_media(path) as container:
-        return [_text_track(stream) for stream in container.streams.subtitles if stream.name in TEXT_DECODERS]
+        for stream in container.streams.subtitles:
+            if stream.name in TEXT_DECODERS:
+                given, title = stream.disposition, stream.metadata.get("title", "").lower()
+                bits = {
+                    "forced": given.forced,
+                    "sdh": given.hearing_impaired | given.captions,
+                    "default": given.default,
+                }
+                flags = {flag for flag, bit in bits.items() if given & bit}
+                flags |= {flag for flag in ("forced", "sdh") if flag in title}
+                language = language_of(stream.language or "")
+                found.append(TextTrack(stream.index, stream.name, language, frozenset(flags)))
+    return found
 
 
 def by_preference(found: Sequence[TextTrack], languages: Sequence[str] = ()) -> list[TextTrack]:
@@ -268,8 +274,7 @@ def by_preference(found: Sequence[TextTrack], languages: Sequence[str] = ()) -> 
     """
 
     def key(track: TextTrack) -> tuple[bool, int, str, bool, bool, int]:
-        wanted = preference(track.language, languages)
-        flags = track.flags
+        wanted, flags = preference(track.language, languages), track.flags
         return ("forced" in flags, *wanted, "sdh" in flags, "default" not in flags, track.index)
 
     return sorted(found, key=key)
@@ -303,15 +308,6 @@ def track_cues(path: FilePath, track: TextTrack) -> list[Cue]:
                 if len(found) >= MAX_CUES:
                     break
     return tidy(found)
-
-
-def _text_track(stream: Stream) -> TextTrack:
-    said = stream.disposition
-    named = {"forced": said.forced, "sdh": said.hearing_impaired | said.captions, "default": said.default}
-    title = stream.metadata.get("title", "").lower()
-    flags = {flag for flag, bit in named.items() if said & bit}
-    flags |= {flag for flag in ("forced", "sdh") if flag in title}
-    return TextTrack(stream.index, str(stream.name), language_of(stream.language or ""), frozenset(flags))
 
 
 @dataclass(frozen=True)

@@ -181,14 +181,14 @@ def _likely_formats(head: str, suffix: str) -> list[ModuleType]:
 
 
 def _read_bytes(path: Path | PinnedFile) -> bytes:
-    """The file's bytes: stat first, for a pipe would wait for ever and a device never end."""
+    """The file's bytes; stat first, since a pipe would wait for ever and a device never end."""
     try:
         state = path.stat()
         if not stat.S_ISREG(state.st_mode):
             raise MediaError(f"{path}: not a regular file; give a subtitle file")
         if state.st_size > MAX_SUBTITLE_BYTES:
-            size, most = state.st_size / 1e6, MAX_SUBTITLE_BYTES / 1e6
-            raise MediaError(f"{path}: {size:.0f} MB is no subtitle file; the most that is read is {most:.0f} MB")
+            size, limit = state.st_size / 1e6, MAX_SUBTITLE_BYTES / 1e6
+            raise MediaError(f"{path}: {size:.0f} MB is no subtitle file; the most that is read is {limit:.0f} MB")
         with path.open("rb") as file:
             return file.read(MAX_SUBTITLE_BYTES)
     except OSError as e:
