@@ -136,7 +136,7 @@ class Results(list[Hit], Tabular):
         self.unfamiliar: tuple[str, ...] = ()
         """Words of the query for which an encoder that works by labels has none: it guesses by the nearest meaning."""
         self.missing: tuple[str, ...] = ()
-        """Names of the shards that did not answer, where the library has shards."""
+        """Names of the parts of the library that did not answer, where it lies in several."""
 
     @property
     def complete(self) -> bool:
