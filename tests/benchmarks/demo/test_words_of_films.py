@@ -19,7 +19,7 @@ for module in ("av", "onnxruntime", "skimage", "faster_whisper", "espeakng_loade
 def test_a_film_is_found_by_what_is_said_and_by_what_is_written_in_it(tmp_path: Path) -> None:
     films = make_films(tmp_path / "films", [SPOKEN_FILM, SLIDE_FILM])
     with Library.open(tmp_path / "library", create=True) as library:
-        library.options = replace(library.options, transcriber="whisper-base")
+        library.store.options = replace(library.store.options, transcriber="whisper-base")
         report = library.add(films)
         assert (report.added, report.heard) == (2, 1)
         library.ocr([SLIDE_FILM.name])
