@@ -77,18 +77,21 @@ def write_library_features(
     if out.is_dir() and any(out.iterdir()) and not (out / DATA_FILE).is_file():
         raise MomentseekError(f"{out}: holds other files; name a new folder for the features")
     refuse_damage(library.catalog, library.paths, ("vision", "speech"))
-    with write_folder(out, force) as temporary:
-        write_features(temporary / "video.h5", _video_features(library, videos, keys))
-        said = library.catalog.encoder("speech")
-        if said is not None:
-            write_features(temporary / "subtitle.h5", _subtitle_features(library, videos, keys, said.dim))
-        for split, truth in read.items():
-            write_features(temporary / f"{split}_query.h5", _query_features(words, truth))
-            shutil.copyfile(truths[split], temporary / _copy_name(split, truths[split]))
-        corpus = {keys[video.id]: [durations[video.id], number] for number, video in enumerate(videos)}
-        (temporary / "video_corpus.json").write_text(json.dumps(corpus, indent=0) + "\n", encoding="utf-8")
-        settings = _data_toml(library, truths, made_by, said, words)
-        (temporary / DATA_FILE).write_text(settings, encoding="utf-8")
+    try:
+        with write_folder(out, force) as temporary:
+            write_features(temporary / "video.h5", _video_features(library, videos, keys))
+            said = library.catalog.encoder("speech")
+            if said is not None:
+                write_features(temporary / "subtitle.h5", _subtitle_features(library, videos, keys, said.dim))
+            for split, truth in read.items():
+                write_features(temporary / f"{split}_query.h5", _query_features(words, truth))
+                shutil.copyfile(truths[split], temporary / _copy_name(split, truths[split]))
+            corpus = {keys[video.id]: [durations[video.id], number] for number, video in enumerate(videos)}
+            (temporary / "video_corpus.json").write_text(json.dumps(corpus, indent=0) + "\n", encoding="utf-8")
+            settings = _data_toml(library, truths, made_by, said, words)
+            (temporary / DATA_FILE).write_text(settings, encoding="utf-8")
+    except OSError as e:
+        raise MomentseekError(f"{out}: cannot be written ({e.strerror or e}); check the folder") from None
     queries = {split: len(truth.query_ids) for split, truth in read.items()}
     clips = sum(video.clips for video in videos)
     return LibraryFeatures(out, len(videos), clips, sum(video.cues for video in videos), queries)
