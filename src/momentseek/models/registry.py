@@ -1,4 +1,4 @@
-"""Models by name: a file of this folder that calls ``register`` is all it takes to add one."""
+"""Models by name: a file in ``zoo`` that calls ``register`` is all it takes to add one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from torch import Tensor
 
@@ -16,10 +16,6 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.registry import Registry, did_you_mean
 from momentseek.models.features.data import Dims
 from momentseek.models.model import CorpusModel, ModelConfig
-
-if TYPE_CHECKING:
-    from momentseek.models.captioner import CaptionerConfig
-
 
 SETTING_ALIASES = {"as": "follow"}
 """Other spellings of settings: ``as=official`` cannot be the name of an attribute."""
@@ -119,7 +115,7 @@ def _check_type(value: Any, hint: Any, where: str) -> Any:
     raise MomentseekError(f"{where} must be {names}, not {value!r}")
 
 
-def refuse_absurd_sizes(config: ModelConfig | CaptionerConfig, weights: Mapping[str, Tensor]) -> None:
+def refuse_absurd_sizes(config: Any, weights: Mapping[str, Tensor]) -> None:
     """Refuse settings whose model would be far larger than the weights, before memory is taken for it."""
     largest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
     for name, value in asdict(config).items():
