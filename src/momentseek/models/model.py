@@ -158,7 +158,8 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         heads: int | None = getattr(self, "heads", None)
-        at_least(self, 1, "hidden", "heads", "max_words", "max_clips", "shortest", "longest", "videos")
+        at_least(self, 1, "hidden", "heads", "max_words", "max_clips")
+        at_least(self, 1, "shortest", "longest", "videos")
         if self.shortest > self.longest:
             raise MomentseekError(f"model: shortest ({self.shortest}) must not be above longest ({self.longest})")
         below_one(self, "dropout")

@@ -58,11 +58,11 @@ def fill_spans(
     corpus: EncodedCorpus,
     query: IntArray,
     video: IntArray,
+    *,
     slots: IntArray,
     usable: IntArray,
     rules: SpanRules,
     best: Spans,
-    *,
     every: bool,
     progress: StageCallback | None = None,
 ) -> None:
@@ -177,8 +177,9 @@ def spans_of(
         rules = SpanRules(config.shortest, config.longest, least)
         slots = row * videos.shape[1] + column
         fill_spans(
-            filters, queries, corpus, places[row], video, slots, limits, rules, flat, every=k is None, progress=progress
-        )
+            filters, queries, corpus, places[row], video, slots=slots, usable=limits, rules=rules, best=flat,
+            every=k is None, progress=progress,
+        )  # fmt: skip
         return best
     done = 0
     for part, scores in score_pairs(model, model.spans, queries, corpus, places[row], video, cells):
