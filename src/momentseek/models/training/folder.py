@@ -91,9 +91,8 @@ class TrainingLog:
                     r for r in csv.DictReader(f) if (r.get("step") or "").isdigit() and int(r["step"]) <= step
                 ]
         self._events = _event_writer(folder, step)
-        self._columns = list(self._rows[0]) if self._rows else ["step"]
         if self._rows:
-            self._rewrite()
+            self._write()
 
     def add(self, step: int, values: Mapping[str, float]) -> None:
         """Add the row of a step; columns for which it has no value stay empty."""
@@ -102,17 +101,12 @@ class TrainingLog:
                 self._events.add_scalar(name, value, step)
             self._events.flush()
         self._rows.append({"step": str(step)} | {name: f"{value:.6g}" for name, value in values.items()})
-        known = len(self._columns)
-        self._columns += [name for name in values if name not in self._columns]
-        if len(self._columns) > known or len(self._rows) == 1 or not self.path.is_file():
-            self._rewrite()
-            return
-        with self.path.open("a", newline="", encoding="utf-8") as f:
-            csv.DictWriter(f, self._columns, lineterminator="\n").writerow(self._rows[-1])
+        self._write()
 
-    def _rewrite(self) -> None:
+    def _write(self) -> None:
+        columns = list(dict.fromkeys(["step", *(name for row in self._rows for name in row)]))
         text = io.StringIO()
-        writer = csv.DictWriter(text, self._columns, lineterminator="\n")
+        writer = csv.DictWriter(text, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(self._rows)
         write_bytes(self.path, text.getvalue().encode())
