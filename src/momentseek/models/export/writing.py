@@ -60,7 +60,17 @@ def export(
     """
     settings = {"end_time": end_time, "window": window, "cut": cut, "clip_seconds": clip_seconds, "nms": nms}
     found = draw_graphs(model, name, settings)
-    values = _values(model, name, found, encoders or {}, clip_seconds, trained or {})
+    used = {*found.modalities, "query"}
+    values = {
+        "format": MANIFEST_FORMAT,
+        "model": name,
+        "config": dataclasses.asdict(model.config),
+        "dims": dataclasses.asdict(model.dims),
+        "clip_seconds": clip_seconds,
+        "encoders": {kind: dataclasses.asdict(source) for kind, source in (encoders or {}).items() if kind in used},
+        "head": dict(found.head),
+        "trained": dict(trained or {}),
+    }
     return write_export(out, found.graphs, values, found.difference, force=force)
 
 
@@ -123,25 +133,3 @@ def draw_graphs(model: CorpusModel, name: str, settings: Mapping[str, Any]) -> M
         return kind.draw(model, settings)
     finally:
         model.train(was)
-
-
-def _values(
-    model: CorpusModel,
-    name: str,
-    found: ModelGraphs,
-    encoders: Mapping[str, EncoderRef],
-    clip_seconds: float,
-    trained: Mapping[str, Any],
-) -> dict[str, Any]:
-    """What the manifest says, its hashes left out."""
-    used = {*found.modalities, "query"}
-    return {
-        "format": MANIFEST_FORMAT,
-        "model": name,
-        "config": dataclasses.asdict(model.config),
-        "dims": dataclasses.asdict(model.dims),
-        "clip_seconds": clip_seconds,
-        "encoders": {kind: dataclasses.asdict(source) for kind, source in encoders.items() if kind in used},
-        "head": dict(found.head),
-        "trained": dict(trained),
-    }
