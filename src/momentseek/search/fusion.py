@@ -126,13 +126,18 @@ def fit_spans(start: ArrayLike, end: ArrayLike, duration: float) -> tuple[FloatA
 
 
 def fit_span(start: float, end: float, duration: float) -> tuple[float, float]:
-    """One span as :func:`fit_spans` makes it.
+    """One span as :func:`fit_spans` makes it, without arrays: it is called for every hit of a search.
 
     >>> fit_span(9.9, 12.0, 10.0), fit_span(3.0, 3.0, 10.0)
     ((9.5, 10.0), (2.75, 3.25))
     """
-    starts, ends = fit_spans([start], [end], duration)
-    return float(starts[0]), float(ends[0])
+    least = min(MIN_MOMENT_SECONDS, duration)
+    first, last = min(max(start, 0.0), duration), min(max(end, 0.0), duration)
+    lacking = least - (last - first)
+    if lacking <= 0:
+        return first, last
+    wide = min(max(0.0, first - lacking / 2), duration - least)
+    return wide, wide + least
 
 
 def is_same_moment(start: float, end: float, other_start: float, other_end: float) -> bool:
