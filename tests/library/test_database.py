@@ -103,7 +103,10 @@ def test_a_database_without_a_library_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("version", "what"),
-    [(0, "earlier version of momentseek; move it away and add the videos again"), (99, "later version.*update")],
+    [
+        (0, "earlier version; move it away and add the videos again: momentseek add FOLDER --library"),
+        (99, "later version.*update"),
+    ],
 )
 def test_a_library_of_another_version_is_refused(tmp_path: Path, version: int, what: str) -> None:
     Database(tmp_path, create=True).close()

@@ -271,7 +271,7 @@ class Database:
                 self.get("clip_seconds")  # says so if there is no library at all
             finally:
                 self._db.close()
-            raise LibraryError(f"{self.path}: {_other_version(found)}")
+            raise LibraryError(f"{self.path}: {_other_version(found, self.path.parent)}")
 
     def add_kind(self, kind: TrackKind) -> None:
         """Add a kind of track, if the library does not know it yet."""
@@ -362,15 +362,16 @@ def unusable(path: Path, e: Exception) -> LibraryError:
     return LibraryError(f"{path}: the catalog cannot be used ({text})")
 
 
-def _other_version(found: int) -> str:
+def _other_version(found: int, folder: Path) -> str:
     """What is wrong with a library of another version, and what to do.
 
-    >>> _other_version(0)
-    'was made by an earlier version of momentseek; move it away and add the videos again'
+    >>> _other_version(0, Path("/films"))
+    'was made by an earlier version; move it away and add the videos again: momentseek add FOLDER --library /films'
     """
     if found < len(MIGRATIONS):
-        return "was made by an earlier version of momentseek; move it away and add the videos again"
-    return f"was made by a later version of momentseek (format {found}); update momentseek"
+        again = f"momentseek add FOLDER{library_option(folder)}"
+        return f"was made by an earlier version; move it away and add the videos again: {again}"
+    return f"was made by a later version (format {found}); update momentseek"
 
 
 def _statements(script: str) -> Iterator[str]:
