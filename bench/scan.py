@@ -33,8 +33,8 @@ import numpy as np
 
 from momentseek.library.merging import MAX_JOINED_ROWS
 from momentseek.library.scan.coarse import Reach, list_near
-from momentseek.library.scan.exact import top_videos
-from momentseek.library.scan.kernels import best_kernel, quantise_queries
+from momentseek.library.scan.exact import BestVideos, best_among
+from momentseek.library.scan.kernels import Kernel, NumpyKernel, best_kernel, quantise_queries
 from momentseek.library.scan.plan import build_plan, open_plan
 from momentseek.library.scan.recall import tune
 from momentseek.library.scan.scan import Scan, first_videos
@@ -191,6 +191,12 @@ class PlainReading:
             self._at, left = self._at + done, left - done
 
 
+def _exact(segments: list[Segment], queries: Floats, kernel: Kernel) -> BestVideos:
+    """The best videos by an exact scan with one of the kernels."""
+    ready = quantise_queries(queries, segments[0].dim)
+    return best_among(segments, ready, K, [None] * len(segments), kernel)
+
+
 def cold(folder: Path) -> dict[str, float]:
     """In a new process: seconds to import and open, to the first answer, and memory of its own after 100 queries."""
     done = subprocess.run(
@@ -243,11 +249,11 @@ def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool, re
         f"{fresh['own MB']:,.0f} MB of its own after 100 queries (mapped files not counted)"
     )
     ours = {
-        "ours, exact": lambda q: list(top_videos(segments, q, K, kernel=best_kernel()).ids),
+        "ours, exact": lambda q: list(_exact(segments, q, best_kernel()).ids),
         "ours, planned": lambda q: list(scan.search(q, K).ids),
     }
     if videos <= 100_000 and wanted:
-        ours["ours, exact, numpy only"] = lambda q: list(top_videos(segments, q, K).ids)
+        ours["ours, exact, numpy only"] = lambda q: list(_exact(segments, q, NumpyKernel()).ids)
     others = make_peers(wanted, all_clips(kind, videos), folder, record) if wanted else {}
     searches = {**ours, **{name: peer.search for name, peer in others.items()}}
     slow = videos > 200_000

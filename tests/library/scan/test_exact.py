@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.helpers.exact_scan import top_videos
 
 from momentseek.core.errors import MomentseekError
-from momentseek.library.scan.exact import top_videos
 from momentseek.library.segments import Segment, build_segment
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.helpers.exact_scan import top_videos
 
 from momentseek.core.errors import LibraryError, MomentseekError
 from momentseek.core.native.kernels import kernels
-from momentseek.library.scan.exact import top_videos
 from momentseek.library.scan.plan import PLAN_FILE, Depths, build_plan, open_plan
 from momentseek.library.scan.recall import recall_report, share_found, tune
 from momentseek.library.scan.scan import Scan

@@ -11,19 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.scan.kernels import (
     Kernel,
-    NumpyKernel,
     Places,
     QuantisedQueries,
     Scores,
     SegmentPart,
-    quantise_queries,
     video_count,
 )
 from momentseek.library.scan.threads import run_together
@@ -57,31 +54,6 @@ class BestVideos:
         """The result of a search that found nothing, for a number of queries."""
         none = np.zeros((queries, 0), np.int64)
         return cls(none, np.zeros((queries, 0), np.float32), none, none)
-
-
-def top_videos(
-    segments: Sequence[Segment],
-    queries: NDArray[Any],
-    k: int,
-    *,
-    allowed: NDArray[np.bool_] | None = None,
-    gone: NDArray[np.int64] = NONE_GONE,
-    kernel: Kernel | None = None,
-) -> BestVideos:
-    """The k best videos for each query (``(q, d)``, or one vector), exactly.
-
-    ``allowed`` has one entry per video of all segments in their order; ``gone`` are ids that no longer count.
-
-    >>> from momentseek.library.segments import build_segment
-    >>> rows = np.array([[1, 0], [0.6, 0.8], [0, 1]], np.float32)
-    >>> best = top_videos([build_segment("vision", [3, 5], [rows[:1], rows[1:]])], rows[2], 10)
-    >>> best.ids.tolist(), best.scores.tolist(), best.at.tolist()
-    ([[5, 3]], [[1.0, 0.0]], [[1, 0]])
-    """
-    width = np.shape(queries)[-1]
-    ready = quantise_queries(queries, segments[0].dim if segments else width)
-    places = open_videos(segments, allowed, gone)
-    return best_among(segments, ready, k, places, kernel or NumpyKernel())
 
 
 OpenVideos = list["Places | None"]
