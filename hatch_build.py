@@ -12,7 +12,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 HERE = Path(__file__).parent
-BUILDER = HERE / "src" / "momentseek" / "native" / "build.py"
+BUILDER = HERE / "src" / "momentseek" / "core" / "native" / "build.py"
 
 
 class KernelsHook(BuildHookInterface):  # type: ignore[misc,type-arg,unused-ignore]
