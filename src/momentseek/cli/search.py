@@ -77,7 +77,7 @@ def _is_short_option(arg: str, short: set[str]) -> bool:
 @click.option(
     "--localiser",
     metavar="NAME",
-    help="What finds start and end (docs/localising.md). Default: scenes, or a trained model's own.",
+    help="What finds start and end (docs/localising.md). Default: height, or a trained model's own.",
 )
 @click.option("--streams", metavar="NAMES", help="Search only these of vision,speech,text,described,name.")
 @click.option("--fusion", metavar="NAME", help="How streams become one ranking: rrf (default) or scores.")

@@ -78,7 +78,7 @@ class StatusOut(BaseModel):
             "heard": 2, "read": 4, "lines": 57, "described": 0, "captions": 0, "failures": 0,
             "encoder": {"spec": "things", "name": "things", "note": LABELS_NOTE}, "generation": 2719834,
         },
-        "version": "0.1.0", "localisers": ["scenes", "watershed"], "localiser": "scenes",
+        "version": "0.1.0", "localisers": ["height", "watershed"], "localiser": "height",
         "streams": ["vision", "speech", "text", "described", "name"],
         "fusions": ["rrf", "scores"], "fusion": "rrf",
         "encoders": ["things"], "rerankers": [], "busy": False, "changes": True,
