@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from momentseek.core.native.kernels import kernels
+from momentseek.recognition.encoders import registry
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "momentseek"
@@ -80,6 +81,8 @@ def test_python_examples_run(page, monkeypatch):
     if page.name == "scanning.md" and kernels() is None:
         pytest.skip("the kernels in C are not built")
     monkeypatch.chdir(ROOT)
+    for table in ("TEXT_ENCODERS", "IMAGE_TEXT_ENCODERS"):  # to which examples add
+        monkeypatch.setattr(registry, table, getattr(registry, table).copy())
     for code in blocks(page, "python"):
         exec(compile(code, page.name, "exec"), {"__name__": "__main__"})
 

@@ -16,13 +16,13 @@ TESTS = Path(__file__).parent
 WITHOUT_A_FOLDER = {"browser", "server/database"}
 """Folders of tests that drive several folders at once, or have fixtures of their own."""
 LIMITS = {
-    "modules": 490,
-    "lines": 86_000,
-    "late imports": 80,
+    "modules": 480,
+    "lines": 85_000,
+    "late imports": 60,
     "entries at the top": 12,
     "functions over 100 lines": 0,
     "commands over 60 lines": 0,
-    "calls with over 8 positional arguments": 12,
+    "calls with over 8 positional arguments": 6,
 }
 """What ``tools/census.py`` may count at most; lower a limit when the package has become smaller."""
 NOT_PARTICIPLES = {"embed", "feed", "learned", "need", "proceed", "seed", "shed", "speed", "watershed"}

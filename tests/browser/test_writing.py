@@ -9,8 +9,7 @@ from typing import Any
 from momentseek.library.catalog import Catalog
 from momentseek.library.database import OCR
 from momentseek.library.timed_text import Maker, finish_track
-from momentseek.library.tracks.ocr import cues_of_frames
-from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine
+from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine, merge_lines
 
 
 def test_what_is_written_is_boxed_in_its_picture_and_listed_beside_the_player(
@@ -20,7 +19,7 @@ def test_what_is_written_is_boxed_in_its_picture_and_listed_beside_the_player(
     with closing(Catalog(tmp_path / "library")) as catalog, catalog.changes():
         video = catalog.videos()[0]
         line = OcrLine("Harbour master", Box(0.25, 0.5, 0.5, 0.1), 0.9)
-        cues = cues_of_frames([OcrFrame(0.0, 4.0, 2.0, (line,))])
+        cues = merge_lines([OcrFrame(0.0, 4.0, 2.0, (line,))])
         finish_track(catalog, OCR, video.id, Maker("ppocr-small", "print"), video.duration, cues)
     page = open_page(f"{serving(tmp_path / 'library').address}#q=text:harbor")
     page.wait_for_selector(".picture .boxes i")

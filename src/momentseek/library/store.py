@@ -136,7 +136,7 @@ class LibraryStore(LibraryReader):
 
         options = replace(self.options, subtitles=subtitles_folder(subtitles), retry=retry, links=links)
         begun = time.monotonic()
-        found = find_videos(_listed(paths), recursive=recursive, exclude=exclude, skip=self.path, links=links)
+        found = find_videos(_as_list(paths), recursive=recursive, exclude=exclude, skip=self.path, links=links)
         report = self.add_found(found, options, progress)
         report.elapsed = time.monotonic() - begun
         return report
@@ -192,7 +192,7 @@ class LibraryStore(LibraryReader):
         heard stays if this is stopped. ``progress`` is called with the numbers of videos that are done, and of all.
         """
         with self.changing():
-            return listen_to_videos(self, detector, self._wanted(patterns), progress)
+            return listen_to_videos(self, detector, self._wanted_ids(patterns), progress)
 
     def ocr(
         self,
@@ -233,11 +233,11 @@ class LibraryStore(LibraryReader):
             return run_pass(CaptionPass(request, open_scene_captioner(model, self, requests)))
 
     def _request(self, patterns: Patterns, again: bool, progress: ShowIngest | None) -> PassRequest:
-        return PassRequest(self, progress=progress, wanted=self._wanted(patterns), again=again)
+        return PassRequest(self, progress=progress, wanted=self._wanted_ids(patterns), again=again)
 
-    def _wanted(self, patterns: Patterns) -> set[int] | None:
+    def _wanted_ids(self, patterns: Patterns) -> set[int] | None:
         """Ids of the videos that some patterns mean; None for all if there are none."""
-        given = _listed(patterns)
+        given = _as_list(patterns)
         return {video.id for video in self.matching(given)} if given else None
 
     def edit_cues(self, video: int, edits: Sequence[CueEdit]) -> Transcript:
@@ -256,7 +256,7 @@ class LibraryStore(LibraryReader):
         vectors.
         """
         with self.changing():
-            videos = self.matching(_listed(patterns), missing=missing)
+            videos = self.matching(_as_list(patterns), missing=missing)
             with self.catalog.changes():
                 for video in videos:
                     self.catalog.remove_video(video.id)
@@ -298,7 +298,7 @@ class LibraryStore(LibraryReader):
         return report
 
 
-def _listed(given: Patterns) -> list[str | os.PathLike[str]]:
+def _as_list(given: Patterns) -> list[str | os.PathLike[str]]:
     return [given] if isinstance(given, str | os.PathLike) else list(given)
 
 

@@ -63,7 +63,7 @@ def transcript(catalog: Catalog, video: int) -> Transcript | None:
     found = track(catalog, SPEECH, video)
     if found is None:
         return None
-    cues = _spoken(cue_words(catalog, SPEECH, video)) if found.whole else heard_so_far(catalog, video)
+    cues = _cues_of_words(cue_words(catalog, SPEECH, video)) if found.whole else heard_so_far(catalog, video)
     sql = "SELECT start, end FROM cue_edits WHERE hash = (SELECT hash FROM videos WHERE id = ?) AND hash != ''"
     edited = set(catalog.rows(sql, (video,)))
     places = frozenset(at for at, cue in enumerate(cues) if (cue.start, cue.end) in edited)
@@ -72,7 +72,7 @@ def transcript(catalog: Catalog, video: int) -> Transcript | None:
 
 def heard_so_far(catalog: Catalog, video: int) -> tuple[Cue, ...]:
     """What was heard in the parts of a video that is not whole yet."""
-    return _spoken(words for part in track_parts(catalog, SPEECH, video) for words in part)
+    return _cues_of_words(words for part in track_parts(catalog, SPEECH, video) for words in part)
 
 
 def finish_transcript(catalog: Catalog, transcript: Transcript, duration: float) -> None:
@@ -234,5 +234,5 @@ def _same_times(times: tuple[float, float], cue: Cue) -> bool:
     return abs(times[0] - cue.start) <= SAME_TIME_SECONDS and abs(times[1] - cue.end) <= SAME_TIME_SECONDS
 
 
-def _spoken(cues: Iterable[Sequence[Sequence[object]]]) -> tuple[Cue, ...]:
+def _cues_of_words(cues: Iterable[Sequence[Sequence[object]]]) -> tuple[Cue, ...]:
     return tuple(spoken_cue([SpokenWord(*word) for word in words]) for words in cues if words)  # type: ignore[arg-type]

@@ -130,7 +130,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
             "`momentseek describe` uses it"
         )
     dims = _dims(found)
-    return Checkpoint(model=cast(CorpusModel, _build(found, dims)), dims=dims, **found.saved())
+    return Checkpoint(model=cast(CorpusModel, _build(found, dims)), dims=dims, **found.fields())
 
 
 def is_captioner(path: str | os.PathLike[str]) -> bool:
@@ -146,7 +146,7 @@ def load_captioner(path: str | os.PathLike[str]) -> CaptionerCheckpoint:
             f"{found.file}: is a checkpoint of {found.config.model}, which describes nothing; give one of "
             f"{', '.join(CAPTIONERS)}"
         )
-    return CaptionerCheckpoint(model=cast(Captioner, _build(found, _captioner_dims(found))), **found.saved())
+    return CaptionerCheckpoint(model=cast(Captioner, _build(found, _captioner_dims(found))), **found.fields())
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ class _Contents:
     metadata: Mapping[str, Any]
     tensors: Mapping[str, Tensor]
 
-    def saved(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, Any]:
         """The fields of ``SavedTraining``."""
         fields = {key: self.metadata[key] for key in ("fingerprint", "version", "step", "value", "state")}
         return {**fields, "config": self.config, "optimiser": self.part(optimiser=True)}
