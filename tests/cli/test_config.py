@@ -108,6 +108,10 @@ def test_settings_of_commands_under_a_noun_and_by_former_names(momentseek: Calla
     config.write_text('[read]\nreader = "ppocr:x"\nevery = 3\n')
     assert "default: 3;" in " ".join(momentseek("ocr", "run", "--help").stdout.split())
     assert momentseek("config", "get", "read.reader").stdout == "ppocr:x\n"
+    config.write_text('[transcript]\nformat = "vtt"\n')
+    assert momentseek("config", "list").stdout == "transcript.format = vtt\n"
+    assert "default: vtt" in momentseek("transcript", "show", "--help").stdout
+    assert "did you mean 'ocr.run.every'?" in momentseek("config", "set", "ocr.every", "2").stderr
 
 
 def test_an_encoder_in_the_settings_is_for_new_libraries(

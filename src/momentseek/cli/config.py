@@ -23,6 +23,8 @@ NOT_KEPT = {"help", "yes", "force", "json", "csv", "token", LIBRARY_KEY}
 """Options that are asked for each time: what destroys something, what scripts rely on, what is secret."""
 WITHOUT_SETTINGS = ("config", "models", "data", "demo", "doctor", "completion")
 """Commands that take no settings: groups of others, and those whose options are for one time."""
+FORMER_OWNERS = {"transcript": ("transcript", "show")}
+"""Groups that were one command: the options that they had, and which of their commands has them now."""
 
 
 @click.group()
@@ -177,13 +179,16 @@ def find_option(context: click.Context, key: str) -> click.Option:
     if name in NOT_KEPT:
         raise MomentseekError(f"{config_path()}: {key} cannot be a setting; give --{name} when it is wanted")
     if name not in known:
-        _refuse(context, key, [".".join((*path, one)) for one in known])
+        below = [one for one, _ in _settings_of(context, command, ".".join(path))]  # of a group: those of its commands
+        _refuse(context, key, [".".join((*path, one)) for one in known] or below)
     return known[name]
 
 
 def _words(context: click.Context, key: str) -> list[str]:
     """The commands and the option of a key, a former name of a command replaced by the present words."""
     first, *rest = key.split(".")
+    if len(rest) == 1 and first in FORMER_OWNERS:
+        return [*FORMER_OWNERS[first], *rest]
     group = context.find_root().command
     return [*(group.aliases.get(first, (first,)) if isinstance(group, LazyGroup) else (first,)), *rest]
 
@@ -240,7 +245,7 @@ def _check_value(context: click.Context, key: str, option: click.Option, value: 
 def _refuse(context: click.Context, key: str, known: Sequence[str] = ()) -> NoReturn:
     rest = key[len(key.partition(".")[0]) :]
     known = known or [LIBRARY_KEY, *(f"{name}{rest or '.…'}" for name in _commands(context))]
-    hint = did_you_mean(key, known, "`momentseek config list --all` shows what there is")
+    hint = did_you_mean(key, [one for one in known if one != key], "`momentseek config list --all` shows what there is")
     raise MomentseekError(f"{config_path()}: there is no setting {key!r}; {hint}")
 
 
