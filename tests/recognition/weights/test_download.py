@@ -2,6 +2,7 @@ import hashlib
 import os
 import resource
 
+import huggingface_hub
 import pytest
 from filelock import FileLock
 from tests.recognition.weights.server import served
@@ -152,6 +153,20 @@ def test_only_https_even_after_a_redirect(server, target):
         download(f"{server.url}/away", target, digest=None, limit=LIMIT)
     server.redirect["here"] = f"{server.url}/model.onnx"
     assert download(f"{server.url}/here", target, digest=None, limit=LIMIT) == HASH
+
+
+def test_only_https_with_a_session_that_was_made_anew(server, target, monkeypatch):
+    ask = huggingface_hub.get_hf_file_metadata
+
+    def ask_in_trouble(*args, **options):
+        about = ask(*args, **options)
+        huggingface_hub.close_session()  # as the client does after a connection that failed
+        return about
+
+    monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", ask_in_trouble)
+    server.redirect["away"] = server.url.replace("127.0.0.1", "127.0.0.2")
+    with pytest.raises(MomentseekError, match="only https addresses"):
+        download(f"{server.url}/away", target, digest=None, limit=LIMIT)
 
 
 def test_the_environment_may_forbid_downloads(server, target, monkeypatch):

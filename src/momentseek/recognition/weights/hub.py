@@ -71,9 +71,7 @@ def _fetch(url: str, target: Path, limit: int, advance: Callable[[int], None]) -
     hub = optional_module("huggingface_hub", "search")
     http_get = optional_module("huggingface_hub.file_download", "search").http_get
     hub.utils.disable_progress_bars("huggingface_hub.http_get")
-    session = hub.get_session()
-    if _check_request not in session.event_hooks["request"]:
-        session.event_hooks = {"request": [*session.event_hooks["request"], _check_request]}
+    _guard_session(hub)
     with _connection(hub, url):
         size, version = _size_and_version(hub, url)
     if size is not None:
@@ -84,10 +82,18 @@ def _fetch(url: str, target: Path, limit: int, advance: Callable[[int], None]) -
     with _PartFile(part, "ab+" if version else "wb+", url, limit, advance) as file:
         headers = {"User-Agent": "momentseek", "Accept-Encoding": "identity"}
         headers |= {"If-Range": f'"{version}"'} if version else {}
+        _guard_session(hub)  # the client makes a new one after a connection that failed
         with _connection(hub, url, file):
             http_get(url, file, resume_size=file.tell(), headers=headers, expected_size=size)
         os.fsync(file.fileno())
     return part
+
+
+def _guard_session(hub: Any) -> None:
+    """Have every request of the hub's client checked, those that follow a redirect too."""
+    session = hub.get_session()
+    if _check_request not in session.event_hooks["request"]:
+        session.event_hooks = {**session.event_hooks, "request": [*session.event_hooks["request"], _check_request]}
 
 
 def _size_and_version(hub: Any, url: str) -> tuple[int | None, str | None]:
