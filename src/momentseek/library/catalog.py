@@ -228,17 +228,17 @@ class Catalog(Database):
     def cue_ids_with_letter(self, letter: str, videos: NDArray[np.int64] | None) -> set[int]:
         """Ids of all cues of speech that hold a letter; no index helps, so every cue is read."""
         some, ids = _restriction(videos)
-        sql = f"SELECT id FROM cues WHERE kind = 'speech' AND instr(text, ?) {some}"
-        return {row[0] for row in self.rows(sql, (letter, *ids))}
+        sql = f"SELECT id FROM cues WHERE {IN_FAMILY} AND instr(text, ?) {some}"
+        return {row[0] for row in self.rows(sql, (SPEECH.family, letter, *ids))}
 
     def cue_rows(
         self, ids: Iterable[int], videos: NDArray[np.int64] | None
     ) -> list[tuple[int, int, float, float, str]]:
-        """``(id, video, start, end, text)`` of some cues, by video and in the order in which they are said."""
+        """``(id, video, start, end, text)`` of those of some cues that are of speech, by video and in their order."""
         some, listed = _restriction(videos)
         sql = f"""SELECT id, video, start, end, text FROM cues
-                  WHERE id IN (SELECT value FROM json_each(?)) {some} ORDER BY video, id"""
-        return self.rows(sql, (json.dumps(sorted(ids)), *listed))
+                  WHERE id IN (SELECT value FROM json_each(?)) AND {IN_FAMILY} {some} ORDER BY video, id"""
+        return self.rows(sql, (json.dumps(sorted(ids)), SPEECH.family, *listed))
 
     # writing, inside changes()
 

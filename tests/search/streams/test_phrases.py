@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from small_library import fill, nothing
 
+from momentseek.library.database import OCR
 from momentseek.library.words import plain_words
 from momentseek.media.subtitles.cues import Cue
 from momentseek.search.streams.phrases import find_phrases, phrase_times
@@ -38,6 +39,16 @@ def test_a_phrase_over_two_cues_is_found_however_common_its_first_word(tmp_path)
 def test_the_end_of_a_video_is_not_followed_by_the_next_video(tmp_path):
     on = library(tmp_path, {"a.mp4": [Cue(0, 1, "go to the")], "b.mp4": [Cue(1, 2, "lighthouse")]})
     assert find_phrases(on, ["the lighthouse"]) == []
+
+
+def test_what_is_written_or_described_next_to_a_cue_is_not_said(tmp_path):
+    cues = [Cue(0, 1, "an old man of Porto"), Cue(1, 2, "an old house of his"), Cue(5, 6, "go to the lighthouse")]
+    on = library(tmp_path, {"a.mp4": cues})
+    with on.changes():
+        on.insert_cues(1, [Cue(6, 7, "of old, the old lighthouse"), Cue(7, 8, "猫")], OCR)
+    assert places(find_phrases(on, ["the lighthouse"])) == [(1, 5, 6)]
+    for not_said in ("old lighthouse", "lighthouse of", "猫"):
+        assert find_phrases(on, [not_said]) == []
 
 
 def test_what_is_nothing_but_the_phrase_is_best(tmp_path):
