@@ -10,8 +10,9 @@ from typing import Any
 
 from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import LibraryError, MomentseekError
+from momentseek.library.location import SHARDS_FILE
 
-MANIFEST_FILE = "shards.json"
+MANIFEST_FILE = SHARDS_FILE
 MANIFEST_FORMAT = "momentseek-shards"
 MANIFEST_VERSION = 1
 MAX_SHARDS = 4096

@@ -15,6 +15,8 @@ from momentseek.recognition.weights.files import cache_folder
 DEFAULT_LIBRARY = "default"
 LIBRARY_VARIABLE = "MOMENTSEEK_LIBRARY"
 CACHE_VARIABLE = "MOMENTSEEK_CACHE"
+SHARDS_FILE = "shards.json"
+"""In the folder of a library in shards: says which there are; each of them is a library in a folder of its own."""
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
 _QUOTED_SCHEME = quote("://", safe="")
 

@@ -22,6 +22,7 @@ from momentseek.library.files import FoundFiles, VideoFile, find_videos
 from momentseek.library.ingest.add import add_files
 from momentseek.library.ingest.reencode import reencode_library
 from momentseek.library.known_files import subtitle_marks
+from momentseek.library.location import SHARDS_FILE
 from momentseek.library.merging import CompactReport, compact_library
 from momentseek.library.options import AddOptions
 from momentseek.library.paths import LibraryPaths, hold_lock
@@ -80,6 +81,8 @@ class LibraryStore(LibraryReader):
         that ``momentseek export`` has written; the library keeps a copy of it.
         """
         folder = Path(os.path.abspath(path))
+        if (folder / SHARDS_FILE).is_file():
+            raise MomentseekError(f"{folder}: is in shards; open it with momentseek.Library, or name one of its shards")
         new = not (folder / CATALOG_FILE).is_file() or (folder / CATALOG_FILE).stat().st_size == 0
         if create is None:
             create = new

@@ -19,6 +19,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.files import FoundFiles
 from momentseek.library.reader import take_snapshot
+from momentseek.library.store import LibraryStore
 from momentseek.media.subtitles.cues import Cue
 
 
@@ -72,6 +73,10 @@ def test_what_cannot_be_opened_or_made_is_refused_in_one_sentence(whole: Path, t
         make_shards(new, 2)
     with pytest.raises(MomentseekError, match="in shards already"):
         split_library(new, tmp_path / "other", 2)
+    for create in (None, True, False):
+        with pytest.raises(MomentseekError, match="is in shards; open it with"):
+            LibraryStore.open(new, create=create)
+    assert {path.name for path in new.iterdir()} == {MANIFEST_FILE, "shard-000", "shard-001"}
     with pytest.raises(MomentseekError, match="cannot have 0 shards"):
         make_shards(tmp_path / "none", 0)
     manifest = json.loads((new / MANIFEST_FILE).read_text())
