@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from momentseek.core.errors import MediaError
+from momentseek.library.catalog import Catalog
 from momentseek.library.database import CAPTIONS, OCR, TrackKind
 from momentseek.library.store import LibraryStore
 from momentseek.library.timed_text import Maker, PendingVideo, TrackPart, track, track_counts
 from momentseek.library.tracks.background import PassRequest, TrackPass, run_pass
+from momentseek.library.word_counts import RankedTexts, rank_texts
 from momentseek.media.subtitles.cues import Cue
+from momentseek.search import part
 from momentseek.search.engine import Engine
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
@@ -109,3 +114,38 @@ def test_a_kind_with_an_index_of_its_own_is_checked_and_built_again(skies: Libra
     assert skies.catalog.count_cues("robin", BIRDS) == 1
     with pytest.raises(ValueError, match="cannot be called"):
         skies.catalog.add_kind(TrackKind("x; DROP TABLE cues"))
+
+
+class SlowPass(WeatherPass):
+    """Its videos are taken away while it works on them."""
+
+    def work(self, video: PendingVideo) -> Iterator[TrackPart]:
+        for at, made in enumerate(super().work(video)):
+            if at:
+                with closing(Catalog(self.library.path)) as other, other.changes():
+                    other.remove_video(video.id)
+            yield replace(made, cues=(Cue(0.0, 1.0, "a thunderstorm"),))
+
+
+def test_nothing_is_kept_of_a_video_that_is_replaced_while_it_is_worked_on(skies: LibraryStore) -> None:
+    run_pass(SlowPass(PassRequest(skies)))
+    assert [video.name for video in skies.videos()] == ["b.mp4"]
+    for table in ("cues", "track_parts", "tracks WHERE NOT whole"):
+        assert skies.catalog.rows(f"SELECT count(*) FROM {table}") == [(0,)]
+
+
+def test_a_text_that_a_writer_takes_away_during_a_search_ends_no_search(
+    skies: LibraryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_pass(WeatherPass(PassRequest(skies)))
+
+    def rank_and_remove(*given: Any) -> RankedTexts:
+        ranked = rank_texts(*given)
+        with LibraryStore.open(skies.path, create=False) as other:
+            if other.videos():
+                other.remove(["*"])
+        return ranked
+
+    monkeypatch.setattr(part, "rank_texts", rank_and_remove)
+    assert found(skies, "described:thunderstorms") == []
+    assert skies.videos() == []

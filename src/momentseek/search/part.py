@@ -262,8 +262,9 @@ class LibraryPart:
         transcribed: frozenset[int],
     ) -> TextRows:
         index = WORD_INDICES[kind]
-        ranked = rank_texts(self._catalog, index, terms, allowed, MAX_TEXTS[kind], everywhere)
-        rows = read_texts(self._catalog, index, ranked.id)
+        with self._catalog.view():  # a writer may take a text away once it is ranked
+            ranked = rank_texts(self._catalog, index, terms, allowed, MAX_TEXTS[kind], everywhere)
+            rows = read_texts(self._catalog, index, ranked.id)
         start, end, texts, at = zip(*rows, strict=True) if rows else ((),) * 4
         by_machine = [video in transcribed for video in ranked.video.tolist()]
         columns = (*ranked, start, end, at, by_machine)

@@ -204,14 +204,16 @@ class TrackPass(ABC):
             self.fault = answer.fault
             self.report.notes.append(f"{self.undone}: {answer.fault}")
             return
+        there = bool(catalog.videos([video.id]))  # an add may have put another in its place
         if answer.part is not None:
-            with catalog.changes():
-                keep_part(catalog, self.kind, video.id, self.by, answer.part)
+            if there:
+                with catalog.changes():
+                    keep_part(catalog, self.kind, video.id, self.by, answer.part)
             self._at[video.id] = answer.part.done
             return
         self._open.pop(video.id, None)
         self._at[video.id] = video.duration
-        if not catalog.videos([video.id]):  # removed meanwhile
+        if not there:
             return
         if answer.failed is None:
             self.finish_video(video)
