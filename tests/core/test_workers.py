@@ -70,6 +70,7 @@ def test_messages_arrive_as_they_were_sent_or_not_at_all(tmp_path: Path) -> None
         b"\xff" * 8,
         b"\x02\0\0\0\0\0\0\0[]",
         b"\x06\0\0\0\0\0\0\0[1, 2]",
+        b"\x04\0\0\0\0\0\0\0null",
         b"\xff\xff\x0f\0\0\0\0\0" + b"[" * 2**20,
     ]
     for data in hostile:

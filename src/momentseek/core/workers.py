@@ -78,7 +78,7 @@ def receive_message(source: RawIOBase, wait: Callable[[], None] = lambda: None) 
         _read_all(source, payload.data, wait)
     try:
         kind, content = json.loads(text)
-    except (ValueError, RecursionError):
+    except (ValueError, TypeError, RecursionError):
         raise WireError from None
     if not isinstance(kind, str) or not isinstance(content, dict):
         raise WireError
