@@ -14,6 +14,7 @@ Timed text is in ``cues``, whatever made it; ``tracks`` says how far each produc
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.core.errors import LibraryBusyError, LibraryError
-from momentseek.library.location import folder_here, library_option
+from momentseek.library.location import SHARDS_FILE, folder_here, library_option, place_text
 from momentseek.library.words import SPELLING_TOKENIZER, TOKENIZER
 
 SCHEMA = f"""
@@ -368,6 +369,10 @@ def _other_version(found: int, folder: Path) -> str:
     >>> _other_version(0, Path("/films"))
     'was made by an earlier version; move it away and add the videos again: momentseek add FOLDER --library /films'
     """
+    whole = folder.parent
+    if found < len(MIGRATIONS) and (whole / SHARDS_FILE).is_file():
+        again = f"momentseek shard {shlex.quote(place_text(whole))} --shards N"
+        return f"was made by an earlier version; move {place_text(whole)} away, and make and fill it again: {again}"
     if found < len(MIGRATIONS):
         again = f"momentseek add FOLDER{library_option(folder)}"
         return f"was made by an earlier version; move it away and add the videos again: {again}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +97,19 @@ def test_what_cannot_be_opened_or_made_is_refused_in_one_sentence(whole: Path, t
     with pytest.raises(MomentseekError, match="is in the shards shard-000 and shard-001"):
         open_store(new)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["away", "new", "one"]  # nothing half done
+
+
+def test_a_library_in_shards_of_an_earlier_version_is_made_again_as_a_whole(tmp_path: Path) -> None:
+    manifest = make_shards(tmp_path / "new", 2)
+    for folder in manifest.folders(tmp_path / "new"):
+        with closing(sqlite3.connect(folder / "catalog.sqlite")) as catalog:
+            catalog.execute("PRAGMA user_version = 0")
+    with pytest.raises(MomentseekError) as refused:
+        open_store(tmp_path / "new")
+    assert str(refused.value).endswith(
+        f"was made by an earlier version; move {tmp_path / 'new'} away, and make and fill it again: "
+        f"momentseek shard {tmp_path / 'new'} --shards N"
+    )
 
 
 def test_a_split_that_is_stopped_leaves_nothing(whole: Path, tmp_path: Path) -> None:
