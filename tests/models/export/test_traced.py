@@ -12,6 +12,7 @@ import torch
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Clips, Words
 from momentseek.models.export import rerankers
+from momentseek.models.export.graphs import difference_from_torch, trace
 from momentseek.models.export.writing import EXPORTABLE, export
 from momentseek.models.features.data import Dims
 from momentseek.models.model import CorpusModel
@@ -113,3 +114,17 @@ def test_subtitles_go_through_the_graph(tmp_path: Path) -> None:
         for part in (said, -said)
     )
     assert not np.allclose(np.sort(one), np.sort(other))
+
+
+def test_a_graph_that_gives_no_numbers_is_not_the_model() -> None:
+    class Honest(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return x * 1.0, x.sum(-1)
+
+    class Broken(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return torch.log(x - 2.0), x.sum(-1)
+
+    given = {"x": torch.ones(1, 3)}
+    assert difference_from_torch(Honest(), trace(Honest(), given, ("times", "scores"), {}), [given]) == 0.0
+    assert difference_from_torch(Honest(), trace(Broken(), given, ("times", "scores"), {}), [given]) == np.inf

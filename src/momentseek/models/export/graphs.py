@@ -105,12 +105,15 @@ def difference_from_torch(module: nn.Module, graph: bytes, samples: Sequence[Inp
 
 
 def relative_difference(ours: NDArray[Any], torchs: NDArray[Any], mask: Any = np.True_) -> float:
-    """The largest difference where the mask is true, as a share of the largest number or of 1.
+    """The largest difference where the mask is true, as a share of the largest number or of 1; infinite if only one of
+    both is a number.
 
     >>> relative_difference(np.array([1.0, 5.0]), np.array([1.5, 9.0]), np.array([True, False]))
     0.3333333333333333
     """
     ours, torchs = np.where(mask, ours, 0), np.where(mask, torchs, 0)
+    if not np.array_equal(np.isnan(ours), np.isnan(torchs)):
+        return math.inf
     return float(np.abs(ours - torchs).max(initial=0) / max(1.0, np.abs(torchs).max(initial=0)))
 
 
