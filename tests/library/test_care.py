@@ -14,11 +14,13 @@ import pytest
 
 from momentseek.core.errors import MomentseekError
 from momentseek.library import segments
+from momentseek.library.database import TrackKind
 from momentseek.library.location import library_folder
 from momentseek.library.options import WritePace
 from momentseek.library.report import AddInterrupted
 from momentseek.library.segments import StoredVectors
 from momentseek.library.store import LibraryStore, watch
+from momentseek.media.subtitles.cues import Cue
 
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
 Content = Callable[[LibraryStore], dict[str, Any]]
@@ -151,6 +153,18 @@ def test_damaged_speech_is_encoded_from_the_cues(library: LibraryStore, films: P
         "what is said in 1 video was encoded anew",
     ]
     assert content(library) == want
+
+
+def test_only_what_is_said_has_vectors_whatever_else_is_searched_with_it(library: LibraryStore, films: Path) -> None:
+    library.add(films)
+    (spoken,) = [video for video in library.videos() if video.cues]
+    translated = TrackKind("translated", like="speech")
+    library.catalog.add_kind(translated)
+    with library.catalog.changes():
+        library.catalog.insert_cues(spoken.id, [Cue(0.0, 1.0, "auf Deutsch")], translated)
+    damage(library, "speech", "flip")
+    assert library.verify(repair=True).clean
+    assert len(library.videos()) == 3
 
 
 def test_counts_that_do_not_agree_are_found(library: LibraryStore, films: Path) -> None:

@@ -166,7 +166,7 @@ class Catalog(Database):
     # timed text of a kind; ``videos`` restricts an answer to these ids, None stands for all videos
 
     def cues(self, video: int, kind: TrackKind = SPEECH) -> list[Cue]:
-        """The cues of a video, in the order in which they were stored; those of speech as the rows of its vectors."""
+        """The cues of a video of a kind and of those that are searched with it, in the order of storing."""
         sql = f"SELECT {CUE_SELECT} FROM cues WHERE {IN_FAMILY} AND video = ? ORDER BY id"
         return [_cue(row) for row in self.rows(sql, (kind.family, video))]
 
@@ -176,7 +176,7 @@ class Catalog(Database):
         return [_cue(row) for row in self.rows(sql, (kind.family, video, end, start))]
 
     def own_cues(self, video: int, kind: TrackKind) -> list[Cue]:
-        """The cues of a video that are of a kind itself, not of others that are searched with it."""
+        """The cues of a video that are of a kind itself; those of speech in the order of the rows of its vectors."""
         sql = f"SELECT {CUE_SELECT} FROM cues WHERE kind = ? AND video = ? ORDER BY id"
         return [_cue(row) for row in self.rows(sql, (kind.name, video))]
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from momentseek.core.errors import MomentseekError
 from momentseek.library.catalog import Catalog, SegmentRow
+from momentseek.library.database import SPEECH
 from momentseek.library.encoders import SPEECH_ENCODER, encoder_row
 from momentseek.library.merging import DamagedVectorsError, find_damage, store_joined_segment
 from momentseek.library.paths import LibraryPaths
@@ -55,7 +56,7 @@ def store_speech(
     rows = []
     for at in range(0, len(spoken), VIDEOS_PER_SEGMENT):
         part = spoken[at : at + VIDEOS_PER_SEGMENT]
-        vectors = encode_cues(encoder, [catalog.cues(id) for id in part])
+        vectors = encode_cues(encoder, [catalog.own_cues(id, SPEECH) for id in part])
         content = segment_of("speech", part, [StoredVectors.of(found) for found in vectors if found is not None])
         rows.append(store_joined_segment(paths, content.stream, [content]))
     return rows
@@ -70,7 +71,7 @@ def replace_cues(library: LibraryReader, video: int, cues: Sequence[Cue], write:
     catalog, paths, encoder = library.catalog, library.paths, library.encoders.speech
     (vectors,) = encode_cues(encoder, [cues]) if encoder is not None else (None,)
     parts = [] if vectors is None else [segment_of("speech", [video], [StoredVectors.of(vectors)])]
-    old = _segments_with(library, video) if catalog.cues(video) else []
+    old = _segments_with(library, video) if catalog.own_cues(video, SPEECH) else []
     gone = np.array([video], np.int64)
     damages = [damage for row in old if (damage := find_damage(paths, row, gone)) is not None]
     if damages:

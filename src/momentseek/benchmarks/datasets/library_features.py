@@ -21,6 +21,7 @@ from momentseek.benchmarks.datasets.common import write_folder
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Judgements
 from momentseek.library.catalog import EncoderRow
+from momentseek.library.database import SPEECH
 from momentseek.library.encoders import SPEECH_ENCODER
 from momentseek.library.merging import refuse_damage
 from momentseek.library.segments import vectors_of
@@ -178,7 +179,7 @@ def _subtitle_features(
     segments = library.snapshot().speech
     for video in videos:
         vectors = vectors_of(segments, video.id) if video.cues else None
-        times = [(cue.start, cue.end) for cue in library.catalog.cues(video.id)]
+        times = [(cue.start, cue.end) for cue in library.catalog.own_cues(video.id, SPEECH)]
         if vectors is not None and len(vectors) != len(times):
             raise MomentseekError(f"{library.path}: video {video.name} is damaged; run momentseek verify --repair")
         yield keys[video.id], said_in_clips(times, vectors, video.clips, library.clip_seconds, dim)

@@ -14,6 +14,7 @@ from momentseek.core.reports import count
 from momentseek.library import encoders, segments
 from momentseek.library.catalog import EncoderRow
 from momentseek.library.cue_vectors import store_speech
+from momentseek.library.database import SPEECH
 from momentseek.library.file_stamp import printable
 from momentseek.library.files import VideoFile
 from momentseek.library.ingest.decoding import ReadSettings, decoder_threads, reader_count
@@ -50,7 +51,7 @@ class ReencodingWriter(SegmentWriter):
     def add(self, ready: FinishedVideo) -> None:
         """Take a finished video; a trained model also reads its cues, which stay as they are in the catalog."""
         if self.model is not None:
-            ready = replace(ready, cues=self.catalog.cues(self.ids[bytes(ready.video.path)]))
+            ready = replace(ready, cues=self.catalog.own_cues(self.ids[bytes(ready.video.path)], SPEECH))
         super().add(ready)
 
     def _write(self, spoken: Sequence[Vectors | None]) -> None:

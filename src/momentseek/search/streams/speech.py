@@ -91,7 +91,7 @@ def find_meant(state: LibraryState, asked: MeaningQuery, allowed: Ids | None) ->
             scores = np.where(np.isfinite(scores), scores, -1)
         if not asked.accepts(float(scores.max())):
             break  # and so are all further videos
-        spoken = state.catalog.cues(id)
+        spoken = state.catalog.own_cues(id, SPEECH)
         found += [
             (id, row, score, spoken[row].start, spoken[row].end, top)
             for row, score in enumerate(scores.tolist())
