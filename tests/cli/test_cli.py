@@ -113,3 +113,15 @@ def test_a_closed_pipe_is_no_error(root):
     command = f"{sys.executable} -m momentseek measures | head -1"
     result = subprocess.run(command, shell=True, cwd=root, capture_output=True, text=True, check=False)
     assert result.stderr == ""
+
+
+def test_it_is_no_error_if_nobody_reads_the_output():
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        result = subprocess.run(
+            [sys.executable, "-m", "momentseek", "formats"], stdout=writer, stderr=subprocess.PIPE, check=False
+        )
+    finally:
+        os.close(writer)
+    assert (result.returncode, result.stderr) == (0, b"")

@@ -109,6 +109,7 @@ def main() -> NoReturn:
             stream.reconfigure(errors="replace")  # a terminal without ᵃ gets a ?, not a traceback
     if "_MOMENTSEEK_COMPLETE" not in os.environ:  # what a shell asks for to complete a word is bytes, and not shown
         guard_streams()
+    out = sys.stdout
     try:
         cli.main(prog_name="momentseek", standalone_mode=False)
         sys.stdout.flush()
@@ -120,6 +121,10 @@ def main() -> NoReturn:
         sys.exit(e.exit_code)
     except (click.Abort, KeyboardInterrupt):
         fail("interrupted", 130)
+    except SystemExit:
+        if sys.stdout is not out:  # click puts another in its place if nobody reads it any more, and leaves with 1
+            sys.exit(0)
+        raise
     except BrokenPipeError:  # `momentseek … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
