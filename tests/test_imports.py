@@ -110,7 +110,7 @@ def test_nothing_imports_upwards(above: str) -> None:
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_rooms_of_a_folder_import_one_way(name: str) -> None:
-    """A room is a folder inside a folder, or a module beside it; no two of them import each other."""
+    """A room is a folder inside a folder, or a module next to it; no two of them import each other."""
     rooms: dict[str, set[str]] = defaultdict(set)
     for module, uses in graph().items():
         if folder(module) == name:

@@ -150,7 +150,7 @@ def test_damaged_speech_is_encoded_from_the_cues(library: LibraryStore, films: P
     assert report.clean
     assert report.repaired[:2] == [
         "a damaged segment of what is said dropped; 0 of its 1 video kept",
-        "what is said in 1 video was encoded anew",
+        "what is said in 1 video was encoded again",
     ]
     assert content(library) == want
 

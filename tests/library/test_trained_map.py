@@ -131,7 +131,7 @@ def test_a_lost_model_is_said_and_encoding_anew_brings_it_back(file: str, model:
         assert any(LOST in problem for problem in opened.verify().problems)
         damage(opened, "speech")  # which does not need the model
         mended = opened.verify(repair=True)
-        assert "what is said in 1 video was encoded anew" in mended.repaired
+        assert "what is said in 1 video was encoded again" in mended.repaired
         assert [problem for problem in mended.problems if LOST not in problem] == []
         assert copy.parent.is_dir()
         opened.reencode(f"model:{model}")

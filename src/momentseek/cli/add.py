@@ -10,7 +10,6 @@ import click
 
 from momentseek.api.library import open_store
 from momentseek.cli import options
-from momentseek.cli.groups import RenamedOption
 from momentseek.cli.ingesting import IngestLines, conclude, ingest, stoppable
 from momentseek.cluster.adding import add_on
 from momentseek.cluster.manifest import is_sharded
@@ -55,13 +54,7 @@ from momentseek.recognition.speech.models import DEFAULT_TRANSCRIBER, default_tr
 )
 @click.option("--transcriber", metavar="SPEC", help="Speech recognition model, or a FOLDER (default: whisper-base).")
 @click.option("--ocr/--no-ocr", default=None, help="Read text in the pictures. Default: no, or as MOMENTSEEK_OCR says.")
-@click.option(
-    "--ocr-model",
-    cls=RenamedOption,
-    former=["--reader"],
-    metavar="SPEC",
-    help="OCR model: ppocr-small (default), or ppocr:FOLDER.",
-)
+@options.ocr_model
 @click.option(
     "--describe",
     metavar="FOLDER|URL#NAME",

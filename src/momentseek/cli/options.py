@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from momentseek.cli import terminal
+from momentseek.cli.groups import RenamedOption
 from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import text_table
@@ -80,6 +81,13 @@ wait = click.option(
     default=0.0,
     metavar="SECONDS",
     help="Wait up to SECONDS while another process changes the library. Default: fail at once.",
+)
+ocr_model = click.option(
+    "--ocr-model",
+    cls=RenamedOption,
+    former=["--reader"],
+    metavar="SPEC",
+    help="OCR model: ppocr-small (default), or ppocr:FOLDER.",
 )
 on_shards = click.option(
     "--on",

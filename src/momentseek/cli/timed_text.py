@@ -10,7 +10,6 @@ import orjson
 
 from momentseek.api.library import open_store
 from momentseek.cli import options
-from momentseek.cli.groups import RenamedOption
 from momentseek.cli.ingesting import ingest_more
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
@@ -221,13 +220,7 @@ def ocr() -> None:
 @ocr.command("run", short_help="Read text in the pictures of videos.")
 @click.argument("videos", nargs=-1, metavar="[VIDEO]...")
 @options.library
-@click.option(
-    "--ocr-model",
-    cls=RenamedOption,
-    former=["--reader"],
-    metavar="SPEC",
-    help="OCR model: ppocr-small (default), or ppocr:FOLDER.",
-)
+@options.ocr_model
 @click.option(
     "--every",
     type=click.FloatRange(0.2, 60),

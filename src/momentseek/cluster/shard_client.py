@@ -119,7 +119,7 @@ class ShardQuestions:
                 if fingerprint != row.fingerprint:
                     raise MomentseekError(
                         f"the shards {name} and {self._client.names[number]} have vectors of different encoders; make "
-                        "those of all anew with: momentseek reencode"
+                        "those of all again with: momentseek reencode"
                     )
 
     def finish(self, results: Results) -> None:

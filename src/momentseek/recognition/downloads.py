@@ -76,7 +76,7 @@ def _try_encoder(model: HubModel, encoder: DualEncoder, folder: Path) -> list[st
         )
     if float(encoder.encode_images([faint])[0] @ together) < SAME_COSINE:
         problems.append(
-            f"{model.name} gives a picture another vector alone than beside others; "
+            f"{model.name} gives a picture another vector alone than together with others; "
             "prefer an export without 8-bit weights"
         )
     return problems
@@ -182,7 +182,7 @@ def _by_hand(model: HubModel, file: str) -> str:
     known = model.files[file]
     about = f"{known.size:,} bytes, SHA-256 {known.sha256}" if known.sha256 else f"about {known.size / MB:,.1f} MB"
     return (
-        f"the repository may have been moved or laid out anew: look for {PurePosixPath(file).name} ({about}) of "
+        f"the repository may have been moved or rearranged: look for {PurePosixPath(file).name} ({about}) of "
         f"{model.repository}, put it into a folder with the other files and name the folder "
         f"({parameter('source', 'FOLDER')})"
     )

@@ -144,7 +144,7 @@ def test_shards_of_different_encoders_are_refused(both: tuple[Library, Library])
     many = both[1]
     first = next(shard for shard in many.store.shards if shard.videos())  # type: ignore[attr-defined]
     first.reencode("colours-2")
-    with pytest.raises(MomentseekError, match="have vectors of different encoders; make those of all anew with: mom"):
+    with pytest.raises(MomentseekError, match="have vectors of different encoders; make those of all again with: mom"):
         many.search("red")
     many.reencode("colours-2")
     assert many.search("red")

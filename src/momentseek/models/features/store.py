@@ -196,7 +196,7 @@ class Features:
         parts = [file.read(name)[:count] for file in self._files]
         joined = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         if not np.isfinite(joined).all():
-            raise MomentseekError(f"{self.source}: {self.what} {name} has values that are no numbers; extract it anew")
+            raise MomentseekError(f"{self.source}: {self.what} {name} has values that are no numbers; extract it again")
         return joined
 
     @cached_property

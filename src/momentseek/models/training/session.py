@@ -167,7 +167,7 @@ def refuse_other_limits(report: Mapping[str, Any], config: TrainConfig, out: Pat
             continue
         raise MomentseekError(
             f"{out}: holds finished training with {_limit(was, name)} and not {_limit(wanted, name)}; choose another "
-            f"folder, or train anew ({parameter('force', True)})"
+            f"folder, or train again ({parameter('force', True)})"
         )
 
 

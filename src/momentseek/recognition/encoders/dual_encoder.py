@@ -166,7 +166,7 @@ def _graph(folder: Path, name: str) -> Path:
     whole = next((place for place in (folder / "onnx" / "model.onnx", folder / "model.onnx") if place.is_file()), None)
     if whole is not None:
         raise MomentseekError(f"{whole}: has both halves of the model in one graph, which is not read; {EXPORT_HINT}")
-    raise MomentseekError(f"{folder}: has no {name}.onnx, neither in onnx/ nor beside config.json; {EXPORT_HINT}")
+    raise MomentseekError(f"{folder}: has no {name}.onnx, neither in onnx/ nor next to config.json; {EXPORT_HINT}")
 
 
 def _candidates(folder: Path, name: str) -> Iterator[Path]:
