@@ -43,7 +43,7 @@ def test_a_model_that_does_not_know_colours_is_doubted(tmp_path):
 def test_vectors_that_depend_on_their_neighbours_are_doubted(tmp_path):
     """A graph that rounds by the batch, under a name that does not tell."""
     (problem,) = tried(tmp_path, siglip2_files(**{"onnx/vision_model.onnx": siglip2_vision(rounds=True)}))
-    assert "another vector alone than beside others" in problem
+    assert "another vector alone than together with others" in problem
 
 
 @pytest.mark.parametrize(
