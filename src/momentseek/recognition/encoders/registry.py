@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from momentseek.core.errors import MomentseekError
 from momentseek.core.registry import Registry
 from momentseek.recognition.encoders.dual_encoder import load_dual_encoder
+from momentseek.recognition.encoders.fused import SEPARATOR, FusedEncoder
 from momentseek.recognition.encoders.minilm import load_minilm
 from momentseek.recognition.encoders.protocol import ImageTextEncoder, TextEncoder, Vectors, WordEncoder
 from momentseek.recognition.encoders.things import load_thing_encoder
@@ -82,7 +83,8 @@ def image_text_encoder(spec: str = "things") -> ImageTextEncoder:
     """The encoder of images and texts that ``spec`` names.
 
     ``things`` is the offline default; ``file:FOLDER`` an ONNX export of CLIP or SigLIP; ``hub:NAME`` one that
-    ``momentseek models get NAME`` has downloaded; ``mean:SPEC`` any of these on three frames of a clip instead of one
+    ``momentseek models get NAME`` has downloaded; ``NAME+SPEC`` two of them in one row (``fused``), the first by a
+    registered name; ``mean:SPEC`` any of these on three frames of a clip instead of one
     (``window_mean``); any other a name given to ``register_image_text``. Trained models (``model:FOLDER``) are opened
     by ``recognition.exported.encoder.resolve_encoder``. Nothing is downloaded here.
     ``MOMENTSEEK_THREADS`` says how many threads it uses, else all cores.
@@ -103,6 +105,9 @@ def image_text_encoder(spec: str = "things") -> ImageTextEncoder:
     if spec.startswith(HUB_PREFIX):
         folder = check_model(find_hub_model(spec.removeprefix(HUB_PREFIX), "image-text"))
         return _load_once(load_dual_encoder, folder, spec)
+    first, plus, second = spec.partition(SEPARATOR)
+    if plus and first in IMAGE_TEXT_ENCODERS and spec not in IMAGE_TEXT_ENCODERS:
+        return FusedEncoder(image_text_encoder(first), image_text_encoder(second), name=spec)
     if spec == REMOVED_ENCODER and spec not in IMAGE_TEXT_ENCODERS:
         raise MomentseekError(
             f"the encoder {spec} is gone, and things takes its place; encode the library again with: "

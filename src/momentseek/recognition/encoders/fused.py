@@ -1,0 +1,118 @@
+"""Two image-text encoders as one, their vectors side by side in one row: ``things+clip``.
+
+A row is ``[first | second] / √2``, both of length 1, so that a stored row has length 1 and the sum of both encoders'
+scores, however they are weighted, is one inner product. The second encoder may be slow: a library makes rows with the
+first alone (``widen``), and puts the second's columns into them later (``fill``). Until then these are zero.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.recognition.encoders.protocol import ImageTextEncoder, Pixels, Vectors, fingerprint
+from momentseek.recognition.encoders.window_mean import mean_direction
+
+SEPARATOR = "+"
+"""Stands between the two encoders in a spec."""
+SHARE = float(np.sqrt(0.5))
+"""Length of each encoder's columns in a row, and so that of a row whose second columns are not filled."""
+RECIPE = "1"
+"""Part of the fingerprint; change it whenever rows of the same parts would be laid out otherwise."""
+
+
+class FusedEncoder:
+    """Two image-text encoders whose vectors lie side by side in one row.
+
+    The second may have ``ready: bool``, false while its weights are not on this machine: its columns are zero then.
+    """
+
+    def __init__(self, first: ImageTextEncoder, second: ImageTextEncoder, name: str | None = None) -> None:
+        self.first, self.second = first, second
+        self.parts = first, second
+        self.blocks = first.dim, second.dim
+        """Columns of each part."""
+        self.name = name or f"{first.name}{SEPARATOR}{second.name}"
+        self.dim = sum(self.blocks)
+        self.short_side = max(first.short_side, second.short_side)
+        prints = [fingerprint(part) or part.name for part in self.parts]
+        self.fingerprint = hashlib.sha256("\n".join(["fused", RECIPE, *prints]).encode()).hexdigest()
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "evidence" and hasattr(self.first, name):
+            return self._evidence
+        raise AttributeError(name)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the second encoder's weights are on this machine."""
+        return bool(getattr(self.second, "ready", True))
+
+    # rows of images
+
+    def encode_images(self, images: Sequence[Pixels]) -> Vectors:
+        """One row per image by both encoders."""
+        rows = self.widen(self.first.encode_images(images))
+        return self.fill(rows, self.second.encode_images(images)) if self.ready else rows
+
+    def widen(self, rows: NDArray[Any]) -> Vectors:
+        """Rows of the first encoder as rows whose second columns are not filled."""
+        return np.pad(np.asarray(rows, np.float32) * np.float32(SHARE), ((0, 0), (0, self.blocks[1])))
+
+    def fill(self, rows: NDArray[Any], second: NDArray[Any]) -> Vectors:
+        """The same rows with the second encoder's columns."""
+        columns = np.asarray(second, np.float32) * np.float32(SHARE)
+        return np.concatenate([np.asarray(rows[:, : self.blocks[0]], np.float32), columns], axis=1)
+
+    def split(self, rows: NDArray[Any]) -> tuple[Vectors, Vectors]:
+        """The vectors of the first and of the second encoder in some rows, each of length 1 or zero."""
+        wide = np.asarray(rows, np.float32) / np.float32(SHARE)
+        return wide[:, : self.blocks[0]], wide[:, self.blocks[0] :]
+
+    def is_filled(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which rows have the second encoder's columns."""
+        found: NDArray[np.bool_] = (rows[:, self.blocks[0] :] != 0).any(axis=1)
+        return found
+
+    def pool(self, rows: Vectors) -> Vectors:
+        """One row for several images that show the same scene."""
+        first, second = self.split(rows)
+        filled = second[self.is_filled(rows)]
+        row = self.widen(_pool_of(self.first)(first)[None])
+        return self.fill(row, _pool_of(self.second)(filled)[None])[0] if len(filled) else row[0]
+
+    # texts
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """The vectors of texts by both encoders, side by side, each of length 1: a search weights them."""
+        return np.concatenate([part.encode(texts) for part in self.parts], axis=1)
+
+    def knows(self, text: str) -> bool:
+        """Whether any word of a text means something to one of the encoders."""
+        return any(getattr(part, "knows", lambda _: True)(text) for part in self.parts)
+
+    def unknown_words(self, text: str) -> list[str]:
+        """The words of a text that mean nothing to either encoder."""
+        return self._in_all("unknown_words", text)
+
+    def unfamiliar(self, words: Sequence[str]) -> list[str]:
+        """Those of some words at which every encoder can only guess."""
+        return self._in_all("unfamiliar", words)
+
+    def _evidence(self, text: str) -> Callable[[Vectors], Vectors]:
+        found = self.first.evidence(text)  # type: ignore[attr-defined]
+        return lambda rows: found(self.split(rows)[0])
+
+    def _in_all(self, method: str, given: Any) -> list[str]:
+        """What every encoder lists; one that lists nothing has nothing to say against a word."""
+        first, *others = ([str(word) for word in getattr(part, method, lambda _: [])(given)] for part in self.parts)
+        return [word for word in first if all(word in other for other in others)]
+
+
+def _pool_of(part: ImageTextEncoder) -> Callable[[Vectors], Vectors]:
+    pool: Callable[[Vectors], Vectors] = getattr(part, "pool", mean_direction)
+    return pool
