@@ -75,7 +75,7 @@ def test_a_missing_runtime_says_what_to_install(monkeypatch):
         raise ImportError(f"No module named {name!r}", name=name)
 
     monkeypatch.setattr(optional, "import_module", absent)
-    with pytest.raises(MomentseekError, match=r"onnxruntime; install it with: pip install 'momentseek\[offline\]'"):
+    with pytest.raises(MomentseekError, match=r"onnxruntime; install it with: pip install 'momentseek\[search\]'"):
         minilm.load_minilm()
 
 

