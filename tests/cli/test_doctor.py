@@ -64,18 +64,17 @@ def test_a_missing_package_fails_with_what_to_install(monkeypatch):
 
 def test_no_encoder_at_all_fails(monkeypatch):
     def nothing(asset):
-        raise checks.MomentseekError("this needs the package x; install it with: pip install x")
+        raise checks.MomentseekError("the weights of x are not downloaded; get them with: momentseek models get x")
 
-    monkeypatch.setattr("momentseek.recognition.downloads.locate", nothing)
     monkeypatch.setattr("momentseek.recognition.weights.files.locate", nothing)
     found = items()
     assert found["an image encoder"]["state"] == "failed"
-    assert "momentseek[offline]" in found["an image encoder"]["advice"]
+    assert found["an image encoder"]["advice"] == "momentseek models get"
     assert found["things"] == {
         "name": "things",
         "state": "note",
         "found": "absent",
-        "advice": "install it with: pip install x",
+        "advice": "1,000 kinds of things, no actions: get them with: momentseek models get x (23 MB)",
     }
 
 

@@ -19,7 +19,7 @@ from momentseek.library.encoders import DEFAULT_ENCODER
 from momentseek.library.location import library_folder
 from momentseek.library.words import has_full_text_search
 from momentseek.measuring.measures.captions.meteor import meteor_jar, what_meteor_lacks
-from momentseek.recognition.downloads import inventory
+from momentseek.recognition.inventory import inventory
 from momentseek.recognition.runtime import THREADS_VARIABLE, available_cores, onnx_runtime, thread_count
 from momentseek.recognition.weights.files import cache_folder, models_folder
 
@@ -28,6 +28,13 @@ GB = 1e9
 DECODERS = ("h264", "hevc", "vp9", "av1", "mpeg4", "mpeg2video", "prores")
 ENCODERS = ("libx264", "libwebp", "aac")
 """Encoders of ffmpeg that cutting clips and making thumbnails use."""
+
+EXTRAS = (
+    ("speech", "speech", ("faster-whisper",)),
+    ("text on screen", "ocr", ("rapidocr",)),
+    ("the page and the API", "serve", ("fastapi", "uvicorn")),
+)
+"""What is optional: its name, the extra that installs it, and the packages that run it."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,7 @@ def checkup(*, full: bool = False) -> list[Item]:
         _packages,
         _kernels,
         _ffmpeg,
+        _extras,
         lambda: _encoders(full),
         _library,
     ]
@@ -114,17 +122,26 @@ def _encoders(full: bool) -> Iterator[Item]:
             yield Item(entry.name, "ok", f"ready, {entry.kind}" + (", hashes checked again" if full else ""))
         elif entry.state == "damaged":
             yield Item(entry.name, "failed", "damaged", entry.problem)
-        elif entry.source.startswith("package "):
-            yield Item(entry.name, "note", "absent", entry.problem.partition("; ")[2] or entry.problem)
+        elif entry.is_packaged:
+            advice = entry.problem.partition("; ")[2] or entry.problem
+            yield Item(entry.name, "note", "absent", f"{entry.good_for}: {advice} ({entry.megabytes:,.0f} MB)")
     ready = [entry for entry in entries if entry.kind == "image-text" and entry.state == "ready"]
     if not ready:
-        advice = "pip install 'momentseek[offline]', or: momentseek models get siglip2-base"
-        yield Item("an image encoder", "failed", "none is ready", advice)
+        yield Item("an image encoder", "failed", "none is ready", "momentseek models get")
     elif all(entry.name == DEFAULT_ENCODER for entry in ready):
         size = next(entry.megabytes for entry in entries if entry.name == "hub:siglip2-base")
         advice = f"it knows 1,000 labels, no actions; far better: momentseek models get siglip2-base ({size:,.0f} MB)"
         yield Item("an image encoder", "note", "only the offline one is ready", advice)
     yield Item("downloads", "ok", "none; only `momentseek models get` downloads")
+
+
+def _extras() -> Iterator[Item]:
+    for what, extra, packages in EXTRAS:
+        try:
+            versions = ", ".join(f"{package} {metadata.version(package)}" for package in packages)
+            yield Item(what, "ok", versions)
+        except metadata.PackageNotFoundError:
+            yield Item(what, "note", "not installed", f"pip install 'momentseek[{extra}]'")
 
 
 def _library() -> Iterator[Item]:

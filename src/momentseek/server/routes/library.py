@@ -14,8 +14,8 @@ from momentseek.core.errors import MomentseekError
 from momentseek.library.database import CAPTIONS, OCR, SPEECH
 from momentseek.library.location import library_name
 from momentseek.library.timed_text import track_counts
-from momentseek.recognition.downloads import inventory
 from momentseek.recognition.encoders.registry import HUB_PREFIX
+from momentseek.recognition.inventory import inventory
 from momentseek.recognition.weights.catalog import HUB_MODELS
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.localise.localiser import DEFAULT_LOCALISER
