@@ -37,6 +37,28 @@ class Colours:
         return np.asarray(wide / np.linalg.norm(wide, axis=1, keepdims=True))
 
 
+class Shades:
+    """A second encoder: an image is how bright it is, and which of red and blue it has more of."""
+
+    name, dim, short_side, fingerprint = "shades", 3, 16, "shades-1"
+    ready = True
+    pictures = 0
+    """Number of images encoded so far."""
+
+    def encode_images(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        time.sleep(SLOW * len(images))
+        type(self).pictures += len(images)
+        mean = np.array([image.reshape(-1, 3).mean(axis=0) / 255 for image in images], np.float32)
+        return self._unit(np.stack([mean.sum(axis=1), mean[:, 0] - mean[:, 2], np.ones(len(mean))], axis=1))
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        rows = [[1.0, float("red" in text) - float("blue" in text), 1.0] for text in texts]
+        return self._unit(np.array(rows, np.float32).reshape(-1, 3))
+
+    def _unit(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
+
+
 class Letters:
     """A text is how often it uses each letter."""
 
@@ -63,6 +85,7 @@ def install() -> None:
 
         store.AddOptions = lambda: AddOptions(pace=WritePace(seconds=PACE))  # type: ignore[assignment,misc]
     registry.IMAGE_TEXT_ENCODERS["colours"] = Colours
+    registry.IMAGE_TEXT_ENCODERS["shades"] = Shades
     registry.IMAGE_TEXT_ENCODERS["colours-2"] = lambda: Colours("2")
     registry.TEXT_ENCODERS["minilm"] = Letters
 
@@ -72,8 +95,10 @@ def main(arguments: Sequence[str]) -> None:
     from momentseek.cli import main
     from momentseek.library import store
     from momentseek.library.options import AddOptions, WritePace
+    from momentseek.library.tracks import second_pass
 
     install()
+    second_pass.PART_PICTURES, second_pass.JOIN_SECONDS = 3, 0.05
     pace = WritePace(rows=40, seconds=0.05, part_clips=8)
     store.AddOptions = lambda: AddOptions(pace=pace)  # type: ignore[assignment,misc]
     sys.argv = ["momentseek", *arguments]

@@ -135,6 +135,8 @@ class TrackKind:
     """SQL: which rows of ``videos`` may have such a track."""
     copied: bool = True
     """Whether a copy of a video gets the track of the first."""
+    text: bool = True
+    """Whether it has cues; a track without is only a note of how far a producer is."""
     spelt: bool = False
     """Whether its words may be misspelt, as those read in pictures are, and are also indexed without stemming."""
 
@@ -153,6 +155,7 @@ SPEECH = TrackKind("speech", waits="audio AND cues = 0", copied=False)
 OCR = TrackKind("ocr", spelt=True)
 CAPTIONS = TrackKind("captions")
 SOUNDS = TrackKind("sounds", waits="audio", copied=False)
+PICTURES = TrackKind("pictures", copied=False, text=False)
 KINDS = (SPEECH, OCR, CAPTIONS, SOUNDS)
 """The kinds that every library has; ``Database.add_kind`` adds another."""
 
@@ -276,6 +279,8 @@ class Database:
 
     def add_kind(self, kind: TrackKind) -> None:
         """Add a kind of track, if the library does not know it yet."""
+        if not kind.text:
+            return
         with self.changes():
             if not self.rows("SELECT 1 FROM kinds WHERE name = ?", (kind.name,)):
                 self._run_script(kind_script(kind))

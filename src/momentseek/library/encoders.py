@@ -11,6 +11,7 @@ from momentseek.core.atomic import make_folder, write_all
 from momentseek.core.errors import MomentseekError
 from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.paths import LibraryPaths
+from momentseek.recognition.encoders.fused import FusedEncoder
 from momentseek.recognition.encoders.protocol import ImageTextEncoder, TextEncoder, fingerprint
 from momentseek.recognition.encoders.registry import MODEL_PREFIX, image_text_encoder, text_encoder
 from momentseek.recognition.exported.encoder import TrainedEncoder, load_trained_encoder, resolve_encoder
@@ -22,8 +23,12 @@ from momentseek.recognition.exported.manifest import (
     read_kind,
 )
 
+FIRST_ENCODER = "things"
+"""The spec of the image-text encoder that makes a new library searchable, and alone did so in earlier versions."""
 DEFAULT_ENCODER = "things"
 """The spec of the image-text encoder that a library is made with unless another is named."""
+ENCODER_VARIABLE = "MOMENTSEEK_ENCODER"
+"""Environment variable that names another encoder for new libraries."""
 SPEECH_ENCODER = "minilm"
 """The spec of the text encoder of cues."""
 FINGERPRINT_DIGITS = 16
@@ -73,6 +78,11 @@ class LibraryEncoders:
         return encoder if isinstance(encoder := self.vision, TrainedEncoder) else None
 
     @property
+    def fused(self) -> FusedEncoder | None:
+        """The library's two encoders in one; None if it has only one."""
+        return encoder if isinstance(encoder := self.vision, FusedEncoder) else None
+
+    @property
     def has_model(self) -> bool:
         """Whether a trained model makes the library's vectors, answered without loading it."""
         return vision_spec(self._catalog).startswith(MODEL_PREFIX)
@@ -117,10 +127,15 @@ def check_spec(catalog: Catalog, spec: str, library: Path) -> None:
         )
 
 
+def default_encoder() -> str:
+    """The spec of a new library's encoder if none is named: the environment's, or the usual one."""
+    return os.environ.get(ENCODER_VARIABLE, "").strip() or DEFAULT_ENCODER
+
+
 def vision_spec(catalog: Catalog) -> str:
     """The spec of the encoder that makes a library's vectors of frames."""
     row = catalog.encoder("vision")
-    return row.spec if row else str(catalog.get("encoder", DEFAULT_ENCODER))
+    return row.spec if row else str(catalog.get("encoder", FIRST_ENCODER))
 
 
 def installed_speech_encoder() -> TextEncoder | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -143,12 +143,24 @@ def rewrite_segments(catalog: Catalog, paths: LibraryPaths, old: Sequence[Segmen
     parts = [
         part for row in old for part in segments.parts_without(segments.read_segment(paths.segments, row.name), gone)
     ]
+    replace_segments(catalog, paths, old, parts)
+
+
+def replace_segments(
+    catalog: Catalog,
+    paths: LibraryPaths,
+    old: Sequence[SegmentRow],
+    parts: Sequence[Segment],
+    also: Callable[[], None] = lambda: None,
+) -> None:
+    """Put one segment of some parts in the place of others, and do what ``also`` does to the catalog, all at once."""
     new = store_joined_segment(paths, old[0].stream, parts) if parts else None
     with catalog.changes():
         for row in old:
             catalog.remove_segment(row.name)
         if new is not None:
             catalog.insert_segment(new)
+        also()
     for row in old:
         if new is None or row.name != new.name:
             with suppress(OSError):  # a file that another process has mapped cannot go everywhere; it is an orphan then

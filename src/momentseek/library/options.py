@@ -8,6 +8,7 @@ from pathlib import Path
 from momentseek.media.decode import Sampling, default_sampling
 from momentseek.recognition.ocr.models import default_ocr_model
 from momentseek.recognition.speech.models import default_transcriber
+from momentseek.recognition.weights.files import model_in_environment
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,15 @@ class WritePace:
     """Number of clips of a long video that are kept at a time until it is finished."""
 
 
+SECOND_PASS_VARIABLE = "MOMENTSEEK_SECOND_PASS"
+"""Environment variable that switches the second pass off (``off``)."""
+
+
+def default_second_pass() -> bool:
+    """Whether ``add`` makes the second pass if nobody says so: unless the environment switches it off."""
+    return model_in_environment(SECOND_PASS_VARIABLE) is not False
+
+
 @dataclass(frozen=True)
 class AddOptions:
     """How videos are added; the models are None where a track is not to be made."""
@@ -30,6 +40,8 @@ class AddOptions:
     """The model that reads the text in their pictures."""
     captioner: str | None = None
     """What describes their scenes: the folder of an exported captioner, or ``URL#MODEL``."""
+    second_pass: bool = field(default_factory=default_second_pass)
+    """Whether the second of a library's two encoders looks at the videos once the first has."""
     sampling: Sampling = field(default_factory=default_sampling)
     """How the pictures of videos are chosen."""
     jobs: int | None = None

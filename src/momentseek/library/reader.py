@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from momentseek.core.errors import MomentseekError
 from momentseek.library import segments
 from momentseek.library.catalog import Catalog, EncoderRow
-from momentseek.library.database import CAPTIONS, OCR, SPEECH
-from momentseek.library.encoders import LibraryEncoders
+from momentseek.library.database import CAPTIONS, OCR, PICTURES, SPEECH
+from momentseek.library.encoders import LibraryEncoders, vision_spec
 from momentseek.library.origin import LibraryOrigin, origin_of
 from momentseek.library.paths import LibraryPaths, folder_size
 from momentseek.library.segments import Segment
 from momentseek.library.timed_text import track_counts
 from momentseek.library.video import Failure, Video, is_missing, select_videos
+from momentseek.recognition.encoders.fused import SEPARATOR
 
 MAX_SNAPSHOT_TRIES = 20
 """How often the state is read again when a writer has replaced its files meanwhile."""
@@ -110,6 +111,13 @@ class Status:
     """Number of videos in which nobody has looked for writing yet."""
     unreadable: int
     """Number of videos whose pictures could not be read."""
+    seen: int
+    """Number of videos whose pictures the second encoder has seen, if the library has two."""
+    seen_seconds: float
+    unseen: int
+    """Number of videos that wait for it."""
+    unseeable: int
+    """Number of videos whose pictures it could not see."""
     described: int
     """Number of videos that a model has described scene by scene."""
     described_seconds: float
@@ -129,7 +137,8 @@ def count_library(catalog: Catalog, paths: LibraryPaths) -> Status:
         totals = catalog.totals()
         encoders = [catalog.encoder(stream) for stream in ("vision", "speech")]
         pending = catalog.get("reencoding")
-        heard, read, described = (track_counts(catalog, kind) for kind in (SPEECH, OCR, CAPTIONS))
+        heard, read, described, seen = (track_counts(catalog, kind) for kind in (SPEECH, OCR, CAPTIONS, PICTURES))
+        two = SEPARATOR in vision_spec(catalog)
         return Status(
             path=paths.folder,
             videos=int(totals["videos"]),
@@ -155,6 +164,10 @@ def count_library(catalog: Catalog, paths: LibraryPaths) -> Status:
             lines=read.found,
             unread=read.undone,
             unreadable=read.failed,
+            seen=seen.done,
+            seen_seconds=seen.seconds,
+            unseen=seen.undone if two else 0,
+            unseeable=seen.failed,
             described=described.done,
             described_seconds=described.seconds,
             captions=described.found,

@@ -115,6 +115,11 @@ class AddReport:
     read: int = 0
     """Number of videos in which a reader looked for writing."""
     read_seconds: float = 0.0
+    seen: int = 0
+    """Number of videos whose pictures the second encoder has seen."""
+    seen_seconds: float = 0.0
+    pictures: int = 0
+    """Number of pictures that it encoded of them."""
     described: int = 0
     """Number of videos whose scenes a model described."""
     described_seconds: float = 0.0
@@ -161,6 +166,8 @@ class AddReport:
             text += f"; {count(self.heard, 'video')} heard ({clock_text(self.heard_seconds)})"
         if self.read:
             text += f"; {count(self.read, 'video')} read ({clock_text(self.read_seconds)})"
+        if self.seen:
+            text += f"; {count(self.seen, 'video')} seen by both encoders ({clock_text(self.seen_seconds)})"
         if self.described:
             text += f"; {count(self.described, 'video')} described ({clock_text(self.described_seconds)})"
         if self.seconds:

@@ -32,6 +32,7 @@ from momentseek.library.scan.recall import refresh_plan
 from momentseek.library.tracks.background import PassRequest, run_pass, usual_threads
 from momentseek.library.tracks.captions import CaptionPass, open_scene_captioner
 from momentseek.library.tracks.ocr import OcrPass
+from momentseek.library.tracks.second_pass import SecondPass, not_ready, second_pass
 from momentseek.library.tracks.sounds import SoundReport, listen_to_videos
 from momentseek.library.tracks.speech import Transcript, edit_transcript, transcribe_videos
 from momentseek.library.verify import VerifyReport, repair_library, verify_library
@@ -99,7 +100,7 @@ class LibraryStore(LibraryReader):
             if create and opened.catalog.get("clip_seconds") is None:
                 with opened.catalog.changes():
                     opened.catalog.set("clip_seconds", float(clip_seconds))
-                    opened.catalog.set("encoder", encoders.adopt_encoder(encoder or encoders.DEFAULT_ENCODER, folder))
+                    opened.catalog.set("encoder", encoders.adopt_encoder(encoder or encoders.default_encoder(), folder))
             if encoder is not None:
                 encoders.check_spec(opened.catalog, encoder, folder)
         except BaseException:
@@ -216,6 +217,17 @@ class LibraryStore(LibraryReader):
             chosen = model or self.options.ocr_model or DEFAULT_OCR_MODEL
             return run_pass(OcrPass(self._request(patterns, again, progress), chosen, every, usual_threads()))
 
+    def encode(self, patterns: Patterns = (), *, again: bool = False, progress: ShowIngest | None = None) -> AddReport:
+        """Have the second of the library's two encoders look at the videos that wait for it.
+
+        At all, or at those whose names match ``patterns``. ``again`` also tries those that could not be seen before.
+        What was seen stays if this is stopped.
+        """
+        with self.changing():
+            report = run_pass(second_pass(self._request(patterns, again, progress)))
+            refresh_plan(self.snapshot().vision, self.paths.plan)
+        return report
+
     def describe(
         self,
         model: str,
@@ -293,11 +305,21 @@ class LibraryStore(LibraryReader):
         return report
 
     def reencode(self, spec: str, *, progress: ShowIngest | None = None) -> AddReport:
-        """Encode all videos again with another encoder; searches use the old vectors until all new ones are there."""
+        """Encode all videos again with another encoder; searches use the old vectors until all new ones are there.
+
+        Of two encoders (``things+clip``) the second looks at the videos after that. Vectors that the first has made
+        are kept.
+        """
         with self.changing():
             report = reencode_library(self, spec, self.options.pace, progress)
+            self.encoders.forget()
+            fused = self.encoders.fused
+            if fused is not None and self.options.second_pass:
+                if fused.ready:
+                    report = run_pass(SecondPass(PassRequest(self, report, progress), fused))
+                else:
+                    report.notes.append(not_ready(fused))
             refresh_plan(self.snapshot().vision, self.paths.plan)
-        self.encoders.forget()
         return report
 
 

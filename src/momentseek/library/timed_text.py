@@ -136,8 +136,10 @@ def track_counts(catalog: Catalog, kind: TrackKind) -> TrackCounts:
     return TrackCounts(done, seconds, found, undone, failed)
 
 
-def pending_videos(catalog: Catalog, kind: TrackKind, by: Maker, also: str = "0") -> list[PendingVideo]:
-    """The videos without a whole track, shortest first, so that something can be found soon.
+def pending_videos(
+    catalog: Catalog, kind: TrackKind, by: Maker, also: str = "0", order: str = "duration"
+) -> list[PendingVideo]:
+    """The videos without a whole track, in an SQL ``order``: shortest first, so that something can be found soon.
 
     ``also`` is SQL for videos to do again although they have one, whose row of ``tracks`` is called ``old``.
     """
@@ -148,7 +150,7 @@ def pending_videos(catalog: Catalog, kind: TrackKind, by: Maker, also: str = "0"
             LEFT JOIN tracks AS new
                 ON new.video = videos.id AND new.kind = ?1 AND NOT new.whole AND new.fingerprint = ?2
             WHERE old.video IS NULL AND {kind.waits} OR old.video IS NOT NULL AND {also}
-            ORDER BY duration, videos.id""",
+            ORDER BY {order}, videos.id""",
         (kind.name, by.fingerprint),
     )
     return [

@@ -27,6 +27,7 @@ from momentseek.library.merging import proven_videos, store_joined_segment
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.reader import LibraryReader
 from momentseek.library.segments import NEW_STREAM_SUFFIX, Segment, checksum
+from momentseek.recognition.encoders.fused import SHARE
 
 ROWS_PER_CHECK = 1 << 15
 """Rows checked at a time."""
@@ -185,7 +186,8 @@ def row_faults(found: Segment, first: int, last: int) -> dict[str, NDArray[np.bo
     with np.errstate(over="ignore", invalid="ignore"):
         length = np.linalg.norm(rows, axis=1)
         empty = ~np.isfinite(length) | (length == 0)
-        long = (np.abs(length - 1) > MAX_LENGTH_ERROR) & (found.stream != "spans")
+        half_made = np.abs(length - SHARE) <= MAX_LENGTH_ERROR  # the second of two encoders has not seen it yet
+        long = (np.abs(length - 1) > MAX_LENGTH_ERROR) & ~half_made & (found.stream != "spans")
         differ = ~(np.abs(found.codes[first:last] * scales - rows) <= scales * 0.51 + 1e-3).all(axis=1)
     return {
         "holds vectors that are not finite or of length 0": empty,

@@ -213,7 +213,7 @@ Slot = tuple[float, float]
 """Start and end of a stretch of a video, in seconds."""
 
 
-def sparse_frames(path: FilePath, slots: Sequence[Slot]) -> Iterator[Frame]:
+def sparse_frames(path: FilePath, slots: Sequence[Slot], short_side: int = MAX_SHORT_SIDE) -> Iterator[Frame]:
     """One frame of each of some stretches, which follow each other: one near the middle that is quick to get.
 
     That is a key frame in the middle half of the stretch, or else the frame shown at its middle. Stretches after the
@@ -221,7 +221,7 @@ def sparse_frames(path: FilePath, slots: Sequence[Slot]) -> Iterator[Frame]:
     """
     with open_media(path) as container:
         reader = Reader(container, path)
-        converter = FrameConverter(reader.aspect, short_side=MAX_SHORT_SIDE)
+        converter = FrameConverter(reader.aspect, short_side=short_side)
         base = reader.stream.time_base or Fraction(0)
         entries = [entry for entry in reader.stream.index_entries if entry.is_keyframe and base]
         keys = sorted(float(entry.timestamp * base) - reader.start for entry in entries)

@@ -26,6 +26,7 @@ from momentseek.library.segments import StoredVectors, locate
 from momentseek.library.tracks.background import PassRequest, TrackPass, finish_passes
 from momentseek.library.tracks.captions import CaptionPass, open_scene_captioner
 from momentseek.library.tracks.ocr import OcrPass
+from momentseek.library.tracks.second_pass import SecondPass, not_ready
 from momentseek.library.tracks.speech import TranscriptionPass
 from momentseek.library.video import Failure, Video
 from momentseek.library.video_parts import drop_old_parts
@@ -49,10 +50,11 @@ def add_files(
     library.paths.drop_orphans(catalog)
     drop_old_parts(library.path)
     model = encoders.model
-    encoder = encoders.vision if model is None else model.frames
+    fused = encoders.fused
+    encoder = model.frames if model is not None else encoders.vision if fused is None else fused.first
     timer = StageTimer()
     _begin(library, timer, report)
-    writer = SegmentWriter(library.paths, catalog, encoders.speech, timer, options.pace, model)
+    writer = SegmentWriter(library.paths, catalog, encoders.speech, timer, options.pace, model, fused)
     for path, reason in found.unusable:
         _report_unusable(writer, report, progress, path, reason)
     readers = reader_count(len(found.files), options.jobs)
@@ -64,10 +66,14 @@ def add_files(
     try:
         with ExitStack() as stack:
             for one in passes:
-                stack.enter_context(one).refill()
-            run.polls = [one.poll for one in passes]
+                stack.enter_context(one)
+            early = [one for one in passes if not one.after_adding]
+            for one in early:
+                one.refill()
+            run.polls = [one.poll for one in early]
             run.go()
             writer.flush()
+            writer.merge()
             finish_passes(passes)
         writer.merge()
         if writer.damages:
@@ -97,6 +103,12 @@ def _passes(
                 yield make(model)
             except MomentseekError as e:
                 report.notes.append(f"{kind.undone}: {e}")
+    fused = library.encoders.fused
+    if fused is not None and options.second_pass:
+        if fused.ready:
+            yield SecondPass(request, fused)
+        else:
+            report.notes.append(not_ready(fused))
 
 
 def _begin(library: LibraryReader, timer: StageTimer, report: AddReport) -> None:

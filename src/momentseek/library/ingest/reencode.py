@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -12,18 +12,28 @@ import numpy as np
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
 from momentseek.library import encoders, segments
-from momentseek.library.catalog import EncoderRow
+from momentseek.library.catalog import Catalog, EncoderRow, SegmentRow
 from momentseek.library.cue_vectors import store_speech
-from momentseek.library.database import SPEECH
+from momentseek.library.database import PICTURES, SPEECH
 from momentseek.library.file_stamp import printable
 from momentseek.library.files import VideoFile
 from momentseek.library.ingest.decoding import ReadSettings, decoder_threads, reader_count
 from momentseek.library.ingest.run import IngestRun
-from momentseek.library.ingest.writer import FinishedVideo, SegmentWriter, clip_segments
-from momentseek.library.merging import SegmentDamage, damage_message, find_damage, merge_segments, store_joined_segment
+from momentseek.library.ingest.writer import FinishedVideo, SegmentWriter, clip_segments, widened
+from momentseek.library.merging import (
+    SegmentDamage,
+    damage_message,
+    find_damage,
+    merge_segments,
+    refuse_damage,
+    store_joined_segment,
+)
 from momentseek.library.options import AddOptions, WritePace
 from momentseek.library.reader import LibraryReader
 from momentseek.library.report import AddInterrupted, AddReport, ShowIngest, StageTimer
+from momentseek.library.segments import StoredVectors, segment_of
+from momentseek.library.timed_text import track_counts
+from momentseek.recognition.encoders.fused import FusedEncoder
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.encoder import TrainedEncoder
 
@@ -31,6 +41,8 @@ REENCODING_SETTING = "reencoding"
 """The catalog's setting that names the encoder for which vectors are being made again."""
 CLIP_STREAMS = ("vision", "spans")
 """The streams whose vectors the encoder of clips makes."""
+ROWS_PER_PIECE = 50_000
+"""Rows that are widened at a time."""
 
 
 class ReencodingWriter(SegmentWriter):
@@ -43,9 +55,10 @@ class ReencodingWriter(SegmentWriter):
         timer: StageTimer,
         pace: WritePace,
         model: TrainedEncoder | None,
+        fused: FusedEncoder | None,
     ) -> None:
         speech = encoders.installed_speech_encoder() if model is not None else None
-        super().__init__(library.paths, library.catalog, speech, timer, pace, model)
+        super().__init__(library.paths, library.catalog, speech, timer, pace, model, fused)
         self.ids = ids
 
     def add(self, ready: FinishedVideo) -> None:
@@ -80,10 +93,13 @@ def reencode_library(
     spec = encoders.adopt_encoder(spec, library.path)
     encoder = encoders.load_encoder(spec, library.path)
     model = encoder if isinstance(encoder, TrainedEncoder) else None
-    frames = encoder if model is None else model.frames
+    fused = encoder if isinstance(encoder, FusedEncoder) else None
+    frames = model.frames if model is not None else encoder if fused is None else fused.first
     row = encoders.encoder_row("vision", spec, encoder)
     begun = time.monotonic()
     library.paths.drop_orphans(catalog)
+    if fused is not None and (notes := _keep_first(library, fused, row)) is not None:
+        return AddReport(unchanged=len(catalog.videos()), notes=notes, elapsed=time.monotonic() - begun)
     report = AddReport(interrupted_before=_continue(library, row))
     videos = catalog.videos()
     if missing := [video for video in videos if not video.path.is_file()]:
@@ -95,7 +111,7 @@ def reencode_library(
     report.unchanged = sum(video.id in done for video in videos)
     files = [VideoFile(video.path, video.name, video.size) for video in videos if video.id not in done]
     timer = StageTimer()
-    writer = ReencodingWriter(library, {bytes(video.path): video.id for video in videos}, timer, pace, model)
+    writer = ReencodingWriter(library, {bytes(video.path): video.id for video in videos}, timer, pace, model, fused)
     readers = reader_count(len(files))
     options = AddOptions(transcriber=None, ocr_model=None, sampling="exact", pace=pace)
     settings = ReadSettings(library.path, library.clip_seconds, frames, options, decoder_threads(readers), again=True)
@@ -160,15 +176,28 @@ def _switch(library: LibraryReader, row: EncoderRow, model: TrainedEncoder | Non
             )
         for id, rows in clips:
             catalog.run("UPDATE videos SET clips = ? WHERE id = ? AND clips != ?", (rows, id, rows))
-        catalog.set_encoder(row)
-        catalog.run("DELETE FROM encoders WHERE stream = 'spans'")
+        _set_encoder(catalog, row)
         if model is not None:
             catalog.set_encoder(encoders.spans_row(row.spec, model))
         if said is not None:
             catalog.set_encoder(said)
         for segment in anew:
             catalog.insert_segment(segment)
-        catalog.run("DELETE FROM settings WHERE key = ?", (REENCODING_SETTING,))
+    return _tidy(library, old)
+
+
+def _set_encoder(catalog: Catalog, row: EncoderRow) -> None:
+    """Note the encoder that makes the vectors from now on; a second one has seen nothing yet."""
+    catalog.set_encoder(row)
+    catalog.run("DELETE FROM encoders WHERE stream = 'spans'")
+    for table in ("tracks", "track_parts"):
+        catalog.run(f"DELETE FROM {table} WHERE kind = ?", (PICTURES.name,))
+    catalog.run("DELETE FROM settings WHERE key = ?", (REENCODING_SETTING,))
+
+
+def _tidy(library: LibraryReader, old: Sequence[SegmentRow]) -> list[str]:
+    """Delete files of segments that no longer count, and join the new ones; returns notes."""
+    catalog, paths = library.catalog, library.paths
     for segment in old:
         with suppress(OSError):
             (paths.segments / f"{segment.name}{segments.SEGMENT_SUFFIX}").unlink()
@@ -176,6 +205,57 @@ def _switch(library: LibraryReader, row: EncoderRow, model: TrainedEncoder | Non
     for stream in CLIP_STREAMS:
         merge_segments(catalog, paths, stream, damages)
     return [damage_message(catalog, damages.values())] if damages else []
+
+
+def _keep_first(library: LibraryReader, fused: FusedEncoder, row: EncoderRow) -> list[str] | None:
+    """Keep the vectors that the first of two encoders has made; returns notes, or None if it has to make them."""
+    made = library.catalog.encoder("vision")
+    if made == row and track_counts(library.catalog, PICTURES).undone:  # stopped before the second had seen all
+        return []
+    if made is None or not encoders.is_by(made, fused.first):
+        return None
+    _continue(library, row)
+    return _widen_library(library, fused, row)
+
+
+def _widen_library(library: LibraryReader, fused: FusedEncoder, row: EncoderRow) -> list[str]:
+    """Give the rows of a library room for a second encoder, all in one transaction; returns notes.
+
+    Nothing is decoded. Refused if vectors are damaged: they would get fresh checksums.
+    """
+    catalog, paths = library.catalog, library.paths
+    refuse_damage(catalog, paths, ["vision"])
+    old = [segment for stream in CLIP_STREAMS for segment in catalog.segments(stream)]
+    fresh = [
+        store_joined_segment(paths, "vision", [segment_of("vision", ids, [widened(fused, one) for one in rows])])
+        for ids, rows in _pieces(library)
+    ]
+    with catalog.changes():
+        for segment in old:
+            catalog.remove_segment(segment.name)
+        for segment in fresh:
+            catalog.insert_segment(segment)
+        _set_encoder(catalog, row)
+    return _tidy(library, old)
+
+
+def _pieces(library: LibraryReader) -> Iterator[tuple[list[int], list[StoredVectors]]]:
+    """The ids and rows of all videos, as many together as fit well into memory."""
+    ids: list[int] = []
+    rows: list[StoredVectors] = []
+    for segment in library.catalog.segments("vision"):
+        for part in segments.parts_without(
+            segments.read_segment(library.paths.segments, segment.name), library.catalog.gone()
+        ):
+            for at, id in enumerate(part.ids.tolist()):
+                one = part.part(at, at + 1)
+                ids.append(id)
+                rows.append(StoredVectors(one.codes, one.scales, one.half))
+                if sum(map(len, rows)) >= ROWS_PER_PIECE:
+                    yield ids, rows
+                    ids, rows = [], []
+    if ids:
+        yield ids, rows
 
 
 def _clips(library: LibraryReader) -> list[tuple[int, int]]:

@@ -22,6 +22,7 @@ from momentseek.library.segments import Segment, StoredVectors, segment_of
 from momentseek.library.timed_text import copy_tracks
 from momentseek.library.video import Video
 from momentseek.media.subtitles.cues import Cue
+from momentseek.recognition.encoders.fused import FusedEncoder
 from momentseek.recognition.encoders.protocol import TextEncoder, Vectors
 from momentseek.recognition.exported.encoder import TrainedEncoder
 
@@ -61,10 +62,13 @@ class SegmentWriter:
         timer: StageTimer,
         pace: WritePace,
         model: TrainedEncoder | None = None,
+        fused: FusedEncoder | None = None,
     ) -> None:
         self.paths, self.catalog, self.speech, self.timer, self.pace = paths, catalog, speech, timer, pace
         self.model = model
         """Puts the frames of a whole video into their context, if the library has one."""
+        self.fused = fused
+        """Makes rows with room for its second encoder, if the library has one with two."""
         self.ready: list[FinishedVideo] = []
         self.updates: list[FileUpdate] = []
         self.failures: list[tuple[VideoFile, str, Stamp | None]] = []
@@ -95,6 +99,8 @@ class SegmentWriter:
         if self.model is not None:
             with self.timer.stage("context"):
                 self.ready = [put_in_context(self.model, *each) for each in zip(self.ready, spoken, strict=True)]
+        if self.fused is not None:
+            self.ready = [replace(one, vision=widened(self.fused, one.vision)) for one in self.ready]
         with self.timer.stage("write"):
             self._write(spoken)
         for video in self.ready:
@@ -153,6 +159,11 @@ def put_in_context(model: TrainedEncoder, ready: FinishedVideo, spoken: Vectors 
     cues = None if spoken is None else np.asarray(spoken, np.float16).astype(np.float32)
     match, spans = model.clips(frames, [(cue.start, cue.end) for cue in ready.cues], cues)
     return replace(ready, vision=StoredVectors.of(match), spans=StoredVectors.of(spans))
+
+
+def widened(fused: FusedEncoder, rows: StoredVectors) -> StoredVectors:
+    """Rows of the first of two encoders with room for the second; rows that have it already as they are."""
+    return rows if rows.half.shape[1] == fused.dim else StoredVectors.of(fused.widen(rows.half))
 
 
 def clip_segments(ids: Sequence[int], ready: Sequence[FinishedVideo]) -> list[Segment]:

@@ -75,6 +75,10 @@ class TrackPass(ABC):
     """What was not done if the producer itself is at fault, as ``what is said was not heard``."""
     undone_in_video: ClassVar[str]
     """The same of one video."""
+    order: ClassVar[str] = "duration"
+    """SQL for the order in which videos are done."""
+    after_adding: ClassVar[bool] = False
+    """Whether an ``add`` begins with it only once all its videos are in the library."""
     keeps_old: ClassVar[bool] = False
     """Whether a track that is made again counts until the new one is whole."""
 
@@ -140,7 +144,7 @@ class TrackPass(ABC):
 
     def refill(self) -> None:
         """Ask for the videos that have become part of the library since the last time."""
-        for video in pending_videos(self.library.catalog, self.kind, self.by, self.also()):
+        for video in pending_videos(self.library.catalog, self.kind, self.by, self.also(), self.order):
             if video.id not in self._asked and (self.wanted is None or video.id in self.wanted):
                 self._asked[video.id] = self._open[video.id] = video
                 self._at[video.id] = video.done

@@ -22,7 +22,7 @@ from momentseek.core.workers import Message
 from momentseek.media.container import FilePath
 from momentseek.media.cut import Cut
 from momentseek.media.cut import cut as cut_video
-from momentseek.media.decode import Frame, FrameIterator, FrameSettings, Samples, Slot
+from momentseek.media.decode import MAX_SHORT_SIDE, Frame, FrameIterator, FrameSettings, Samples, Slot
 from momentseek.media.probe import Probe
 from momentseek.media.reader import Damage
 from momentseek.media.sandbox.process import run_task
@@ -72,9 +72,9 @@ def preview(path: FilePath, out: Path) -> Generator[float]:
         yield float(message.content["share"])
 
 
-def sparse_frames(path: FilePath, slots: Sequence[Slot]) -> Generator[Frame]:
+def sparse_frames(path: FilePath, slots: Sequence[Slot], short_side: int = MAX_SHORT_SIDE) -> Generator[Frame]:
     """One frame of each given stretch of a video, as `media.sparse_frames` gives them; closing it stops the work."""
-    for message in _items("sparse_frames", path, slots=[list(slot) for slot in slots]):
+    for message in _items("sparse_frames", path, slots=[list(slot) for slot in slots], short_side=short_side):
         yield _frame(message, path)
 
 

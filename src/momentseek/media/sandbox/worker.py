@@ -54,9 +54,9 @@ def read_frames(path: File, shots: bool, **settings: Any) -> Iterator[Message]:
     yield Message("end", {"duration": source.duration, "damage": damage, "shots": cuts})
 
 
-def read_sparse_frames(path: File, slots: list[list[float]]) -> Iterator[Message]:
+def read_sparse_frames(path: File, slots: list[list[float]], short_side: int) -> Iterator[Message]:
     """One frame of each stretch of a video."""
-    yield from map(_frame_message, sparse_frames(path, [(start, end) for start, end in slots]))
+    yield from map(_frame_message, sparse_frames(path, [(start, end) for start, end in slots], short_side))
     yield Message("end")
 
 

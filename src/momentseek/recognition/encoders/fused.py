@@ -83,7 +83,8 @@ class FusedEncoder:
         first, second = self.split(rows)
         filled = second[self.is_filled(rows)]
         row = self.widen(_pool_of(self.first)(first)[None])
-        return self.fill(row, _pool_of(self.second)(filled)[None])[0] if len(filled) else row[0]
+        pooled: Vectors = self.fill(row, _pool_of(self.second)(filled)[None]) if len(filled) else row
+        return np.asarray(pooled[0], np.float32)
 
     # texts
 

@@ -284,6 +284,10 @@ class ThingEncoder:
             rows[at] = add_label_columns(mixed, probabilities(logits))[0]
         return rows
 
+    def meanings(self, rows: Vectors) -> Vectors:
+        """Images' rows without the columns that keep labels."""
+        return rows[:, :-COLUMNS]
+
     def pool(self, rows: Vectors) -> Vectors:
         """One row for several images that show the same scene: their mean direction, and the mean of each label."""
         numbers, kept = read_label_columns(rows)

@@ -1,0 +1,258 @@
+"""The second pass: a library's second picture encoder looks at videos that the first has already made searchable.
+
+It is slow, so it looks at fewer pictures: of a stretch in which the first encoder's vectors hardly change, one. What it
+made of a video is kept part by part like any other track, and put into the rows of its segment together with that of
+other videos, since a segment is written as a whole.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.core.errors import MediaError, MomentseekError
+from momentseek.core.pinned_file import PinnedFile
+from momentseek.library.catalog import Catalog, SegmentRow
+from momentseek.library.database import PICTURES
+from momentseek.library.encoders import DEFAULT_ENCODER, reencode_command, vision_spec
+from momentseek.library.merging import SegmentDamage, damage_message, find_damage, replace_segments
+from momentseek.library.segments import Segment, StoredVectors, locate, parts_without, read_segment, segment_of
+from momentseek.library.timed_text import Maker, PendingVideo, TrackPart, finish_track, track_parts
+from momentseek.library.tracks.background import PassRequest, TrackPass
+from momentseek.media.sandbox.calls import sparse_frames
+from momentseek.recognition.encoders.fused import FusedEncoder
+from momentseek.recognition.encoders.protocol import Pixels, Vectors
+
+MIN_SAME_SCENE = 0.90
+"""Cosine of the first encoder's vectors from which a clip shows what the last encoded one did."""
+MAX_SECONDS_APART = 20.0
+"""Seconds of video after which a picture is encoded however little has changed."""
+PART_PICTURES = 64
+"""Pictures that are encoded between two moments at which they are kept: what a kill costs."""
+BATCH_PICTURES = 16
+"""Pictures that the encoder is given at once."""
+JOIN_SECONDS = 10.0
+"""Least seconds between two times that finished videos are put into their segments."""
+MAX_JOIN_SHARE = 0.05
+"""Share of the time that may be spent on that: large segments are rewritten less often."""
+
+
+def second_pass(request: PassRequest) -> SecondPass:
+    """The pass over a library with two encoders; refused for one with another, or without the weights."""
+    library = request.library
+    encoder = library.encoders.fused
+    if encoder is None:
+        spec = vision_spec(library.catalog)
+        raise MomentseekError(
+            f"{library.path}: has one encoder, {spec}, and no second to look at its videos; for two, run: "
+            f"{reencode_command(library.path, DEFAULT_ENCODER)}"
+        )
+    if not encoder.ready:
+        raise MomentseekError(not_ready(encoder))
+    return SecondPass(request, encoder)
+
+
+def not_ready(encoder: FusedEncoder) -> str:
+    """One sentence that says why the second pass cannot be made, and what to do."""
+    return (
+        f"{SecondPass.undone}: the weights of {encoder.second.name} are not here; get them with: momentseek models "
+        "get, and the next add, or momentseek encode, looks at the videos that wait"
+    )
+
+
+def choose_clips(rows: Vectors, clip_seconds: float) -> NDArray[np.int64]:
+    """The clips whose pictures are encoded; each also stands for those that follow it, up to the next.
+
+    >>> rows = np.array([[1, 0], [0.99, 0.1], [0, 1], [0, 1]], np.float32)
+    >>> choose_clips(rows, 1.5).tolist(), choose_clips(rows, 20.0).tolist()
+    ([0, 2], [0, 1, 2, 3])
+    """
+    unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-6)
+    chosen = [0] if len(rows) else []
+    for at, row in enumerate(unit):
+        late = (at - chosen[-1]) * clip_seconds >= MAX_SECONDS_APART
+        if late or row @ unit[chosen[-1]] < MIN_SAME_SCENE:
+            chosen.append(at)
+    return np.asarray(chosen, np.int64)
+
+
+def expand(clips: Sequence[int], rows: Vectors, count: int) -> Vectors:
+    """One row for each of ``count`` clips: that of the last encoded clip that is not later, else of the first.
+
+    >>> expand([0, 2], np.array([[1.0], [2.0]], np.float32), 4).ravel().tolist()
+    [1.0, 1.0, 2.0, 2.0]
+    """
+    place = np.searchsorted(np.asarray(clips), np.arange(count), side="right") - 1
+    return rows[np.maximum(place, 0)]
+
+
+class SecondPass(TrackPass):
+    """Encodes pictures by the second of a library's two encoders, newest videos first, and of these shortest first."""
+
+    kind = PICTURES
+    what = "looking again"
+    undone = "the pictures were not seen by the second encoder"
+    undone_in_video = "its pictures were not seen by the second encoder"
+    order = "CAST(videos.added / 3600 AS INTEGER) DESC, duration"
+    after_adding = True
+
+    def __init__(self, request: PassRequest, encoder: FusedEncoder) -> None:
+        super().__init__(request, Maker(encoder.second.name, encoder.fingerprint))
+        self.encoder = encoder
+        self.damages: dict[str, SegmentDamage] = {}
+        """Segments that are damaged and stay as they are, by their names."""
+        self._ready: dict[int, PendingVideo] = {}
+        """Videos that are wholly encoded, and wait to be put into their segments."""
+        self._joined_at, self._join_seconds = time.monotonic(), 0.0
+        self._clip_seconds = self.library.clip_seconds
+        self._held: dict[str, Segment] = {}
+
+    # in the thread
+
+    def work(self, video: PendingVideo) -> Iterator[TrackPart]:
+        """Encode the pictures of a video from where an earlier run has stopped."""
+        rows = self._rows(video.id)
+        if self.encoder.is_filled(rows).all():  # copied from a video with the same content
+            return
+        first = self.encoder.split(rows)[0]
+        clips = choose_clips(getattr(self.encoder.first, "meanings", np.asarray)(first), self._clip_seconds)
+        left = clips[clips * self._clip_seconds >= video.done - 1e-6]
+        for at in range(0, len(left), PART_PICTURES):
+            wanted = left[at : at + PART_PICTURES]
+            found = self._encode(video, wanted.tolist(), begun=video.done > 0 or at > 0)
+            last = at + PART_PICTURES >= len(left) or len(found) < len(wanted)
+            done = video.duration if last else float(left[at + PART_PICTURES] * self._clip_seconds)
+            content = {"clips": wanted[: len(found)].tolist(), "rows": _text(found)}
+            yield TrackPart(done, content if len(found) else None)
+            if last:  # maybe since the rest of the file is damaged
+                return
+
+    def _rows(self, video: int) -> NDArray[np.float16]:
+        """The stored rows of a video; segments are kept open until they are replaced."""
+        folder = self.library.paths.segments
+        with closing(Catalog(self.library.path)) as catalog:  # the library's own is another thread's
+            while True:
+                named = [row.name for row in catalog.segments("vision")]
+                try:
+                    self._held = {name: self._held.get(name) or read_segment(folder, name) for name in named}
+                    break
+                except MomentseekError:
+                    if named == [row.name for row in catalog.segments("vision")]:  # not replaced meanwhile
+                        raise MediaError("its vectors cannot be read; run: momentseek verify --repair") from None
+        held = list(self._held.values())
+        place = locate(held, video)
+        if place is None:
+            raise MediaError("its vectors are missing; run: momentseek verify --repair")
+        return held[place[0]].part(place[1], place[1] + 1).half
+
+    def _encode(self, video: PendingVideo, clips: list[int], *, begun: bool) -> Vectors:
+        """The vectors of the pictures of some clips, fewer if the file cannot be read to its end."""
+        second, length = self.encoder.second, self._clip_seconds
+        slots = [(clip * length, min((clip + 1) * length, max(video.duration, clip * length))) for clip in clips]
+        file = PinnedFile(video.path, video.size, video.mtime_ns)
+        found: list[Vectors] = []
+        waiting: list[Pixels] = []
+        try:
+            with closing(sparse_frames(file, slots, second.short_side)) as frames:
+                for frame in frames:
+                    waiting.append(frame.pixels)
+                    if len(waiting) == BATCH_PICTURES:
+                        found.append(second.encode_images(waiting))
+                        waiting = []
+        except MediaError:
+            if not (begun or found or waiting):
+                raise
+        if waiting:
+            found.append(second.encode_images(waiting))
+        if not (found or begun):
+            raise MediaError("none of its pictures can be decoded; get another copy")
+        return np.concatenate(found) if found else np.empty((0, second.dim), np.float32)
+
+    # in the thread that holds the lock
+
+    def finish_video(self, video: PendingVideo) -> None:
+        """Put what was made of a video into its segment, soon: with that of other videos."""
+        self._ready[video.id] = video
+        waited = time.monotonic() - self._joined_at
+        if waited >= max(JOIN_SECONDS, self._join_seconds / MAX_JOIN_SHARE):
+            self.join()
+
+    def finish_run(self) -> None:
+        """Put everything into the segments that is left."""
+        self.join()
+        if self.damages:
+            self.report.notes.append(damage_message(self.library.catalog, self.damages.values()))
+
+    def join(self) -> None:
+        """Rewrite the segments of the videos that are wholly encoded, each in one transaction."""
+        begun = time.monotonic()
+        for row in self.library.catalog.segments("vision") if self._ready else []:
+            if row.name not in self.damages:
+                self._join(row)
+        self._ready = {}
+        self._joined_at = time.monotonic()
+        self._join_seconds = self._joined_at - begun
+
+    def _join(self, row: SegmentRow) -> None:
+        catalog, paths = self.library.catalog, self.library.paths
+        gone = catalog.gone()
+        try:
+            found = read_segment(paths.segments, row.name)
+        except MomentseekError:
+            self.damages[row.name] = SegmentDamage(row.name, (), row.videos)
+            return
+        videos = [self._ready[id] for id in found.ids.tolist() if id in self._ready and id not in gone]
+        if not videos:
+            return
+        if (damage := find_damage(paths, row, gone)) is not None:  # a rewrite would hide it
+            self.damages[row.name] = damage
+            return
+        parts: list[Segment] = []
+        for run in parts_without(found, gone):
+            parts += self._filled_parts(run)
+
+        def finish() -> None:
+            for video in videos:
+                finish_track(catalog, self.kind, video.id, self.by, video.duration)
+
+        replace_segments(catalog, paths, [row], parts, finish)
+        for video in videos:
+            self.report.seen += 1
+            self.report.seen_seconds += video.duration - video.done
+
+    def _filled_parts(self, run: Segment) -> Iterator[Segment]:
+        """A run of videos in pieces, with the second encoder's columns where they have been made."""
+        first = 0
+        for at, id in enumerate(run.ids.tolist()):
+            if id in self._ready:
+                if first < at:
+                    yield run.part(first, at)
+                yield self._filled(run.part(at, at + 1))
+                first = at + 1
+        if first < len(run.ids):
+            yield run.part(first, len(run.ids))
+
+    def _filled(self, one: Segment) -> Segment:
+        """A video's rows with the second encoder's columns; as it is, if nothing had to be made of it."""
+        parts = track_parts(self.library.catalog, self.kind, int(one.ids[0]))
+        if not parts:
+            return one
+        clips = [clip for part in parts for clip in part["clips"]]
+        rows = np.concatenate([_rows_of(part["rows"], self.encoder.blocks[1]) for part in parts])
+        self.report.pictures += len(clips)
+        filled = self.encoder.fill(one.half, expand(clips, rows, one.rows))
+        return segment_of(one.stream, one.ids.tolist(), [StoredVectors.of(filled)])
+
+
+def _text(rows: Vectors) -> str:
+    return base64.b64encode(rows.astype("<f2").tobytes()).decode()
+
+
+def _rows_of(text: str, columns: int) -> Vectors:
+    rows: Vectors = np.frombuffer(base64.b64decode(text), "<f2").reshape(-1, columns).astype(np.float32)
+    return rows
