@@ -10,6 +10,7 @@ import pytest
 from momentseek.core.native.kernels import kernels
 from momentseek.library.scan.plan import open_plan
 from momentseek.library.scan.recall import refresh_plan, worth_planning
+from momentseek.library.scan.scan import Scan
 from momentseek.library.segments import Segment, build_segment
 from momentseek.library.store import LibraryStore
 
@@ -50,3 +51,23 @@ def test_adding_builds_the_plan(library: LibraryStore, films: Path, monkeypatch:
     )
     library.add(films)
     assert asked == [12]
+
+
+def test_a_damaged_plan_is_found_and_built_again(
+    library: LibraryStore, films: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kernels() is None:
+        pytest.skip("needs the compiled kernels")
+    for module in ("scan", "recall"):
+        monkeypatch.setattr(f"momentseek.library.scan.{module}.MIN_PLANNED_ROWS", 1)
+    library.add(films)
+    assert library.verify().clean
+    path = next(library.paths.plan.glob("*.npz"))
+    path.write_bytes(path.read_bytes()[:-1] + b"!")
+    assert Scan.open(library.snapshot().vision, library.paths.plan).plan is None
+    report = library.verify()
+    assert [path.name in text for text in report.problems] == [True]
+    report = library.verify(repair=True)
+    assert report.clean
+    assert any("plan" in text for text in report.repaired)
+    assert Scan.open(library.snapshot().vision, library.paths.plan).plan is not None

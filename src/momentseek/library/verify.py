@@ -26,6 +26,8 @@ from momentseek.library.file_stamp import printable
 from momentseek.library.merging import proven_videos, store_joined_segment
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.reader import LibraryReader
+from momentseek.library.scan.plan import drop_plan, plan_fault
+from momentseek.library.scan.recall import refresh_plan
 from momentseek.library.segments import NEW_STREAM_SUFFIX, Segment, checksum
 from momentseek.recognition.encoders.fused import SHARE
 
@@ -56,6 +58,8 @@ class VerifyReport:
     """Videos whose cues have no vectors."""
     strangers: list[int] = field(default_factory=list)
     """Ids in segments that the catalog does not know."""
+    plan: str | None = None
+    """What is wrong with the plan of a large library."""
     words: bool = True
     """Whether the word indices agree with their tables."""
 
@@ -105,6 +109,9 @@ def verify_library(catalog: Catalog, paths: LibraryPaths) -> VerifyReport:
                 report.problems.append(f"{printable(video.path)}: what is said has no vectors")
     names = {video.id: printable(video.path) for video in videos}
     report.problems += [f"{names[id]}: {text}" for id, text in report.broken.items() if id in names]
+    if (wrong := plan_fault(paths.plan)) is not None:
+        report.plan = wrong
+        report.problems.append(f"{wrong}; searches do without the plan until it is built again")
     _add_notes(catalog, paths, report)
     for video in videos:
         if not os.path.exists(video.path):
@@ -254,6 +261,10 @@ def repair_library(library: LibraryReader, report: VerifyReport) -> VerifyReport
             done.append(f"what is said in {count(len(lost), 'video')} was encoded again")
     if orphans := library.paths.drop_orphans(catalog):
         done.append(f"{count(orphans, 'file')} that nothing named deleted")
+    if report.plan is not None:
+        drop_plan(library.paths.plan)
+        refresh_plan(library.snapshot().vision, library.paths.plan)
+        done.append("the plan for searching a large library was built again")
     again = verify_library(catalog, library.paths)
     again.repaired = done
     return again

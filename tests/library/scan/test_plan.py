@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tests.helpers.exact_scan import top_videos
 
-from momentseek.core.errors import LibraryError, MomentseekError
+from momentseek.core.errors import MomentseekError
 from momentseek.core.native.kernels import kernels
-from momentseek.library.scan.plan import PLAN_FILE, Depths, build_plan, open_plan
+from momentseek.library.scan.plan import PLAN_FILE, Depths, _sum, build_plan, open_plan, plan_fault
 from momentseek.library.scan.recall import recall_report, share_found, tune
 from momentseek.library.scan.scan import Scan
 from momentseek.library.segments import Segment, build_segment
@@ -107,6 +107,42 @@ def test_a_damaged_plan_is_none(library, tmp_path, damage):
     assert open_plan(tmp_path, library) is None
 
 
+@pytest.mark.parametrize("mapped", [False, True])
+def test_no_wrong_byte_of_a_plan_is_searched_with(library, queries, tmp_path, monkeypatch, mapped):
+    if mapped:
+        monkeypatch.setattr("momentseek.library.segments.MAX_READ_BYTES", 0)
+    build_plan(library, tmp_path)
+    assert plan_fault(tmp_path) is None
+    rng = np.random.default_rng(3)
+    for path in [p for p in tmp_path.iterdir() if not p.name.endswith(".checked")]:
+        sound = path.read_bytes()
+        for at in rng.integers(0, len(sound), 12).tolist():
+            path.write_bytes(sound[:at] + bytes([sound[at] ^ (1 << int(rng.integers(8)))]) + sound[at + 1 :])
+            scan = Scan(library, open_plan(tmp_path, library))
+            assert scan.plan is None or json.loads(path.read_bytes()) == json.loads(sound), (path.name, at)
+            assert plan_fault(tmp_path) is not None or scan.plan is not None
+            same(scan.search(queries, 5, exact=scan.plan is not None), top_videos(library, queries, 5))
+        path.write_bytes(bytes(len(sound)))
+        assert open_plan(tmp_path, library) is None
+        path.write_bytes(sound)
+    assert open_plan(tmp_path, library) is not None
+
+
+def test_a_large_file_of_a_plan_is_read_whole_once_a_day(library, tmp_path, monkeypatch):
+    monkeypatch.setattr("momentseek.library.segments.MAX_READ_BYTES", 0)
+    build_plan(library, tmp_path)
+    path = next(tmp_path.glob("*.codes"))
+    mark = path.with_name(path.name + ".checked")
+    assert mark.exists()
+    path.write_bytes(bytes(path.stat().st_size))
+    os.utime(mark, (path.stat().st_ctime + 1, path.stat().st_ctime + 1))
+    monkeypatch.setattr("time.time", lambda: path.stat().st_ctime + 2)
+    assert open_plan(tmp_path, library) is not None
+    assert plan_fault(tmp_path) is not None
+    monkeypatch.setattr("time.time", lambda: path.stat().st_ctime + 2 + 24 * 3600)
+    assert open_plan(tmp_path, library) is None
+
+
 def test_building_again_leaves_only_the_new_files(library, tmp_path):
     build_plan(library[:1], tmp_path)
     before = {p.name for p in tmp_path.iterdir()}
@@ -145,7 +181,7 @@ def test_listing_in_parts_changes_nothing(library, tmp_path, monkeypatch):
     np.testing.assert_array_equal(one.listed.blocks, many.listed.blocks)
 
 
-def test_a_list_that_is_cut_short_while_it_is_mapped_is_named(library, queries, tmp_path, monkeypatch):
+def test_a_list_that_is_cut_short_while_it_is_mapped_is_done_without(library, queries, tmp_path, monkeypatch):
     monkeypatch.setattr("momentseek.library.segments.MAX_READ_BYTES", 0)
     build_plan(library, tmp_path)
     plan = open_plan(tmp_path, library)
@@ -154,8 +190,8 @@ def test_a_list_that_is_cut_short_while_it_is_mapped_is_named(library, queries, 
     same(scan.search(queries, 5), top_videos(library, queries, 5))
     path = next(tmp_path.glob("*.list"))
     os.truncate(path, path.stat().st_size - 4096)
-    with pytest.raises(LibraryError, match="coarse list: its file was cut short"):
-        scan.search(queries, 5)
+    same(scan.search(queries, 5), top_videos(library, queries, 5))
+    assert scan.plan is None
 
 
 def test_no_vectors_no_plan(tmp_path):
@@ -220,8 +256,9 @@ def test_depths_of_a_plan_without_margins_are_read(library, queries, tmp_path):
     plan = build_plan(library, tmp_path)
     header = tmp_path / PLAN_FILE
     values = json.loads(header.read_text())
+    del values["sum"]
     values["depths"] = {"coarse": 60, "fine": 30, "share": 0.5, "recall": 0.9}
-    header.write_text(json.dumps(values))
+    header.write_text(json.dumps({**values, "sum": _sum(values)}))
     old = open_plan(tmp_path, library)
     assert old.depths == Depths(60, 30, 0.5, 0.9)
     same(Scan(library, old).search(queries, 5), Scan(library, replace(plan, depths=old.depths)).search(queries, 5))

@@ -3,7 +3,8 @@
 The folder holds ``plan.json``, which names the segments covered, the depths to search to, and immutable files named by
 the hash of their bytes: the means in int8 (``.codes``), their scales and videos with what belongs to the coarse list
 (``.npz``), and the coarse list itself (``.list``). ``plan.json`` is replaced last, in one step, so a reader sees the
-old plan or the new one. All of it can be built again from the segments; nothing is lost if it is deleted.
+old plan or the new one. All of it can be built again from the segments; nothing is lost if it is deleted. Whoever opens
+it compares the hashes, and a plan with a wrong byte counts as none.
 """
 
 from __future__ import annotations
@@ -11,8 +12,13 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import mmap
 import tempfile
+import time
+import zipfile
+import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,12 +35,16 @@ from momentseek.library.scan.kernels import has_kernels
 from momentseek.library.scan.pooling import group_count, nearest_groups, pool_scenes, train_groups
 from momentseek.library.segments import Segment, checksum, quantise, read_or_map
 
-PLAN_VERSION = 4
+PLAN_VERSION = 5
 CLIPS_PER_POOLING = 1 << 18
 """Clips pooled at a time."""
 MEANS_PER_ENCODING = 1 << 16
 """Scene means that are put into the coarse list at a time; a multiple of what a block of it holds."""
 PLAN_FILE = "plan.json"
+CHECKED_SUFFIX = ".checked"
+"""Ends the name of an empty file that says when a large file was last read and found sound."""
+CHECK_SECONDS = 24 * 3600
+"""Seconds after which a large file is read and compared with its hash again; small ones are each time."""
 
 
 @dataclass(frozen=True)
@@ -113,9 +123,32 @@ def open_plan(folder: Path, segments: Sequence[Segment]) -> Plan | None:
         return None
     try:
         means, listed = _read(folder, header)
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
         return None
     return Plan(folder, tuple(header["covers"]), means, listed, Depths(**header["depths"]))
+
+
+def plan_fault(folder: Path) -> str | None:
+    """What is wrong with the plan in a folder, every byte of it compared; None if nothing is or there is no plan."""
+    path = folder / PLAN_FILE
+    if not path.exists():
+        return None
+    header = _header(folder)
+    if header is None:
+        return None if _is_older(path) else f"{path}: is damaged"
+    for name in _files(header):
+        try:
+            if checksum(folder / name) != Path(name).stem:
+                return f"{folder / name}: its bytes are not those that were written"
+        except OSError as e:
+            return f"{folder / name}: cannot be read ({e.strerror})"
+    return None
+
+
+def drop_plan(folder: Path) -> None:
+    """Delete the plan in a folder."""
+    (folder / PLAN_FILE).unlink(missing_ok=True)
+    _sweep(folder, set())
 
 
 def set_depths(plan: Plan, depths: Depths) -> Plan:
@@ -129,16 +162,32 @@ def set_depths(plan: Plan, depths: Depths) -> Plan:
 def _header(folder: Path) -> dict[str, Any] | None:
     try:
         header = json.loads((folder / PLAN_FILE).read_bytes())
-        if header["version"] != PLAN_VERSION:
+        if header["version"] != PLAN_VERSION or header.pop("sum") != _sum(header):
             return None
         Depths(**header["depths"])
         return {**header, "covers": list(header["covers"])}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
+def _is_older(path: Path) -> bool:
+    try:
+        return bool(json.loads(path.read_bytes())["version"] < PLAN_VERSION)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
+def _files(header: dict[str, Any]) -> list[str]:
+    return [header[key] for key in ("means", "list", "rest")]
+
+
 def _save(folder: Path, header: dict[str, Any], depths: Depths) -> None:
-    write_bytes(folder / PLAN_FILE, json.dumps({**header, "depths": asdict(depths)}, indent=1).encode())
+    content = {**header, "depths": asdict(depths)}
+    write_bytes(folder / PLAN_FILE, json.dumps({**content, "sum": _sum(content)}, indent=1).encode())
+
+
+def _sum(header: dict[str, Any]) -> str:
+    return hashlib.blake2b(json.dumps(header, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def _pool_all(segments: Sequence[Segment], work: Path, progress: Advance | None) -> Segment:
@@ -219,16 +268,39 @@ def _finite(scales: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _read(folder: Path, header: dict[str, Any]) -> tuple[SceneMeans, CoarseList]:
-    with np.load(folder / header["rest"]) as rest:
+    opened = [_read_proven(folder / name) for name in _files(header)]
+    (raw, means_map), (blocks, list_map), (packed, _) = opened
+    with np.load(io.BytesIO(packed.data)) as rest:
         ids, owner, scales, dim = (rest[key] for key in ("ids", "owner", "scales", "dim"))
         centres, groups, spreads, sizes = (rest[key] for key in ("centres", "groups", "spreads", "sizes"))
-    raw, mapped = read_or_map(folder / header["means"])
     codes = raw[: len(scales) * int(dim)].view(np.int8).reshape(len(scales), int(dim))
-    means = SceneMeans(header["means"], ids, owner, codes, scales, mapped)
-    blocks, mapped = read_or_map(folder / header["list"])
+    means = SceneMeans(header["means"], ids, owner, codes, scales, means_map)
     shaped = blocks.reshape(-1, len(centres) // 2, coarse.VECTORS_PER_BLOCK)
     numbers, edges = coarse.lay_out(sizes)
-    return means, CoarseList(centres, groups, spreads, edges, shaped, numbers, len(scales), mapped)
+    return means, CoarseList(centres, groups, spreads, edges, shaped, numbers, len(scales), list_map)
+
+
+def _read_proven(path: Path) -> tuple[NDArray[np.uint8], mmap.mmap | None]:
+    """A file's bytes, read or mapped, once they have the hash that is its name; a ``ValueError`` if they have not."""
+    raw, mapped = read_or_map(path)
+    mark = path.with_suffix(path.suffix + CHECKED_SUFFIX)
+    if mapped is not None and _is_marked(path, mark):
+        return raw, mapped
+    if hashlib.blake2b(raw.data, digest_size=16).hexdigest() != path.stem:
+        raise ValueError
+    if mapped is not None:
+        with suppress(OSError):  # a folder that cannot be written: read again the next time
+            mark.touch()
+    return raw, mapped
+
+
+def _is_marked(path: Path, mark: Path) -> bool:
+    """Whether a large file was found sound since it was written, and not long ago."""
+    try:
+        checked = mark.stat().st_mtime
+    except OSError:
+        return False
+    return path.stat().st_ctime <= checked and 0 <= time.time() - checked < CHECK_SECONDS
 
 
 def _write(folder: Path, data: bytes, suffix: str) -> str:
@@ -248,7 +320,8 @@ def _move(path: Path, folder: Path, suffix: str) -> str:
 def _sweep(folder: Path, keep: set[str]) -> None:
     """Delete the files of earlier plans; a process that has them open goes on with them."""
     for path in folder.iterdir():
-        if path.suffix in {".codes", ".list", ".npz", ".pq"} and path.name not in keep:
+        name = path.name.removesuffix(CHECKED_SUFFIX)
+        if Path(name).suffix in {".codes", ".list", ".npz", ".pq"} and name not in keep:
             try:
                 path.unlink()
             except OSError:  # in use, on a system that minds; the next build tries again

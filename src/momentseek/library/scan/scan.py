@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.core.errors import LibraryError
 from momentseek.core.native.kernels import address, call, kernels, writable
 from momentseek.library.scan.coarse import NO_LIMIT, Reach, list_near
 from momentseek.library.scan.exact import NONE_GONE, BestVideos, OpenVideos, best_among, open_videos
@@ -79,15 +80,19 @@ class Scan:
         for segment in self.segments:
             segment.check_size()
         if self.plan is not None:
-            self.plan.means.check_size()
-            check_map(self.plan.listed.mapped, "the plan's coarse list")
+            try:
+                self.plan.means.check_size()
+                check_map(self.plan.listed.mapped, "the plan's coarse list")
+            except LibraryError:  # cut short: search without it; `verify` names it
+                self.plan = None
         ready = quantise_queries(queries, self.segments[0].dim if self.segments else np.shape(queries)[-1])
         places = open_videos(self.segments, allowed, gone)
         left = sum(video_count(s, p) for s, p in zip(self.segments, places, strict=True))
-        if self.plan is None or exact or left <= MIN_PLANNED_SHARE * self.videos:
+        plan = self.plan
+        if plan is None or exact or left <= MIN_PLANNED_SHARE * self.videos:
             return best_among(self.segments, ready, k, places, best_kernel())
 
-        return search_by_plan(ready, k, places, self.plan, self.coverage(self.plan), best_kernel())
+        return search_by_plan(ready, k, places, plan, self.coverage(plan), best_kernel())
 
     def coverage(self, plan: Plan) -> CoveredSegments:
         """The segments as a plan covers them."""
