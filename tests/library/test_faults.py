@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import resource
@@ -481,3 +482,86 @@ def test_readers_see_only_whole_videos_while_another_process_adds(
     with LibraryStore.open(folder) as library:
         assert len(library.videos()) == 24
         assert len(library.catalog.segments("vision")) < 8
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_with_no_byte_free_a_library_is_read(
+    log: bool, tmp_path: Path, library: LibraryStore, films: Path, command: Callable[..., Any]
+) -> None:
+    library.add(films)
+    folder = library.path
+    if log:  # as a process that was killed leaves it, its last change only in the log
+        folder = tmp_path / "copied"
+        library.remove("a.mp4")
+        shutil.copytree(library.path, folder)
+        (folder / "catalog.sqlite-shm").unlink()
+        assert (folder / "catalog.sqlite-wal").stat().st_size
+    library.close()
+    none = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # noqa: E731
+    for words in (("search", "blue"), ("list",), ("verify",), ("status",)):
+        done = command(*words, "--library", folder, preexec_fn=none)
+        assert done.returncode == 0, done.stderr
+        assert "b.mp4" in done.stdout or words[0] in ("verify", "status")
+        assert ("a.mp4" in done.stdout) == (words[0] in ("search", "list") and not log)
+    assert "were not checked" in command("verify", "--library", folder, preexec_fn=none).stdout
+    done = command("compact", "--library", folder, preexec_fn=none)
+    assert done.returncode == 2
+    assert "make room" in done.stderr
+    assert command("verify", "--library", folder).returncode == 0
+
+
+def test_a_reader_on_a_full_disk_sees_what_is_written_once_there_is_room(library: LibraryStore, films: Path) -> None:
+    library.add(films / "b.mp4")
+    library.close()
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, most))
+    try:
+        reader = LibraryStore.open(library.path, create=False)
+        assert reader.catalog.read_only
+        assert len(reader.snapshot().vision) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    with reader, LibraryStore.open(library.path) as writer:
+        writer.add(films)
+        assert sum(len(segment.ids) for segment in reader.snapshot().vision) == 3
+        assert not reader.catalog.read_only
+
+
+def test_compacting_on_a_full_disk_calls_nothing_damaged(
+    library: LibraryStore, films: Path, content: Content, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.add(films)
+    library.remove("a.mp4")
+    want = content(library)
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("momentseek.library.segments.flush_file", full)
+        with pytest.raises(MomentseekError, match=r"cannot be written.*No space left.*make room") as said:
+            library.compact()
+        assert "damaged" not in str(said.value)
+    assert library.verify().clean
+    assert content(library) == want
+    assert library.compact().videos == 1
+    assert content(library) == want
+
+
+def test_a_file_that_may_not_be_read_now_is_not_taken_for_damaged(
+    library: LibraryStore, films: Path, content: Content, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.add(films)
+    library.remove("a.mp4")
+    want = content(library)
+
+    def refuse(path: Path) -> Any:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("momentseek.library.segments.read_or_map", refuse)
+        for do in (library.compact, library.verify, lambda: library.verify(repair=True)):
+            with pytest.raises(MomentseekError, match=r"cannot be read now.*Too many open files"):
+                do()
+    assert content(library) == want
+    assert library.verify().clean

@@ -14,10 +14,11 @@ Timed text is in ``cues``, whatever made it; ``tracks`` says how far each produc
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -198,6 +199,14 @@ BUSY_SECONDS = 30.0
 """Seconds that a writer waits for another transaction; ours last milliseconds."""
 
 
+DISK_FULL = "the disk is full; make room and run the command again"
+NO_ROOM_CODES = {
+    sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE,
+    sqlite3.SQLITE_IOERR_SHMMAP,
+}  # fmt: skip
+"""What a reader meets where the index that readers share cannot be made or grow."""
+
+
 class Database:
     """An open SQLite database of a library; use one per thread."""
 
@@ -205,6 +214,8 @@ class Database:
         self.path = folder / CATALOG_FILE
         self.read_only = False
         """Whether the database lies where nothing can be written, and was opened for reading all the same."""
+        self._full = False
+        self._opened: tuple[int, ...] = ()
         if not create and not self.path.is_file():
             what = f"momentseek add FOLDER{library_option(folder)}{folder_here(folder)}"
             raise LibraryError(f"{folder}: has no library; make one with: {what}")
@@ -229,9 +240,11 @@ class Database:
             self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except sqlite3.OperationalError as e:
             self._db.close()
-            if create or e.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+            self._full = e.sqlite_errorcode in NO_ROOM_CODES
+            rights = e.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+            if create or not (self._full or rights):
                 raise
-            return self._connect_read_only()
+            self._db = self._connect_read_only()
         except BaseException:
             self._db.close()
             raise
@@ -239,15 +252,28 @@ class Database:
 
     def _connect_read_only(self) -> sqlite3.Connection:
         """Readers of a WAL database share an index next to it; where none can be made, nobody can write either."""
+        self.read_only, self._opened = True, self._file_state()
         log = self.path.with_name(f"{CATALOG_FILE}-wal")
-        if log.exists() and log.stat().st_size:
+        address = self.path.absolute().as_uri()
+        if not log.exists() or not log.stat().st_size:
+            address += "?mode=ro&immutable=1"
+            return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+        if not self._full or os.name != "posix":
             raise LibraryError(
                 f"{self.path}: cannot be written, and its last changes wait in {log.name}; copy the library elsewhere"
             )
-        address = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
-        db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
-        self.read_only = True
-        return db
+        copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        alone = sqlite3.connect(f"{address}?vfs=unix-excl", uri=True, timeout=BUSY_SECONDS)  # its index is in memory
+        with closing(alone):
+            alone.backup(copy)
+        copy.execute("PRAGMA query_only = ON")
+        return copy
+
+    def _file_state(self) -> tuple[int, ...]:
+        """What changes when somebody writes to the database after all."""
+        log = self.path.with_name(f"{CATALOG_FILE}-wal")
+        states = [path.stat() for path in (self.path, log) if path.exists()]
+        return tuple(value for state in states for value in (state.st_mtime_ns, state.st_size))
 
     def _create(self) -> None:
         self._db.execute("PRAGMA journal_mode = WAL")
@@ -304,6 +330,8 @@ class Database:
     @contextmanager
     def changes(self) -> Iterator[sqlite3.Connection]:
         """Change the database in one transaction: all of the changes are made, or none."""
+        if self._full:
+            raise LibraryError(f"{self.path}: {DISK_FULL}")
         try:
             with transaction(self._db, "BEGIN IMMEDIATE"):
                 yield self._db
@@ -342,6 +370,12 @@ class Database:
 
     def generation(self) -> int:
         """A number that changes whenever another connection has committed something; cheap to ask for."""
+        if self.read_only and self._file_state() != self._opened:
+            self._db.close()
+            self.read_only = self._full = False
+            self._db = self._connect(False)
+        if self.read_only:
+            return hash(self._opened)
         return int(self.rows("PRAGMA data_version")[0][0])
 
     def state(self) -> tuple[int, int]:
@@ -355,7 +389,7 @@ def unusable(path: Path, e: Exception) -> LibraryError:
     if "locked" in text or "busy" in text:
         return LibraryBusyError(f"{path}: another process has been writing for {BUSY_SECONDS:.0f} s; try again later")
     if "full" in text:
-        return LibraryError(f"{path}: the disk is full; make room and run the command again")
+        return LibraryError(f"{path}: {DISK_FULL}")
     if "readonly" in text or "unable to open" in text:
         return LibraryError(f"{path}: cannot be opened or written ({text}); check the folder's rights")
     if "no such table: settings" in text:

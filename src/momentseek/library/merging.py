@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.core.errors import LibraryError, MomentseekError
+from momentseek.core.errors import LibraryError
 from momentseek.core.reports import count
 from momentseek.library import segments
 from momentseek.library import video_parts as checkpoint
 from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.file_stamp import printable
 from momentseek.library.paths import LibraryPaths, folder_size
-from momentseek.library.segments import MAX_JOINED_ROWS, Segment, read_segment, sum_segment
+from momentseek.library.segments import MAX_JOINED_ROWS, DamagedSegmentError, Segment, read_segment, sum_segment
 
 MAX_NAMES = 5
 """Videos named in a message; the others are counted."""
@@ -51,7 +51,7 @@ def find_damage(paths: LibraryPaths, row: SegmentRow, gone: NDArray[np.int64]) -
     """The damage to a segment, but for the videos ``gone``, whose vectors nobody needs; None if there is none."""
     try:
         found = read_segment(paths.segments, row.name)
-    except MomentseekError:
+    except DamagedSegmentError:
         return SegmentDamage(row.name, (), row.videos)
     wrong = found.ids[~(proven_videos(found) | np.isin(found.ids, gone))]
     if len(wrong):
@@ -201,15 +201,17 @@ def compact_library(catalog: Catalog, paths: LibraryPaths) -> CompactReport:
     for row in catalog.segments():
         try:
             held = np.intersect1d(segments.read_segment(paths.segments, row.name).ids, gone)
+        except DamagedSegmentError:  # nobody knows who is in it
+            damages[row.name] = SegmentDamage(row.name, (), row.videos)
+            needed = set(gone.tolist())
+            continue
+        try:
             if len(held):
                 rewrite_segments(catalog, paths, [row], gone)
                 rewritten += 1
         except DamagedVectorsError as e:
             damages.update({damage.segment: damage for damage in e.damages})
             needed |= set(held.tolist())
-        except MomentseekError:  # it cannot be read, so nobody knows who is in it
-            damages[row.name] = SegmentDamage(row.name, (), row.videos)
-            needed = set(gone.tolist())
     with catalog.changes():
         catalog.run(
             "DELETE FROM gone WHERE video NOT IN (SELECT value FROM json_each(?))", (json.dumps(sorted(needed)),)

@@ -10,6 +10,7 @@ so what was damaged on the way never gets a fresh checksum, and of a damaged fil
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -32,6 +33,15 @@ from momentseek.library.origin import origin_of
 from momentseek.recognition.encoders.protocol import Vectors
 
 Sums = NDArray[np.uint64]
+DAMAGE_ERRNOS = {
+    getattr(errno, name) for name in ("EIO", "ENOENT", "ENODATA", "EBADMSG", "EUCLEAN", "EILSEQ", "EISDIR", "ENOTDIR")
+    if hasattr(errno, name)
+}  # fmt: skip
+"""Errors that say that a file is lost or its disk cannot read it; others (rights, memory, open files) will pass."""
+
+
+class DamagedSegmentError(LibraryError):
+    """A segment whose file is lost, cannot be read by its disk, or is not what was written."""
 
 
 def sum_videos(
@@ -283,13 +293,20 @@ def read_segment(folder: Path, name: str) -> Segment:
         size = int.from_bytes(raw[len(SEGMENT_MAGIC) : len(SEGMENT_MAGIC) + 8].tobytes(), "little")
         first = len(SEGMENT_MAGIC) + 8
         if raw[: len(SEGMENT_MAGIC)].tobytes() != SEGMENT_MAGIC or size > MAX_HEADER_BYTES:
-            raise LibraryError(_damage_message(path))
+            raise DamagedSegmentError(_damage_message(path))
         header = json.loads(raw[first : first + size].tobytes())
         return _segment(name, raw, -(-(first + size) // ALIGN_BYTES) * ALIGN_BYTES, header, mapped)
     except OSError as e:
-        raise LibraryError(f"{path}: cannot be read ({e.strerror}); run: momentseek verify") from None
-    except (ValueError, KeyError, TypeError):
-        raise LibraryError(_damage_message(path)) from None
+        raise unreadable(path, e) from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise DamagedSegmentError(_damage_message(path)) from None
+
+
+def unreadable(path: Path, e: OSError) -> LibraryError:
+    """An error while a file of the library was read: damage, or something that will pass."""
+    if e.errno in DAMAGE_ERRNOS:
+        return DamagedSegmentError(f"{path}: cannot be read ({e.strerror}); run: momentseek verify")
+    return LibraryError(f"{path}: cannot be read now ({e.strerror}); check the rights, or run the command again")
 
 
 def read_by_shape(folder: Path, name: str, stream: str, videos: int, rows: int, dim: int) -> Segment:

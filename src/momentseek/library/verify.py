@@ -139,10 +139,12 @@ def _sound_parts(paths: LibraryPaths, row: SegmentRow, dims: dict[str, int], rep
             wrong = ALTERED_BYTES
         if wrong is None or wrong == ALTERED_BYTES:
             kept = segments.parts_without(found, found.ids[~proven])
-    except MomentseekError as e:
+    except segments.DamagedSegmentError as e:
         wrong = str(e).split(": ", 1)[-1].split("; run", 1)[0]
     except OSError as e:
         wrong = f"cannot be read ({e.strerror})"
+        if e.errno not in segments.DAMAGE_ERRNOS:
+            raise segments.unreadable(path, e) from None
     if wrong is not None:
         report.damaged.append(row)
         report.problems.append(f"{path}: {wrong}")
@@ -217,6 +219,8 @@ def _count(found: Segment, held: Counter[int], gone: set[int], known: set[int], 
 
 
 def _add_notes(catalog: Catalog, paths: LibraryPaths, report: VerifyReport) -> None:
+    if catalog.read_only:
+        report.notes.append(f"{catalog.path}: cannot be written now, so its word indices were not checked")
     if orphans := len(paths.orphans(catalog)):
         report.notes.append(
             f"{count(orphans, 'file')} of vectors that nothing names, left by a writer that was stopped"
@@ -311,7 +315,7 @@ def _sound_videos(paths: LibraryPaths, row: SegmentRow, wanted: Mapping[int, int
 
 def _readings(paths: LibraryPaths, row: SegmentRow, dim: int) -> Iterator[Segment]:
     """A damaged file as its own header says, and as its header should say."""
-    with suppress(MomentseekError):
+    with suppress(segments.DamagedSegmentError):
         yield segments.read_segment(paths.segments, row.name)
     with suppress(OSError):
         yield segments.read_by_shape(paths.segments, row.name, row.stream, row.videos, row.rows, dim)

@@ -132,7 +132,7 @@ def test_a_large_file_of_a_plan_is_read_whole_once_a_day(library, tmp_path, monk
     monkeypatch.setattr("momentseek.library.segments.MAX_READ_BYTES", 0)
     build_plan(library, tmp_path)
     path = next(tmp_path.glob("*.codes"))
-    mark = path.with_name(path.name + ".checked")
+    mark = path.with_name(f".{path.name}.checked")
     assert mark.exists()
     path.write_bytes(bytes(path.stat().st_size))
     os.utime(mark, (path.stat().st_ctime + 1, path.stat().st_ctime + 1))

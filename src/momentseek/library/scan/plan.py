@@ -283,7 +283,7 @@ def _read(folder: Path, header: dict[str, Any]) -> tuple[SceneMeans, CoarseList]
 def _read_proven(path: Path) -> tuple[NDArray[np.uint8], mmap.mmap | None]:
     """A file's bytes, read or mapped, once they have the hash that is its name; a ``ValueError`` if they have not."""
     raw, mapped = read_or_map(path)
-    mark = path.with_suffix(path.suffix + CHECKED_SUFFIX)
+    mark = path.with_name(f".{path.name}{CHECKED_SUFFIX}")
     if mapped is not None and _is_marked(path, mark):
         return raw, mapped
     if hashlib.blake2b(raw.data, digest_size=16).hexdigest() != path.stem:
@@ -320,7 +320,7 @@ def _move(path: Path, folder: Path, suffix: str) -> str:
 def _sweep(folder: Path, keep: set[str]) -> None:
     """Delete the files of earlier plans; a process that has them open goes on with them."""
     for path in folder.iterdir():
-        name = path.name.removesuffix(CHECKED_SUFFIX)
+        name = path.name.removesuffix(CHECKED_SUFFIX).removeprefix(".")
         if Path(name).suffix in {".codes", ".list", ".npz", ".pq"} and name not in keep:
             try:
                 path.unlink()
