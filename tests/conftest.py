@@ -190,6 +190,7 @@ def _write_video(
     times: Sequence[float] | None = None,
     start: float = 0.0,
     options: dict[str, str] | None = None,
+    tags: dict[str, str] | None = None,
 ) -> None:
     import av
 
@@ -201,7 +202,8 @@ def _write_video(
     steady = not vfr and start == 0 and np.allclose(np.diff(times) * float(rate), 1) and path.suffix != ".mkv"
     base = 1 / Fraction(rate) if steady else Fraction(1, 1000)
     turned = rotation % 180 != 0
-    with av.open(str(path), "w") as container:
+    with av.open(str(path), "w", options={"movflags": "use_metadata_tags"} if tags else {}) as container:
+        container.metadata.update(tags or {})
         stream: Any = container.add_stream(codec, rate=rate, options=options or {})
         stream.width, stream.height = (size[1], size[0]) if turned else size
         stream.pix_fmt = pix_fmt

@@ -39,6 +39,7 @@ def test_a_moment_leads_back_to_where_it_was_opened(served: Any, open_page: Call
 def test_fusions_are_compared_starting_from_the_search_at_hand(served: Any, open_page: Callable[..., Any]) -> None:
     page = open_page(served.address + "#q=will+they+accept+the+old+money&localiser=contrast&streams=vision,speech")
     page.wait_for_selector("ol.hits > li")
+    page.get_by_text("Lab", exact=True).click()
     page.get_by_role("link", name="Compare", exact=True).click()
     first, second = (page.get_by_role("group", name=name, exact=True) for name in "AB")
     first.get_by_label("Localiser", exact=True).wait_for()
@@ -73,6 +74,7 @@ def test_encoders_are_offered_if_there_are_several(served: Any, open_page: Calla
     page.wait_for_selector("ol.hits > li")
     page.get_by_text("Options").click()
     assert page.get_by_label("Encoder").count() == 0  # a library is searched with its own
+    page.get_by_text("Lab", exact=True).click()
     page.get_by_role("link", name="Compare", exact=True).click()
     second = page.get_by_role("group", name="B", exact=True)
     second.get_by_label("Encoder").select_option("hub:siglip2-base")

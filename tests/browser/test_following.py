@@ -58,11 +58,11 @@ def test_one_stream_tells_of_all_jobs(crowded: Any) -> None:
     page.wait_for_function(STREAM)
     page.get_by_role("button", name="Stop Folder 3").focus()
     page.evaluate("(job) => send(job)", job(0, "running", files_done=2))
-    page.locator(".job", has_text="Folder 0").get_by_text("2 of 3").wait_for()
+    page.locator(".job", has_text="Folder 0").get_by_text("3 of 3").wait_for()
     assert page.evaluate("document.activeElement.ariaLabel") == "Stop Folder 3"
     for one in (job(0, "done"), job(1, "running", files_done=1), job(2, "cancelled")):
         page.evaluate("(job) => send(job)", one)
-    page.locator(".job", has_text="Folder 1").get_by_text("1 of 3").wait_for()
+    page.locator(".job", has_text="Folder 1").get_by_text("2 of 3").wait_for()
     page.locator(".job", has_text="Folder 2").get_by_text("stopped").wait_for()
     assert page.evaluate("sources.length") == 1
     jobs.insert(0, job(COUNT, "waiting"))  # of another tab
@@ -73,6 +73,25 @@ def test_one_stream_tells_of_all_jobs(crowded: Any) -> None:
     page.wait_for_function(SILENCE)
 
 
+def test_one_count_everywhere_and_a_stop_that_says_it_is_stopping(crowded: Any) -> None:
+    page, _ = crowded
+    page.wait_for_function(STREAM)
+    page.route("**/cancel", lambda route: route.fulfill(json=job(0, "running", files_done=1)))
+    page.evaluate("(job) => send(job)", job(0, "running", files_done=1))
+    row = page.locator(".job", has_text="Folder 0")
+    row.get_by_text("2 of 3").wait_for()
+    assert page.locator("#working").inner_text() == "Adding 2 of 3"
+    stop = page.get_by_role("button", name="Stop Folder 0")
+    stop.click()
+    row.get_by_text("stopping…").wait_for()
+    assert stop.is_disabled()
+    page.evaluate("(job) => send(job)", job(0, "running", files_done=2))
+    row.get_by_text("3 of 3").wait_for()
+    assert "stopping…" in row.inner_text()
+    page.evaluate("(job) => send(job)", job(0, "cancelled", files_done=2))
+    row.get_by_text("stopped").wait_for()
+
+
 def test_a_hidden_tab_listens_to_nothing_and_catches_up_when_seen(crowded: Any) -> None:
     page, jobs = crowded
     page.wait_for_function(STREAM)
@@ -81,10 +100,10 @@ def test_a_hidden_tab_listens_to_nothing_and_catches_up_when_seen(crowded: Any) 
     jobs[-1] = job(0, "running", files_done=2)
     page.clock.run_for(10_000)
     assert page.evaluate("following()") == []
-    assert page.get_by_text("2 of 3").count() == 0
+    assert page.locator(".job").get_by_text("3 of 3").count() == 0
     page.evaluate("hide(false)")
     page.wait_for_function(STREAM)
-    page.get_by_text("2 of 3").wait_for()
+    page.locator(".job").get_by_text("3 of 3").wait_for()
 
 
 def test_a_refused_stream_is_asked_for_again(crowded: Any) -> None:
@@ -95,7 +114,7 @@ def test_a_refused_stream_is_asked_for_again(crowded: Any) -> None:
     page.wait_for_timeout(300)
     assert page.evaluate("sources.length") == 1
     page.clock.run_for(3500)
-    page.get_by_text("2 of 3").wait_for()
+    page.locator(".job").get_by_text("3 of 3").wait_for()
     page.wait_for_function(STREAM)
     assert page.evaluate("sources.length") == 2
 

@@ -108,10 +108,12 @@ def test_two_people_judge_and_the_commands_agree_with_the_page(
     page.wait_for_selector("table >> text=watershed")
     page.get_by_role("link", name="Change them in Search").click()
     page.get_by_text("Options").click()
+    page.locator(".options").get_by_text("Advanced").click()
     page.get_by_label("Localiser", exact=True).select_option("whole")
     page.get_by_role("checkbox", name="file names").uncheck()
     page.get_by_label("Fusion").select_option("scores")
     page.wait_for_function("() => location.hash.includes('fusion=scores')")
+    page.get_by_text("Lab", exact=True).click()
     page.get_by_role("link", name="Judge", exact=True).click()
     words = "localiser whole, fusion scores, encoder things; searching what is seen, what is said, what is written, "
     words += "and what a model says of it"
@@ -122,6 +124,7 @@ def test_two_people_judge_and_the_commands_agree_with_the_page(
     page.locator(".result", has_text=words).wait_for()
     assert float(page.locator(".judge .figure strong").get_attribute("data-value")) != value
 
+    page.get_by_text("Lab", exact=True).click()
     page.get_by_role("link", name="Compare", exact=True).click()
     page.get_by_role("button", name="Compare on judged queries").click()
     page.locator(".compare .figure").wait_for()

@@ -92,7 +92,14 @@ def test_every_view_can_be_reached(served: Any, open_page: Callable[..., Any]) -
     for name in ("library", "judge", "compare"):
         page.keyboard.press("Shift+Tab")
         for _ in range(6):
-            if page.evaluate("document.activeElement.dataset.view") == name:
+            here = page.evaluate("document.activeElement.dataset.view ?? document.activeElement.textContent")
+            if here == "Lab" and name != "library":  # a menu: the view is in it
+                page.keyboard.press("Enter")
+                page.keyboard.press("Tab")
+                if name == "compare":
+                    page.keyboard.press("Tab")
+                break
+            if here == name:
                 break
             page.keyboard.press("Shift+Tab")
         page.keyboard.press("Enter")

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-HEAVIEST = 165_000
+HEAVIEST = 180_000
 
 
 def test_the_page_is_light_and_asks_nobody_else(served: Any, open_page: Callable[..., Any]) -> None:

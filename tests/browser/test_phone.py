@@ -27,6 +27,15 @@ def test_the_keys_on_the_screen_make_room_for_results(served: Any, open_page: Ca
     page.wait_for_selector("ol.hits > li")
 
 
+def test_the_views_are_in_one_row(served: Any, open_page: Callable[..., Any]) -> None:
+    page = open_page(served.address, **PHONE)
+    page.get_by_text("Lab", exact=True).wait_for()
+    tops = page.locator("nav > a, nav summary").evaluate_all("(all) => all.map((one) => one.getBoundingClientRect())")
+    assert len(tops) == 4
+    assert len({round(one["top"] + one["height"] / 2) for one in tops}) == 1
+    assert page.locator("header").bounding_box()["height"] < 70
+
+
 def test_the_film_stays_in_sight_while_one_reads_the_levels(judged: Any, open_page: Callable[..., Any]) -> None:
     page = open_page(judged.address + "#judge", reduced_motion="reduce", **PHONE)
     page.get_by_label("Your name").fill("dora")

@@ -39,6 +39,7 @@ def given(served: Any, open_page: Callable[..., Any]) -> Callable[..., Any]:
 def test_a_model_is_chosen_by_a_label_and_kept_in_the_address(given: Callable[..., Any]) -> None:
     page = given("#q=a+rocket", ["films-tan2d", "nothing"])
     page.get_by_text("Options").click()
+    page.locator(".options").get_by_text("Advanced").click()
     choice = page.get_by_label(LABEL)
     assert choice.locator("option").all_inner_texts() == ["none (default)", "films-tan2d", "nothing"]
     assert choice.input_value() == ""
@@ -61,6 +62,7 @@ def test_a_model_is_chosen_by_a_label_and_kept_in_the_address(given: Callable[..
     page.wait_for_function("() => location.hash.endsWith('rerank=nothing')")
 
     # what is measured is not re-ranked, and says so
+    page.get_by_text("Lab", exact=True).click()
     page.get_by_role("link", name="Judge", exact=True).click()
     words = page.locator(".figures .setup")
     page.wait_for_function("() => document.querySelector('.figures .setup')?.textContent")
@@ -71,5 +73,6 @@ def test_a_model_is_chosen_by_a_label_and_kept_in_the_address(given: Callable[..
 def test_without_models_there_is_no_choice(given: Callable[..., Any]) -> None:
     page = given("#q=a+rocket&rerank=films-tan2d", [])
     page.get_by_text("Options").click()
+    page.locator(".options").get_by_text("Advanced").click()
     page.get_by_label("Localiser", exact=True).wait_for()
     assert page.get_by_label(LABEL).count() == 0

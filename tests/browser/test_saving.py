@@ -28,7 +28,7 @@ def test_a_visit_that_keeps_finds_and_removes(
     served = serving(tmp_path / "library")
     page = open_page(served.address + "#q=a%20rocket%20taking%20off", reduced_motion="reduce")
     page.wait_for_selector("ol.hits > li")
-    assert "no label for “taking” and “off”" in page.locator(".summary").inner_text()
+    assert "no label for “taking”, “off”" in page.locator(".summary").inner_text()
     first = page.locator("ol.hits > li").first
     moment = first.locator("a.moment").get_attribute("href").split("&q=")[0]
     first.get_by_role("button", name="Keep").click()
@@ -53,8 +53,20 @@ def test_a_visit_that_keeps_finds_and_removes(
     assert page.locator(".saved a.moment").get_attribute("href").startswith(moment)
     assert page.locator(".saved-searches a").inner_text() == "a rocket taking off"
     picture_of(page, "saved")
+    note = page.locator(".saved .told")
+    note.get_by_text("Note and tags").click()
+    note.get_by_label("Note on").fill("for the opening")
+    note.get_by_label("Tags of").fill("opening, rockets")
+    note.get_by_role("button", name="Save").click()
+    page.locator(".told p", has_text="for the opening").wait_for()
+    page.get_by_role("button", name="rockets", exact=True).click()
+    page.get_by_text("Export", exact=True).click()
     with page.expect_download() as saved:
-        page.get_by_role("button", name="Save as a file").click()
+        page.get_by_role("link", name="Edit list (EDL)").click()
+    assert "* COMMENT: for the opening" in Path(saved.value.path()).read_text()
+    page.get_by_text("Export", exact=True).click()
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Everything (JSON)").click()
     kept = json.loads(Path(saved.value.path()).read_bytes())
     assert (kept["person"], len(kept["favourites"]), len(kept["searches"])) == ("me", 1, 1)
     page.locator(".saved .hit").get_by_role("button", name="Remove").click()
@@ -62,6 +74,8 @@ def test_a_visit_that_keeps_finds_and_removes(
 
     page.get_by_role("link", name="Library", exact=True).click()
     page.locator(".videos li").first.wait_for()
+    actions = page.locator(".videos li").first.locator(".acts > *").all_inner_texts()
+    assert actions == ["Open", "Remove"]
     before = page.locator(".videos li").count()
     asked: list[str] = []
     page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))

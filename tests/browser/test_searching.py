@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
@@ -75,6 +76,7 @@ def test_queries_are_remembered_and_hints_are_given(search: Callable[..., Any]) 
 def test_settings_are_part_of_the_address(search: Callable[..., Any]) -> None:
     page = search("a rocket taking off")
     page.get_by_text("Options").click()
+    page.locator(".options").get_by_text("Advanced").click()
     page.get_by_label("Localiser", exact=True).select_option("contrast")
     page.get_by_role("checkbox", name="what is said").uncheck()
     page.wait_for_function(
@@ -92,6 +94,42 @@ def test_a_query_that_makes_no_sense_is_answered_with_a_sentence(served: Any, op
     problem = page.locator(".summary .problem")
     problem.wait_for()
     assert "never" in problem.inner_text()
+
+
+def test_an_error_is_said_once_in_plain_words_and_stays_in_its_view(served: Any, open_page: Callable[..., Any]) -> None:
+    page = open_page(f"{served.address}#q={'x' * 2001}", expected=("422",))
+    problem = page.locator(".summary .problem")
+    problem.wait_for()
+    assert problem.inner_text() == "The query is longer than 2,000 characters; shorten it; see /api/v1/docs"
+    assert page.get_by_text("shorten it").count() == 1
+    page.locator("#picture").set_input_files({"name": "a.png", "mimeType": "image/png", "buffer": b"no picture"})
+    page.locator("#urgent p").wait_for()
+    page.get_by_role("link", name="Library", exact=True).click()
+    page.locator(".videos li").first.wait_for()
+    assert page.locator("#urgent p").count() == 0
+
+
+def test_an_answer_without_a_sure_hit_says_so_once(search: Callable[..., Any], served: Any, open_page: Any) -> None:
+    page = open_page(served.address + "#q=zebra%20crossing%20at%20night&streams=speech")
+    page.locator(".summary span").first.wait_for()
+    said = page.locator(".summary").inner_text().lower()
+    assert said.count("match") <= 1, said
+
+
+def test_quotes_stand_one_below_the_other_and_tall_pictures_are_whole(
+    light_serving: Callable[..., Any], open_page: Callable[..., Any], make_video: Callable[..., Path], tmp_path: Path
+) -> None:
+    film = make_video(tmp_path / "tall.mp4", [(6.0, (200, 30, 30))], rate=10, size=(90, 160))
+    lines = [f"{n}\n00:00:0{n},000 --> 00:00:0{n},900\nThe keeper waved {n} times.\n" for n in (1, 2, 3)]
+    (tmp_path / "tall.srt").write_text("\n".join(lines))
+    served = light_serving(film, tmp_path / "library")
+    page = open_page(served.address + "#q=red%20said:keeper", reduced_motion="reduce")
+    page.wait_for_selector(".said p")
+    boxes = [one.bounding_box() for one in page.locator("ol.hits > li").first.locator(".said p").all()]
+    assert len({box["x"] for box in boxes}) == 1
+    assert [box["y"] for box in boxes] == sorted({box["y"] for box in boxes})
+    assert page.locator("a.moment img").first.evaluate("(one) => getComputedStyle(one).objectFit") == "contain"
+    assert "seen #" in page.locator(".why").first.inner_text()  # as the command line says it
 
 
 def test_the_controls_follow_the_address(search: Callable[..., Any]) -> None:
@@ -138,6 +176,7 @@ def test_settings_chosen_before_a_query_stay_when_one_looks_elsewhere(
 ) -> None:
     page = open_page(served.address)
     page.get_by_text("Options").click()
+    page.locator(".options").get_by_text("Advanced").click()
     page.get_by_label("Fusion").select_option("scores")
     page.get_by_role("link", name="Library", exact=True).click()
     page.wait_for_selector(".videos > li")
@@ -149,6 +188,7 @@ def test_settings_chosen_before_a_query_stay_when_one_looks_elsewhere(
         page.keyboard.press("Enter")
     assert "fusion=scores" in asked.value.url
     page.wait_for_selector("ol.hits > li")
+    page.get_by_text("Lab", exact=True).click()
     page.get_by_role("link", name="Judge", exact=True).click()
     page.get_by_role("link", name="Search", exact=True).click()
     page.wait_for_selector("ol.hits > li")  # as it was left
@@ -158,7 +198,7 @@ def test_settings_chosen_before_a_query_stay_when_one_looks_elsewhere(
 
 def test_results_are_exported_by_a_menu_that_closes_when_one_goes_on(search: Callable[..., Any]) -> None:
     page = search("a rocket taking off")
-    menu = page.locator("details.menu")
+    menu = page.locator("main details.menu")
     for leave in (
         lambda: page.keyboard.press("Escape"),
         lambda: page.mouse.click(5, 400),
@@ -167,7 +207,7 @@ def test_results_are_exported_by_a_menu_that_closes_when_one_goes_on(search: Cal
         page.get_by_text("Export results").click()
         page.get_by_role("link", name="Table (CSV)").focus()
         leave()
-        page.wait_for_function("() => !document.querySelector('details.menu').open")
+        page.wait_for_function("() => !document.querySelector('main details.menu').open")
     page.get_by_text("Export results").click()
     page.keyboard.press("Escape")
     assert menu.evaluate("(menu) => document.activeElement === menu.firstElementChild")

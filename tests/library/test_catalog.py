@@ -110,6 +110,10 @@ def test_ids_by_glob_and_time(catalog: Catalog) -> None:
     assert catalog.ids(names=["*.mkv", "cat*"]).tolist() == [2, 3]
     assert catalog.ids(after=20.0).tolist() == [2, 3]
     assert catalog.ids(after=10.0, before=20.0).tolist() == [1]
+    with catalog.changes():
+        catalog.run("UPDATE videos SET recorded = 15 WHERE id = 3")
+    assert catalog.ids(after=10.0, before=20.0).tolist() == [1, 3]
+    assert [video.date for video in catalog.videos([3])] == [15.0]
 
 
 def test_globs_take_the_whole_name_or_its_last_part_in_any_case(catalog: Catalog) -> None:

@@ -26,8 +26,14 @@ NTSC = Fraction(30000, 1001)
 ODD = Path("/films/a b\n🎬 100%&<x>.mp4")
 
 
-def excerpt(start: float, end: float, rate: Fraction = Fraction(25), path: Path = Path("/films/a.mp4")) -> Excerpt:
-    return Excerpt(path, path.name, start, end, rate, "a dog", 600.0, 1920, 1080)
+def excerpt(
+    start: float,
+    end: float,
+    rate: Fraction = Fraction(25),
+    path: Path = Path("/films/a.mp4"),
+    audio: bool = True,
+) -> Excerpt:
+    return Excerpt(path, path.name, start, end, rate, "a dog", 600.0, 1920, 1080, audio)
 
 
 spans = st.tuples(st.floats(0, 590), st.floats(0.001, 60)).map(lambda pair: (pair[0], pair[0] + pair[1]))
@@ -113,12 +119,12 @@ def test_any_name_and_query_survive_or_become_blanks(title: str, name: str, file
 
 
 def test_an_edl_as_people_see_it() -> None:
-    written = write_edl([excerpt(1.0, 2.0), excerpt(3.0, 3.5, path=ODD)], 'a "dog"')
+    written = write_edl([excerpt(1.0, 2.0), excerpt(3.0, 3.5, path=ODD, audio=False)], 'a "dog"')
     assert written.text.splitlines() == [
         'TITLE: a "dog"',
         "FCM: NON-DROP FRAME",
         "",
-        "001  A        V     C        00:00:01:00 00:00:02:00 01:00:00:00 01:00:01:00",
+        "001  A        AA/V  C        00:00:01:00 00:00:02:00 01:00:00:00 01:00:01:00",
         "* FROM CLIP NAME: a.mp4",
         "* SOURCE FILE: /films/a.mp4",
         "* FRAME RATE: 25 (25)",

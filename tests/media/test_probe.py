@@ -14,6 +14,7 @@ import pytest
 
 from momentseek.core.errors import MediaError
 from momentseek.media.probe import probe, sane_rate
+from momentseek.media.sandbox.calls import probe as probe_elsewhere
 
 Maker = Callable[..., Path]
 
@@ -42,6 +43,18 @@ def test_sound_and_where_the_clock_starts(make_video: Maker, tmp_path: Path) -> 
     assert found.audio
     assert found.start == pytest.approx(5.0, abs=0.03)
     assert found.duration == pytest.approx(2.0, abs=0.05)
+
+
+def test_when_and_where_it_was_recorded(make_video: Maker, tmp_path: Path) -> None:
+    plain = probe(make_video(tmp_path / "plain.mp4"))
+    assert (plain.recorded, plain.place) == (None, None)
+    tags = {"creation_time": "2019-03-04T05:06:07Z", "location": "+48.8577+002.2950/"}
+    camera = probe(make_video(tmp_path / "camera.mp4", tags=tags))
+    assert (camera.recorded, camera.place) == (1551675967.0, (48.8577, 2.295))
+    tags["com.apple.quicktime.creationdate"] = "2019-03-04T06:00:00+0200"  # the phone's own clock goes first
+    phone = probe(make_video(tmp_path / "phone.mov", tags=tags))
+    assert phone.recorded == 1551672000.0
+    assert probe_elsewhere(tmp_path / "phone.mov") == phone
 
 
 def test_pictures_that_end_before_the_sound(make_video: Maker, tmp_path: Path) -> None:

@@ -142,12 +142,12 @@ def list_videos(pattern: str | None, library: str | None, long: bool, as_json: b
 
 
 def _video_values(video: Video) -> dict[str, Any]:
-    values = asdict(video)
+    values = {**asdict(video), "date": video.date}
     return {k: path_text(v) if k == "path" else str(v) if isinstance(v, Fraction) else v for k, v in values.items()}
 
 
 def _show_videos(videos: list[Video], long: bool) -> None:
-    header = ["name", "length", "size", "clips", "cues", "shots", *(["path", "notes"] if long else [])]
+    header = ["name", "length", "size", "clips", "cues", "shots", *(["date", "path", "notes"] if long else [])]
     rows = []
     for video in videos:
         counts = video.clips, video.cues, len(video.shots) + 1
@@ -155,9 +155,11 @@ def _show_videos(videos: list[Video], long: bool) -> None:
         row += [f"{number:,}" for number in counts]
         if long:
             notes = [CHANGED_NOTE, *video.notes] if video.changed else video.notes
-            row += [printable(video.path), printable("; ".join(notes))]
+            day = time.strftime("%Y-%m-%d", time.localtime(video.date))
+            row += [f"{day} ({'file' if video.recorded is None else 'recorded'})", printable(video.path)]
+            row.append(printable("; ".join(notes)))
         rows.append(row)
-    options.echo_table(header, rows, align="lrrrrrl" if long else "lr")
+    options.echo_table(header, rows, align="lrrrrrll" if long else "lr")
 
 
 @click.command()

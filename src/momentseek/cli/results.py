@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import click
@@ -21,7 +20,7 @@ from momentseek.core.atomic import write_all
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
 from momentseek.search.display import card, remarks, table
-from momentseek.search.export import hits_to_run, render
+from momentseek.search.export import clip_name, hits_to_run, render
 from momentseek.search.hit import Hit, Results
 
 FILE_KINDS = ("html", "edl", "fcpxml", "srt", "run")
@@ -30,10 +29,6 @@ TIMELINE_KINDS = ("edl", "fcpxml")
 """Files for an editor, who wants the padding as handles in them; so does SRT where it has the times of these."""
 DEFAULT_COLUMNS = 120
 """Width of the table where there is no terminal to fit into."""
-MAX_STEM_CHARACTERS = 60
-"""Characters of a video's name in the name of its clip."""
-COPIED_SUFFIXES = frozenset({".mp4", ".mov", ".mkv", ".webm", ".m4v", ".ts", ".avi"})
-"""Kinds of file that can be cut without encoding them again, as the same kind."""
 FindProgram = Callable[[str], str | None]
 PLAYERS = {
     "mpv": "--start={start:.3f}",
@@ -149,24 +144,6 @@ def cut_hits(library: Library, results: Results, folder: Path, *, exact: bool, p
             options.say(f"cut {at}/{len(results)}: {e}")
     if failed:
         raise MomentseekError(f"{count(failed, 'clip')} of {len(results)} could not be cut; the reasons are above")
-
-
-def clip_name(hit: Hit, *, exact: bool = True) -> str:
-    """The file name of a clip: rank, video, start and end; a fast cut keeps the kind of file it copies from.
-
-    >>> from momentseek.search.hit import Hit
-    >>> clip_name(Hit(path=Path("k.mp4"), name="home/My kitchen.mp4", start=12.0, end=78.5))
-    '01-My-kitchen-00m12.0s-01m18.5s.mp4'
-    """
-    suffix = PurePosixPath(hit.path.name).suffix.lower()
-    kind = ".mp4" if exact else suffix if suffix in COPIED_SUFFIXES else ".mkv"
-    stem = re.sub(r"[^\w.]+", "-", PurePosixPath(hit.name).stem).strip("-.")[:MAX_STEM_CHARACTERS] or "clip"
-    return f"{hit.rank:02d}-{stem}-{_clip_time(hit.start)}-{_clip_time(hit.end)}{kind}"
-
-
-def _clip_time(seconds: float) -> str:
-    tenths = round(seconds * 10)
-    return f"{tenths // 600:02d}m{tenths % 600 // 10:02d}.{tenths % 10}s"
 
 
 def open_first(results: Sequence[Hit]) -> None:

@@ -21,10 +21,12 @@ from momentseek.media.subtitles.cues import Cue
 
 VIDEO_COLUMNS = (
     "id, path, name, size, mtime_ns, hash, duration, width, height, rate, codec, clips, cues, shots, added, notes, "
-    "audio, sampling"
+    "audio, sampling, recorded, place"
 )
 ID_STEP_SETTING, LEAST_ID_SETTING = "id_step", "least_id"
 """Settings of a library that is a part of a larger one: what lies between two ids that it gives, and the first."""
+VIDEO_DATE = "coalesce(recorded, mtime_ns / 1e9)"
+"""When a video was recorded as its file says, or when the file was written."""
 VIDEO_SELECT = f"{VIDEO_COLUMNS}, path IN (SELECT path FROM failures) AS changed"
 CUE_SELECT = """cues.start, cues.end, cues.text, cues.language, cues.frame, cues.score, cues.box, coalesce((
     SELECT model FROM tracks WHERE tracks.video = cues.video AND tracks.kind = cues.kind ORDER BY whole DESC LIMIT 1
@@ -89,18 +91,18 @@ class Catalog(Database):
     def ids(
         self, *, names: Sequence[str] = (), after: float | None = None, before: float | None = None
     ) -> NDArray[np.int64]:
-        """Ids of the videos whose name matches any of the globs and whose file time lies in ``[after, before)``.
+        """Ids of the videos whose name matches any of the globs and whose date lies in ``[after, before)``.
 
         Globs are those of ``names.matcher``; ``kitchen`` alone means ``*kitchen*``.
         """
         where = ["1"]
         values: list[Any] = []
         if after is not None:
-            where.append("mtime_ns >= ?")
-            values.append(int(after * 1e9))
+            where.append(f"{VIDEO_DATE} >= ?")
+            values.append(after)
         if before is not None:
-            where.append("mtime_ns < ?")
-            values.append(int(before * 1e9))
+            where.append(f"{VIDEO_DATE} < ?")
+            values.append(before)
         rows = self.rows(f"SELECT id, name FROM videos WHERE {' AND '.join(where)} ORDER BY id", values)
         if names:
             matches = matcher(names, within=True)
@@ -276,7 +278,7 @@ class Catalog(Database):
             id, os.fsencode(video.path), video.name, video.size, video.mtime_ns, video.hash, video.duration,
             video.width, video.height, str(video.rate), video.codec, video.clips, len(cues),
             np.asarray(video.shots, "<f8").tobytes(), json.dumps(list(subtitles)), video.added, json.dumps(video.notes),
-            video.audio, video.sampling,
+            video.audio, video.sampling, video.recorded, json.dumps(video.place),
         )  # fmt: skip
         columns = VIDEO_COLUMNS.replace("added", "subtitles, added")
         marks = ", ".join("?" * len(values))
@@ -397,5 +399,7 @@ def _video(row: Sequence[Any]) -> Video:
     values["rate"] = Fraction(values["rate"])
     values["shots"] = tuple(np.frombuffer(values["shots"], "<f8").tolist())
     values["notes"] = tuple(json.loads(values["notes"]))
+    place = json.loads(values["place"] or "null")
+    values["place"] = tuple(place) if place else None
     values["audio"], values["changed"] = bool(values["audio"]), bool(values["changed"])
     return Video(**values)

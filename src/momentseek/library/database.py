@@ -190,7 +190,13 @@ END;
     return "\n".join(script)
 
 
-MIGRATIONS = ("\n".join([SCHEMA, *map(kind_script, KINDS)]),)
+ADD_RECORDING = """
+ALTER TABLE videos ADD COLUMN recorded REAL;
+ALTER TABLE videos ADD COLUMN place TEXT;
+DROP INDEX videos_mtime;
+CREATE INDEX videos_date ON videos (coalesce(recorded, mtime_ns / 1e9));
+"""
+MIGRATIONS = ("\n".join([SCHEMA, *map(kind_script, KINDS)]), ADD_RECORDING)
 """Scripts that take a catalog from one version to the next; ``PRAGMA user_version`` counts those that were run."""
 CATALOG_FILE = "catalog.sqlite"
 DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError, MemoryError)

@@ -50,8 +50,17 @@ class Video:
     """Whether the video has sound."""
     sampling: Sampling = "exact"
     """How its pictures were chosen when it was added; encoding it again chooses the same."""
+    recorded: float | None = None
+    """When it was recorded, in seconds since 1970, if the file says so."""
+    place: tuple[float, float] | None = None
+    """Latitude and longitude in degrees of where it was recorded, if the file says so."""
     changed: bool = False
     """Whether the file has changed since and could not be read then, so that the moments are those of the old file."""
+
+    @property
+    def date(self) -> float:
+        """The time that ``after:`` and ``before:`` go by, in seconds since 1970: of the recording, or of the file."""
+        return self.mtime_ns / 1e9 if self.recorded is None else self.recorded
 
     @property
     def file(self) -> PinnedFile:

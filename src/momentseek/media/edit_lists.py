@@ -224,7 +224,9 @@ def write_edl(
     for number, excerpt in enumerate(excerpts, start=1):
         first, last = excerpt.frames(rate)
         codes = (timecode(frame, rate, drop) for frame in (first, last, record, record + last - first))
-        lines.append(f"{number:03d}  {reels[excerpt.path]:<8} V     C        {' '.join(codes)}")
+        lines.append(
+            f"{number:03d}  {reels[excerpt.path]:<8} {'AA/V' if excerpt.audio else 'V':<5} C        {' '.join(codes)}"
+        )
         lines += [f"* FROM CLIP NAME: {_line(excerpt.name)}", f"* SOURCE FILE: {_source(excerpt.path)}"]
         if number == 1:
             lines.append(rate_comment)

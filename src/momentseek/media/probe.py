@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 MAX_DURATION_SECONDS = 7 * 24 * 3600.0
 """A longer video is taken for one whose clock is broken."""
 
+EARLIEST_YEAR = 1980
+"""A recording that claims to be older was made by a camera whose clock was not set."""
 _SCAN_SECONDS = 20.0
 _FIRST_FRAME_PACKETS = 3000
 _COMMON_RATES = [Fraction(n) for n in (10, 12, 15, 24, 25, 30, 48, 50, 60, 100, 120, 240)] + [
@@ -57,6 +61,10 @@ class Probe:
     rate: Fraction
     codec: str
     audio: bool
+    recorded: float | None = None
+    """When it was recorded, in seconds since 1970, as the file says; None if it does not."""
+    place: tuple[float, float] | None = None
+    """Latitude and longitude in degrees of where it was recorded; None if the file does not say."""
 
 
 def probe(path: FilePath) -> Probe:
@@ -83,7 +91,38 @@ def probe(path: FilePath) -> Probe:
             rate=rate,
             codec=stream.codec_context.codec.canonical_name,
             audio=bool(container.streams.audio),
+            recorded=recording_time({**stream.metadata, **container.metadata}),
+            place=recording_place(container.metadata),
         )
+
+
+def recording_time(tags: Mapping[str, str]) -> float | None:
+    """When a video was recorded, by the tags of cameras and phones, in seconds since 1970; None if they do not say.
+
+    >>> recording_time({"creation_time": "2023-07-01T10:00:00.000000Z"})
+    1688205600.0
+    >>> recording_time({"creation_time": "1904-01-01T00:00:00Z"})  # a clock that was never set
+    """
+    for name in ("com.apple.quicktime.creationdate", "creation_time", "DATE_RECORDED", "date"):
+        text = tags.get(name, "")
+        with suppress(ValueError, OverflowError, OSError):
+            found = datetime.fromisoformat(text)
+            if found.year >= EARLIEST_YEAR and found.timestamp() < time.time() + 86400:
+                return found.timestamp()
+    return None
+
+
+def recording_place(tags: Mapping[str, str]) -> tuple[float, float] | None:
+    """Latitude and longitude in degrees, as phones write them (ISO 6709); None if there are none.
+
+    >>> recording_place({"com.apple.quicktime.location.ISO6709": "+48.8577-002.2950+035.000/"})
+    (48.8577, -2.295)
+    """
+    text = tags.get("com.apple.quicktime.location.ISO6709") or tags.get("location") or ""
+    found = re.match(r"([+-]\d{1,2}(?:\.\d+)?)([+-]\d{1,3}(?:\.\d+)?)", text)
+    if found is None or abs(float(found[1])) > 90 or abs(float(found[2])) > 180:
+        return None
+    return float(found[1]), float(found[2])
 
 
 def container_start(container: InputContainer, stream: VideoStream) -> float:

@@ -74,8 +74,19 @@ MAX_NEAREST_HITS = 3
 LARGE_DIFFERENCE_SPREADS = 2.0
 """Spreads between the scores of two pictures that are a large difference, where scores are fused."""
 UNKNOWN_WORDS_NOTE = "the encoder of pictures knows no word of the query; ask in other words, or see docs/encoders.md"
+MAX_NAMED_WORDS = 6
 DAMAGED_NOTE = "some of the library's vectors are damaged; run momentseek verify"
 NOT_RERANKED_NOTE = "the query says nothing that a picture could show, so the moments were not re-ranked"
+
+
+def unfamiliar_note(words: Sequence[str]) -> str:
+    """What to say of words for which an encoder that works by labels has none.
+
+    >>> unfamiliar_note(["man", "opens"])
+    'the encoder of pictures has no label for “man”, “opens”, and guesses; see docs/encoders.md for others'
+    """
+    named = ", ".join(f"“{word}”" for word in words[:MAX_NAMED_WORDS])
+    return f"the encoder of pictures has no label for {named}, and guesses; see docs/encoders.md for others"
 
 
 @dataclass(frozen=True, eq=False)
@@ -479,6 +490,8 @@ class SearchSession:
             notes.append(UNKNOWN_WORDS_NOTE)
         elif self._strange_words:
             notes.append(f"the encoder of pictures does not know: {', '.join(self._strange_words)}")
+        if self._unfamiliar and not self._unknown_words:
+            notes.append(unfamiliar_note(self._unfamiliar))
         if self._damaged:
             notes.append(DAMAGED_NOTE)
         if self.options.rerank is not None and not self.query.picture_parts:

@@ -152,6 +152,10 @@ def validation_sentence(errors: Sequence[Any]) -> str:
     parts = []
     for error in errors[:3]:
         where = ".".join(str(part) for part in error["loc"][1:]) or "the body"
+        if error.get("type") == "string_too_long":
+            name = "the query" if where == "q" else where[:60]
+            parts.append(f"{name} is longer than {error['ctx']['max_length']:,} characters; shorten it")
+            continue
         message = str(error["msg"])
         parts.append(f"{where[:60]}: {message[:1].lower()}{message[1:200]}")
     return f"{', and '.join(parts)}; see /api/v1/docs"

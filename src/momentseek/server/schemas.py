@@ -87,6 +87,8 @@ class VideoOut(BaseModel):
     cues: int = Field(description="Number of cues.")
     added: float = Field(description="When it was added, in seconds since 1970.")
     mtime: float = Field(description="When the file was last changed, in seconds since 1970.")
+    recorded: float | None = Field(None, description="When it was recorded, if the file says so; `after:` goes by it.")
+    place: list[float] | None = Field(None, description="Latitude and longitude of the recording, if the file says so.")
     notes: list[str] = Field(description="What was unusual about the file.")
     available: bool = Field(description="Whether the file can be read now and is the one that was added.")
     thumbnail: str
@@ -158,6 +160,7 @@ def video_out(video: Video) -> VideoOut:
         "name": clean_text(video.name),
         "rate": rate_text(video.rate),
         "mtime": video.mtime_ns / 1e9,
+        "place": None if video.place is None else list(video.place),
         "notes": [hide_paths(clean_text(note)) for note in video.notes],
         "available": video.file.is_there() or is_elsewhere(video.path),
         "thumbnail": thumbnail_url(video.id, video.duration / 10),

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
+import pytest
 from fastapi.testclient import TestClient
 
 from momentseek.api.library import Library
+from momentseek.media.probe import probe
 from momentseek.server.routes import bookmarks
 
 SHELF = "/api/v1/shelf"
@@ -63,3 +68,51 @@ def test_what_cannot_be_kept(serve: Callable[..., TestClient], place: Path, monk
     client.put(f"{SHELF}/searches", json={"person": "ann", "query": "red"})
     full = client.put(f"{SHELF}/searches", json={"person": "ann", "query": "blue"})
     assert (full.status_code, full.json()["error"]["code"]) == (409, "shelf_full")
+
+
+def test_notes_tags_and_exports(serve: Callable[..., TestClient], place: Path, tmp_path: Path) -> None:
+    client = serve(place)
+    hit = client.get("/api/v1/search", params={"q": "red"}).json()["hits"][0]
+    for start, end in ((0.5, 2.5), (1.0, 2.0)):
+        moment = f"{hit['video_id']}:{start:.3f}-{end:.3f}"
+        one = client.put(f"{SHELF}/favourites", json={"person": "ann", "moment": moment, "query": "red"}).json()
+    newest = one["favourites"][0]["id"]
+    body = {"person": "ann", "note": "the best, =1+1", "tags": ["opening", "blue sky", "opening"]}
+    assert client.put(f"{SHELF}/favourites/{newest}", json={**body, "person": "bob"}).status_code == 404
+    found = client.put(f"{SHELF}/favourites/{newest}", json=body).json()["favourites"]
+    assert [(o["note"], o["tags"]) for o in found] == [("the best, =1+1", ["opening", "blue sky"]), ("", [])]
+
+    def export(**given: str) -> httpx.Response:
+        return client.get(f"{SHELF}/export", params={"person": "ann", **given})
+
+    lines = export(kind="csv").text.splitlines()
+    assert lines[0] == "name,start,end,query,note,tags"
+    assert len(lines) == 3
+    assert '1.000,2.000,red,"the best, =1+1","opening, blue sky"' in lines[1]
+    edl = export(kind="edl", tag="opening").text
+    assert edl.count("* FROM CLIP NAME") == 1
+    assert "* COMMENT: the best, =1+1" in edl
+    assert "<fcpxml" in export(kind="fcpxml").text
+    (tmp_path / "clips.zip").write_bytes(export(kind="clips").content)
+    with zipfile.ZipFile(tmp_path / "clips.zip") as archive:
+        archive.extractall(tmp_path / "clips")
+    lengths = sorted(probe(path).duration for path in (tmp_path / "clips").iterdir())
+    assert lengths == pytest.approx([1.0, 2.0], abs=0.11)
+    assert export(kind="clips", tag="nothing").status_code == 404
+
+
+def test_favourites_of_an_earlier_version_get_room_for_notes(place: Path, serve: Callable[..., TestClient]) -> None:
+    with sqlite3.connect(place / bookmarks.BOOKMARKS_FILE) as db:
+        db.executescript("""
+            CREATE TABLE favourites (id INTEGER PRIMARY KEY AUTOINCREMENT, person TEXT NOT NULL, video TEXT NOT NULL,
+              name TEXT NOT NULL, start DOUBLE NOT NULL, "end" DOUBLE NOT NULL, query TEXT NOT NULL,
+              added DOUBLE NOT NULL, UNIQUE (person, video, start, "end"));
+            CREATE TABLE searches (id INTEGER PRIMARY KEY AUTOINCREMENT, person TEXT NOT NULL, query TEXT NOT NULL,
+              settings TEXT NOT NULL, added DOUBLE NOT NULL, UNIQUE (person, query, settings));
+            INSERT INTO favourites (person, video, name, start, "end", query, added)
+              VALUES ('ann', 'gone', 'old.mp4', 1, 2, 'red', 3);
+            PRAGMA user_version = 1;
+        """)
+    client = serve(place)
+    [one] = kept(client, "ann")["favourites"]
+    assert (one["name"], one["note"], one["tags"]) == ("old.mp4", "", [])

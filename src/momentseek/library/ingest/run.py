@@ -289,4 +289,6 @@ def _video(job: IngestJob, ended: VideoEnd, assembly: VideoAssembly, now: float)
         notes=tuple(job.notes),
         audio=probe.audio,
         sampling=job.sampling,
+        recorded=probe.recorded,
+        place=probe.place,
     )

@@ -33,7 +33,8 @@ from momentseek.media.subtitles.find import VideoCues
 def probe(path: FilePath) -> Probe:
     """Look into a video file, as `media.probe` does."""
     content = _last("probe", path).content
-    return Probe(**{**content, "path": Path(path), "rate": Fraction(*content["rate"])})
+    place = tuple(content["place"]) if content["place"] else None
+    return Probe(**{**content, "path": Path(path), "rate": Fraction(*content["rate"]), "place": place})
 
 
 def cues_of(

@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError
@@ -23,6 +24,12 @@ Thumbnail = Callable[[Hit], bytes | None]
 """Gives a hit's picture as WebP, or None where it has none."""
 Render = Callable[[Sequence[Hit], str, Thumbnail | None], ExportText]
 """Makes the text of an export from hits, the query and their pictures, with notes on what it could not carry."""
+
+
+MAX_STEM_CHARACTERS = 60
+"""Characters of a video's name in the name of its clip."""
+COPIED_SUFFIXES = frozenset({".mp4", ".mov", ".mkv", ".webm", ".m4v", ".ts", ".avi"})
+"""Kinds of file that can be cut without encoding them again, as the same kind."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,7 @@ def excerpts(hits: Sequence[Hit], query: str) -> list[Excerpt]:
 def hits_to_run(query_id: str, query: str, hits: Sequence[Hit]) -> Run:
     """A Run of one query, in the order of the hits; videos that share a name are told apart by their paths.
 
-    >>> from pathlib import Path
+    >>> from pathlib import Path, PurePosixPath
     >>> hit = Hit(path=Path("/films/kitchen.mp4"), name="kitchen.mp4", start=3.0, end=9.0)
     >>> hits_to_run("q1", "a cat", [hit]).moments("q1")
     [Moment(video='kitchen.mp4', start=3.0, end=9.0)]
@@ -89,7 +96,7 @@ def _names(hits: Sequence[Hit]) -> list[str]:
     ]
 
 
-__all__ = ["EXPORT_KINDS", "ExportKind", "Thumbnail", "export_kind", "hits_to_run", "render", "write"]
+__all__ = ["EXPORT_KINDS", "ExportKind", "Thumbnail", "clip_name", "export_kind", "hits_to_run", "render", "write"]
 
 
 def write(
@@ -126,3 +133,21 @@ def export_kind(path: str | os.PathLike[str]) -> str:
             return name
     known = ", ".join(sorted(suffix for kind in EXPORT_KINDS.values() for suffix in kind.suffixes))
     raise MomentseekError(f"{place}: no export has the suffix {suffix!r}; use one of {known}")
+
+
+def clip_name(hit: Hit, *, exact: bool = True) -> str:
+    """The file name of a clip: rank, video, start and end; a fast cut keeps the kind of file it copies from.
+
+    >>> from pathlib import Path
+    >>> clip_name(Hit(path=Path("k.mp4"), name="home/My kitchen.mp4", start=12.0, end=78.5))
+    '01-My-kitchen-00m12.0s-01m18.5s.mp4'
+    """
+    suffix = PurePosixPath(hit.path.name).suffix.lower()
+    kind = ".mp4" if exact else suffix if suffix in COPIED_SUFFIXES else ".mkv"
+    stem = re.sub(r"[^\w.]+", "-", PurePosixPath(hit.name).stem).strip("-.")[:MAX_STEM_CHARACTERS] or "clip"
+    return f"{hit.rank:02d}-{stem}-{_clip_time(hit.start)}-{_clip_time(hit.end)}{kind}"
+
+
+def _clip_time(seconds: float) -> str:
+    tenths = round(seconds * 10)
+    return f"{tenths // 600:02d}m{tenths % 600 // 10:02d}.{tenths % 10}s"

@@ -6,24 +6,57 @@ moved, or removed and added again.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import tempfile
 import time
-from collections.abc import Callable
-from typing import Annotated, Any
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
 from fastapi import Path as InPath
 from fastapi import Query as InQuery
 from pydantic import AfterValidator, BaseModel, Field
-from sqlalchemy import Column, Double, MetaData, Table, Text, UniqueConstraint, delete, func, select
+from sqlalchemy import (
+    Column,
+    Connection,
+    Double,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    delete,
+    func,
+    inspect,
+    select,
+    text,
+    update,
+)
 from starlette.responses import Response
 
 from momentseek.api.library import Library
+from momentseek.cluster.replicas.place import source_file
+from momentseek.core.pinned_file import PinnedFile
+from momentseek.core.reports import safe_cell
+from momentseek.media.edit_lists import ExportText
+from momentseek.media.sandbox.calls import cut
+from momentseek.search.export import clip_name
+from momentseek.search.hit import Hit
 from momentseek.search.query import MAX_CHARACTERS
 from momentseek.server.database import BigId, DatabaseLocation, ServerDatabase, columns
-from momentseek.server.errors import ApiError, ConflictError, change_errors
-from momentseek.server.files import attachment
+from momentseek.server.errors import ApiError, ConflictError, change_errors, error_responses
+from momentseek.server.files import OpenFile, OpenFileResponse, attachment, content_disposition
 from momentseek.server.judging.annotate import normalise_annotator, present_ids
+from momentseek.server.routes.export import (
+    ChosenMomentIn,
+    chosen_hits,
+    export_attachment,
+    replace_paths_by_names,
+    timeline,
+)
 from momentseek.server.routes.videos import MOMENT_ID_PATTERN, no_such_moment, parse_moment_id
 from momentseek.server.schemas import (
     StrictBody,
@@ -50,6 +83,8 @@ FAVOURITES = Table(
     *columns(Double, "start", "end"),
     Column("query", Text, nullable=False),
     Column("added", Double, nullable=False),
+    Column("note", Text),
+    Column("tags", Text),
     UniqueConstraint("person", "video", "start", "end"),
     sqlite_autoincrement=True,
 )
@@ -69,15 +104,40 @@ Person = Annotated[
 ]  # fmt: skip
 ShelfId = Annotated[int, InPath(ge=1, le=2**53, description="The id on the shelf.", examples=[1])]
 Words = Annotated[str, Field(max_length=MAX_CHARACTERS)]
+Note = Annotated[str, Field(max_length=2000, description="Anything to remember about the moment.")]
+Tag = Annotated[str, Field(min_length=1, max_length=50, pattern="^[^,]+$")]
+Tags = Annotated[list[Tag], Field(max_length=20, description="Words to sort moments by.")]
+ShelfKind = Literal["json", "csv", "edl", "fcpxml", "clips"]
+SHELF_COLUMNS = ("name", "start", "end", "query", "note", "tags")
+MAX_CLIPS_SECONDS = 3600.0
+"""Length of all clips that are cut at once."""
+_KINDS = {"json": "object", "csv": "string", "plain": "string", "xml": "string", "zip": "string"}
 _FILE: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The file.", "content": {"application/json": {"schema": {"type": "object"}}}}
+    200: {
+        "description": "The file.",
+        "content": {
+            f"{'text' if kind in ('csv', 'plain') else 'application'}/{kind}": {"schema": {"type": type}}
+            for kind, type in _KINDS.items()
+        },
+    },
+    **error_responses(404, 409),
 }
+
+
+def _add_notes(db: Connection) -> None:
+    """Give favourites of an earlier version room for notes and tags."""
+    schema = db.get_execution_options().get("schema_translate_map", {}).get(None)
+    known = {column["name"] for column in inspect(db).get_columns(FAVOURITES.name, schema=schema)}
+    place = FAVOURITES.name if schema is None else f"{schema}.{FAVOURITES.name}"
+    for name in ("note", "tags"):
+        if name not in known:
+            db.execute(text(f"ALTER TABLE {place} ADD COLUMN {name} TEXT"))
 
 
 class BookmarkStore(ServerDatabase):
     """The open database of bookmarks; use it in one thread and close it soon."""
 
-    name, contents, migrations = "shelf", "bookmarks", (TABLES.create_all,)
+    name, contents, migrations = "shelf", "bookmarks", (TABLES.create_all, _add_notes)
 
     def favourites(self, person: str) -> list[Any]:
         """The moments that a person keeps, newest first; each with the query that found it."""
@@ -103,6 +163,12 @@ class BookmarkStore(ServerDatabase):
         self._check_room(SEARCHES, person)
         self.insert_new(SEARCHES, person=person, query=query, settings=settings, added=time.time())
 
+    def describe_moment(self, person: str, id: int, note: str, tags: Sequence[str]) -> bool:
+        """Set a favourite's note and tags; returns whether there is such a favourite."""
+        mine = (FAVOURITES.c.person == person, FAVOURITES.c.id == id)
+        kept = ",".join(dict.fromkeys(tags))
+        return bool(self.run(update(FAVOURITES).where(*mine).values(note=note, tags=kept)).rowcount)
+
     def drop_moment(self, person: str, id: int) -> bool:
         """Forget a favourite; returns whether there was one."""
         return self._drop(FAVOURITES, person, id)
@@ -125,6 +191,21 @@ class PersonIn(StrictModel):
     """Whose shelf."""
 
     person: Person
+
+
+class ShelfExportIn(PersonIn):
+    """Whose favourites to export, which of them, and as what."""
+
+    kind: ShelfKind = "json"
+    tag: Annotated[str | None, Field(max_length=50, description="Only favourites with this tag.")] = None
+
+
+class NoteIn(StrictBody):
+    """What somebody writes about a favourite."""
+
+    person: Person
+    note: Note = ""
+    tags: Tags = Field([])
 
 
 class FavouriteIn(StrictBody):
@@ -154,6 +235,8 @@ class FavouriteOut(BaseModel):
     end: float
     query: str = Field(description="The query that found it.")
     added: float = Field(description="Seconds since 1970.")
+    note: str
+    tags: list[str]
     video_id: int | None = Field(description="Null while the video is not in the library.")
     moment: str | None
     thumbnail: str | None
@@ -188,11 +271,67 @@ async def shelf(service: ServiceParam, given: Annotated[PersonIn, InQuery()]) ->
 
 
 @router.get("/export", summary="What somebody keeps, as a file", responses=_FILE, response_class=Response)
-async def export_shelf(service: ServiceParam, given: Annotated[PersonIn, InQuery()]) -> Response:
-    """The same as a JSON file to save."""
+async def export_shelf(service: ServiceParam, given: Annotated[ShelfExportIn, InQuery()]) -> Response:
+    """Everything as JSON, or the moments as a table, an editor's timeline, or a ZIP archive of clips.
+
+    Moments whose video is not in the library now are only in JSON and CSV.
+    """
     found = await service.readers.run(lambda library: _shelf_out(library, service.database, given.person))
-    data = json.dumps(found.model_dump(), ensure_ascii=False, indent=1).encode()
-    return attachment(data, "application/json", "kept.json")
+    kept = [one for one in found.favourites if given.tag is None or given.tag in one.tags]
+    if given.kind == "json":
+        data = json.dumps({**found.model_dump(), "favourites": [one.model_dump() for one in kept]}, ensure_ascii=False)
+        return attachment(data.encode(), "application/json", "kept.json")
+    if given.kind == "csv":
+        return export_attachment(ExportText(_shelf_csv(kept)), "csv", "kept")
+    present = [one for one in kept if one.video_id is not None]
+    if not present:
+        raise ApiError(404, "no moment whose video is in the library is kept; keep one first (PUT /shelf/favourites)")
+    if given.kind == "clips":
+        return await service.cutters.run(lambda library: _shelf_clips(library, present))
+
+    def work(library: Library) -> ExportText:
+        hits = _shelf_hits(library, present)
+        shown = hits if service.settings.loopback else replace_paths_by_names(hits)
+        return timeline(given.kind, shown, [one.note or one.query or one.name for one in present], "kept")
+
+    return export_attachment(await service.searchers.run(work), given.kind, "kept")
+
+
+def _shelf_csv(kept: Sequence[FavouriteOut]) -> str:
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(SHELF_COLUMNS)
+    for one in kept:
+        times = (f"{one.start:.3f}", f"{one.end:.3f}")
+        texts = [safe_cell(text) for text in (one.name, one.query, one.note, ", ".join(one.tags))]
+        writer.writerow([texts[0], *times, *texts[1:]])
+    return out.getvalue()
+
+
+def _shelf_hits(library: Library, kept: Sequence[FavouriteOut]) -> list[Hit]:
+    return chosen_hits(library, [ChosenMomentIn(video_id=o.video_id or 0, start=o.start, end=o.end) for o in kept])
+
+
+def _shelf_clips(library: Library, kept: Sequence[FavouriteOut]) -> Response:
+    """A ZIP archive with a clip of each favourite, exact to the frame."""
+    if sum(one.end - one.start for one in kept) > MAX_CLIPS_SECONDS:
+        raise ApiError(422, f"the moments are longer than {MAX_CLIPS_SECONDS / 60:g} minutes together; export one tag")
+    folder = tempfile.TemporaryDirectory(prefix="momentseek-")
+    try:
+        archive = Path(folder.name) / "clips.zip"
+        with zipfile.ZipFile(archive, "w") as packed:
+            for hit in _shelf_hits(library, kept):
+                video = find_video(library, hit.video_id)
+                clip = Path(folder.name) / "clip.mp4"
+                cut(source_file(video), hit.start, hit.end, clip, exact=True)
+                packed.write(clip, clip_name(hit))
+        file = OpenFile(PinnedFile(archive.resolve()))
+    except BaseException:
+        folder.cleanup()
+        raise
+    return OpenFileResponse(
+        file, "application/zip", {"Content-Disposition": content_disposition("clips.zip")}, folder.cleanup
+    )
 
 
 @router.put("/favourites", summary="Keep a moment", responses=change_errors(404, 409))
@@ -209,6 +348,17 @@ async def keep_moment(service: ServiceParam, given: FavouriteIn) -> ShelfOut:
     return await _change(service, given.person, keep)
 
 
+@router.put("/favourites/{id}", summary="Note a moment", responses=change_errors(404))
+async def describe_moment(service: ServiceParam, id: ShelfId, given: NoteIn) -> ShelfOut:
+    """Set the note and the tags of a favourite."""
+    note, tags = clean_text(given.note), [clean_text(tag).strip() for tag in given.tags]
+
+    def describe(store: BookmarkStore, person: str, id: int) -> bool:
+        return store.describe_moment(person, id, note, [tag for tag in tags if tag])
+
+    return await _change_one(service, given.person, id, describe)
+
+
 @router.put("/searches", summary="Keep a search", responses=change_errors(409))
 async def keep_search(service: ServiceParam, given: SavedSearchIn) -> ShelfOut:
     """Keep a search."""
@@ -219,13 +369,13 @@ async def keep_search(service: ServiceParam, given: SavedSearchIn) -> ShelfOut:
 @router.delete("/favourites/{id}", summary="Forget a moment", responses=change_errors(404))
 async def drop_moment(service: ServiceParam, id: ShelfId, given: Annotated[PersonIn, InQuery()]) -> ShelfOut:
     """Take a moment off a person's shelf."""
-    return await _drop(service, given.person, id, BookmarkStore.drop_moment)
+    return await _change_one(service, given.person, id, BookmarkStore.drop_moment)
 
 
 @router.delete("/searches/{id}", summary="Forget a search", responses=change_errors(404))
 async def drop_search(service: ServiceParam, id: ShelfId, given: Annotated[PersonIn, InQuery()]) -> ShelfOut:
     """Take a search off a person's shelf."""
-    return await _drop(service, given.person, id, BookmarkStore.drop_search)
+    return await _change_one(service, given.person, id, BookmarkStore.drop_search)
 
 
 async def _change(service: Service, person: str, change: Callable[[BookmarkStore, Library], None]) -> ShelfOut:
@@ -239,9 +389,11 @@ async def _change(service: Service, person: str, change: Callable[[BookmarkStore
     return await service.readers.run(work)
 
 
-async def _drop(service: Service, person: str, id: int, drop: Callable[[BookmarkStore, str, int], bool]) -> ShelfOut:
+async def _change_one(
+    service: Service, person: str, id: int, change_one: Callable[[BookmarkStore, str, int], bool]
+) -> ShelfOut:
     def change(store: BookmarkStore, _: Library) -> None:
-        if not drop(store, person, id):
+        if not change_one(store, person, id):
             raise ApiError(404, f"nothing with the id {id} is kept by this person; GET /api/v1/shelf lists what is")
 
     return await _change(service, person, change)
@@ -255,7 +407,8 @@ def _shelf_out(library: Library, database: DatabaseLocation, person: str) -> She
         person=person,
         favourites=[
             FavouriteOut(
-                **same_fields(FavouriteOut, one),
+                **same_fields(FavouriteOut, one)
+                | {"note": one.note or "", "tags": one.tags.split(",") if one.tags else []},
                 video_id=video,
                 moment=None if video is None else moment_id(video, one.start, one.end),
                 thumbnail=None if video is None else thumbnail_url(video, (one.start + one.end) / 2),

@@ -15,8 +15,8 @@ from starlette.responses import Response
 
 from momentseek.api.library import Library
 from momentseek.core.errors import MomentseekError
-from momentseek.media.edit_lists import Excerpt, ExportText, write_edl, write_fcpxml
-from momentseek.search.export import render
+from momentseek.media.edit_lists import ExportText, write_edl, write_fcpxml
+from momentseek.search.export import excerpts, render
 from momentseek.search.hit import Hit
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
 from momentseek.server.files import attachment
@@ -87,7 +87,7 @@ async def export_get(service: ServiceParam, asked: Annotated[SearchExportIn, InQ
         return render(shown, query, asked.kind, _pictures(library, asked.kind, hits)), query
 
     written, query = await service.searchers.run(work)
-    return _attachment(written, asked.kind, query)
+    return export_attachment(written, asked.kind, query)
 
 
 @router.post(
@@ -97,21 +97,26 @@ async def export_post(service: ServiceParam, given: SelectionIn) -> Response:
     """Moments of your own choice as a file."""
 
     def work(library: Library) -> ExportText:
-        found = _chosen_hits(library, given.hits)
+        found = chosen_hits(library, given.hits)
         hits = found if service.settings.loopback else replace_paths_by_names(found)
         titles = [clean_text(one.title) or clean_text(given.title) for one in given.hits]
-        if given.kind in ("edl", "fcpxml"):  # these carry a title for each
-            excerpts = [
-                Excerpt(h.path, h.name, h.start, h.end, h.rate, title, h.duration)
-                for h, title in zip(hits, titles, strict=True)
-            ]
-            return (write_edl if given.kind == "edl" else write_fcpxml)(excerpts, clean_text(given.title) or "Moments")
+        if given.kind in TIMELINES:  # these carry a title for each
+            return timeline(given.kind, hits, titles, clean_text(given.title))
         return render(hits, clean_text(given.title), given.kind, _pictures(library, given.kind, found))
 
-    return _attachment(await service.searchers.run(work), given.kind, given.title)
+    return export_attachment(await service.searchers.run(work), given.kind, given.title)
 
 
-def _chosen_hits(library: Library, chosen: Sequence[ChosenMomentIn]) -> list[Hit]:
+TIMELINES = {"edl": write_edl, "fcpxml": write_fcpxml}
+
+
+def timeline(kind: str, hits: Sequence[Hit], titles: Sequence[str], title: str) -> ExportText:
+    """An editor's timeline of moments, each with a title of its own."""
+    found = [replace(one, title=name) for one, name in zip(excerpts(hits, ""), titles, strict=True)]
+    return TIMELINES[kind](found, title or "Moments")
+
+
+def chosen_hits(library: Library, chosen: Sequence[ChosenMomentIn]) -> list[Hit]:
     """The chosen moments as hits; 404 if a video is not in the library, 422 if a moment starts after its end."""
     videos = {video.id: video for video in library.store.catalog.videos({one.video_id for one in chosen})}
     hits = []
@@ -133,6 +138,9 @@ def _chosen_hits(library: Library, chosen: Sequence[ChosenMomentIn]) -> list[Hit
                 peak=(one.start + end) / 2,
                 duration=video.duration,
                 rate=video.rate,
+                width=video.width,
+                height=video.height,
+                audio=video.audio,
                 **texts_between(library, video.id, one.start, end),
             )
         )
@@ -165,6 +173,7 @@ def _pictures(library: Library, kind: str, hits: Sequence[Hit]) -> Any:
     return picture if kind == "html" else None
 
 
-def _attachment(written: ExportText, kind: str, title: str) -> Response:
+def export_attachment(written: ExportText, kind: str, title: str) -> Response:
+    """The response that saves an export, named after its title."""
     stem = re.sub(r"[^\w -]+", "", clean_text(title)).strip()[:60] or "moments"
     return attachment(written.text.encode("utf-8", "replace"), EXPORT_MEDIA_TYPES[kind], f"{stem}.{kind}")

@@ -2,7 +2,7 @@
 
 import { parse } from "./address.js";
 import { compareView } from "./compare.js";
-import { announce, isTyping, warn } from "./dom.js";
+import { announce, dismissWarning, h, isTyping, menu, warn } from "./dom.js";
 import * as jobs from "./jobs.js";
 import { judgeView } from "./judge.js";
 import { libraryView } from "./library.js";
@@ -13,6 +13,8 @@ import { savedView } from "./bookmarks.js";
 
 const main = document.getElementById("main");
 const makers = { search: searchView, player: playerView, library: libraryView, judge: judgeView, compare: compareView, saved: savedView };
+const LAB = [["judge", "Judge"], ["compare", "Compare"]];
+const lab = menu("Lab", LAB.map(([name, label]) => h("a", { href: `#${name}`, "data-view": name }, label)));
 const views = {};
 const scrolls = {};
 let current = null;
@@ -47,6 +49,8 @@ async function show() {
       views[before].element.hidden = true;
     }
     view.element.hidden = false;
+    dismissWarning();
+    lab.classList.toggle("here", LAB.some(([name]) => name === asked.view));
     for (const link of document.querySelectorAll("nav a")) {
       const here = link.dataset.view === (asked.view === "player" ? "search" : asked.view);
       if (here) link.setAttribute("aria-current", "page");
@@ -82,6 +86,7 @@ main.addEventListener("click", (event) => {
   if (link) opened = link.getAttribute("href");
 });
 
+document.querySelector("nav").append(lab);
 document.querySelector("header").append(logoutButton());
 document.getElementById("skip").addEventListener("click", () => main.focus());
 document.addEventListener("keydown", (event) => {
@@ -98,7 +103,7 @@ jobs.listen((all) => {
   working.hidden = !left.length;
   if (left.length) {
     const job = left.at(-1);
-    const text = job.files_total ? `${jobs.verb(job)} ${Math.min(job.files_done + 1, job.files_total)} of ${job.files_total}` : jobs.verb(job);
+    const text = [jobs.verb(job), jobs.place(job)].filter(Boolean).join(" ");
     if (working.textContent !== text) working.textContent = text;
   }
   if (left.length < open) views.search?.refresh().catch(() => {});

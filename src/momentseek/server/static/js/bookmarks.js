@@ -2,12 +2,14 @@
 
 import { momentLink, searchLink } from "./address.js";
 import * as api from "./api.js";
-import { actionButton, announce, download, h, notify, setChildren } from "./dom.js";
+import { actionButton, announce, h, menu, notify, setChildren } from "./dom.js";
 import { clock, count } from "./format.js";
 import { setting } from "./history.js";
 
 /** Whose things: the name that is used for judging too; whoever gives none is "me". */
 const person = () => setting("annotator").trim() || "me";
+
+const EXPORTS = { clips: "Clips (ZIP)", edl: "Edit list (EDL)", fcpxml: "Final Cut (FCPXML)", csv: "Table (CSV)", json: "Everything (JSON)" };
 
 let bookmarks = { favourites: [], searches: [] };
 let owner = null;
@@ -26,12 +28,12 @@ async function load() {
 
 const sameMoment = (moment) => bookmarks.favourites.find((one) => one.moment === moment);
 
-/** A button that keeps a moment, or forgets it. */
+/** A button that keeps a moment, or forgets it; `moment()` and `query()` are asked when it is shown and pressed. */
 export function keepButton(moment, query) {
   const button = actionButton("Keep", toggle, { class: "small plain keep", "aria-pressed": "false" });
 
   function show() {
-    const kept = Boolean(sameMoment(moment));
+    const kept = Boolean(sameMoment(moment()));
     button.setAttribute("aria-pressed", String(kept));
     button.textContent = kept ? "★ Kept" : "☆ Keep";
   }
@@ -42,13 +44,14 @@ export function keepButton(moment, query) {
   }
 
   async function toggle() {
-    const kept = sameMoment(moment);
+    const kept = sameMoment(moment());
     if (kept) update(await api.change("DELETE", `/shelf/favourites/${kept.id}`, undefined, { person: person() }));
-    else update(await api.change("PUT", "/shelf/favourites", { person: person(), moment, query }));
+    else update(await api.change("PUT", "/shelf/favourites", { person: person(), moment: moment(), query: query() }));
     announce(kept ? "Not kept any more" : "Kept under Saved");
   }
 
   listeners.add(hear);
+  button.addEventListener("moment", show);
   show();
   load().catch(() => {});
   return button;
@@ -68,7 +71,9 @@ export function savedView() {
   const name = h("input", { id: "shelf-person", maxlength: 64, autocomplete: "nickname" });
   const searches = h("ul", { class: "saved-searches" });
   const moments = h("ol", { class: "hits" });
-  const keep = async () => download(await api.file("/shelf/export", null, { person: person() }));
+  const tagList = h("ul", { class: "chips", "aria-label": "Show only moments with a tag" });
+  const exports = h("div", { class: "bar" });
+  let tag = "";
   const element = h(
     "section",
     { class: "saved" },
@@ -76,8 +81,8 @@ export function savedView() {
     h("p", { class: "lead" }, "Moments and searches that you keep. They are on the server, under your name, and not only in this browser."),
     h("div", { class: "inline" },
       h("div", { class: "field" }, h("label", { for: "shelf-person" }, "Your name"), name),
-      actionButton("Save as a file", keep)),
-    h("h2", {}, "Searches"), searches, h("h2", {}, "Moments"), moments,
+      exports),
+    h("h2", {}, "Searches"), searches, h("h2", {}, "Moments"), tagList, moments,
   );
   name.addEventListener("change", () => {
     setting("annotator", name.value.trim());
@@ -86,7 +91,13 @@ export function savedView() {
 
   function showAll() {
     setChildren(searches, bookmarks.searches.length ? bookmarks.searches.map(searchItem) : h("li", { class: "quiet" }, "No searches yet: press Save search above results."));
-    setChildren(moments, bookmarks.favourites.length ? bookmarks.favourites.map(momentItem) : h("li", { class: "quiet none" }, "No moments yet: press Keep below one."));
+    const tags = [...new Set(bookmarks.favourites.flatMap((one) => one.tags))].sort();
+    if (!tags.includes(tag)) tag = "";
+    setChildren(tagList, tags.map((one) => h("li", {}, h("button", { type: "button", class: "small", "aria-pressed": String(one === tag), onclick: () => ((tag = one === tag ? "" : one), showAll()) }, one))));
+    const link = (kind) => api.link("/shelf/export", { person: person(), kind, tag });
+    setChildren(exports, menu("Export", Object.entries(EXPORTS).map(([kind, label]) => h("a", { href: link(kind), download: "" }, label))));
+    const shown = bookmarks.favourites.filter((one) => !tag || one.tags.includes(tag));
+    setChildren(moments, shown.length ? shown.map(momentItem) : h("li", { class: "quiet none" }, "No moments yet: press Keep below one."));
   }
 
   const drop = (kind, id, what) => async () => {
@@ -106,14 +117,30 @@ export function savedView() {
     const when = `${clock(one.start)} – ${clock(one.end)}`;
     const facts = h("span", { class: "facts" }, h("span", { class: "name" }, one.name), h("span", { class: "when" }, when),
       one.query && h("span", { class: "quiet" }, one.query));
+    const told = h("div", { class: "told" }, one.note && h("p", {}, one.note), one.tags.length > 0 && h("p", { class: "quiet" }, one.tags.join(", ")), noteForm(one, when));
     const remove = actionButton("Remove", drop("favourites", one.id, one.name), { class: "small", "aria-label": `Remove ${one.name}, ${when}` });
     if (one.video_id === null) {
-      return h("li", { class: "hit" }, h("div", { class: "moment" }, facts), h("p", { class: "acts" }, h("span", { class: "problem" }, "The video is not in the library now."), remove));
+      return h("li", { class: "hit" }, h("div", { class: "moment" }, facts), h("p", { class: "acts" }, h("span", { class: "problem" }, "The video is not in the library now."), remove), told);
     }
     const image = h("img", { src: one.thumbnail, alt: "", loading: "lazy", onerror: (e) => e.target.remove() });
     return h("li", { class: "hit" },
       h("a", { class: "moment", href: momentLink(one.video_id, [one.start, one.end], one.query) }, h("span", { class: "picture" }, image), facts),
-      h("p", { class: "acts" }, h("a", { href: `#like=${one.moment}` }, "More like this"), remove));
+      h("p", { class: "acts" }, h("a", { href: `#like=${one.moment}` }, "More like this"), remove), told);
+  }
+
+  function noteForm(one, when) {
+    const name = `${one.name}, ${when}`;
+    const note = h("textarea", { rows: 2, maxlength: 2000, "aria-label": `Note on ${name}` });
+    note.value = one.note;
+    const tags = h("input", { maxlength: 400, placeholder: "tags, separated by commas", "aria-label": `Tags of ${name}`, value: one.tags.join(", ") });
+    const save = async () => {
+      const given = tags.value.split(",").map((part) => part.trim()).filter(Boolean);
+      update(await api.change("PUT", `/shelf/favourites/${one.id}`, { person: person(), note: note.value.trim(), tags: given }));
+      announce("Note saved");
+      heading.focus({ preventScroll: true });
+    };
+    return h("details", {}, h("summary", {}, "Note and tags"),
+      h("div", { class: "field" }, note, tags, actionButton("Save", save, { class: "small main" })));
   }
 
   listeners.add(showAll);

@@ -8,7 +8,7 @@ import { keepButton } from "./bookmarks.js";
 
 const PREVIEW_DELAY_MS = 250;
 const LEVELS = { strong: "Strong match", fair: "Fair match", weak: "Weak match" };
-const STREAM_WORDS = { vision: "picture", speech: "speech", text: "writing", described: "description by a model", name: "file name", rerank: "re-ranked" };
+const STREAM_WORDS = { vision: "seen", speech: "said", text: "written", described: "described", sound: "heard", name: "named", rerank: "re-ranked" }; // as the command line says it
 
 /** A text with the ranges that were found marked. Ranges count characters, not JavaScript's half characters. */
 export function highlight(text, ranges) {
@@ -60,7 +60,7 @@ export function card(hit, query, { small = false, settings = {} } = {}) {
     small ? null : describedScenes(hit),
     small ? null : h("p", { class: "acts" },
       h("a", { href: `#like=${hit.moment}`, "aria-label": `More like this: ${hit.name}, ${clock(hit.start)}` }, "More like this"),
-      keepButton(hit.moment, query)),
+      keepButton(() => hit.moment, () => query)),
     !small && hit.also.length ? h("p", { class: "also" }, `Identical files: ${hit.also.join(", ")}`) : null,
   );
 }
@@ -99,18 +99,18 @@ function describedScenes(hit) {
   return h("div", { class: "written" }, h("span", { class: "quiet" }, `Described by a model (${scenes[0].described_by}): `), scenes.map((one) => h("p", {}, highlight(one.text, one.marks))));
 }
 
-/** Draw where lines stand in a picture that fills its frame, so that what sticks out on two sides is cut off. */
+/** Draw where lines stand in a picture that lies whole in its frame, with room on two sides. */
 function drawBoxes(over, image, lines) {
   const ratio = image.naturalWidth / image.naturalHeight / (image.clientWidth / image.clientHeight || 16 / 9);
-  const across = Math.min(1, 1 / ratio);
-  const down = Math.min(1, ratio);
-  const share = (value, seen) => (value - (1 - seen) / 2) / seen;
+  const across = Math.min(1, ratio);
+  const down = Math.min(1, 1 / ratio);
+  const share = (value, filled) => (1 - filled) / 2 + value * filled;
   over.replaceChildren(...lines.map(({ box: [left, top, width, height] }) => {
     const frame = h("i");
     frame.style.left = `${100 * share(left, across)}%`;
     frame.style.top = `${100 * share(top, down)}%`;
-    frame.style.width = `${(100 * width) / across}%`;
-    frame.style.height = `${(100 * height) / down}%`;
+    frame.style.width = `${100 * width * across}%`;
+    frame.style.height = `${100 * height * down}%`;
     return frame;
   }));
 }

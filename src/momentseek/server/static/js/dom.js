@@ -96,6 +96,9 @@ export const notify = (text) => showNotice("polite", text);
 /** Tell that something did not work. */
 export const warn = (text) => showNotice("urgent", text);
 
+/** Take away what was told of another view. */
+export const dismissWarning = () => setChildren(document.getElementById("urgent"));
+
 /** For those who listen: what others see happen. */
 export function announce(text) {
   document.getElementById("spoken").textContent = text;

@@ -11,7 +11,7 @@ export const HINTS = [
   ["2:dog 0.5:park", "weights, between 0 and 99", /^-?\d+(\.\d+)?:(?!\d)/],
   ["-leash", "avoid moments that show this", /^-\p{L}/u],
   ["in:holiday*", "only videos whose name matches", /^-?in:/],
-  ["after:2023", "by the file's date; also 2023-12-31, or an age such as 7d, 2w, 3m, 1y", /^(after|before):/],
+  ["after:2023", "by the date of the recording, or of the file; also 2023-12-31, or an age such as 7d, 2w, 3m, 1y", /^(after|before):/],
   ["before:2024-05", "before the beginning of that day, month or year", null],
 ];
 

@@ -100,6 +100,9 @@ async function start(path, body) {
   announce("Started");
 }
 
+/** Which of its files a job is at: "3 of 12". */
+export const place = ({ files_done: done, files_total: total }) => (total ? `${Math.min(done + 1, total)} of ${total}` : "");
+
 /** What a job is doing, in a word. */
 export const verb = ({ kind }) => ({ download: "Downloading", reencode: "Encoding" })[kind] ?? "Adding";
 

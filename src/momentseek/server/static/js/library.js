@@ -14,6 +14,7 @@ const MAX_ENDED_SHOWN = 5;
 export function libraryView() {
   const heading = h("h1", { tabindex: "-1" }, "Library");
   const facts = h("dl", { class: "tiles" });
+  const advanced = h("dl", { class: "tiles" });
   const note = h("p", { class: "quiet" });
   const chooser = folderChooser();
   const work = h("ul", { class: "jobs" });
@@ -33,7 +34,6 @@ export function libraryView() {
     { class: "library" },
     heading,
     facts,
-    note,
     h("div", { class: "columns" },
       h("section", { class: "panel", "aria-labelledby": "add-title" }, h("h2", { id: "add-title" }, "Add a folder"), chooser.element),
       h("section", { class: "panel", "aria-labelledby": "work-title" }, h("h2", { id: "work-title" }, "In progress"), work)),
@@ -42,6 +42,7 @@ export function libraryView() {
     h("div", { class: "bar" }, h("h2", {}, "Videos"), h("label", { for: "filter", class: "unseen" }, "Filter by name"), filter, total),
     videos,
     more,
+    h("details", { class: "advanced" }, h("summary", {}, "Advanced"), advanced, note),
   );
   let generation = null;
   let changes = false;
@@ -63,7 +64,7 @@ export function libraryView() {
   }
 
   function item(video) {
-    const state = video.available ? (video.cues ? count(video.cues, "cue") : "no subtitles or transcript") : "file not available";
+    const state = video.available ? (video.cues ? count(video.cues, "line said", "lines said") : "no subtitles or transcript") : "file not available";
     return h(
       "li",
       {},
@@ -74,10 +75,12 @@ export function libraryView() {
           h("img", { src: video.thumbnail, alt: "", loading: "lazy", onerror: (e) => e.target.remove() }),
           h("span", { class: "long" }, clock(video.duration, 0))),
         h("span", { class: "name" }, video.name),
-        h("span", { class: video.available ? "quiet" : "problem" }, `${video.width}×${video.height}, ${state}, ${day(video.added)}`),
+        h("span", { class: video.available ? "quiet" : "problem" }, `${video.width}×${video.height}, ${state}, ${dated(video)}`),
       ),
       video.notes.map((one) => h("p", { class: "quiet odd" }, one)),
-      changes && actionButton("Remove", () => remove(video), { class: "small remove", "aria-label": `Remove ${video.name}` }),
+      h("p", { class: "acts" },
+        h("a", { class: "button small", href: momentLink(video.id), "aria-label": `Open ${video.name}` }, "Open"),
+        changes && actionButton("Remove", () => remove(video), { class: "small plain", "aria-label": `Remove ${video.name}` })),
     );
   }
 
@@ -97,9 +100,12 @@ export function libraryView() {
     const many = (n) => n.toLocaleString("en");
     setChildren(
       facts,
-      tile("Videos", many(held.videos)), tile("Length", length(held.seconds)), tile("Clips", many(held.clips)),
-      tile("Cues", many(held.cues)), held.read ? tile("Lines on screen", many(held.lines)) : null, tile("Encoder", held.encoder.name),
-      status.shards?.length ? tile("Shards", shards(status.shards)) : null,
+      tile("Videos", many(held.videos)), tile("Length", length(held.seconds)), tile("Lines said", many(held.cues)),
+      held.read ? tile("Lines on screen", many(held.lines)) : null,
+    );
+    setChildren(
+      advanced,
+      tile("Clips", many(held.clips)), tile("Encoder", held.encoder.name), status.shards?.length ? tile("Shards", shards(status.shards)) : null,
     );
     note.textContent = held.encoder.note ? `The encoder ${held.encoder.note}.` : "";
     setChildren(failed, failureList.failures.map((one) => {
@@ -151,14 +157,18 @@ export function libraryView() {
   };
 }
 
+/** The date that after: and before: go by, and which it is. */
+export const dated = ({ recorded, mtime }) => (recorded === null ? `file of ${day(mtime)}` : `recorded ${day(recorded)}`);
+
 function outcomeText({ kind, error, added, unchanged, failed }) {
   if (kind === "download") return error ?? "";
   return error ?? `${added} added, ${unchanged} unchanged${failed.length ? `, ${failed.length} could not be added` : ""}`;
 }
 
-function progressText({ kind, fraction, files_done: done, files_total: total, file, rate, seconds_left: left }) {
+function progressText(job) {
+  const { kind, fraction, file, rate, seconds_left: left } = job;
   if (kind === "download") return `${Math.round(100 * fraction)} %`;
-  const parts = [`${done} of ${total}`, file, rate && `${Math.round(rate)}× real time`, left && `${length(left)} left`];
+  const parts = [jobs.place(job), file, rate && `${Math.round(rate)}× real time`, left && `${length(left)} left`];
   return parts.filter(Boolean).join(", ");
 }
 
@@ -170,7 +180,17 @@ function jobRow(first) {
   const state = h("span", { class: "quiet" });
   const detail = h("p", { class: "quiet" });
   const bad = h("ul", { class: "failures" });
-  const stop = actionButton("Stop", () => jobs.cancel(first.id), { class: "small", "aria-label": `Stop ${name}` });
+  let stopping = false;
+  const stop = actionButton("Stop", cancel, { class: "small", "aria-label": `Stop ${name}` });
+
+  /** What is at work ends at the next picture, which may take a moment. */
+  async function cancel() {
+    await jobs.cancel(first.id);
+    stopping = true;
+    state.textContent = "stopping…";
+    stop.disabled = true;
+  }
+
   const element = h("li", { class: "job" }, h("div", { class: "bar" }, h("strong", {}, name), state, stop), bar, detail, bad);
   return {
     element,
@@ -179,7 +199,7 @@ function jobRow(first) {
       bar.value = job.fraction;
       bar.hidden = done;
       stop.hidden = done;
-      state.textContent = STATES[job.state] ?? jobs.verb(job).toLowerCase();
+      state.textContent = STATES[job.state] ?? (stopping ? "stopping…" : jobs.verb(job).toLowerCase());
       detail.textContent = done ? outcomeText(job) : progressText(job);
       // when it is over, they stand among all failures
       setChildren(bad, !done && job.failed.map((one) => h("li", {}, h("strong", {}, one.name), h("span", {}, one.reason))));

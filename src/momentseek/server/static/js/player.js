@@ -2,9 +2,11 @@
 
 import { momentLink, parse, replace, searchLink } from "./address.js";
 import * as api from "./api.js";
+import { keepButton } from "./bookmarks.js";
 import { level } from "./card.js";
 import { actionButton, announce, copy, download, h, icon, isTyping, notify, setChildren, warn } from "./dom.js";
 import { clock, exact, rateOf, timecode } from "./format.js";
+import { dated } from "./library.js";
 import { screen } from "./screen.js";
 import { timeline } from "./timeline.js";
 import { transcript, WRITTEN } from "./transcript.js";
@@ -35,6 +37,7 @@ export function playerView(go, lastSearch, origin) {
   const back = h("a", { class: "backlink", href: "#" }, "Back to the results");
   const position = h("span", { class: "position", role: "timer", "aria-live": "off", "aria-label": "Position" });
   const edges = h("p", { class: "edges" });
+  const origins = h("p", { class: "quiet" });
   const others = h("ol", { class: "others" });
   const othersPanel = h(
     "section",
@@ -56,13 +59,16 @@ export function playerView(go, lastSearch, origin) {
     h("button", { type: "button", class: "small", onclick: () => mark("start"), title: "Shortcut: I" }, "Set start"),
     h("button", { type: "button", class: "small", onclick: () => mark("end"), title: "Shortcut: O" }, "Set end"),
   );
+  const moment = () => `${video?.id}:${span[0].toFixed(3)}-${span[1].toFixed(3)}`;
+  const keep = keepButton(moment, () => query);
   const exportButtons = h(
     "div",
     { class: "exports", role: "group", "aria-label": "Export this moment" },
     actionButton("Cut clip", cut, { class: "main" }),
     actionButton("EDL", () => exportAs("edl")),
     actionButton("FCPXML", () => exportAs("fcpxml")),
-    h("button", { type: "button", onclick: () => go(`#like=${video.id}:${span[0].toFixed(3)}-${span[1].toFixed(3)}`) }, "More like this"),
+    keep,
+    h("button", { type: "button", onclick: () => go(`#like=${moment()}`) }, "More like this"),
     h("button", { type: "button", onclick: () => copy(link(), "Link") }, "Copy link"),
     h("button", { type: "button", onclick: () => copy(codes().join(" "), "Timecode") }, "Copy timecode"),
   );
@@ -74,8 +80,8 @@ export function playerView(go, lastSearch, origin) {
   );
   const stage = h("div", { class: "stage" }, h("div", { class: "frame" }, film), missing, transport, line.element, exportButtons, keys);
   const side = h("aside", { class: "side", "aria-label": "More about this video" }, othersPanel, words.element, written.element);
-  const lost = h("p", { class: "problem lost", hidden: true });
-  const element = h("section", { class: "player" }, h("div", { class: "head" }, back, title, edges, lost), stage, side);
+  const lost = h("p", { class: "problem lost", role: "alert", hidden: true });
+  const element = h("section", { class: "player" }, h("div", { class: "head" }, back, title, edges, origins, lost), stage, side);
 
   function tool(name, label, work) {
     return h("button", { type: "button", class: "tool", "aria-label": label, title: label, onclick: work }, icon(name));
@@ -148,6 +154,7 @@ export function playerView(go, lastSearch, origin) {
   }
 
   function showEdges() {
+    keep.dispatchEvent(new Event("moment"));
     setChildren(
       edges,
       h("span", { class: "when" }, `${clock(span[0], 2)} – ${clock(span[1], 2)}`),
@@ -235,7 +242,7 @@ export function playerView(go, lastSearch, origin) {
 
   function hideStage(on) {
     lost.hidden = !on;
-    for (const part of [stage, side, edges]) part.hidden = on;
+    for (const part of [stage, side, edges, origins]) part.hidden = on;
   }
 
   function updateBackLink() {
@@ -254,6 +261,7 @@ export function playerView(go, lastSearch, origin) {
     rate = rateOf(video.rate);
     film.poster = "";
     title.textContent = video.name;
+    origins.textContent = [dated(video), video.place && `at ${video.place.map((one) => one.toFixed(4)).join(", ")}`].filter(Boolean).join(" ");
     words.set(said.cues, said.heard_by, editable);
     written.set(read.lines.map((one) => ({ ...one, words: [] })), read.read_by);
     line.setVideo({ duration: video.duration, rate, shots: video.shots, cues: said.cues });
@@ -296,7 +304,7 @@ export function playerView(go, lastSearch, origin) {
         await load(asked.video, mine);
       } catch (error) {
         if (mine === turn) showLost(error.message);
-        throw error;
+        return;
       }
       if (mine !== turn) return;
       hideStage(false);

@@ -164,8 +164,7 @@ export function searchView(go) {
     } catch (error) {
       if (error.name === "AbortError" || mine !== asked) return;
       if (!offset) clear();
-      setChildren(summary, h("span", { class: "problem" }, error.message));
-      warn(error.message);
+      setChildren(summary, h("span", { class: "problem", role: "alert" }, error.message));
     } finally {
       if (mine === asked) element.removeAttribute("aria-busy");
     }
@@ -190,13 +189,13 @@ export function searchView(go) {
     results.append(...cards);
     const shown = results.children.length;
     const found = `${count(shown, "moment")}${answer.more ? " so far" : ""}`;
-    const nothing = answer.hidden ? "No confident match" : "No moments found";
+    const nothing = answer.note ? "" : answer.hidden ? "No confident match" : "No moments found";
     const time = `${Math.max(1, Math.round(1000 * answer.took_seconds))} ms`;
     const words = shown ? `${found} in ${time}${shown > 1 ? ", best match first" : ""}` : nothing;
     const tools = asked.query && [saveSearchButton(asked.query, chosen()), shown > 0 && exports()];
-    setChildren(summary, h("span", {}, example() + words), answer.note && h("span", { class: "note" }, answer.note),
-      answer.unfamiliar.length > 0 && h("span", { class: "note" }, warnOfLabels(answer.unfamiliar)), tools);
-    announce(`${shown ? found : words}${answer.hidden ? `, ${weaker(answer.hidden)} hidden` : ""}`);
+    const note = answer.note && answer.note[0].toUpperCase() + answer.note.slice(1);
+    setChildren(summary, h("span", {}, example() + words), note && h("span", { class: "note" }, note), tools);
+    announce(`${shown ? found : words || note}${answer.hidden ? `, ${weaker(answer.hidden)} hidden` : ""}`);
     setChildren(
       after,
       answer.hidden > 0 && h("button", { type: "button", onclick: showWeaker }, `Show ${weaker(answer.hidden)}`),
@@ -242,12 +241,6 @@ export function searchView(go) {
     },
     findBox: () => (box.focus(), box.select()),
   };
-}
-
-/** An encoder that works by labels can only guess at words that none of them has. */
-function warnOfLabels(words) {
-  const named = new Intl.ListFormat("en").format(words.slice(0, 6).map((word) => `“${word}”`));
-  return `The encoder of pictures has no label for ${named}: it knows a thousand kinds of things, and no actions. Library shows encoders that understand sentences.`;
 }
 
 /** The server counts weak moments up to a limit. */

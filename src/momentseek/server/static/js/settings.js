@@ -75,6 +75,7 @@ export function settingsControls(status, legend, { changed, initial = {}, encode
   function set(given) {
     const known = validSettings(status, given);
     for (const [key, , , usual] of CHOICES) if (selects.has(key)) selects.get(key).value = known[key] || usual(status);
+    advanced.open ||= CHOICES.some(([key]) => known[key]);
     for (const box of inputs) box.checked = !known.streams || known.streams.split(",").includes(box.value);
   }
 
@@ -87,12 +88,14 @@ export function settingsControls(status, legend, { changed, initial = {}, encode
     ...Object.fromEntries([...selects].map(([key, select]) => [key, select.value])),
     streams: inputs.filter((box) => box.checked).map((box) => box.value).join(","),
   });
+  const advanced = h("details", { class: "advanced" }, h("summary", {}, "Advanced"), h("div", { class: "settings" }, fields));
   const element = h(
     "fieldset",
     { class: "settings" },
     h("legend", {}, legend),
-    fields,
+    encoders ? fields : null,
     h("div", { class: "checks", role: "group", "aria-label": `${legend}: search` }, boxes),
+    encoders || !fields.length ? null : advanced,
   );
   set(initial);
   return {

@@ -6,6 +6,7 @@ import { clock, exact, spokenTime } from "./format.js";
 import { sliderKeys } from "./slider.js";
 
 const SNAP_PIXELS = 8;
+const ROUNDING = 0.001; // times of moments are in milliseconds, and may lie that far behind the end of the video
 const LANES = { vision: "Picture", speech: "Speech", text: "Writing", described: "Described" };
 
 /** `onSeek(time)`, `onSpan(start, end, which)` while an edge moves, `onSettled()` when it rests. */
@@ -147,8 +148,8 @@ export function timeline({ onSeek, onSpan, onSettled }) {
 
   function placeSpan() {
     for (const [grip, value] of [[start, span[0]], [end, span[1]]]) {
-      grip.style.left = place(value);
-      grip.classList.toggle("away", value < from - 1e-6 || value > to + 1e-6);
+      grip.style.left = place(Math.max(from, Math.min(to, value)));
+      grip.classList.toggle("away", value < from - ROUNDING || value > to + ROUNDING);
       setSliderValues(grip, value, 0, video.duration);
     }
     const a = Math.max(from, Math.min(to, span[0]));

@@ -63,7 +63,7 @@ export function transcript(onSeek, { kind = SAID, onCorrect } = {}) {
   }
 
   function row(cue, line, editable) {
-    const item = h("li", { class: "said" }, line);
+    const item = h("li", { class: "cue" }, line);
     if (!editable) return item;
     const label = `Correct the line at ${clock(cue.start)}`;
     item.append(h("button", { type: "button", class: "plain correct", title: label, "aria-label": label, onclick: () => correct(item, cue) }, icon("pencil")));
