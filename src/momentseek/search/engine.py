@@ -149,6 +149,7 @@ class Engine:
             total["windows"],
             head,
             moments,
+            lambda: self._encoder.blocks("vision"),
         )
         speech = SampledIndex(lambda kind, step: self._sample("speech", kind, step), total["cue_vectors"])
         self._unsampled = {}

@@ -46,6 +46,10 @@ class QueryEncoder:
             self._vectors.popitem(last=False)
         return out
 
+    def blocks(self, stream: str) -> tuple[int, ...]:
+        """Columns of each encoder where two make the vectors of a stream together; empty where one does."""
+        return tuple(getattr(self._encoders.for_queries(stream), "blocks", ()))
+
     def knows_words(self, stream: str, texts: Iterable[str]) -> bool:
         """Whether a stream's encoder knows any word of the texts; if it cannot tell, whether they have letters."""
         knows = getattr(self._encoders.for_queries(stream), "knows", None)

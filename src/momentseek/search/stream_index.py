@@ -233,6 +233,7 @@ class SampledIndex:
     window_count: int = 0
     head: BoundaryHead | None = None
     moments: MomentMap | None = None
+    find_blocks: Callable[[], tuple[int, ...]] = tuple
 
     @classmethod
     def of(cls, index: StreamIndex) -> SampledIndex:
@@ -251,6 +252,17 @@ class SampledIndex:
         """Clips (or cues) taken at even steps from all videos, always the same ones."""
         parts = self.fetch("clips", sample_step(self.clips))
         return SampledRows.join([part.rows for part in parts if part.rows is not None]).rows
+
+    @cached_property
+    def blocks(self) -> tuple[int, ...]:
+        """Columns of each encoder where two made the vectors together; empty where one did."""
+        return self.find_blocks()
+
+    @cached_property
+    def sample_blocks(self) -> list[Vectors]:
+        """The columns of each encoder in the sample, of the clips that it has seen."""
+        edges = np.cumsum(self.blocks)[:-1].tolist()
+        return [np.ascontiguousarray(part[part.any(axis=1)]) for part in np.split(self.sample, edges, axis=1)]
 
     @cached_property
     def sample_videos(self) -> list[Vectors]:

@@ -135,6 +135,15 @@ def _labels_of(words: list[str]) -> tuple[int, ...]:
     return next((_numbers(labels) for form in forms if (labels := table.get("_".join([*before, form])))), ())
 
 
+def kind_names() -> list[str]:
+    """The nouns that stand for labels.
+
+    >>> "teddy bear" in kind_names()
+    True
+    """
+    return [noun.replace("_", " ") for noun in _kinds()]
+
+
 @cache
 def _kinds() -> dict[str, str]:
     """Each noun's labels, as the file writes them: a query names few nouns, and waits for the whole table."""

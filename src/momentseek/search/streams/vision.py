@@ -27,6 +27,8 @@ MAX_VIDEOS = 100
 """Best videos on whose curves spans are sought."""
 MIN_VIDEOS = 8
 """Videos on which spans are sought in any case."""
+BLOCK_SHARES = (1.0, 2.0)
+"""How much each of two encoders counts, the quick one first (docs/searching.md)."""
 MIN_AVOIDED_LENGTH = 0.1
 """Length below which nothing is left of a thing to avoid once what is looked for is taken out of it."""
 
@@ -87,10 +89,11 @@ def build_vision_query(
         raise MomentseekError("all of the library's vectors are damaged; run momentseek verify")
     weights = np.array([part.weight for part in seen], np.float32)
     rows = encode([part.text for part in (*seen, *avoid)])
-    vector = vector_of_parts(weights, rows[: len(seen)])
+    vector = balance(vector_of_parts(weights, rows[: len(seen)], index.blocks), index)
     spread = Scale.of(row_products(index.sample, vector)).spread
     avoided = []
-    for part, row in zip(avoid, rows[len(seen) :], strict=True):
+    for part, unweighted in zip(avoid, rows[len(seen) :], strict=True):
+        row = balance(unweighted, index)
         rest = row - (row @ vector) * vector
         direction = _unit_vector(rest) if np.linalg.norm(rest) > MIN_AVOIDED_LENGTH else None
         if direction is None:
@@ -112,16 +115,36 @@ def build_vision_query(
     return query
 
 
-def vector_of_parts(weights: Vectors, rows: Vectors) -> Vectors:
-    """The unit vector of what is looked for, given a weight and a vector for each part of it."""
-    vector = _unit_vector(weights @ rows)
-    if vector is None:
+def vector_of_parts(weights: Vectors, rows: Vectors, blocks: Sequence[int] = ()) -> Vectors:
+    """The vector of what is looked for, given a weight and a vector for each part of it; of length 1 in each block."""
+    edges = np.cumsum(blocks)[:-1].tolist()
+    found = [_unit_vector(part) for part in np.split(weights @ rows, edges)]
+    if all(part is None for part in found):
         raise MomentseekError("the parts of the query cancel each other out; ask for one of them")
-    return vector
+    empty = (np.zeros(len(part), np.float32) for part in np.split(rows[0], edges))
+    return np.concatenate([zero if part is None else part for part, zero in zip(found, empty, strict=True)])
+
+
+def balance(vector: Vectors, index: SampledIndex) -> Vectors:
+    """A query's vector such that each of two encoders speaks by how far a clip stands out for it.
+
+    Scores of two encoders scatter differently. So each block of columns is divided by the spread of its scores on the
+    library's clips: the inner product with a clip is then the sum of both z-scores, up to a constant.
+    """
+    if not index.blocks:
+        return vector
+    parts = np.split(vector, np.cumsum(index.blocks)[:-1].tolist())
+    spreads = [
+        Scale.of(row_products(sample, part)).spread if len(sample) and part.any() else np.inf
+        for part, sample in zip(parts, index.sample_blocks, strict=True)
+    ]
+    weighted = [part * (share / spread) for part, share, spread in zip(parts, BLOCK_SHARES, spreads, strict=True)]
+    return vector_of_parts(np.ones(1, np.float32), np.concatenate(weighted)[None])
 
 
 def query_of_vector(index: SampledIndex, vector: Vectors) -> VisionQuery:
     """A query that looks for what a unit vector stands for, be it of a text or of a picture."""
+    vector = balance(vector, index)
     usual = row_products(index.sample, vector)
     scale = Scale.of(usual, index.clips)
     return VisionQuery(vector, (), Scale.of(usual).spread, scale, Background.of(usual))
