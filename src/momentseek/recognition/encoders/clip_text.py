@@ -1,0 +1,303 @@
+"""CLIP's image vectors asked in words, without CLIP's text tower.
+
+A query's vector is the mean of the vectors of its words. Two-word names come before words ("hot dog"). A word that is
+in the table, which is fetched on the user's machine (17,069 words of Visual Genome with their CLIP ViT-B/32 text
+vectors), has its true vector, taken to ViT-B/16's space by a linear map; for any other word MiniLM's vector is taken
+there by a second one, the bridge. Both maps, and the mean of image vectors that is taken off before images and texts
+are compared, were fitted by ``tools/fit_clip_text.py`` and are in ``clip_text.npz``.
+
+Where CLIP's own text tower is on the machine, it is asked instead, and the same image vectors serve.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from momentseek.recognition.encoders.minilm import MiniLM
+from momentseek.recognition.encoders.network import read_pickle
+from momentseek.recognition.encoders.protocol import TextEncoder, Vectors
+from momentseek.recognition.encoders.protocol import fingerprint as fingerprint_of
+from momentseek.recognition.encoders.things import label_names, sentences_for, unit_vectors
+from momentseek.recognition.weights.files import are_installed, load_or_make, packaged_weights, verify
+
+FITTED_FILE = Path(__file__).with_name("clip_text.npz")
+TABLE = packaged_weights("clip-words")
+TABLE_VECTORS, TABLE_WORDS = (
+    "visual_genome_embedding_ViT-B32_with_ensemble.pickle",
+    "all_objects_attributes_relationships.pickle",
+)
+DIM = 512
+RECIPE = "1"
+"""Part of the fingerprint; change it whenever the same files would give other vectors."""
+MAX_NAME_WORDS = 3
+"""Words of the longest names that are looked up as one."""
+_STOP = (
+    "a about all also an and any are as at be been being but by can clip could did do does doing for footage from had "
+    "has have having he her hers him his how i if image in into is it its just like me moment my of off on onto or our "
+    "out over own photo picture scene see seen she show showing shows shot so some somebody someone something than "
+    "that the their them then there these they this those through to together under up very video was we were what "
+    "when where which while who whose will with you your"
+)
+STOP_WORDS = frozenset(_STOP.split())
+"""Words that say nothing about a picture."""
+IRREGULAR = {
+    "calves": "calf", "children": "child", "feet": "foot", "geese": "goose", "knives": "knife", "leaves": "leaf",
+    "men": "man", "mice": "mouse", "people": "person", "teeth": "tooth", "wolves": "wolf", "women": "woman",
+}  # fmt: skip
+Source = Literal["table", "bridge", "ignored", "unknown"]
+
+
+@dataclass(frozen=True)
+class ReadWord:
+    """A word or a name of a query, and how it was read."""
+
+    text: str
+    source: Source
+    entry: str = ""
+    """The table's entry that stands for it."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a query was read, word by word."""
+
+    words: tuple[ReadWord, ...]
+    has_table: bool = True
+    """Whether the table of words is on this machine; without it every word goes through the bridge."""
+    tower: str = ""
+    """The text tower that read the query as a whole; the words are then not looked up."""
+
+    def by(self, source: Source) -> tuple[str, ...]:
+        """The words that were read from one source."""
+        return tuple(word.text for word in self.words if word.source == source)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMaps:
+    """What ``tools/fit_clip_text.py`` fitted."""
+
+    map: Vectors
+    """From centred ViT-B/32 text vectors to ViT-B/16's, ``(512, 512)``."""
+    bridge: Vectors
+    """From centred MiniLM vectors of words to ViT-B/16's text vectors, ``(384, 512)``."""
+    bridge_mean: Vectors
+    image_mean: Vectors
+    """The mean of unit image vectors."""
+    fingerprint: str
+
+
+@cache
+def fitted_maps(path: Path = FITTED_FILE) -> FittedMaps:
+    """The maps of the package."""
+    with np.load(path) as stored:
+        arrays = {name: stored[name].astype(np.float32) for name in ("map", "bridge", "bridge_mean", "image_mean")}
+    return FittedMaps(**arrays, fingerprint=hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+def centre_images(vectors: Vectors) -> Vectors:
+    """CLIP's image vectors as they are stored: of length 1, less the usual picture, of length 1 again."""
+    return unit_vectors(unit_vectors(vectors) - fitted_maps().image_mean)
+
+
+class WordTable:
+    """The vectors of words in ViT-B/16's text space, of length 1."""
+
+    def __init__(self, words: Sequence[str], vectors: Vectors) -> None:
+        self.rows = {word: row for row, word in enumerate(words)}
+        self.vectors = vectors
+
+    def __getitem__(self, word: str) -> Vectors:
+        return self.vectors[self.rows[word]].astype(np.float32)
+
+    def find(self, word: str) -> str:
+        """The entry for a word or a name in this or another of its forms; empty if there is none."""
+        return next((form for form in word_forms(word) if form in self.rows), "")
+
+
+def load_word_table() -> WordTable | None:
+    """The table of words, converted once, ever; None if it is not on this machine."""
+    if not are_installed(TABLE):
+        return None
+    maps = fitted_maps()
+
+    def make() -> bytes:
+        folder = verify(TABLE)
+        words, vectors = read_word_vectors(folder)
+        mapped = unit_vectors(centre(vectors) @ maps.map).astype("<f2")
+        return json.dumps(words).encode() + b"\n" + mapped.tobytes()
+
+    words, _, data = load_or_make("clip-words", f"{RECIPE} {TABLE.fingerprint} {maps.fingerprint}", make).partition(
+        b"\n"
+    )
+    return WordTable(json.loads(words), np.frombuffer(data, "<f2").reshape(-1, DIM))
+
+
+def read_word_vectors(folder: Path) -> tuple[list[str], Vectors]:
+    """The words of the table in the order of its rows, and their ViT-B/32 text vectors."""
+    names = read_pickle(folder / TABLE_WORDS)["objects"]["joint"]
+    words = sorted(name.lower().strip() for name in names if len(name.split()) == 1)
+    return words, read_pickle(folder / TABLE_VECTORS).astype(np.float32)
+
+
+def centre(vectors: Vectors) -> Vectors:
+    """Rows of length 1 less their mean, of length 1 again."""
+    unit = unit_vectors(vectors)
+    return unit_vectors(unit - unit.mean(axis=0))
+
+
+def word_forms(word: str) -> list[str]:
+    """A word and what it may be a form of, the likeliest first; of a name, its last word changes.
+
+    >>> word_forms("teddy bears")
+    ['teddy bears', 'teddy bear']
+    >>> word_forms("running")
+    ['running', 'runnings', 'runn', 'runne', 'run']
+    """
+    stem = word[: word.rfind(" ") + 1]
+    last = word.removeprefix(stem)
+    found = [last]
+    if last in IRREGULAR:
+        found.append(IRREGULAR[last])
+    found += [last[:-3] + "y"] if last.endswith("ies") else []
+    found += [last[:-2]] if last.endswith(("ches", "shes", "sses", "xes", "oes", "zes")) else []
+    found.append(last[:-1] if last.endswith("s") and len(last) > 3 else last + "s")
+    for ending in ("ing", "ed"):
+        short = last.removesuffix(ending)
+        if short != last and len(short) > 2:
+            found += [short, short + "e"] + ([short[:-1]] if short[-1] == short[-2] else [])
+    return [stem + form for form in dict.fromkeys(found)]
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a text, in lower case.
+
+    >>> split_words("A T-shirt, it's red!")
+    ['a', 't-shirt', "it's", 'red']
+    """
+    return re.findall(r"[^\W_]+(?:[-'’][^\W_]+)*", text.lower().replace("’", "'"))
+
+
+class ClipWords:
+    """The text side of CLIP ViT-B/16: texts as unit vectors to compare with centred image vectors."""
+
+    name = "clip-words"
+    dim = DIM
+
+    def __init__(self, sentences: MiniLM, table: WordTable | None = None, tower: TextEncoder | None = None) -> None:
+        self._sentences = sentences
+        self._table = table
+        self._tower = tower
+        self._maps = fitted_maps()
+        parts = (
+            "clip-words",
+            RECIPE,
+            self._maps.fingerprint,
+            sentences.fingerprint,
+            TABLE.fingerprint if table else "",
+        )
+        print_ = fingerprint_of(tower) or tower.name if tower else "\n".join(parts)
+        self.fingerprint = hashlib.sha256(print_.encode()).hexdigest()
+
+    @property
+    def has_table(self) -> bool:
+        """Whether the table of words is on this machine."""
+        return self._table is not None
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """One row per text; a text without any word that says something is read as a whole by the bridge."""
+        if self._tower is not None:
+            return unit_vectors(self._tower.encode(texts) - self._tower_mean)
+        readings = [self.read(text) for text in texts]
+        asked = [word.text for reading in readings for word in reading.words if word.source in ("bridge", "unknown")]
+        asked += [text for text, reading in zip(texts, readings, strict=True) if not _says(reading)]
+        vectors = self._bridge(dict.fromkeys(asked))
+        rows = np.empty((len(texts), DIM), np.float32)
+        for row, text, reading in zip(rows, texts, readings, strict=True):
+            found = [self._vector(word, vectors) for word in _says(reading)] or [vectors[text]]
+            row[:] = np.mean(found, axis=0)
+        return unit_vectors(rows)
+
+    def read(self, text: str) -> Reading:
+        """How a text is read: which words are in the table, which go through the bridge, and which say nothing."""
+        if self._tower is not None:
+            return Reading((), self.has_table, self._tower.name)
+        words, found, at = split_words(text), [], 0
+        while at < len(words):
+            name, entry = self._longest_name(words[at:])
+            found.append(ReadWord(name, self._source(name, entry), entry))
+            at += name.count(" ") + 1
+        return Reading(tuple(found), self.has_table)
+
+    def knows(self, text: str) -> bool:
+        """Whether any word of a text means something to it."""
+        if self._tower is not None:
+            return True
+        reading = self.read(text)
+        return bool(reading.by("table") or reading.by("bridge"))
+
+    def unknown_words(self, text: str) -> list[str]:
+        """The words of a text that it cannot know: neither in the table nor familiar to MiniLM."""
+        return list(self.read(text).by("unknown"))
+
+    def suggestion(self, word: str) -> str:
+        """A known word that is written nearly as an unknown one; empty if there is none."""
+        known = self._table.rows if self._table else ()
+        return next(iter(get_close_matches(word.lower(), known, n=1, cutoff=0.8)), "")
+
+    def _longest_name(self, words: Sequence[str]) -> tuple[str, str]:
+        """The longest name that the table has at the beginning of some words, and its entry; else the first word."""
+        for size in range(min(MAX_NAME_WORDS, len(words)), 0, -1):
+            name = " ".join(words[:size])
+            entry = self._table.find(name) if self._table and name not in STOP_WORDS else ""
+            if entry or size == 1:
+                return name, entry
+        raise AssertionError("there is always a first word")
+
+    def _source(self, name: str, entry: str) -> Source:
+        if name in STOP_WORDS:
+            return "ignored"
+        if entry:
+            return "table"
+        return "unknown" if self._sentences.unknown_words(name) else "bridge"
+
+    def _vector(self, word: ReadWord, bridged: Mapping[str, Vectors]) -> Vectors:
+        return self._table[word.entry] if self._table and word.entry else bridged[word.text]
+
+    def _bridge(self, texts: Iterable[str]) -> dict[str, Vectors]:
+        asked = list(texts)
+        if not asked:
+            return {}
+        rows = unit_vectors((self._sentences.encode(asked) - self._maps.bridge_mean) @ self._maps.bridge)
+        return dict(zip(asked, rows, strict=True))
+
+    @cached_property
+    def _tower_mean(self) -> Vectors:
+        """The mean of the tower's vectors of many kinds of things, computed once, ever."""
+        tower = self._tower
+        assert tower is not None
+
+        def make() -> bytes:
+            return tower.encode(sentences_for(label_names())).mean(axis=0).astype("<f4").tobytes()
+
+        return np.frombuffer(load_or_make("clip-text-mean", self.fingerprint, make), "<f4")
+
+
+def _says(reading: Reading) -> list[ReadWord]:
+    """The words whose vectors make up the query's: the known ones, or else the unknown ones."""
+    known = [word for word in reading.words if word.source in ("table", "bridge")]
+    return known or [word for word in reading.words if word.source == "unknown"]
+
+
+def load_clip_words(sentences: MiniLM, tower: TextEncoder | None = None) -> ClipWords:
+    """CLIP's text side, with the table of words where it is on this machine."""
+    return ClipWords(sentences, load_word_table(), tower)

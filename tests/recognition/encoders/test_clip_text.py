@@ -1,0 +1,117 @@
+"""CLIP's text side: with the table of words and without, and with a text tower."""
+
+import numpy as np
+import pytest
+from tests.recognition.encoders.graphs import write_model
+
+from momentseek.recognition.encoders import clip_text
+from momentseek.recognition.encoders.clip_text import (
+    DIM,
+    TABLE,
+    ClipWords,
+    WordTable,
+    centre_images,
+    fitted_maps,
+    load_clip_words,
+)
+from momentseek.recognition.encoders.dual_encoder import load_dual_encoder
+from momentseek.recognition.encoders.minilm import ASSET, load_minilm
+from momentseek.recognition.encoders.text_cache import unit_rows
+from momentseek.recognition.weights.files import are_installed
+
+pytestmark = pytest.mark.skipif(not are_installed(ASSET), reason="MiniLM is not on this machine")
+NAMES = "dog", "dogs", "hot dog", "man", "golden retriever", "door", "knife"
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    return load_minilm()
+
+
+@pytest.fixture(scope="module")
+def small(sentences):
+    rows = np.random.default_rng(1).normal(size=(len(NAMES), DIM))
+    return ClipWords(
+        sentences, WordTable(NAMES, (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16))
+    )
+
+
+@pytest.fixture(scope="module")
+def full(sentences):
+    if not are_installed(TABLE):
+        pytest.skip("the table of words is not on this machine")
+    return load_clip_words(sentences)
+
+
+def test_names_come_before_words_and_forms_are_found(small):
+    reading = small.read("The man eats two HOT dogs with knives")
+    assert [(word.text, word.source, word.entry) for word in reading.words] == [
+        ("the", "ignored", ""),
+        ("man", "table", "man"),
+        ("eats", "bridge", ""),
+        ("two", "bridge", ""),
+        ("hot dogs", "table", "hot dog"),
+        ("with", "ignored", ""),
+        ("knives", "table", "knife"),
+    ]
+    assert reading.by("bridge") == ("eats", "two")
+
+
+def test_a_vector_is_the_mean_of_its_words(small):
+    man, dog, both = small.encode(["man", "the dog", "a man and his dog"])
+    np.testing.assert_allclose(both, (man + dog) / np.linalg.norm(man + dog), atol=1e-6)
+    rows = small.encode(["", "the", "a man runs", "qxzvw"])
+    assert rows.shape == (4, DIM)
+    assert unit_rows(rows).all()
+
+
+def test_a_batch_gives_what_each_gives_alone(small):
+    texts = ["a paraglider", "man", "a wedding at night"]
+    np.testing.assert_allclose(small.encode(texts), np.concatenate([small.encode([t]) for t in texts]), atol=1e-5)
+
+
+def test_without_the_table_the_bridge_reads_every_word(sentences):
+    words = ClipWords(sentences)
+    assert not words.has_table
+    assert not words.read("a dog").has_table
+    assert words.read("a dog").by("bridge") == ("dog",)
+    dog, puppy, car, street = words.encode(["a dog", "a puppy", "a car", "street"])
+    assert dog @ puppy > 0.5 > car @ dog
+    assert car @ street > puppy @ street
+
+
+def test_images_are_stored_without_the_usual_picture():
+    usual = fitted_maps().image_mean
+    rows = np.stack([3 * usual + np.eye(DIM)[0], usual - 2 * np.eye(DIM)[1]]).astype(np.float32)
+    centred = centre_images(rows)
+    assert unit_rows(centred).all()
+    assert centred[0, 0] > 0.5
+    assert centred[1, 1] < -0.5
+
+
+def test_the_text_tower_is_asked_where_it_is_here(sentences, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    tower = load_dual_encoder(write_model(tmp_path / "model"))
+    words = ClipWords(sentences, tower=tower)
+    rows = words.encode(["a man", "two dogs run"])
+    assert rows.shape == (2, tower.dim)
+    assert unit_rows(rows).all()
+    mean = np.frombuffer(words._tower_mean, np.float32)
+    expected = tower.encode(["a man", "two dogs run"]) - mean
+    np.testing.assert_allclose(rows, expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-5)
+    assert words.read("a man").tower == tower.name
+    assert words.fingerprint != ClipWords(sentences).fingerprint
+
+
+def test_the_table_has_the_vectors_of_its_words(full):
+    """A row under the wrong word would be as far from the bridge's vector of the word as any other."""
+    words = ["dog", "kitchen", "airplane", "snow", "bicycle", "tree", "woman", "guitar"]
+    table = full.encode(words)
+    bridge = ClipWords(full._sentences).encode(words)
+    assert ((table @ bridge.T).argmax(axis=1) == np.arange(len(words))).all()
+    assert (table * bridge).sum(axis=1).min() > 0.4
+
+
+def test_the_table_is_converted_once(full, monkeypatch):
+    monkeypatch.setattr(clip_text, "read_word_vectors", lambda folder: pytest.fail("it was read again"))
+    assert clip_text.load_word_table().rows == full._table.rows
