@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import runpy
+import shlex
 import subprocess
 import sys
 import time
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -142,9 +145,34 @@ def test_hints_name_the_library(run: Run, films: Path, tmp_path: Path, monkeypat
         raise AddInterrupted(AddReport())
 
     monkeypatch.setattr(LibraryStore, "add", stopped)
-    ended = run("add", films, "--exclude", "old*", "-l", other)
+    typed = ("--exclude", "old*", "--no-transcribe", "--jobs", "2", "--no-ocr")
+    ended = run("add", films, *typed, "-l", other)
     assert ended.returncode == 130
-    assert ended.stderr.endswith(f"run again: momentseek add {films} --exclude 'old*' {where}\n")
+    hint = f"momentseek add {films} --exclude 'old*' --no-transcribe --no-ocr --jobs 2 {where}"
+    assert ended.stderr.endswith(f"run again: {hint}\n")
+    monkeypatch.undo()
+    with LibraryStore.open(other) as library:
+        library.catalog.set("adding", {"since": 0.0})
+        library.catalog.set("reencoding", ["file:/models/new one", "print"])
+    told = run("status", "-l", other).stdout
+    assert f"({hint} continues)" in told
+    assert f"(momentseek reencode --encoder 'file:/models/new one' {where} continues)" in told
+    for command in re.findall(r"\((momentseek [^()]*?)(?: continues)?\)", told):  # each can be run as it is printed
+        words = shlex.split(command)[1:]
+        found = cli.get_command(click.Context(cli), words[0])
+        assert found is not None
+        found.make_context(words[0], words[1:])
+
+
+def test_the_command_to_go_on_has_whole_paths(
+    run: Run, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(films)
+    run("add", "red.mp4", "--encoder", "colours", "--subtitles", ".")
+    with LibraryStore.open(tmp_path / "library") as library:
+        library.catalog.set("adding", {"since": 0.0})
+    told = run("status").stdout
+    assert f"(momentseek add {films / 'red.mp4'} --subtitles {films} --encoder colours continues)" in told
 
 
 def test_files_that_are_no_longer_there_are_counted(run: Run, films: Path) -> None:

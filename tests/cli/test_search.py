@@ -286,7 +286,11 @@ def test_more_like_a_moment(library):
     first = search(library, "--like", "shore.mp4@0:18", "--all", "-k", 3).stdout.splitlines()[1:]
     assert len(first) == 3
     assert not any("shore.mp4" in line and "0:15" in line for line in first)
-    for wrong, why in (("shore.mp4", "names no moment"), ("none.mp4@3", "is no video of the library")):
+    for wrong, why in (
+        ("shore.mp4@9:03", r"shore.mp4: ends at .* s, so there is nothing at 543 s; name an earlier time"),
+        ("shore.mp4", "names no moment"),
+        ("none.mp4@3", "is no video of the library"),
+    ):
         with pytest.raises(Exception, match=why):
             search(library, "--like", wrong)
     with pytest.raises(Exception, match="exclude each other"):

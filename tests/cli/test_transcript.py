@@ -34,12 +34,13 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_video: Callable[..
     films = tmp_path / "films"
     films.mkdir()
     make_video(films / "talk.mp4", [(3.0, (220, 20, 20))], rate=5, size=(64, 48))
+    make_video(films / "loud.mp4", [(3.0, (20, 20, 220))], rate=5, size=(64, 48), audio=True)
     make_video(films / "film.mp4", [(3.0, (20, 220, 20))], rate=5, size=(64, 48))
     (films / "film.srt").write_text("1\n00:00:00,500 --> 00:00:02,000\nwritten by hand\n")
     place = tmp_path / "library"
     with LibraryStore.open(place, create=True, encoder="colours") as library:
         library.add(films)
-        (talk,) = [video for video in library.videos() if not video.cues]
+        (talk,) = [video for video in library.videos() if video.name == "talk.mp4"]
         texts = " a tail", " of two", " cities.", " It was", " noise."
         words = [SpokenWord(0.5 * i, 0.5 * i + 0.5, text) for i, text in enumerate(texts)]
         heard = Transcript(talk.id, "whisper-base", "en", tuple(cues_from_words(words)), fingerprint="print")
@@ -68,6 +69,17 @@ def test_a_file_corrects_what_was_heard(run: Run, tmp_path: Path) -> None:
     assert [word["start"] for word in cue["words"] if word["text"] == "cities."] == [1.0]
     assert run("talk.mp4", "--format", "vtt").startswith("WEBVTT")
     assert "0 cues corrected" in run("talk.mp4", "--import", file)
+
+
+def test_where_nothing_is_said_it_says_so(run: Run, tmp_path: Path) -> None:
+    place = tmp_path / "library"
+    asked = f"run: momentseek transcribe loud.mp4 --library {place}"
+    assert run("loud.mp4").strip() == f"loud.mp4: has no subtitles, and has not been transcribed; {asked}"
+    with LibraryStore.open(place) as library:
+        (loud,) = [video for video in library.videos() if video.name == "loud.mp4"]
+        heard = Transcript(loud.id, "whisper-base", "en", (), fingerprint="print")
+        replace_cues(library, loud.id, (), lambda: finish_transcript(library.catalog, heard, loud.duration))
+    assert "loud.mp4: no word was heard in it" in run("loud.mp4")
 
 
 def test_an_editor_corrects_what_was_heard(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,9 @@ from momentseek.media.decode import SAMPLINGS
 from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL, default_ocr_model, ocr_fingerprint
 from momentseek.recognition.speech.models import DEFAULT_TRANSCRIBER, default_transcriber, transcriber_fingerprint
 
+ADD_WORDS_SETTING = "add_words"
+"""The catalog's setting that keeps the last command that added videos, for `status` to name it."""
+
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
@@ -116,7 +119,7 @@ def add(paths: tuple[str, ...], library: str | None, on: str | None, quiet: bool
     encoder = _encoder(folder, given["encoder"], given["model"])
     display = IngestLines(quiet=quiet)
     shown: dict[str, Any] = {"library": library, "as_json": as_json}
-    again = _again(paths, on, **given)
+    again = options.given_words()
     if on is None or place_text(folder) == str(folder):  # nodes that share no folder fetch for themselves
         paths = tuple(fetch_videos(paths, folder, display.show))
         display.clear()
@@ -128,6 +131,7 @@ def add(paths: tuple[str, ...], library: str | None, on: str | None, quiet: bool
     new = {"encoder": encoder, "clip_seconds": given["clip_seconds"]}
     with open_store(folder, create=True, wait=given["wait"], **new) as opened:
         _choose(opened, device, **given)
+        opened.catalog.set(ADD_WORDS_SETTING, options.given_words(absolute=True))
         if given["watching"]:
             _watch(opened, paths, display, library, as_json, **found)
             return
@@ -222,28 +226,6 @@ def _ocr_model(ocr: bool | None, named: str | None, usual: str | None) -> str | 
     if chosen is not None:
         ocr_fingerprint(chosen)  # refuses one that is not there before anything is added
     return chosen
-
-
-def _again(
-    paths: tuple[str, ...],
-    on: str | None = None,
-    *,
-    recursive: bool,
-    exclude: tuple[str, ...],
-    subtitles: str | None,
-    sampling: str | None,
-    **_: Any,
-) -> list[str]:
-    """The words that go on with it; the encoder and the length of clips are the library's by now.
-
-    >>> _again(("a", "b"), recursive=False, exclude=("old*",), subtitles=None, sampling="quick")
-    ['add', 'a', 'b', '--no-recursive', '--exclude', 'old*', '--sampling', 'quick']
-    """
-    words = ["add", *paths, *([] if recursive else ["--no-recursive"])]
-    words += [word for glob in exclude for word in ("--exclude", glob)]
-    for flag, value in (("--subtitles", subtitles), ("--sampling", sampling), ("--on", on)):
-        words += [] if value is None else [flag, value]
-    return words
 
 
 def _watch(

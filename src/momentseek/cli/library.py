@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
@@ -12,6 +13,7 @@ import click
 
 from momentseek.api.library import open_store
 from momentseek.cli import options
+from momentseek.cli.add import ADD_WORDS_SETTING
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
 from momentseek.library.file_stamp import path_text, printable
@@ -42,14 +44,14 @@ def status(library: str | None, failed: bool, as_json: bool) -> None:
         if failed:
             _show_failures(opened.failures(), library, as_json)
             return
-        found = opened.status()
+        found, words = opened.status(), opened.catalog.get(ADD_WORDS_SETTING)
     if as_json:
         options.echo_json({**asdict(found), "path": place_text(found.path)})
     else:
-        click.echo(status_text(found, library))
+        click.echo(status_text(found, library, words))
 
 
-def status_text(found: Status, library: str | None = None) -> str:
+def status_text(found: Status, library: str | None = None, add_words: Sequence[str] | None = None) -> str:
     """The status as text, with the commands to run next on the library that was named."""
 
     def run(*words: str) -> str:
@@ -78,9 +80,11 @@ def status_text(found: Status, library: str | None = None) -> str:
     if found.gone:
         lines.append(f"removed   {count(found.gone, 'video')} whose vectors take space ({run('compact')})")
     if found.unfinished:
-        lines.append(f"adding    now, or interrupted ({run('add')} continues)")
+        add = f"{run(*add_words)} continues" if add_words else "add the same folder again to continue"
+        lines.append(f"adding    now, or interrupted ({add})")
     if found.reencoding:
-        lines.append(f"encoding  again by {found.reencoding} now, or interrupted ({run('reencode')} continues)")
+        again = run("reencode", "--encoder", found.reencoding)
+        lines.append(f"encoding  again by {found.reencoding} now, or interrupted ({again} continues)")
     return "\n".join(lines)
 
 
@@ -100,7 +104,7 @@ def _text_lines(found: Status, transcribe: str, ocr: str) -> list[str]:
         lines.append(f"read      {read}{rest}{failed}")
     if found.described or found.captions or found.undescribable:
         failed = f", {found.undescribable:,} could not be described" if found.undescribable else ""
-        rest = f", {found.undescribed:,} not yet (momentseek describe --model …)" if found.undescribed else ""
+        rest = f", {found.undescribed:,} not yet (docs/captions.md)" if found.undescribed else ""
         length, scenes = clock_text(found.described_seconds), count(found.captions, "scene")
         lines.append(f"described {count(found.described, 'video')} ({length}), {scenes}, by a model{rest}{failed}")
     return lines

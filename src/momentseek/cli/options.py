@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,6 +20,7 @@ from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import text_table
 from momentseek.library.file_stamp import path_text, printable
+from momentseek.library.location import is_remote
 
 
 def _protocols(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
@@ -117,6 +119,30 @@ def unless_setting(name: str, value: str | None) -> str | None:
     """The value of the running command's parameter, or None if only the settings file gave it."""
     source = click.get_current_context().get_parameter_source(name)
     return None if source is click.core.ParameterSource.DEFAULT_MAP else value
+
+
+def given_words(*, absolute: bool = False) -> list[str]:
+    """The running command as it was typed, without --library, to run it again; ``absolute`` makes paths whole."""
+    context = click.get_current_context()
+    arguments, options = [context.info_name or ""], []
+
+    def text(parameter: click.Parameter, value: Any) -> str:
+        whole = absolute and isinstance(parameter.type, click.Path) and not is_remote(str(value))
+        return os.path.abspath(os.path.expanduser(value)) if whole else str(value)
+
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        typed = context.get_parameter_source(parameter.name or "") is click.core.ParameterSource.COMMANDLINE
+        if not typed or parameter.name == "library":
+            continue
+        values = [text(parameter, one) for one in (value if isinstance(value, tuple) else (value,))]
+        if isinstance(parameter, click.Argument):
+            arguments += values
+        elif getattr(parameter, "is_flag", False):
+            options.append((parameter.opts if value else parameter.secondary_opts)[0])
+        else:
+            options += [word for one in values for word in (max(parameter.opts, key=len), one)]
+    return [*arguments, *options]
 
 
 def command_line(words: Iterable[str], library: str | None = None) -> str:

@@ -17,6 +17,7 @@ from momentseek.library.location import library_folder
 from momentseek.search.export import render
 from momentseek.search.fusion import DEFAULT_FUSION
 from momentseek.search.hit import Results
+from momentseek.search.localise.localiser import DEFAULT_LOCALISER
 from momentseek.search.options import SearchOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -77,7 +78,7 @@ def _is_short_option(arg: str, short: set[str]) -> bool:
 @click.option(
     "--localiser",
     metavar="NAME",
-    help="What finds start and end (docs/localising.md). Default: height, or a trained model's own.",
+    help=f"What finds start and end (docs/localising.md). Default: {DEFAULT_LOCALISER}, or a trained model's own.",
 )
 @click.option("--streams", metavar="NAMES", help="Search only these of vision,speech,text,described,name.")
 @click.option("--fusion", metavar="NAME", help="How streams become one ranking: rrf (default) or scores.")

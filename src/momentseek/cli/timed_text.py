@@ -121,8 +121,21 @@ def show_transcript(
     with open_store(library_folder(library), create=False, wait=wait) as opened:
         found = _one_video(opened, video)
         cues = opened.catalog.cues(found.id)
+        heard = find_transcript(opened.catalog.of(found.id), found.id)
         text = _transcript_json(opened, found.id, cues) if form == "json" else cues_text(cues, form)
     options.write_text(text, out)
+    if not cues:
+        options.say(f"{video}: {_why_silent(found, heard is not None, library)}")
+
+
+def _why_silent(video: Video, heard: bool, library: str | None) -> str:
+    """Why nothing is said in a video."""
+    if not video.audio:
+        return "has no sound, and no subtitles"
+    if heard:
+        return "no word was heard in it"
+    again = options.command_line(["transcribe", video.name], library)
+    return f"has no subtitles, and has not been transcribed; run: {again}"
 
 
 @transcript.command("edit", short_help="Correct a transcript in your editor.")

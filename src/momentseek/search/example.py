@@ -35,6 +35,10 @@ def example_of_moment(index: StreamIndex, video: Video, start: float, end: float
     rows = index.rows(video.id)
     if rows is None or not len(rows) or not np.isfinite(rows).all():
         raise MomentseekError(f"{video.name}: has no sound vectors to compare with; run momentseek verify")
+    if start >= video.duration:
+        raise MomentseekError(
+            f"{video.name}: ends at {video.duration:.1f} s, so there is nothing at {start:g} s; name an earlier time"
+        )
     middles = (np.arange(len(rows)) + 0.5) * index.clip_seconds
     inside = (middles >= start) & (middles < end)
     if not inside.any():
