@@ -78,8 +78,8 @@ def test_both_encoders_see_what_is_added(both: LibraryStore, films: Path, light:
     report = both.add(films, progress=steps.append)
     assert (report.added, report.seen) == (3, 3)
     assert report.pictures == 6  # of 12 clips: one for each scene
-    assert "3 videos seen by both encoders" in str(report)
-    assert any(isinstance(step, BackgroundStep) and step.what == SecondPass.what for step in steps)
+    assert "3 videos encoded by both encoders" in str(report)
+    assert any(isinstance(step, BackgroundStep) and step.what == "encoding by shades" for step in steps)
     assert both.verify().problems == []
     fused = both.encoders.fused
     assert fused is not None

@@ -15,7 +15,7 @@ from typing import Literal
 from momentseek import __version__
 from momentseek.core.errors import MomentseekError, optional_module
 from momentseek.core.native.kernels import is_wide, kernels
-from momentseek.library.encoders import DEFAULT_ENCODER
+from momentseek.library.encoders import FIRST_ENCODER
 from momentseek.library.location import library_folder
 from momentseek.library.words import has_full_text_search
 from momentseek.measuring.measures.captions.meteor import meteor_jar, what_meteor_lacks
@@ -128,7 +128,7 @@ def _encoders(full: bool) -> Iterator[Item]:
     ready = [entry for entry in entries if entry.kind == "image-text" and entry.state == "ready"]
     if not ready:
         yield Item("an image encoder", "failed", "none is ready", "momentseek models get")
-    elif all(entry.name == DEFAULT_ENCODER for entry in ready):
+    elif all(entry.name == FIRST_ENCODER for entry in ready):
         size = next(entry.megabytes for entry in entries if entry.name == "hub:siglip2-base")
         advice = f"it knows 1,000 labels, no actions; far better: momentseek models get siglip2-base ({size:,.0f} MB)"
         yield Item("an image encoder", "note", "only the offline one is ready", advice)

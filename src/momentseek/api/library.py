@@ -255,6 +255,7 @@ class Library:
     remove = _verb(LibraryStore.remove)
     transcribe = _verb(LibraryStore.transcribe)
     ocr = _verb(LibraryStore.ocr)
+    encode = _verb(LibraryStore.encode)
     describe = _verb(LibraryStore.describe)
     verify = _verb(LibraryStore.verify)
     compact = _verb(LibraryStore.compact)

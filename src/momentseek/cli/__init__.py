@@ -27,6 +27,7 @@ SECTIONS = {
         "list": ("library:list_videos", "List the library's videos."),
         "remove": ("library:remove", "Remove videos from the library."),
         "retry": ("add:retry", "Try again to add the files that failed."),
+        "encode": ("add:encode", "Encode videos by the second of a library's two encoders."),
         "transcribe": ("timed_text:transcribe", "Transcribe videos that have no subtitles."),
         "transcript": ("timed_text:transcript", "Show, edit or import what is said in a video."),
         "ocr": ("timed_text:ocr", "Read text in the pictures of videos (titles, slides, signs), and show it."),

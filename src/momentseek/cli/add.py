@@ -1,4 +1,4 @@
-"""``momentseek add``, ``retry`` and ``reencode``: put videos into the library."""
+"""``momentseek add``, ``retry``, ``encode`` and ``reencode``: put videos into the library."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ import click
 
 from momentseek.api.library import open_store
 from momentseek.cli import options
-from momentseek.cli.ingesting import IngestLines, conclude, ingest, stoppable
+from momentseek.cli.ingesting import IngestLines, conclude, ingest, ingest_more, stoppable
 from momentseek.cluster.adding import add_on
 from momentseek.cluster.manifest import is_sharded
 from momentseek.cluster.shard_writer import WriterSettings
 from momentseek.cluster.storage.mirror import fetch_videos
 from momentseek.core.errors import MomentseekError
+from momentseek.core.reports import count
 from momentseek.library.database import CATALOG_FILE
 from momentseek.library.files import check_paths
 from momentseek.library.location import is_remote, library_folder, place_text
+from momentseek.library.paths import clock_text
 from momentseek.library.report import AddInterrupted, AddReport
 from momentseek.library.store import LibraryStore, subtitles_folder, watch
 from momentseek.library.tracks.captions import open_scene_captioner
@@ -39,7 +41,11 @@ ADD_WORDS_SETTING = "add_words"
 @click.option(
     "--subtitles", type=click.Path(), metavar="DIR", help="Look for subtitles in DIR too; remembered for these videos."
 )
-@click.option("--encoder", metavar="SPEC", help="For a new library: things (default), file:FOLDER or hub:NAME.")
+@click.option(
+    "--encoder",
+    metavar="SPEC",
+    help="For a new library: things+clip (default), things, file:FOLDER or hub:NAME.",
+)
 @click.option(
     "--model", type=click.Path(), metavar="FOLDER", help="For a new library: a trained model (`momentseek export`)."
 )
@@ -58,6 +64,11 @@ ADD_WORDS_SETTING = "add_words"
 @click.option("--transcriber", metavar="SPEC", help="Speech recognition model, or a FOLDER (default: whisper-base).")
 @click.option("--ocr/--no-ocr", default=None, help="Read text in the pictures. Default: no, or as MOMENTSEEK_OCR says.")
 @options.ocr_model
+@click.option(
+    "--second-pass/--no-second-pass",
+    default=None,
+    help="Encode by CLIP too, once all videos can be searched. Default: yes, if its weights are here.",
+)
 @click.option(
     "--describe",
     metavar="FOLDER|URL#NAME",
@@ -155,6 +166,7 @@ def _choose(
     ocr: bool | None,
     ocr_model: str | None,
     describe: str | None,
+    second_pass: bool | None,
     sampling: Any,
     jobs: int | None,
     **_: Any,
@@ -168,6 +180,7 @@ def _choose(
         transcriber=_transcriber(transcribe, transcriber, usual.transcriber),
         ocr_model=_ocr_model(ocr, ocr_model, usual.ocr_model),
         captioner=describe,
+        second_pass=usual.second_pass if second_pass is None else second_pass,
         sampling=sampling or usual.sampling,
         jobs=jobs,
         hardware=device,
@@ -184,6 +197,7 @@ def _cluster_work(on: str, folder: Path, paths: tuple[str, ...], **given: Any) -
         subtitles_folder(given["subtitles"]),
         _transcriber(given["transcribe"], given["transcriber"], default_transcriber()),
         _ocr_model(given["ocr"], given["ocr_model"], default_ocr_model()),
+        given["second_pass"] is not False,
         given["sampling"],
     )
     found = {"recursive": given["recursive"], "exclude": given["exclude"], "gpus": given["gpus"]}
@@ -288,8 +302,41 @@ def retry(library: str | None, subtitles: str | None, wait: float, quiet: bool, 
 
 
 @click.command()
+@click.argument("videos", nargs=-1, metavar="[VIDEO]...")
 @options.library
-@click.option("--encoder", metavar="SPEC", help="The new encoder: things, file:FOLDER or hub:NAME.")
+@click.option("--again", is_flag=True, help="Also try videos that failed before.")
+@options.wait
+@options.quiet
+@options.as_json
+def encode(videos: tuple[str, ...], again: bool, quiet: bool, **given: Any) -> None:
+    """Encode videos by the second of a library's two encoders (CLIP).
+
+    `add` does the same for what it adds, unless the weights of CLIP are missing or it is told not
+    to. Stop it at any time: the next call continues from there.
+
+    \b
+    All videos that wait:
+      momentseek models get
+      momentseek encode
+    Some of them:
+      momentseek encode 'talks/*'
+    """
+    report = ingest_more(
+        lambda opened, tell: opened.encode(videos, again=again, progress=tell),
+        "encoding",
+        again=["encode", *videos],
+        quiet=quiet,
+        **given,
+    )
+    if not quiet:
+        seconds = f" ({clock_text(report.seen_seconds)} in {report.elapsed:,.0f} s)" if report.seen else ""
+        unseen = f", {len(report.noted):,} could not be encoded" if report.noted else ""
+        options.say(f"{count(report.seen, 'video')} encoded by both encoders{seconds}{unseen}")
+
+
+@click.command()
+@options.library
+@click.option("--encoder", metavar="SPEC", help="The new encoder: things+clip, things, file:FOLDER or hub:NAME.")
 @click.option("--model", type=click.Path(), metavar="FOLDER", help="A trained model (`momentseek export`).")
 @options.wait
 @options.quiet
@@ -304,7 +351,9 @@ def reencode(
     read, the library keeps its old vectors and nothing is lost.
 
     \b
-    From the offline encoder to a downloaded one:
+    From the first offline encoder to both, keeping the vectors that it has made:
+      momentseek reencode --encoder things+clip
+    From the offline encoders to a downloaded one:
       momentseek models get siglip2-base
       momentseek reencode --encoder hub:siglip2-base
     """

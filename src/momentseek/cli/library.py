@@ -63,6 +63,7 @@ def status_text(found: Status, library: str | None = None, add_words: Sequence[s
         f"clips     {found.clips:,} of {found.clip_seconds:g} s",
         f"cues      {found.cues:,}",
         *(f"{encoder.stream:<9} {encoder.name} ({encoder.dim} columns)" for encoder in found.encoders),
+        *_second_line(found, run("encode")),
         *_text_lines(found, run("transcribe"), run("ocr", "run")),
         f"size      {options.size_text(found.size)}, {count(found.segments, 'segment')}",
     ]
@@ -86,6 +87,15 @@ def status_text(found: Status, library: str | None = None, add_words: Sequence[s
         again = run("reencode", "--encoder", found.reencoding)
         lines.append(f"encoding  again by {found.reencoding} now, or interrupted ({again} continues)")
     return "\n".join(lines)
+
+
+def _second_line(found: Status, encode: str) -> list[str]:
+    """How far the second of two encoders is; the argument is the command that does the rest."""
+    if not found.second_encoder:
+        return []
+    rest = f"; the rest: {encode}" if found.unseen else ""
+    failed = f", {found.unseeable:,} could not be seen" if found.unseeable else ""
+    return [f"seen      {found.seen:,} of {count(found.videos, 'video')} by {found.second_encoder}{failed}{rest}"]
 
 
 def _text_lines(found: Status, transcribe: str, ocr: str) -> list[str]:

@@ -11,9 +11,16 @@ from momentseek.core.atomic import make_folder, write_all
 from momentseek.core.errors import MomentseekError
 from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.paths import LibraryPaths
-from momentseek.recognition.encoders.fused import FusedEncoder
+from momentseek.recognition.encoders.fused import SEPARATOR, FusedEncoder
 from momentseek.recognition.encoders.protocol import ImageTextEncoder, TextEncoder, fingerprint
-from momentseek.recognition.encoders.registry import MODEL_PREFIX, image_text_encoder, text_encoder
+from momentseek.recognition.encoders.registry import (
+    FILE_PREFIX,
+    HUB_PREFIX,
+    MEAN_PREFIX,
+    MODEL_PREFIX,
+    image_text_encoder,
+    text_encoder,
+)
 from momentseek.recognition.exported.encoder import TrainedEncoder, load_trained_encoder, resolve_encoder
 from momentseek.recognition.exported.manifest import (
     CLIPS_GRAPH,
@@ -27,6 +34,8 @@ FIRST_ENCODER = "things"
 """The spec of the image-text encoder that makes a new library searchable, and alone did so in earlier versions."""
 DEFAULT_ENCODER = "things"
 """The spec of the image-text encoder that a library is made with unless another is named."""
+SHOWN_NAMES = {"clip": "CLIP"}
+"""How encoders are called in sentences, where that is not their spec."""
 ENCODER_VARIABLE = "MOMENTSEEK_ENCODER"
 """Environment variable that names another encoder for new libraries."""
 SPEECH_ENCODER = "minilm"
@@ -130,6 +139,18 @@ def check_spec(catalog: Catalog, spec: str, library: Path) -> None:
 def default_encoder() -> str:
     """The spec of a new library's encoder if none is named: the environment's, or the usual one."""
     return os.environ.get(ENCODER_VARIABLE, "").strip() or DEFAULT_ENCODER
+
+
+def second_encoder(spec: str) -> str:
+    """What people call the second of two encoders; empty if a spec names one.
+
+    >>> second_encoder("things+clip"), second_encoder("things")
+    ('CLIP', '')
+    """
+    first, _, second = spec.partition(SEPARATOR)
+    if first.startswith((FILE_PREFIX, HUB_PREFIX, MODEL_PREFIX, MEAN_PREFIX)):
+        return ""
+    return SHOWN_NAMES.get(second, second)
 
 
 def vision_spec(catalog: Catalog) -> str:

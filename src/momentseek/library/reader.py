@@ -15,13 +15,12 @@ from momentseek.core.errors import MomentseekError
 from momentseek.library import segments
 from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.database import CAPTIONS, OCR, PICTURES, SPEECH
-from momentseek.library.encoders import LibraryEncoders, vision_spec
+from momentseek.library.encoders import LibraryEncoders, second_encoder, vision_spec
 from momentseek.library.origin import LibraryOrigin, origin_of
 from momentseek.library.paths import LibraryPaths, folder_size
 from momentseek.library.segments import Segment
 from momentseek.library.timed_text import track_counts
 from momentseek.library.video import Failure, Video, is_missing, select_videos
-from momentseek.recognition.encoders.fused import SEPARATOR
 
 MAX_SNAPSHOT_TRIES = 20
 """How often the state is read again when a writer has replaced its files meanwhile."""
@@ -111,8 +110,10 @@ class Status:
     """Number of videos in which nobody has looked for writing yet."""
     unreadable: int
     """Number of videos whose pictures could not be read."""
+    second_encoder: str
+    """What people call the second of the library's two encoders; empty if it has one."""
     seen: int
-    """Number of videos whose pictures the second encoder has seen, if the library has two."""
+    """Number of videos whose pictures it has seen."""
     seen_seconds: float
     unseen: int
     """Number of videos that wait for it."""
@@ -138,7 +139,7 @@ def count_library(catalog: Catalog, paths: LibraryPaths) -> Status:
         encoders = [catalog.encoder(stream) for stream in ("vision", "speech")]
         pending = catalog.get("reencoding")
         heard, read, described, seen = (track_counts(catalog, kind) for kind in (SPEECH, OCR, CAPTIONS, PICTURES))
-        two = SEPARATOR in vision_spec(catalog)
+        second = second_encoder(vision_spec(catalog))
         return Status(
             path=paths.folder,
             videos=int(totals["videos"]),
@@ -166,7 +167,8 @@ def count_library(catalog: Catalog, paths: LibraryPaths) -> Status:
             unreadable=read.failed,
             seen=seen.done,
             seen_seconds=seen.seconds,
-            unseen=seen.undone if two else 0,
+            second_encoder=second,
+            unseen=seen.undone if second else 0,
             unseeable=seen.failed,
             described=described.done,
             described_seconds=described.seconds,

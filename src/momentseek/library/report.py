@@ -167,7 +167,7 @@ class AddReport:
         if self.read:
             text += f"; {count(self.read, 'video')} read ({clock_text(self.read_seconds)})"
         if self.seen:
-            text += f"; {count(self.seen, 'video')} seen by both encoders ({clock_text(self.seen_seconds)})"
+            text += f"; {count(self.seen, 'video')} encoded by both encoders ({clock_text(self.seen_seconds)})"
         if self.described:
             text += f"; {count(self.described, 'video')} described ({clock_text(self.described_seconds)})"
         if self.seconds:

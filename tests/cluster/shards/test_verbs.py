@@ -16,6 +16,7 @@ from momentseek.api.library import Library
 from momentseek.cluster.manifest import read_manifest
 from momentseek.cluster.shards.making import split_library
 from momentseek.core.errors import MomentseekError
+from momentseek.library.options import SECOND_PASS_VARIABLE
 from momentseek.library.tracks import ocr, speech
 from momentseek.media.subtitles.cues import SpokenWord
 from momentseek.recognition.chat import KEY_VARIABLES
@@ -138,6 +139,23 @@ def test_vectors_are_made_anew(both: tuple[Library, Library], light: ModuleType)
     check_equal(both, "red", "blue -green")
     with pytest.raises(MomentseekError, match="cannot be mixed with it"):
         Library.open(many.path, encoder="colours")
+
+
+def test_the_second_encoder_looks_at_every_shard(
+    light: ModuleType, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SECOND_PASS_VARIABLE, "off")
+    for both in open_both(tmp_path, films, "colours+shades", monkeypatch):
+        assert [library.status().unseen for library in both] == [5, 5]
+        assert [library.encode(["ash*"]).seen for library in both] == [1, 1]
+        check_equal(both, "red", "blue -green")
+        shutil.copy(films / "cedar.mp4", films / "again.mp4")
+        for library in both:
+            library.store.options = replace(library.store.options, second_pass=True)
+            report = library.add([films])
+            assert (report.copied, report.seen) == (1, 5)
+            assert (library.status().seen, library.status().unseen) == (6, 0)
+        check_equal(both, "red", "blue -green")
 
 
 def test_shards_of_different_encoders_are_refused(both: tuple[Library, Library]) -> None:

@@ -56,7 +56,7 @@ def make_shards(
     target: Path, shards: int, *, encoder: str | None = None, clip_seconds: float = CLIP_SECONDS
 ) -> ShardManifest:
     """Make an empty library in shards."""
-    manifest = ShardManifest.of(shards, clip_seconds, encoder or encoders.DEFAULT_ENCODER)
+    manifest = ShardManifest.of(shards, clip_seconds, encoder or encoders.default_encoder())
     with _written_aside(target) as work:
         for number, folder in enumerate(manifest.folders(work)):
             LibraryStore.open(folder, create=True, encoder=encoder, clip_seconds=clip_seconds).close()

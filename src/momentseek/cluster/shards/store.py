@@ -183,6 +183,11 @@ class ShardedStore(LibraryStore):
         chosen = self._videos_by_shard(patterns)
         return self._each(chosen, lambda number: self.shards[number].ocr(chosen[number], **how))
 
+    def encode(self, patterns: Patterns = (), **how: Any) -> AddReport:
+        """Have the second of two encoders look at the videos that wait: at all, or those that match ``patterns``."""
+        chosen = self._videos_by_shard(patterns)
+        return self._each(chosen, lambda number: self.shards[number].encode(chosen[number], **how))
+
     def describe(self, model: str, patterns: Patterns = (), **how: Any) -> AddReport:
         """Have a model describe the scenes of videos; ``requests`` is a limit for each shard."""
         chosen = self._videos_by_shard(patterns)

@@ -69,7 +69,7 @@ class TrackPass(ABC):
     """Works through the videos of a library that wait for a producer. The caller holds the library's lock."""
 
     kind: ClassVar[TrackKind]
-    what: ClassVar[str]
+    what: str
     """What it does, as ``hearing``."""
     undone: ClassVar[str]
     """What was not done if the producer itself is at fault, as ``what is said was not heard``."""

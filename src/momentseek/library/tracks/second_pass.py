@@ -19,7 +19,7 @@ from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.core.pinned_file import PinnedFile
 from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.database import PICTURES
-from momentseek.library.encoders import DEFAULT_ENCODER, reencode_command, vision_spec
+from momentseek.library.encoders import DEFAULT_ENCODER, reencode_command, second_encoder, vision_spec
 from momentseek.library.merging import SegmentDamage, damage_message, find_damage, replace_segments
 from momentseek.library.segments import Segment, StoredVectors, locate, parts_without, read_segment, segment_of
 from momentseek.library.timed_text import Maker, PendingVideo, TrackPart, finish_track, track_parts
@@ -60,8 +60,8 @@ def second_pass(request: PassRequest) -> SecondPass:
 def not_ready(encoder: FusedEncoder) -> str:
     """One sentence that says why the second pass cannot be made, and what to do."""
     return (
-        f"{SecondPass.undone}: the weights of {encoder.second.name} are not here; get them with: momentseek models "
-        "get, and the next add, or momentseek encode, looks at the videos that wait"
+        f"{SecondPass.undone}: the weights of {second_encoder(encoder.name)} are not here; get them with: momentseek "
+        "models get; the next add, or momentseek encode, looks at the videos that wait"
     )
 
 
@@ -95,7 +95,7 @@ class SecondPass(TrackPass):
     """Encodes pictures by the second of a library's two encoders, newest videos first, and of these shortest first."""
 
     kind = PICTURES
-    what = "looking again"
+    what = "encoding"
     undone = "the pictures were not seen by the second encoder"
     undone_in_video = "its pictures were not seen by the second encoder"
     order = "CAST(videos.added / 3600 AS INTEGER) DESC, duration"
@@ -103,6 +103,7 @@ class SecondPass(TrackPass):
 
     def __init__(self, request: PassRequest, encoder: FusedEncoder) -> None:
         super().__init__(request, Maker(encoder.second.name, encoder.fingerprint))
+        self.what = f"encoding by {second_encoder(encoder.name)}"
         self.encoder = encoder
         self.damages: dict[str, SegmentDamage] = {}
         """Segments that are damaged and stay as they are, by their names."""

@@ -11,7 +11,8 @@ from momentseek import __version__
 from momentseek.api.library import Library
 from momentseek.cluster.shard_client import ShardClient
 from momentseek.core.errors import MomentseekError
-from momentseek.library.database import CAPTIONS, OCR, SPEECH
+from momentseek.library.database import CAPTIONS, OCR, PICTURES, SPEECH
+from momentseek.library.encoders import second_encoder
 from momentseek.library.location import library_name
 from momentseek.library.timed_text import track_counts
 from momentseek.recognition.encoders.registry import HUB_PREFIX
@@ -51,6 +52,8 @@ class LibraryOut(BaseModel):
     heard: int = Field(description="Number of videos without subtitles in which a recogniser listened.")
     read: int = Field(description="Number of videos in which a reader looked for writing.")
     lines: int = Field(description="Number of lines that were read.")
+    second_encoder: str = Field(description="The second of the library's two encoders; empty if it has one.")
+    seen: int = Field(description="Number of videos whose pictures it has seen.")
     described: int = Field(description="Number of videos whose scenes a model described.")
     captions: int = Field(description="Number of scenes that it described.")
     failures: int
@@ -75,7 +78,8 @@ class StatusOut(BaseModel):
     model_config = example({
         "library": {
             "name": "default", "videos": 4, "seconds": 240.0, "clips": 160, "cues": 31,
-            "heard": 2, "read": 4, "lines": 57, "described": 0, "captions": 0, "failures": 0,
+            "heard": 2, "read": 4, "lines": 57, "second_encoder": "", "seen": 0,
+            "described": 0, "captions": 0, "failures": 0,
             "encoder": {"spec": "things", "name": "things", "note": LABELS_NOTE}, "generation": 2719834,
         },
         "version": "0.1.0", "localisers": ["height", "watershed"], "localiser": "height",
@@ -151,8 +155,8 @@ def _library(library: Library) -> LibraryOut:
     catalog = library.store.catalog
     with catalog.view():
         totals = catalog.totals()
-        heard, read, described = (
-            [track_counts(part, kind) for part in catalog.parts] for kind in (SPEECH, OCR, CAPTIONS)
+        heard, read, described, seen = (
+            [track_counts(part, kind) for part in catalog.parts] for kind in (SPEECH, OCR, CAPTIONS, PICTURES)
         )
         spec = encoder_name(library)
         row = catalog.encoder("vision")
@@ -166,6 +170,8 @@ def _library(library: Library) -> LibraryOut:
         heard=sum(each.done for each in heard),
         read=sum(each.done for each in read),
         lines=sum(each.found for each in read),
+        second_encoder=second_encoder(spec),
+        seen=sum(each.done for each in seen),
         described=sum(each.done for each in described),
         captions=sum(each.found for each in described),
         failures=int(totals["failures"]),
