@@ -12,7 +12,6 @@ from momentseek.recognition.encoders.clip_text import (
     WordTable,
     centre_images,
     fitted_maps,
-    load_clip_words,
 )
 from momentseek.recognition.encoders.dual_encoder import load_dual_encoder
 from momentseek.recognition.encoders.minilm import ASSET, load_minilm
@@ -32,7 +31,7 @@ def sentences():
 def small(sentences):
     rows = np.random.default_rng(1).normal(size=(len(NAMES), DIM))
     return ClipWords(
-        sentences, WordTable(NAMES, (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16))
+        sentences, lambda: WordTable(NAMES, (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16))
     )
 
 
@@ -40,7 +39,7 @@ def small(sentences):
 def full(sentences):
     if not are_installed(TABLE):
         pytest.skip("the table of words is not on this machine")
-    return load_clip_words(sentences)
+    return ClipWords(sentences)
 
 
 def test_names_come_before_words_and_forms_are_found(small):
@@ -71,7 +70,7 @@ def test_a_batch_gives_what_each_gives_alone(small):
 
 
 def test_without_the_table_the_bridge_reads_every_word(sentences):
-    words = ClipWords(sentences)
+    words = ClipWords(sentences, lambda: None)
     assert not words.has_table
     assert not words.read("a dog").has_table
     assert words.read("a dog").by("bridge") == ("dog",)
@@ -107,7 +106,7 @@ def test_the_table_has_the_vectors_of_its_words(full):
     """A row under the wrong word would be as far from the bridge's vector of the word as any other."""
     words = ["dog", "kitchen", "airplane", "snow", "bicycle", "tree", "woman", "guitar"]
     table = full.encode(words)
-    bridge = ClipWords(full._sentences).encode(words)
+    bridge = ClipWords(full._sentences, lambda: None).encode(words)
     assert ((table @ bridge.T).argmax(axis=1) == np.arange(len(words))).all()
     assert (table * bridge).sum(axis=1).min() > 0.4
 

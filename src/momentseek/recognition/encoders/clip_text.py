@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, cached_property
@@ -23,7 +23,6 @@ from typing import Literal
 
 import numpy as np
 
-from momentseek.recognition.encoders.minilm import MiniLM
 from momentseek.recognition.encoders.network import read_pickle
 from momentseek.recognition.encoders.protocol import TextEncoder, Vectors
 from momentseek.recognition.encoders.protocol import fingerprint as fingerprint_of
@@ -104,9 +103,14 @@ def fitted_maps(path: Path = FITTED_FILE) -> FittedMaps:
     return FittedMaps(**arrays, fingerprint=hashlib.sha256(path.read_bytes()).hexdigest())
 
 
+def mean_picture() -> Vectors:
+    """The mean of CLIP's image vectors of length 1, which is taken off before they are compared with texts."""
+    return fitted_maps().image_mean
+
+
 def centre_images(vectors: Vectors) -> Vectors:
     """CLIP's image vectors as they are stored: of length 1, less the usual picture, of length 1 again."""
-    return unit_vectors(unit_vectors(vectors) - fitted_maps().image_mean)
+    return unit_vectors(unit_vectors(vectors) - mean_picture())
 
 
 class WordTable:
@@ -117,7 +121,8 @@ class WordTable:
         self.vectors = vectors
 
     def __getitem__(self, word: str) -> Vectors:
-        return self.vectors[self.rows[word]].astype(np.float32)
+        vector: Vectors = self.vectors[self.rows[word]].astype(np.float32)
+        return vector
 
     def find(self, word: str) -> str:
         """The entry for a word or a name in this or another of its forms; empty if there is none."""
@@ -193,20 +198,30 @@ class ClipWords:
     name = "clip-words"
     dim = DIM
 
-    def __init__(self, sentences: MiniLM, table: WordTable | None = None, tower: TextEncoder | None = None) -> None:
+    def __init__(
+        self,
+        sentences: TextEncoder,
+        find_table: Callable[[], WordTable | None] = load_word_table,
+        tower: TextEncoder | None = None,
+    ) -> None:
         self._sentences = sentences
-        self._table = table
+        self._find_table = find_table
         self._tower = tower
         self._maps = fitted_maps()
-        parts = (
-            "clip-words",
-            RECIPE,
-            self._maps.fingerprint,
-            sentences.fingerprint,
-            TABLE.fingerprint if table else "",
-        )
-        print_ = fingerprint_of(tower) or tower.name if tower else "\n".join(parts)
-        self.fingerprint = hashlib.sha256(print_.encode()).hexdigest()
+
+    @cached_property
+    def _table(self) -> WordTable | None:
+        return self._find_table()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What its vectors depend on."""
+        if self._tower is not None:
+            own = fingerprint_of(self._tower) or self._tower.name
+            return hashlib.sha256(f"clip-text\n{RECIPE}\n{own}".encode()).hexdigest()
+        sentences = fingerprint_of(self._sentences) or self._sentences.name
+        parts = ("clip-words", RECIPE, self._maps.fingerprint, sentences, TABLE.fingerprint if self.has_table else "")
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     @property
     def has_table(self) -> bool:
@@ -220,12 +235,20 @@ class ClipWords:
         readings = [self.read(text) for text in texts]
         asked = [word.text for reading in readings for word in reading.words if word.source in ("bridge", "unknown")]
         asked += [text for text, reading in zip(texts, readings, strict=True) if not _says(reading)]
-        vectors = self._bridge(dict.fromkeys(asked))
+        asked = list(dict.fromkeys(asked))
+        vectors = dict(zip(asked, self.bridge(asked), strict=True))
         rows = np.empty((len(texts), DIM), np.float32)
         for row, text, reading in zip(rows, texts, readings, strict=True):
             found = [self._vector(word, vectors) for word in _says(reading)] or [vectors[text]]
             row[:] = np.mean(found, axis=0)
         return unit_vectors(rows)
+
+    def bridge(self, texts: Sequence[str]) -> Vectors:
+        """One row per word or name by the bridge alone."""
+        if not texts:
+            return np.empty((0, DIM), np.float32)
+        rows: Vectors = self._sentences.encode(texts) - self._maps.bridge_mean
+        return unit_vectors(rows @ self._maps.bridge)
 
     def read(self, text: str) -> Reading:
         """How a text is read: which words are in the table, which go through the bridge, and which say nothing."""
@@ -268,17 +291,11 @@ class ClipWords:
             return "ignored"
         if entry:
             return "table"
-        return "unknown" if self._sentences.unknown_words(name) else "bridge"
+        strange = getattr(self._sentences, "unknown_words", None)
+        return "unknown" if strange is not None and strange(name) else "bridge"
 
     def _vector(self, word: ReadWord, bridged: Mapping[str, Vectors]) -> Vectors:
         return self._table[word.entry] if self._table and word.entry else bridged[word.text]
-
-    def _bridge(self, texts: Iterable[str]) -> dict[str, Vectors]:
-        asked = list(texts)
-        if not asked:
-            return {}
-        rows = unit_vectors((self._sentences.encode(asked) - self._maps.bridge_mean) @ self._maps.bridge)
-        return dict(zip(asked, rows, strict=True))
 
     @cached_property
     def _tower_mean(self) -> Vectors:
@@ -287,7 +304,8 @@ class ClipWords:
         assert tower is not None
 
         def make() -> bytes:
-            return tower.encode(sentences_for(label_names())).mean(axis=0).astype("<f4").tobytes()
+            mean: Vectors = tower.encode(sentences_for(label_names())).mean(axis=0)
+            return mean.astype("<f4").tobytes()
 
         return np.frombuffer(load_or_make("clip-text-mean", self.fingerprint, make), "<f4")
 
@@ -296,8 +314,3 @@ def _says(reading: Reading) -> list[ReadWord]:
     """The words whose vectors make up the query's: the known ones, or else the unknown ones."""
     known = [word for word in reading.words if word.source in ("table", "bridge")]
     return known or [word for word in reading.words if word.source == "unknown"]
-
-
-def load_clip_words(sentences: MiniLM, tower: TextEncoder | None = None) -> ClipWords:
-    """CLIP's text side, with the table of words where it is on this machine."""
-    return ClipWords(sentences, load_word_table(), tower)
