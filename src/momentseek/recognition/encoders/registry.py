@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.registry import Registry
+from momentseek.recognition.encoders.clip import ClipEncoder
 from momentseek.recognition.encoders.dual_encoder import load_dual_encoder
 from momentseek.recognition.encoders.fused import SEPARATOR, FusedEncoder
-from momentseek.recognition.encoders.minilm import load_minilm
+from momentseek.recognition.encoders.minilm import MiniLM, load_minilm
 from momentseek.recognition.encoders.protocol import ImageTextEncoder, TextEncoder, Vectors, WordEncoder
 from momentseek.recognition.encoders.things import load_thing_encoder
 from momentseek.recognition.encoders.vector_file import read_vector_file
@@ -38,6 +39,13 @@ def _load_minilm() -> TextEncoder:
 @IMAGE_TEXT_ENCODERS.register("things")
 def _load_things() -> ImageTextEncoder:
     return load_thing_encoder(text_encoder("minilm"))
+
+
+@IMAGE_TEXT_ENCODERS.register("clip")
+def _load_clip() -> ImageTextEncoder:
+    sentences = text_encoder("minilm")
+    assert isinstance(sentences, MiniLM)
+    return ClipEncoder(sentences)
 
 
 def register(name: str, load: Callable[[], TextEncoder]) -> None:

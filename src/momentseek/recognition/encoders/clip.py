@@ -1,0 +1,146 @@
+"""`clip`, the offline encoder that understands descriptions: CLIP ViT-B/16's image tower, asked in words.
+
+The image tower lies in a package index (``packages.toml``); its text tower does not, so queries are put into CLIP's
+space by :mod:`momentseek.recognition.encoders.clip_text`. Images are looked at with 160 instead of 224 pixels, for half
+of the time and nearly the same answers (docs/encoders.md has the figures).
+
+CLIP's image vectors all point the same way: two unrelated pictures have a cosine of about .5. So the mean of many
+pictures' vectors is taken off, and a cosine of 0 means "as like as any picture". And some pictures are near to
+everything. How near a picture is to usual words is kept with it, as
+
+    h = log(mean over usual words w of exp(β v·w)) / β
+
+and a query scores ``v·q - λ h``. By ``v·q - h``, how much better a query fits than usual words do, a search also tells
+"surely there" from "nearest": :meth:`ClipEncoder.margin`. A row is ``[v, h, f] / √(1 + H²)``, with f such that it has
+length 1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from momentseek.core.errors import MomentseekError
+from momentseek.recognition.encoders.clip_text import centre_images, fitted_maps, load_clip_words
+from momentseek.recognition.encoders.clip_tower import build_tower, read_weights
+from momentseek.recognition.encoders.minilm import MiniLM
+from momentseek.recognition.encoders.preprocessing import crop_square
+from momentseek.recognition.encoders.protocol import Pixels, Vectors
+from momentseek.recognition.encoders.things import kind_names, unit_vectors
+from momentseek.recognition.runtime import session
+from momentseek.recognition.weights.files import are_installed, load_or_make, packaged_weights, verify
+
+ASSET = packaged_weights("clip")
+CLIP_COLUMNS, ADDED_COLUMNS = 512, 2
+SIDE_PIXELS = 160
+USUAL_SHARPNESS, USUAL_SHARE = 30.0, 0.5
+"""β and λ of the usual words, chosen on real videos (docs/encoders.md)."""
+MAX_USUAL = 0.75
+"""H, which h does not exceed."""
+USUAL_WORDS = [
+    "person", "man", "woman", "boy", "girl", "child", "baby", "crowd", "people", "group", "face", "hand", "player",
+    "worker", "dancer", "singer", "walking", "running", "sitting", "standing", "eating", "drinking", "dancing",
+    "talking", "playing", "driving", "swimming", "jumping", "cooking", "reading", "sleeping", "holding", "riding",
+    "throwing", "climbing", "singing",
+]  # fmt: skip
+"""Usual words besides the names of things: people, and what they do."""
+RECIPE = "1"
+"""Part of the fingerprint; change it whenever the same weights would give other vectors."""
+KNOWN_NUMBERS = (0.312, -0.561, 0.586, -0.048, 0.383, 0.170, 0.581, -0.243)
+"""First numbers of the tower's vector of a known picture, by which it is seen that the runtime computes it right."""
+
+
+class ClipEncoder:
+    """CLIP ViT-B/16 for images, and its text space for queries as far as it can be had offline.
+
+    Only what is needed is loaded: texts need no tower, and can be encoded where its weights are not.
+    """
+
+    name = "clip"
+    dim = CLIP_COLUMNS + ADDED_COLUMNS
+    short_side = SIDE_PIXELS
+
+    def __init__(self, sentences: MiniLM, threads: int | None = None) -> None:
+        self.words = load_clip_words(sentences)
+        self._threads = threads
+        mean = hashlib.sha256(fitted_maps().image_mean.tobytes()).hexdigest()
+        parts = ("clip", RECIPE, ASSET.fingerprint, str(SIDE_PIXELS), mean)
+        self.fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the tower's weights are here."""
+        return are_installed(ASSET)
+
+    # images
+
+    def encode_images(self, images: Sequence[Pixels]) -> Vectors:
+        """One row per image; of an image that is not square, the middle square counts."""
+        raw = [self._run(crop_square(image, SIDE_PIXELS)[None]) for image in images]  # several at once take as long
+        if not raw:
+            return np.zeros((0, self.dim), np.float32)
+        rows = centre_images(np.concatenate(raw))
+        near = np.exp(USUAL_SHARPNESS * (rows @ self._usual_words.T)).mean(axis=1)
+        usual = np.clip(np.log(near) / USUAL_SHARPNESS, -MAX_USUAL, MAX_USUAL)
+        filler = np.sqrt(MAX_USUAL**2 - usual**2)
+        return unit_vectors(np.concatenate([rows, usual[:, None], filler[:, None]], axis=1))
+
+    def _run(self, squares: Pixels) -> Vectors:
+        vectors: Vectors = self._tower.run(["vectors"], {"images": squares})[0]
+        return vectors
+
+    @cached_property
+    def _tower(self) -> Any:
+        (file,) = ASSET.files
+        tower = session(build_tower(read_weights(verify(ASSET) / file), SIDE_PIXELS), self._threads, ASSET.extra)
+        (numbers,) = tower.run(["vectors"], {"images": known_picture()[None]})
+        if not np.allclose(numbers[0, : len(KNOWN_NUMBERS)], KNOWN_NUMBERS, atol=0.1):
+            raise MomentseekError("ONNX Runtime computes CLIP wrongly on this machine; install another onnxruntime")
+        return tower
+
+    @cached_property
+    def _usual_words(self) -> Vectors:
+        """The vectors of usual words, made once."""
+
+        def make() -> bytes:
+            return self.words.bridge([*kind_names(), *USUAL_WORDS]).astype("<f4").tobytes()
+
+        kept = load_or_make("clip-usual-words", f"{fitted_maps().fingerprint} {self.fingerprint}", make)
+        return np.frombuffer(kept, "<f4").reshape(-1, CLIP_COLUMNS)
+
+    # texts
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """One row per text, of length 1."""
+        rows = self.words.encode(texts)
+        added = np.tile(np.array([-USUAL_SHARE, 0], np.float32), (len(rows), 1))
+        return unit_vectors(np.concatenate([rows, added], axis=1))
+
+    def knows(self, text: str) -> bool:
+        """Whether any word of a text means something to it."""
+        return self.words.knows(text)
+
+    def unknown_words(self, text: str) -> list[str]:
+        """The words of a text that mean nothing to it."""
+        return self.words.unknown_words(text)
+
+    def unfamiliar(self, words: Sequence[str]) -> list[str]:
+        """Those of some words that have no vector of their own, so that it can only guess."""
+        return [word for word in words if not self.words.read(word).by("table")]
+
+    def margin(self, text: str) -> Callable[[Vectors], Vectors]:
+        """A function of images' rows: how much better a text fits each than usual words do, as a cosine."""
+        (row,) = self.words.encode([text])
+        query = np.concatenate([row, np.array([-1, 0], np.float32)]) * np.sqrt(np.float32(1 + MAX_USUAL**2))
+        return lambda rows: rows @ query
+
+
+def known_picture() -> Pixels:
+    """A picture of a red disc on blue, as the tower takes it."""
+    across = np.arange(SIDE_PIXELS) - SIDE_PIXELS / 2
+    disc = across[:, None] ** 2 + across**2 < (SIDE_PIXELS / 3) ** 2
+    return np.where(disc[..., None], np.array([200, 30, 30]), np.array([40, 60, 160])).astype(np.uint8)
