@@ -147,7 +147,7 @@ class _Builder:
             return self.constant(name, value)
         if ".mlp.fc2." in name:
             return self.constant(name, (value.codes.astype(np.float32) - value.zero) * value.scale)
-        parts = {"codes": value.codes, "scale": value.scale, "zero": value.zero}
+        parts: dict[str, NDArray[Any]] = {"codes": value.codes, "scale": value.scale, "zero": value.zero}
         inputs = (self.keep(f"{name}.{part}", array) for part, array in parts.items())
         return self.add("DequantizeLinear", *inputs, axis=1)
 
