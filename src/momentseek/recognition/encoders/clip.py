@@ -25,11 +25,10 @@ from typing import Any
 import numpy as np
 
 from momentseek.core.errors import MomentseekError
-from momentseek.recognition.encoders.clip_text import centre_images, fitted_maps, load_clip_words
+from momentseek.recognition.encoders.clip_text import ClipWords, centre_images, fitted_maps, mean_picture
 from momentseek.recognition.encoders.clip_tower import build_tower, read_weights
-from momentseek.recognition.encoders.minilm import MiniLM
 from momentseek.recognition.encoders.preprocessing import crop_square
-from momentseek.recognition.encoders.protocol import Pixels, Vectors
+from momentseek.recognition.encoders.protocol import Pixels, TextEncoder, Vectors
 from momentseek.recognition.encoders.things import kind_names, unit_vectors
 from momentseek.recognition.runtime import session
 from momentseek.recognition.weights.files import are_installed, load_or_make, packaged_weights, verify
@@ -64,10 +63,10 @@ class ClipEncoder:
     dim = CLIP_COLUMNS + ADDED_COLUMNS
     short_side = SIDE_PIXELS
 
-    def __init__(self, sentences: MiniLM, threads: int | None = None) -> None:
-        self.words = load_clip_words(sentences)
+    def __init__(self, sentences: TextEncoder, threads: int | None = None) -> None:
+        self.words = ClipWords(sentences)
         self._threads = threads
-        mean = hashlib.sha256(fitted_maps().image_mean.tobytes()).hexdigest()
+        mean = hashlib.sha256(mean_picture().tobytes()).hexdigest()
         parts = ("clip", RECIPE, ASSET.fingerprint, str(SIDE_PIXELS), mean)
         self.fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
 

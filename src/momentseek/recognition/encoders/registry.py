@@ -12,7 +12,7 @@ from momentseek.core.registry import Registry
 from momentseek.recognition.encoders.clip import ClipEncoder
 from momentseek.recognition.encoders.dual_encoder import load_dual_encoder
 from momentseek.recognition.encoders.fused import SEPARATOR, FusedEncoder
-from momentseek.recognition.encoders.minilm import MiniLM, load_minilm
+from momentseek.recognition.encoders.minilm import load_minilm
 from momentseek.recognition.encoders.protocol import ImageTextEncoder, TextEncoder, Vectors, WordEncoder
 from momentseek.recognition.encoders.things import load_thing_encoder
 from momentseek.recognition.encoders.vector_file import read_vector_file
@@ -43,9 +43,7 @@ def _load_things() -> ImageTextEncoder:
 
 @IMAGE_TEXT_ENCODERS.register("clip")
 def _load_clip() -> ImageTextEncoder:
-    sentences = text_encoder("minilm")
-    assert isinstance(sentences, MiniLM)
-    return ClipEncoder(sentences)
+    return ClipEncoder(text_encoder("minilm"))
 
 
 def register(name: str, load: Callable[[], TextEncoder]) -> None:
