@@ -11,10 +11,12 @@ RUN pip install --no-cache-dir --prefix=/installed -c constraints.txt ".[offline
 FROM python:3.12-slim
 COPY --from=build /installed /usr/local
 RUN useradd --uid 10001 --create-home momentseek \
-    && install -d -o momentseek -g momentseek /library /videos
+    && install -d -o momentseek -g momentseek /library /models /videos
 USER momentseek
-ENV MOMENTSEEK_LIBRARY=/library/films PYTHONUNBUFFERED=1
-VOLUME /library
+ENV MOMENTSEEK_LIBRARY=/library/films MOMENTSEEK_MODELS=/models PYTHONUNBUFFERED=1
+# clip-words has no licence, so it is not put into an image: docker run -v models:/models momentseek models get --yes
+RUN momentseek models get --yes minilm things clip
+VOLUME /library /models
 EXPOSE 8765
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
     CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8765/', timeout=4)"]

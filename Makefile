@@ -23,26 +23,34 @@ with-types = @mkdir -p artefacts; $(BIN)/mypy $(if $(CI),--cache-dir=/dev/null) 
 
 .PHONY: demo test test-all test-quick coverage lint style bench fuzz clean install-locked lock native
 
+# The models for searching without a network, once per user; without a connection, those that are here are used.
+get-models = @$(BIN)/momentseek models get --yes >/dev/null || echo "going on with the models that are here"
+
 demo: .venv/installed-demo
+	$(get-models)
 	@sh examples/demo.sh $(BIN)/momentseek .venv/demo
 
 # What every change must pass: all but the tests that only repeat a published figure. It leaves pictures of every view
 # of the page, to keep and to look at.
 test test-all: export MOMENTSEEK_SCREENSHOTS ?= $(CURDIR)/artefacts/screenshots
 test: .venv/installed-dev native .venv/chromium style
+	$(get-models)
 	$(call with-types,$(PYTEST) $(SPREAD) -m 'not figures')
 
 # Every test there is: before a release, and when a figure in the docs may have changed.
 test-all: export MOMENTSEEK_EXAMPLES ?= thorough
 test-all: .venv/installed-dev native .venv/chromium style
+	$(get-models)
 	$(call with-types,$(PYTEST) $(SPREAD))
 
 # Without the browser and what takes more than a few seconds: while one works.
 test-quick: .venv/installed-dev native
+	$(get-models)
 	$(PYTEST) $(SPREAD) -m 'not figures and not slow and not browser'
 
 # Every test, and which lines none of them reaches; slower.
 coverage: .venv/installed-dev .venv/chromium
+	$(get-models)
 	$(PYTEST) -n $(WORKERS) --dist worksteal --cov --cov-report=term
 
 lint: style

@@ -26,6 +26,10 @@ from filelock import FileLock
 from hypothesis import settings
 from processes import start_momentseek
 
+from momentseek.recognition.weights.files import models_folder
+
+os.environ.setdefault("MOMENTSEEK_MODELS", str(models_folder()))  # also for tests with a home of their own
+
 # A busy machine is no failure, so there are no deadlines; `make test-all` looks at more examples of every property.
 settings.register_profile("quick", settings.default, deadline=None, max_examples=16)
 settings.register_profile("thorough", settings.default, deadline=None, max_examples=200)

@@ -8,6 +8,8 @@ from tests.recognition.encoders.fakes import needs_labels
 from momentseek.api import checkup as checks
 from momentseek.cli.models import doctor as command
 from momentseek.core import errors as optional
+from momentseek.recognition.encoders import minilm, things
+from momentseek.recognition.weights.files import are_installed, locate
 
 
 def doctor(*args):
@@ -22,6 +24,10 @@ def items(*args):
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
+    for asset in (minilm.ASSET, things.ASSET):
+        if are_installed(asset):  # those of this machine, in a folder of its own
+            (tmp_path / "models").mkdir(exist_ok=True)
+            (tmp_path / "models" / asset.kept.name).symlink_to(locate(asset))
     monkeypatch.setenv("MOMENTSEEK_MODELS", str(tmp_path / "models"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.delenv("MOMENTSEEK_LIBRARY", raising=False)
@@ -35,7 +41,7 @@ def test_a_good_machine_is_usable_and_nothing_is_made(home):
     assert result.exit_code == 0
     assert result.stdout.endswith("Videos can be added and searched.\n")
     assert "momentseek models get siglip2-base" in result.stdout
-    assert list(home.iterdir()) == []
+    assert [path.name for path in home.iterdir()] == ["models"]
     found = items()
     assert "h264" in found["ffmpeg decoders"]["found"]
     assert found["sqlite"]["found"].startswith(sqlite3.sqlite_version)

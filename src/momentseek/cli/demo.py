@@ -18,6 +18,7 @@ from momentseek.benchmarks.demo.films import (
     SPOKEN_QUERY,
 )
 from momentseek.benchmarks.demo.voice import has_voice
+from momentseek.cli.downloads import offer_models
 from momentseek.cli.options import as_json, echo_json, say
 from momentseek.cli.progress import progress_bar
 from momentseek.library.location import library_folder
@@ -48,8 +49,9 @@ def command(into: Path | None, words: bool, as_json: bool) -> None:
     Makes four short films with subtitles from photographs that ship in Python packages, one film in which a synthetic
     voice speaks, and one with a slide. Adds them to a library like any other videos, transcribes the one and runs OCR
     on the other, searches the library with a few queries, and shows the moments found next to the true ones, which are
-    known exactly. Later runs only search. Nothing is downloaded.
+    known exactly. Later runs only search. Nothing is downloaded without asking.
     """
+    offer_models()
     library_at, films_at = _folders(into)
     say(f"films: {films_at}\nlibrary: {library_at}")
     speaks, reads = words and _hears(), words and _reads()

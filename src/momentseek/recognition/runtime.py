@@ -17,7 +17,7 @@ THREADS_VARIABLE = "MOMENTSEEK_THREADS"
 """The environment variable that says how many threads an encoder may use."""
 
 
-def onnx_runtime(extra: str = "offline") -> Any:
+def onnx_runtime(extra: str = "search") -> Any:
     """The module ``onnxruntime``, with its telemetry off; it is imported here and nowhere else."""
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     runtime = optional_module("onnxruntime", extra)

