@@ -170,7 +170,7 @@ def test_only_what_is_said_has_vectors_whatever_else_is_searched_with_it(library
 def test_counts_that_do_not_agree_are_found(library: LibraryStore, films: Path) -> None:
     library.add(films)
     with library.catalog.changes() as db:
-        db.execute("UPDATE videos SET clips = 9 WHERE id = 1")
+        library.catalog.update_video(1, clips=9)
         db.execute("DELETE FROM videos WHERE id = 3")
         db.execute("DELETE FROM cues")
     problems = library.verify().problems

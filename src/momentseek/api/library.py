@@ -110,8 +110,8 @@ class Library:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self.store.__exit__(kind, error, trace)
 
     def __repr__(self) -> str:
         return f"<Library {self.path}>"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.database import DATABASE_ERRORS, SPEECH, Database, TrackKind, unusable
+from momentseek.library.database import DATABASE_ERRORS, SPEECH, SUMMED, Database, TrackKind, damaged_row, unusable
 from momentseek.library.video import Failure, Video, matcher, name_text
 from momentseek.library.words import is_one_letter_off, match_any, plain_words
 from momentseek.media.subtitles.cues import Cue
@@ -23,6 +23,10 @@ VIDEO_COLUMNS = (
     "id, path, name, size, mtime_ns, hash, duration, width, height, rate, codec, clips, cues, shots, added, notes, "
     "audio, sampling, recorded, place"
 )
+VIDEO_TYPES = (
+    int, bytes, str, int, int, str, float, int, int, str, str, int, int, bytes, float, str, int, str
+)  # fmt: skip
+"""Types of the columns that always have a value, which come first."""
 ID_STEP_SETTING, LEAST_ID_SETTING = "id_step", "least_id"
 """Settings of a library that is a part of a larger one: what lies between two ids that it gives, and the first."""
 VIDEO_DATE = "coalesce(recorded, mtime_ns / 1e9)"
@@ -69,6 +73,8 @@ class Catalog(Database):
     def encoder(self, stream: str) -> EncoderRow | None:
         """The encoder that made a stream's vectors; None if there are none yet."""
         rows = self.rows("SELECT stream, spec, name, fingerprint, dim FROM encoders WHERE stream = ?", (stream,))
+        if rows and not isinstance(rows[0][-1], int):
+            raise damaged_row(self.path, "encoders", stream)
         return EncoderRow(*rows[0]) if rows else None
 
     def set_encoder(self, row: EncoderRow) -> None:
@@ -83,10 +89,10 @@ class Catalog(Database):
     def videos(self, ids: Iterable[int] | None = None) -> list[Video]:
         """All videos of the library by id, or those of ``ids`` that are in it."""
         if ids is None:
-            return [_video(row) for row in self.rows(f"SELECT {VIDEO_SELECT} FROM videos ORDER BY id")]
+            return [self._video(row) for row in self.rows(f"SELECT {VIDEO_SELECT} FROM videos ORDER BY id")]
         listed = json.dumps([int(i) for i in ids])
         sql = f"SELECT {VIDEO_SELECT} FROM videos WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
-        return [_video(row) for row in self.rows(sql, (listed,))]
+        return [self._video(row) for row in self.rows(sql, (listed,))]
 
     def ids(
         self, *, names: Sequence[str] = (), after: float | None = None, before: float | None = None
@@ -113,7 +119,11 @@ class Catalog(Database):
         """The segments that count, of one stream or of all, by their smallest video id."""
         sql = """SELECT name, stream, videos, rows, first FROM segments
                  WHERE ?1 IS NULL OR stream = ?1 ORDER BY first, name"""
-        return [SegmentRow(*row) for row in self.rows(sql, (stream,))]
+        found = [SegmentRow(*row) for row in self.rows(sql, (stream,))]
+        for row in found:
+            if not (type(row.videos) is type(row.rows) is type(row.first) is int):
+                raise damaged_row(self.path, "segments", row.name)
+        return found
 
     def gone(self) -> NDArray[np.int64]:
         """Ids of removed videos whose vectors still lie in segments."""
@@ -148,7 +158,7 @@ class Catalog(Database):
         with self.view():
             total = int(self.rows(f"SELECT count(*) FROM videos {where}", (name,))[0][0])
             sql = f"SELECT {VIDEO_SELECT} FROM videos {where} ORDER BY name, id LIMIT ?2 OFFSET ?3"
-            return total, [_video(row) for row in self.rows(sql, (name, limit, offset))]
+            return total, [self._video(row) for row in self.rows(sql, (name, limit, offset))]
 
     def find_contents(self, hashes: Iterable[str]) -> list[tuple[str, int, Path]]:
         """Hash, id and path of every video whose content has one of the ``hashes``, by id."""
@@ -165,22 +175,48 @@ class Catalog(Database):
         rows = self.rows("SELECT name FROM videos WHERE hash = ? AND id != ? ORDER BY id", (video.hash, video.id))
         return tuple(row[0] for row in rows)
 
+    def _video(self, row: Sequence[Any]) -> Video:
+        """A row of ``videos`` as a video; refused if its values are not of the types that were written."""
+        values: dict[str, Any] = dict(zip((*VIDEO_COLUMNS.split(", "), "changed"), row, strict=True))
+        try:
+            if tuple(map(type, row[: len(VIDEO_TYPES)])) != VIDEO_TYPES:
+                raise TypeError
+            values["path"] = Path(os.fsdecode(values["path"]))
+            values["rate"] = Fraction(values["rate"])
+            values["shots"] = tuple(np.frombuffer(values["shots"], "<f8").tolist())
+            values["notes"] = tuple(json.loads(values["notes"]))
+            place = json.loads(values["place"] or "null")
+            values["place"] = tuple(place) if place else None
+        except (TypeError, ValueError, ArithmeticError, RecursionError):
+            raise damaged_row(self.path, "videos", values["name"]) from None
+        values["audio"], values["changed"] = bool(values["audio"]), bool(values["changed"])
+        return Video(**values)
+
+    def _cue(self, row: Sequence[Any]) -> Cue:
+        start, end, text, language, frame, score, box, by = row
+        try:
+            if not (type(start) is type(end) is float and type(text) is str):
+                raise TypeError
+            return Cue(start, end, text, language, frame, score, None if box is None else tuple(json.loads(box)), by=by)
+        except (TypeError, ValueError, RecursionError):
+            raise damaged_row(self.path, "cues", f"what comes at {start} s") from None
+
     # timed text of a kind; ``videos`` restricts an answer to these ids, None stands for all videos
 
     def cues(self, video: int, kind: TrackKind = SPEECH) -> list[Cue]:
         """The cues of a video of a kind and of those that are searched with it, in the order of storing."""
         sql = f"SELECT {CUE_SELECT} FROM cues WHERE {IN_FAMILY} AND video = ? ORDER BY id"
-        return [_cue(row) for row in self.rows(sql, (kind.family, video))]
+        return [self._cue(row) for row in self.rows(sql, (kind.family, video))]
 
     def cues_between(self, video: int, start: float, end: float, kind: TrackKind = SPEECH) -> list[Cue]:
         """The cues of a video that overlap the time from ``start`` to ``end`` (seconds)."""
         sql = f"SELECT {CUE_SELECT} FROM cues WHERE {IN_FAMILY} AND video = ? AND start < ? AND ? < end ORDER BY id"
-        return [_cue(row) for row in self.rows(sql, (kind.family, video, end, start))]
+        return [self._cue(row) for row in self.rows(sql, (kind.family, video, end, start))]
 
     def own_cues(self, video: int, kind: TrackKind) -> list[Cue]:
         """The cues of a video that are of a kind itself; those of speech in the order of the rows of its vectors."""
         sql = f"SELECT {CUE_SELECT} FROM cues WHERE kind = ? AND video = ? ORDER BY id"
-        return [_cue(row) for row in self.rows(sql, (kind.name, video))]
+        return [self._cue(row) for row in self.rows(sql, (kind.name, video))]
 
     def count_cues(self, word: str | None = None, kind: TrackKind = SPEECH) -> int:
         """Number of cues that hold a word in any of its forms; of all cues if no word is given."""
@@ -284,6 +320,7 @@ class Catalog(Database):
         marks = ", ".join("?" * len(values))
         new = self._db.execute(f"INSERT INTO videos ({columns}) VALUES ({marks})", values).lastrowid
         assert new is not None
+        self._db.execute(f"UPDATE videos SET sum = row_sum({SUMMED['videos']}) WHERE id = ?", (new,))
         self.insert_cues(new, cues)
         self._db.execute("INSERT INTO name_words (rowid, text) VALUES (?, ?)", (new, name_text(video.name)))
         self._db.execute("DELETE FROM failures WHERE path = ?", (os.fsencode(video.path),))
@@ -294,7 +331,16 @@ class Catalog(Database):
         self._db.execute("DELETE FROM cues WHERE kind = ? AND video = ?", (kind.name, video))
         self.insert_cues(video, cues, kind)
         if kind == SPEECH:
-            self._db.execute("UPDATE videos SET cues = ? WHERE id = ?", (len(cues), video))
+            self.update_video(video, cues=len(cues))
+
+    def update_video(self, video: int, **values: Any) -> None:
+        """Give columns of a video's row other values; a row that is damaged stays known as such."""
+        summed = f"row_sum({SUMMED['videos']})"
+        sound = self.rows(f"SELECT 1 FROM videos WHERE id = ? AND sum IS {summed}", (video,))
+        columns = ", ".join(f"{name} = ?" for name in values)
+        self._db.execute(f"UPDATE videos SET {columns} WHERE id = ?", (*values.values(), video))
+        if sound:
+            self._db.execute(f"UPDATE videos SET sum = {summed} WHERE id = ?", (video,))
 
     def insert_cues(self, video: int, cues: Iterable[Cue], kind: TrackKind = SPEECH) -> None:
         """Give a video more cues of a kind."""
@@ -309,6 +355,10 @@ class Catalog(Database):
                 for cue in given
             ],
         )  # fmt: skip
+        self._db.execute(
+            f"UPDATE cues SET sum = row_sum({SUMMED['cues']}) WHERE kind = ? AND video = ? AND sum IS NULL",
+            (kind.name, video),
+        )
         if kind.spelt:
             self._add_terms(kind, (word for text in plain_words([cue.text for cue in given]) for word in text.split()))
 
@@ -386,20 +436,3 @@ def _restriction(videos: NDArray[np.int64] | None) -> tuple[str, tuple[str, ...]
     if videos is None:
         return "", ()
     return "AND cues.video IN (SELECT value FROM json_each(?))", (json.dumps(videos.tolist()),)
-
-
-def _cue(row: Sequence[Any]) -> Cue:
-    start, end, text, language, frame, score, box, by = row
-    return Cue(start, end, text, language, frame, score, None if box is None else tuple(json.loads(box)), by=by)
-
-
-def _video(row: Sequence[Any]) -> Video:
-    values: dict[str, Any] = dict(zip((*VIDEO_COLUMNS.split(", "), "changed"), row, strict=True))
-    values["path"] = Path(os.fsdecode(values["path"]))
-    values["rate"] = Fraction(values["rate"])
-    values["shots"] = tuple(np.frombuffer(values["shots"], "<f8").tolist())
-    values["notes"] = tuple(json.loads(values["notes"]))
-    place = json.loads(values["place"] or "null")
-    values["place"] = tuple(place) if place else None
-    values["audio"], values["changed"] = bool(values["audio"]), bool(values["changed"])
-    return Video(**values)

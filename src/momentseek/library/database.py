@@ -17,6 +17,7 @@ import json
 import os
 import shlex
 import sqlite3
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -196,7 +197,19 @@ ALTER TABLE videos ADD COLUMN place TEXT;
 DROP INDEX videos_mtime;
 CREATE INDEX videos_date ON videos (coalesce(recorded, mtime_ns / 1e9));
 """
-MIGRATIONS = ("\n".join([SCHEMA, *map(kind_script, KINDS)]), ADD_RECORDING)
+SUMMED = {
+    "videos": "path, CAST(name AS BLOB), size, mtime_ns, CAST(hash AS BLOB), duration, width, height, "
+    "CAST(rate AS BLOB), CAST(codec AS BLOB), clips, cues, shots, CAST(subtitles AS BLOB), added, "
+    "CAST(notes AS BLOB), audio, CAST(sampling AS BLOB), recorded, CAST(place AS BLOB)",
+    "cues": "CAST(kind AS BLOB), start, end, CAST(text AS BLOB), CAST(language AS BLOB), frame, score, "
+    "CAST(box AS BLOB), CAST(words AS BLOB)",
+}
+"""Tables whose rows have a checksum, and what it is made of; text as bytes, which need not be text once damaged."""
+SUM_SCRIPT = "\n".join(
+    f"ALTER TABLE {table} ADD COLUMN sum INTEGER; UPDATE {table} SET sum = row_sum({columns});"
+    for table, columns in SUMMED.items()
+)
+MIGRATIONS = ("\n".join([SCHEMA, *map(kind_script, KINDS)]), ADD_RECORDING, SUM_SCRIPT)
 """Scripts that take a catalog from one version to the next; ``PRAGMA user_version`` counts those that were run."""
 CATALOG_FILE = "catalog.sqlite"
 DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError, MemoryError)
@@ -238,6 +251,7 @@ class Database:
 
     def _connect(self, create: bool) -> sqlite3.Connection:
         self._db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        self._db.create_function("row_sum", -1, _row_sum, deterministic=True)
         try:
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.execute("PRAGMA fullfsync = ON")  # a Mac's disk flushes its own memory only when asked so
@@ -251,6 +265,7 @@ class Database:
             if create or not (self._full or rights):
                 raise
             self._db = self._connect_read_only()
+            self._db.create_function("row_sum", -1, _row_sum, deterministic=True)
         except BaseException:
             self._db.close()
             raise
@@ -368,7 +383,10 @@ class Database:
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a setting of the library."""
         rows = self.rows("SELECT value FROM settings WHERE key = ?", (key,))
-        return json.loads(rows[0][0]) if rows else default
+        try:
+            return json.loads(rows[0][0]) if rows else default
+        except (TypeError, ValueError, RecursionError):
+            raise damaged_row(self.path, "settings", key) from None
 
     def set(self, key: str, value: Any) -> None:
         """Store a setting of the library, inside ``changes()`` or on its own."""
@@ -403,9 +421,23 @@ def unusable(path: Path, e: Exception) -> LibraryError:
             f"{path}: holds no library yet, as a first add that was stopped leaves it; run: "
             f"momentseek add FOLDER{library_option(path.parent)}"
         )
+    if "decode to UTF-8" in text:
+        return LibraryError(f"{path}: holds damaged text; run: momentseek verify --repair, then momentseek retry")
     if "malformed" in text or "not a database" in text or "no such table" in text:
         return LibraryError(f"{path}: is damaged ({text}); move it away and add the videos again")
     return LibraryError(f"{path}: the catalog cannot be used ({text})")
+
+
+def damaged_row(path: Path, table: str, name: object) -> LibraryError:
+    """The error for a row of the catalog that does not hold what was written."""
+    return LibraryError(
+        f"{path}: the row of {table} about {name} is damaged; run: momentseek verify --repair, then momentseek retry"
+    )
+
+
+def _row_sum(*values: object) -> int:
+    """The checksum of a row's values."""
+    return zlib.crc32(repr(values).encode())
 
 
 def _other_version(found: int, folder: Path) -> str:

@@ -87,12 +87,9 @@ def update_file(
 ) -> None:
     """Store that a video's file has moved or has another time, with the same content."""
     catalog.run("DELETE FROM failures WHERE path = ?", (os.fsencode(path),))
-    catalog.run(
-        "UPDATE videos SET path = ?, mtime_ns = ?, subtitles = ? WHERE id = ?",
-        (os.fsencode(path), stamp.mtime_ns, json.dumps(list(subtitles)), video),
-    )
+    catalog.update_video(video, path=os.fsencode(path), mtime_ns=stamp.mtime_ns, subtitles=json.dumps(list(subtitles)))
     if name is not None:
-        catalog.run("UPDATE videos SET name = ? WHERE id = ?", (name, video))
+        catalog.update_video(video, name=name)
         catalog.run("UPDATE name_words SET text = ? WHERE rowid = ?", (name_text(name), video))
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from momentseek.core.errors import MomentseekError
 from momentseek.library import segments
 from momentseek.library.catalog import Catalog, EncoderRow
+from momentseek.library.damaged_rows import explain_error
 from momentseek.library.database import CAPTIONS, OCR, PICTURES, SPEECH
 from momentseek.library.encoders import LibraryEncoders, second_encoder, vision_spec
 from momentseek.library.origin import LibraryOrigin, origin_of
@@ -203,8 +204,11 @@ class LibraryReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        try:
+            explain_error(self.catalog, error)
+        finally:
+            self.close()
 
     def snapshot(self) -> Snapshot:
         """The segments that count now, and the ids of removed videos in them; the same object until that changes."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from momentseek.core.errors import MediaError, MomentseekError, parameter
+from momentseek.core.errors import LibraryError, MediaError, MomentseekError, parameter
 from momentseek.core.progress import ShowCount
 from momentseek.core.reports import count
 from momentseek.library import encoders, known_files
@@ -112,8 +112,9 @@ class LibraryStore(LibraryReader):
     def changing(self) -> Iterator[None]:
         """Hold the write lock of this library."""
         with hold_lock(self.path, self.wait), self._publishing():
-            used = (self.catalog.encoder(stream) for stream in ("vision", "speech"))
-            self.encoders.forget_others(row for row in used if row is not None)
+            with suppress(LibraryError):  # a damaged row, which repair writes again
+                used = (self.catalog.encoder(stream) for stream in ("vision", "speech"))
+                self.encoders.forget_others(row for row in used if row is not None)
             yield
 
     def _publishing(self) -> AbstractContextManager[None]:

@@ -229,7 +229,7 @@ def copy_tracks(catalog: Catalog, content: str, video: int) -> None:
             (content, kind.name, video),
         )
         for (other,) in known:
-            columns = "kind, start, end, text, language, frame, score, box, words"
+            columns = "kind, start, end, text, language, frame, score, box, words, sum"
             catalog.run(
                 f"""INSERT INTO cues (video, {columns})
                     SELECT ?, {columns} FROM cues WHERE kind = ? AND video = ? ORDER BY id""",

@@ -21,6 +21,7 @@ from momentseek.core.reports import count
 from momentseek.library import encoders, known_files, segments
 from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.cue_vectors import fill_speech
+from momentseek.library.damaged_rows import DamagedRows, find_damaged_rows, repair_rows
 from momentseek.library.encoders import span_rows
 from momentseek.library.file_stamp import printable
 from momentseek.library.merging import proven_videos, store_joined_segment
@@ -58,6 +59,8 @@ class VerifyReport:
     """Videos whose cues have no vectors."""
     strangers: list[int] = field(default_factory=list)
     """Ids in segments that the catalog does not know."""
+    damaged_rows: list[DamagedRows] = field(default_factory=list)
+    """Rows of the catalog that do not hold what was written; nothing else is checked then."""
     plan: str | None = None
     """What is wrong with the plan of a large library."""
     words: bool = True
@@ -76,7 +79,10 @@ def verify_library(catalog: Catalog, paths: LibraryPaths) -> VerifyReport:
     report = VerifyReport()
     wrong = catalog.problems()
     report.words = not any(text.startswith("the index ") for text in wrong)
-    report.problems += [f"{catalog.path}: {text}" for text in wrong]
+    report.damaged_rows = find_damaged_rows(catalog)
+    report.problems += [f"{catalog.path}: {text}" for text in (*wrong, *map(str, report.damaged_rows))]
+    if report.damaged_rows:
+        return report
     with catalog.view():
         rows, gone, videos = catalog.segments(), set(catalog.gone().tolist()), catalog.videos()
         counted = dict(catalog.rows("SELECT video, count(*) FROM cues WHERE kind = 'speech' GROUP BY video"))
@@ -109,9 +115,9 @@ def verify_library(catalog: Catalog, paths: LibraryPaths) -> VerifyReport:
                 report.problems.append(f"{printable(video.path)}: what is said has no vectors")
     names = {video.id: printable(video.path) for video in videos}
     report.problems += [f"{names[id]}: {text}" for id, text in report.broken.items() if id in names]
-    if (wrong := plan_fault(paths.plan)) is not None:
-        report.plan = wrong
-        report.problems.append(f"{wrong}; searches do without the plan until it is built again")
+    report.plan = plan_fault(paths.plan)
+    if report.plan is not None:
+        report.problems.append(f"{report.plan}; searches do without the plan until it is built again")
     _add_notes(catalog, paths, report)
     for video in videos:
         if not os.path.exists(video.path):
@@ -242,6 +248,12 @@ def repair_library(library: LibraryReader, report: VerifyReport) -> VerifyReport
     Returns a new report, with what was done. The caller holds the lock.
     """
     catalog, done = library.catalog, []
+    if report.damaged_rows:
+        done += repair_rows(catalog, library.paths, library.encoders, report.damaged_rows)
+        report = verify_library(catalog, library.paths)
+        if report.damaged_rows:
+            report.repaired = done
+            return report
     if report.damaged:
         done += _replace_damaged(library, report.damaged)
         report = verify_library(catalog, library.paths)

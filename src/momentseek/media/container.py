@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
@@ -27,6 +28,53 @@ _listeners: list[Callable[[], None]] = []
 def on_heartbeat(listener: Callable[[], None]) -> None:
     """Call ``listener`` with every packet that is read, so that whoever waits knows that work goes on."""
     _listeners.append(listener)
+
+
+EFFORT_VARIABLE = "MOMENTSEEK_DECODE_EFFORT"
+MAX_EFFORT = 20.0
+"""Processor seconds that decoding a second of video may take; 8K films take 2 to 6 on a slow core."""
+MAX_PIXEL_RATE = 10_000_000_000
+"""Pixels that a second of video may have: a hundred of the largest pictures, 8K at 300 a second."""
+
+
+class DecodingBudget:
+    """What decoding one file may cost: processor time and pixels, as multiples of the seconds of video met, plus one.
+
+    A second counts once a packet of it is read, so that a length that is only claimed buys nothing.
+    """
+
+    def __init__(self, effort: float = MAX_EFFORT) -> None:
+        self.effort = effort
+        self._begun = time.process_time()
+        self._seconds: set[int] = set()
+        self._pixels = 0
+
+    def spend(self, name: str, packet: Packet[Stream]) -> None:
+        """Count a packet that was read; MediaError once the file has cost too much."""
+        stamp, base = packet.pts if packet.pts is not None else packet.dts, packet.time_base
+        if stamp is not None and base:
+            self._seconds.add(int(stamp * base))
+        if packet.stream.type == "video" and packet.size:
+            self._pixels += getattr(packet.stream, "width", 0) * getattr(packet.stream, "height", 0)
+        length = 1 + len(self._seconds)
+        if self._pixels > length * MAX_PIXEL_RATE:
+            rate = f"{MAX_PIXEL_RATE:,} pixels a second"
+            raise MediaError(f"{name}: its pictures are more than {rate} of video; make a smaller copy")
+        if time.process_time() - self._begun > length * self.effort:
+            raise MediaError(
+                f"{name}: decoding {length - 1} s of it took more than {length * self.effort:g} s of processor time "
+                f"({self.effort:g} a second, and as much to begin with) and was given up; convert it, or allow more "
+                f"({EFFORT_VARIABLE})"
+            )
+
+
+_budget: DecodingBudget | None = None
+
+
+def set_budget(budget: DecodingBudget | None) -> None:
+    """Bound what this process, which does nothing else, may spend on the next file."""
+    global _budget
+    _budget = budget
 
 
 FilePath = str | os.PathLike[str]
@@ -153,6 +201,8 @@ def packets(container: InputContainer, streams: Sequence[Stream]) -> Iterator[Pa
                 raise MediaError(f"{container.name}: is read in circles, so it has no end; convert it")
             for listener in _listeners:
                 listener()
+            if _budget is not None:
+                _budget.spend(container.name, packet)
             yield packet
 
 

@@ -18,7 +18,7 @@ import pytest
 from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.core.pinned_file import FileChangedError, PinnedFile
 from momentseek.media import cut, decode, probe
-from momentseek.media.container import MAX_EMPTY_PACKETS, packets
+from momentseek.media.container import MAX_EMPTY_PACKETS, DecodingBudget, packets, set_budget
 from momentseek.media.decode import sound
 from momentseek.media.sandbox import calls as sandbox
 from momentseek.media.sandbox.process import SandboxLimits, close_idle
@@ -189,3 +189,49 @@ def test_a_file_that_is_read_in_circles_is_given_up() -> None:
 
     with pytest.raises(MediaError, match=r"round.mp4: is read in circles"):
         list(packets(Circle(), []))  # type: ignore[arg-type]
+
+
+def _picture_bomb(path: Path, side: int, pictures: int, seconds: float) -> Path:
+    """A small file of large pictures: PNG shrinks an empty one to nothing."""
+    import av
+
+    with av.open(str(path), "w") as out:
+        stream = out.add_stream("png", rate=30)
+        stream.width = stream.height = side
+        stream.pix_fmt = "rgb24"
+        frame = av.VideoFrame.from_ndarray(np.zeros((side, side, 3), np.uint8), "rgb24")
+        frame.pts = 0
+        packet = stream.encode(frame)[0]
+        for at in range(pictures):
+            copy = av.Packet(bytes(packet))
+            copy.stream, copy.time_base = stream, packet.time_base
+            copy.pts = copy.dts = round(at * seconds / pictures / packet.time_base)
+            copy.is_keyframe = True
+            out.mux(copy)
+    return path
+
+
+def test_a_file_that_costs_more_than_its_length_allows_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = _picture_bomb(tmp_path / "bomb.mov", 3000, 30, 1.0)
+    assert path.stat().st_size < 2_000_000
+    assert len(list(sandbox.frames(path, 2.0))) == 2
+    monkeypatch.setenv("MOMENTSEEK_DECODE_EFFORT", "0.1")
+    begun = time.monotonic()
+    with pytest.raises(MediaError, match=r"took more than 0\.\d s of processor time \(0\.1 a second.*DECODE_EFFORT"):
+        list(sandbox.frames(path, 2.0))
+    assert time.monotonic() - begun < 20
+
+
+def test_a_length_that_is_only_claimed_buys_no_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("momentseek.media.container.MAX_PIXEL_RATE", 100_000)
+    short, long = (_picture_bomb(tmp_path / f"{n}.mov", 100, 30, n) for n in (1.0, 100.0))
+    try:
+        set_budget(DecodingBudget())
+        with pytest.raises(MediaError, match=r"more than 100,000 pixels a second of video; make a smaller copy"):
+            list(decode.frames(short, 1.0))
+        set_budget(DecodingBudget())
+        assert len(list(decode.frames(long, 1.0))) > 90
+    finally:
+        set_budget(None)

@@ -175,7 +175,8 @@ def _switch(library: LibraryReader, row: EncoderRow, model: TrainedEncoder | Non
                 "UPDATE segments SET stream = ? WHERE stream = ?", (stream, stream + segments.NEW_STREAM_SUFFIX)
             )
         for id, rows in clips:
-            catalog.run("UPDATE videos SET clips = ? WHERE id = ? AND clips != ?", (rows, id, rows))
+            if catalog.rows("SELECT 1 FROM videos WHERE id = ? AND clips != ?", (id, rows)):
+                catalog.update_video(id, clips=rows)
         _set_encoder(catalog, row)
         if model is not None:
             catalog.set_encoder(encoders.spans_row(row.spec, model))

@@ -16,7 +16,7 @@ from typing import Any
 from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.core.pinned_file import FileChangedError, PinnedFile
 from momentseek.core.workers import Message, WorkerFailure, WorkerProcess, limit_memory
-from momentseek.media.container import MEMORY_VARIABLE, FilePath, out_of_memory
+from momentseek.media.container import EFFORT_VARIABLE, MAX_EFFORT, MEMORY_VARIABLE, FilePath, out_of_memory
 
 SECONDS_VARIABLE = "MOMENTSEEK_DECODE_SECONDS"
 START_SECONDS = 120.0
@@ -39,18 +39,21 @@ class SandboxLimits:
     """Limits on the process that decodes.
 
     ``gigabytes`` (2^30 bytes) of memory are enough for 8K video with 16 reference pictures. ``seconds`` may pass
-    without a packet being read, which a sleeping drive may take and nothing else does. A ``device``'s driver reserves
+    without a packet being read, which a sleeping drive may take and nothing else does. ``effort`` is the processor time
+    that a second of video may take, in seconds. A ``device``'s driver reserves
     far more addresses than it takes memory, so these are not bounded with one.
     """
 
     gigabytes: float = 4.0
     seconds: float = 60.0
+    effort: float = MAX_EFFORT
     device: bool = False
 
     @classmethod
     def from_environment(cls, *, device: bool = False) -> SandboxLimits:
         """The limits that the environment asks for, else the usual ones."""
-        return cls(_positive(MEMORY_VARIABLE, cls.gigabytes), _positive(SECONDS_VARIABLE, cls.seconds), device)
+        limits = ((MEMORY_VARIABLE, cls.gigabytes), (SECONDS_VARIABLE, cls.seconds), (EFFORT_VARIABLE, cls.effort))
+        return cls(*(_positive(variable, usual) for variable, usual in limits), device=device)
 
     def enforce(self) -> None:
         """Bind this process to its limit of memory."""
@@ -72,7 +75,7 @@ class SandboxProcess(WorkerProcess):
     """A process that decodes media for this one, one task at a time."""
 
     def __init__(self, limits: SandboxLimits) -> None:
-        arguments = [str(limits.gigabytes), *(["device"] if limits.device else [])]
+        arguments = [str(limits.gigabytes), str(limits.effort), *(["device"] if limits.device else [])]
         super().__init__(
             "momentseek.media.sandbox.worker", arguments, timeout=limits.seconds, start_timeout=START_SECONDS
         )

@@ -1,4 +1,4 @@
-"""The process that decodes, and its tasks: ``python -m momentseek.media.sandbox.worker GIGABYTES [device]``.
+"""The process that decodes, and its tasks: ``python -m momentseek.media.sandbox.worker GIGABYTES EFFORT [device]``.
 
 It talks on stdin and stdout, and ends when its stdin does, so that it never outlives the program that started it,
 however that ended.
@@ -19,7 +19,7 @@ import numpy as np
 
 from momentseek.core.pinned_file import PinnedFile
 from momentseek.core.workers import Message, Task, serve
-from momentseek.media.container import on_heartbeat
+from momentseek.media.container import DecodingBudget, on_heartbeat, set_budget
 from momentseek.media.cut import preview, write_clip
 from momentseek.media.decode import SAMPLE_RATE, Frame, Samples, frames, sound, sparse_frames, thumbnail
 from momentseek.media.probe import probe
@@ -118,11 +118,12 @@ TASKS: dict[str, Task] = {
 }
 
 
-def _do_task(task: Task, path: FileText, **settings: Any) -> Iterator[Message]:
+def _do_task(effort: float, task: Task, path: FileText, **settings: Any) -> Iterator[Message]:
+    set_budget(DecodingBudget(effort))
     return task(file_of_json(path), **settings)
 
 
-def main(gigabytes: float, device: bool) -> None:
+def main(gigabytes: float, effort: float, device: bool) -> None:
     """Do what is asked, one task after another, until there is nobody left to ask."""
 
     def load(beat: Callable[[], None]) -> dict[str, Task]:
@@ -130,10 +131,10 @@ def main(gigabytes: float, device: bool) -> None:
             import av  # noqa: F401
         SandboxLimits(gigabytes, device=device).enforce()
         on_heartbeat(beat)
-        return {name: partial(_do_task, task) for name, task in TASKS.items()}
+        return {name: partial(_do_task, effort, task) for name, task in TASKS.items()}
 
     serve(load)
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]), "device" in sys.argv[2:])
+    main(float(sys.argv[1]), float(sys.argv[2]), "device" in sys.argv[3:])
