@@ -32,7 +32,7 @@ from momentseek.recognition.exported.manifest import (
 
 FIRST_ENCODER = "things"
 """The spec of the image-text encoder that makes a new library searchable, and alone did so in earlier versions."""
-DEFAULT_ENCODER = "things"
+DEFAULT_ENCODER = "things+clip"
 """The spec of the image-text encoder that a library is made with unless another is named."""
 SHOWN_NAMES = {"clip": "CLIP"}
 """How encoders are called in sentences, where that is not their spec."""
