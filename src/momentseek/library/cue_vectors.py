@@ -1,4 +1,9 @@
-"""Vectors of what is said: encode the cues of videos and write them as segments of the stream ``speech``."""
+"""Vectors of what is said: encode cues and passages of videos and write them as segments of the stream ``speech``.
+
+One cue often says too little to be understood: half a sentence, or "yes". So neighbouring cues are also encoded
+together, as passages. The rows of a video are those of its cues, then those of its passages of several cues. Videos
+that were encoded before there were passages have rows of cues only.
+"""
 
 from __future__ import annotations
 
@@ -18,31 +23,80 @@ from momentseek.media.subtitles.cues import Cue
 from momentseek.recognition.encoders.protocol import TextEncoder, Vectors
 
 CUES_PER_BATCH = 64
-"""Number of cues that are encoded at once."""
+"""Number of texts that are encoded at once."""
+PASSAGE_CHARACTERS = 110
+"""Length from which a passage takes in no further cue, about twenty words."""
+MAX_PASSAGE_GAP_SECONDS = 5.0
+"""Longest pause between two cues of a passage."""
+MAX_PASSAGE_SECONDS = 30.0
+"""Time after which a passage takes in no further cue."""
+PASSAGES_SETTING = "passages"
+"""Setting of a library in which all that is said has vectors of passages; an older one gets them with the next add."""
 VIDEOS_PER_SEGMENT = 500
 """Videos whose cues are encoded and written at a time."""
 
 
+def passages(cues: Sequence[Cue]) -> list[range]:
+    """Places of neighbouring cues that are understood together, in order; half of each lies in the one before.
+
+    >>> passages([Cue(0, 2, "We meet"), Cue(2, 4, "at the station"), Cue(60, 62, "Yes.")])
+    [range(0, 2), range(2, 3)]
+    """
+    out: list[range] = []
+    for first, cue in enumerate(cues):
+        if out and first < min(out[-1].start + (len(out[-1]) + 1) // 2, out[-1].stop):
+            continue
+        end, length = first + 1, len(cue.text)
+        while (
+            end < len(cues)
+            and length < PASSAGE_CHARACTERS
+            and cues[end].start - cues[end - 1].end <= MAX_PASSAGE_GAP_SECONDS
+            and cues[end].end - cue.start <= MAX_PASSAGE_SECONDS
+        ):
+            length += len(cues[end].text) + 1
+            end += 1
+        if not out or end > out[-1].stop:
+            out.append(range(first, end))
+    return out
+
+
+def vector_texts(cues: Sequence[Cue]) -> list[str]:
+    """The texts of a video that have vectors, a row each: its cues, and its passages of several cues."""
+    found = [cue.text for cue in cues]
+    return found + [" ".join(found[at] for at in some) for some in passages(cues) if len(some) > 1]
+
+
+def passage_rows(rows: Vectors, cues: Sequence[Cue], found: Sequence[range]) -> Vectors:
+    """The vectors of a video's passages, given its rows; the mean of the cues' where passages were not encoded."""
+    several = [some for some in found if len(some) > 1]
+    if len(rows) == len(cues) + len(several):
+        place = {some: len(cues) + at for at, some in enumerate(several)}
+        return rows[[place.get(some, some.start) for some in found]]
+    sums = np.stack([rows[some.start : some.stop].sum(axis=0) for some in found])
+    return sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
+
+
 def encode_cues(encoder: TextEncoder, cues: Sequence[Sequence[Cue]]) -> list[Vectors | None]:
-    """Vectors of the cues of each video, one row per cue; None for a video in which nothing is said."""
-    texts = [cue.text for video in cues for cue in video]
+    """Vectors of the cues and passages of each video; None for a video in which nothing is said."""
+    by_video = [vector_texts(video) for video in cues]
+    texts = [text for some in by_video for text in some]
     rows = [encoder.encode(texts[at : at + CUES_PER_BATCH]) for at in range(0, len(texts), CUES_PER_BATCH)]
     whole = np.concatenate(rows) if rows else np.empty((0, encoder.dim), np.float32)
-    found: list[Vectors | None] = []
-    at = 0
-    for video in cues:
-        found.append(whole[at : at + len(video)] if video else None)
-        at += len(video)
-    return found
+    ends = np.cumsum([len(some) for some in by_video])
+    return [whole[end - len(some) : end] if some else None for some, end in zip(by_video, ends.tolist(), strict=True)]
 
 
 def fill_speech(catalog: Catalog, paths: LibraryPaths, encoder: TextEncoder, ids: Sequence[int] | None = None) -> None:
-    """Give vectors to the cues of the videos ``ids``, by default of all videos, and note the encoder.
+    """Give vectors to the cues of the videos ``ids``, by default of all videos in place of those that they have, and
+    note the encoder.
 
     The caller holds the library's lock.
     """
     rows = store_speech(catalog, paths, encoder, ids)
     with catalog.changes():
+        if ids is None:
+            catalog.run("DELETE FROM segments WHERE stream = 'speech'")
+            catalog.set(PASSAGES_SETTING, True)
         catalog.set_encoder(encoder_row("speech", SPEECH_ENCODER, encoder))
         for row in rows:
             catalog.insert_segment(row)

@@ -20,8 +20,9 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
 from momentseek.library import encoders, known_files, segments
 from momentseek.library.catalog import Catalog, SegmentRow
-from momentseek.library.cue_vectors import fill_speech
+from momentseek.library.cue_vectors import fill_speech, vector_texts
 from momentseek.library.damaged_rows import DamagedRows, find_damaged_rows, repair_rows
+from momentseek.library.database import SPEECH
 from momentseek.library.encoders import span_rows
 from momentseek.library.file_stamp import printable
 from momentseek.library.merging import proven_videos, store_joined_segment
@@ -74,7 +75,7 @@ class VerifyReport:
 
 def verify_library(catalog: Catalog, paths: LibraryPaths) -> VerifyReport:
     """Check a whole library: the database and its indices, each segment's hash, header, counts and vectors, and that
-    every video has one row per clip and one per cue.
+    every video has one row per clip, and one per cue and passage of what is said.
     """
     report = VerifyReport()
     wrong = catalog.problems()
@@ -107,12 +108,11 @@ def verify_library(catalog: Catalog, paths: LibraryPaths) -> VerifyReport:
             )
         if said != video.cues:
             report.broken[video.id] = f"has {count(said, 'cue')}, but should have {video.cues:,}"
-        elif "speech" in dims and held["speech"][video.id] != said:
-            if held["speech"][video.id]:
-                report.broken[video.id] = f"has {held['speech'][video.id]:,} rows for {count(said, 'cue')}"
-            else:
-                report.silent.append(video.id)
-                report.problems.append(f"{printable(video.path)}: what is said has no vectors")
+        elif "speech" in dims and said and not held["speech"][video.id]:
+            report.silent.append(video.id)
+            report.problems.append(f"{printable(video.path)}: what is said has no vectors")
+        elif "speech" in dims and held["speech"][video.id] not in (said, _speech_rows(catalog, video.id)):
+            report.broken[video.id] = f"has {held['speech'][video.id]:,} rows for {count(said, 'cue')}"
     names = {video.id: printable(video.path) for video in videos}
     report.problems += [f"{names[id]}: {text}" for id, text in report.broken.items() if id in names]
     report.plan = plan_fault(paths.plan)
@@ -123,6 +123,11 @@ def verify_library(catalog: Catalog, paths: LibraryPaths) -> VerifyReport:
         if not os.path.exists(video.path):
             report.notes.append(f"{printable(video.path)}: the file is not there (momentseek remove --missing)")
     return report
+
+
+def _speech_rows(catalog: Catalog, video: int) -> int:
+    """Number of vectors of what is said in a video: one for each cue, and for each passage of several cues."""
+    return len(vector_texts(catalog.own_cues(video, SPEECH)))
 
 
 def _span_rows(catalog: Catalog, paths: LibraryPaths, report: VerifyReport) -> Callable[[int], int] | None:
@@ -292,7 +297,7 @@ def _replace_damaged(library: LibraryReader, damaged: Sequence[SegmentRow]) -> l
     clips = {video.id: video.clips for video in catalog.videos()}
     rows = {
         "vision": clips,
-        "speech": dict(catalog.rows("SELECT video, count(*) FROM cues WHERE kind = 'speech' GROUP BY video")),
+        "speech": {id: _speech_rows(catalog, id) for id in clips},
     }
     if any(row.stream == "spans" for row in damaged):  # how many there are only the model's copy knows
         spans = span_rows(catalog, library.path)

@@ -24,6 +24,8 @@ STREAM_WEIGHTS = {"vision": 1.0, "speech": 1.0, "text": 0.8, "described": 0.8, "
 LEVEL_WEIGHTS: Mapping[Level, float] = {"strong": 1.0, "fair": 0.7, "weak": 0.1}
 """What a stream's rank counts by how sure it is: else the first hit of a stream that has nothing to do with the query
 would count fully. A weak one counts little: on real videos it is as often wrong as chance."""
+SURE_MEANING, UNSURE_MEANING_WEIGHT = 0.42, 0.99
+"""Cosine below which speech found by meaning alone goes after a picture of the same rank, and what it counts then."""
 MIN_MOMENT_SECONDS = 0.5
 """Shortest moment that is shown, if the video is that long."""
 SAME_MOMENT_SHARE = 0.5
@@ -69,6 +71,8 @@ class Candidate:
     """If a model re-ranked it: its video's rank among videos and fused score before that."""
     model: str = ""
     """Name of the model that re-ranked it; empty if none did."""
+    meant: tuple[float, float, float] | None = None
+    """Start and end of the cues that mean what is asked for, and their cosine; None if none do."""
 
     @property
     def level(self) -> Level:
@@ -84,7 +88,8 @@ class Candidate:
 
     def stream_weight(self, stream: str) -> float:
         """What a stream's rank of it counts: the stream's weight, times that of its level."""
-        return STREAM_WEIGHTS[stream] * LEVEL_WEIGHTS[self.levels[stream]]
+        unsure = stream == "speech" and self.meant is not None and self.ranks[stream].score < SURE_MEANING
+        return STREAM_WEIGHTS[stream] * LEVEL_WEIGHTS[self.levels[stream]] * (UNSURE_MEANING_WEIGHT if unsure else 1)
 
 
 def stream_places(candidates: Iterable[Candidate]) -> StreamPlaces:
@@ -242,6 +247,7 @@ def merge_hits(
                 found.start, found.end = fit_span(hit.start, hit.end, videos[hit.video].duration)
                 found.peak = min(max(found.peak if hit.peak is None else hit.peak, found.start), found.end)
             found.add_stream(stream, rank, hit.score, hit.level)
+            found.meant = found.meant or hit.meant
     return out
 
 

@@ -31,6 +31,8 @@ class StreamHit:
     level: Level
     peak: float | None = None
     """Time in seconds of the frame to show; None where the stream knows of none, which means the middle."""
+    meant: tuple[float, float, float] | None = None
+    """Start and end of the cues that mean what is asked for, and their cosine; None if none do."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,8 @@ class Hit:
     """The lines that a machine read in the picture during the moment."""
     described: tuple[Cue, ...] = ()
     """What a model says of the scenes that the moment overlaps; nobody said it."""
+    meant: tuple[float, float, float] | None = None
+    """Start and end of the cues that mean what is asked for, and the cosine of their meaning; None if none do."""
 
     @property
     def moment(self) -> Moment:

@@ -419,4 +419,5 @@ class LibraryPart:
             model=c.model,
             written=tuple(catalog.cues_between(video.id, start, end, OCR)),
             described=tuple(catalog.cues_between(video.id, start, end, database.CAPTIONS)),
+            meant=c.meant,
         )

@@ -441,7 +441,7 @@ class SearchSession:
         hits = self._judge("cues", self._matches("cues"), only_here=bool(self.query.said))
         meant = [answer.meant for answer in (self._answers or {}).values() if answer.meant is not None]
         if meant:
-            hits = fuse_hits(hits, meant_hits(MeantCues.join(meant)))
+            hits = fuse_hits(hits, meant_hits(MeantCues.join(meant), self._meaning()))
         return self._set_word_times(hits) if self.query.said else hits
 
     def _set_word_times(self, hits: list[StreamHit]) -> list[StreamHit]:

@@ -63,7 +63,7 @@ def test_a_corrected_cue_keeps_its_times_and_is_found(serve: Serve, place: Path,
     assert [w["start"] for w in cue["words"]] == [1.0, 1.5]  # the new word gets the time after the one that was heard
     assert client.get(f"/api/v1/videos/{heard}/cues").json() == answer.json()
     found = client.get("/api/v1/search", params={"q": 'said:"green grass"'}).json()["hits"]
-    assert [hit["video_id"] for hit in found] == [heard]
+    assert (found[0]["video_id"], found[0]["level"]) == (heard, "strong")
     empty = client.put(f"/api/v1/videos/{heard}/cues", json=correction(was="green grass", text="")).json()
     assert empty["cues"] == []
     with closing(Catalog(place)) as catalog:

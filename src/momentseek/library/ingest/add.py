@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from momentseek.core.errors import LibraryError, MomentseekError
-from momentseek.library.cue_vectors import fill_speech
+from momentseek.library.cue_vectors import PASSAGES_SETTING, fill_speech
 from momentseek.library.encoders import encoder_row, spans_row, vision_spec
 from momentseek.library.file_stamp import path_text
 from momentseek.library.files import FoundFiles, VideoFile
@@ -129,7 +129,7 @@ def _begin(library: LibraryReader, timer: StageTimer, report: AddReport) -> None
             "what is said is searched by its words only: the text encoder minilm is not here "
             "(momentseek models get minilm)"
         )
-    elif catalog.encoder("speech") is None:
+    elif catalog.encoder("speech") is None or not catalog.get(PASSAGES_SETTING):
         with timer.stage("encode speech"):
             fill_speech(catalog, library.paths, speech)
 

@@ -13,7 +13,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
 from momentseek.library import encoders, segments
 from momentseek.library.catalog import Catalog, EncoderRow, SegmentRow
-from momentseek.library.cue_vectors import store_speech
+from momentseek.library.cue_vectors import PASSAGES_SETTING, store_speech
 from momentseek.library.database import PICTURES, SPEECH
 from momentseek.library.file_stamp import printable
 from momentseek.library.files import VideoFile
@@ -182,6 +182,8 @@ def _switch(library: LibraryReader, row: EncoderRow, model: TrainedEncoder | Non
             catalog.set_encoder(encoders.spans_row(row.spec, model))
         if said is not None:
             catalog.set_encoder(said)
+        if anew:
+            catalog.set(PASSAGES_SETTING, True)
         for segment in anew:
             catalog.insert_segment(segment)
     return _tidy(library, old)

@@ -156,7 +156,7 @@ def put_in_context(model: TrainedEncoder, ready: FinishedVideo, spoken: Vectors 
     them.
     """
     frames = ready.vision.half.astype(np.float32)
-    cues = None if spoken is None else np.asarray(spoken, np.float16).astype(np.float32)
+    cues = None if spoken is None else np.asarray(spoken[: len(ready.cues)], np.float16).astype(np.float32)
     match, spans = model.clips(frames, [(cue.start, cue.end) for cue in ready.cues], cues)
     return replace(ready, vision=StoredVectors.of(match), spans=StoredVectors.of(spans))
 

@@ -1,7 +1,8 @@
-"""What is said: cues that mean what a query says (by their vectors), and when the words of a phrase are spoken."""
+"""What is said: passages that mean what a query says (by their vectors), and when the words of a phrase are spoken."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -11,25 +12,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.catalog import Catalog
+from momentseek.library.cue_vectors import PASSAGES_SETTING, passage_rows, passages
 from momentseek.library.database import SPEECH
 from momentseek.library.timed_text import tracked_videos
 from momentseek.library.tracks.speech import transcript
-from momentseek.library.words import plain_words
+from momentseek.library.words import COMMON_WORDS, plain_words, words
 from momentseek.media.subtitles.cues import Cue, SpokenWord
 from momentseek.recognition.encoders.protocol import Vectors
-from momentseek.search.confidence import MIN_CLIPS, Scale
+from momentseek.search.confidence import LEVELS, MIN_CLIPS, NORMAL_QUARTILE, Scale
 from momentseek.search.fusion import RRF_K
-from momentseek.search.hit import StreamHit
+from momentseek.search.hit import Level, StreamHit
 from momentseek.search.state import LibraryState, QueryEncoder
 from momentseek.search.stream_index import Ids, SampledIndex, row_products
 
-MAX_MEANT_CUES = 400
-"""Cues of the same meaning that are ranked."""
+MAX_MEANT_HITS = 400
+"""Passages of the same meaning that are ranked."""
 MAX_MEANT_VIDEOS = 100
-"""Videos that are searched for cues of the same meaning."""
-MIN_MEANING = 0.45
-"""Cosine below which two sentences do not mean the same, however far it stands out: on real recordings with few cues,
-all that stood out with less was about something else."""
+"""Videos that are searched for passages of the same meaning."""
+MIN_MEANING = (0.35, 0.45)
+"""Cosine below which a passage does not mean what is asked for, however far it stands out: in a library with up to
+``FEW_ROWS`` vectors of speech, and in one with ten times as many or more, where something is always near."""
+UNSURE_MEANING = 0.07
+"""How much less a passage may have that is still worth a look: it is weak."""
+FEW_ROWS = 100
+MEANING_CHANCE = 0.05
+"""Chance, as of a level, below which the meaning of a passage stands out."""
+MIN_MEANT_WORDS = 2
+"""Words that a passage must have besides common ones: "the" is near everything."""
+CUE_SHARE = 0.85
+"""What the cosine of a cue alone counts against that of a passage: short texts are near many others."""
+MEAN_GAIN = 1.25
+"""How much nearer the mean of a passage's cues may be than the nearest vector, where passages were not encoded."""
+MATCHING_SHARE = 0.85
+"""Share of the best cosine within a passage that the cues have which are its hit."""
 WORD_MARGIN_SECONDS = 0.1
 """Time before the first and after the last word of a phrase that its moment takes in (docs/transcribing.md)."""
 MAX_BOUNDED_HITS = 200
@@ -44,17 +59,40 @@ class MeaningQuery:
     vector: Vectors
     scale: Scale
 
-    def accepts(self, score: float) -> bool:
-        """Whether a cue with this score means the same, and stands out."""
-        return score >= MIN_MEANING and self.scale.level(score) != "weak"
+    @classmethod
+    def of(cls, vector: Vectors, scores: NDArray[np.float32], rows: int) -> MeaningQuery:
+        """The question, given the scores of a sample of the library's ``rows``.
+
+        The spread is that of the lower half: speech about what is asked for may be much of a library's.
+        """
+        low, centre = np.quantile(scores, (0.25, 0.5)).tolist()
+        return cls(vector, Scale(centre, max((centre - low) / NORMAL_QUARTILE, 1e-6), rows))
+
+    @property
+    def least(self) -> float:
+        """The cosine that a passage must have; a library with too few cues cannot tell what stands out."""
+        low, high = MIN_MEANING
+        if self.scale.clips < MIN_CLIPS:
+            return high
+        return float(np.clip(low + (high - low) * math.log10(self.scale.clips / FEW_ROWS), low, high))
+
+    def level(self, score: float) -> Level | None:
+        """How sure it is that a passage with this score means the same, never strong; None if it surely does not."""
+        if score < self.least - UNSURE_MEANING or (
+            self.scale.clips >= MIN_CLIPS and self.scale.chance(score) >= MEANING_CHANCE
+        ):
+            return None
+        return "fair" if score >= self.least else "weak"
 
 
 class MeantCues(NamedTuple):
-    """Cues of the meaning that is asked for, in columns, and by how much the best cue of each one's video has it."""
+    """Cues of the meaning that is asked for, in columns, and the best score of each one's video."""
 
     video: Ids
     row: Ids
+    """Place of the first cue in its video."""
     score: NDArray[np.float64]
+    """Cosine of the passage that they are in."""
     start: NDArray[np.float64]
     end: NDArray[np.float64]
     video_score: NDArray[np.float64]
@@ -71,32 +109,33 @@ class MeantCues(NamedTuple):
 
 
 def ask_meaning(index: SampledIndex, encoder: QueryEncoder, text: str) -> MeaningQuery | None:
-    """The question for a meaning; None where too few cues have vectors to know what is usual: only words count then."""
-    if not len(index.sample) or index.clips < MIN_CLIPS or not encoder.knows_words("speech", [text]):
+    """The question for a meaning; None where no cue has a vector, or the encoder knows no word of the text."""
+    if not len(index.sample) or not encoder.knows_words("speech", [text]):
         return None
     vector = encoder.encode("speech", [text])[0]
-    return MeaningQuery(vector, Scale.of(row_products(index.sample, vector), index.clips))
+    return MeaningQuery.of(vector, row_products(index.sample, vector), index.clips)
 
 
 def find_meant(state: LibraryState, asked: MeaningQuery, allowed: Ids | None) -> MeantCues:
-    """Cues whose vectors stand out, in the videos that have the best ones."""
+    """The cues of passages whose vectors stand out, in the videos that have the best vectors."""
     index = state.speech
     best = index.scan.search(asked.vector, MAX_MEANT_VIDEOS, allowed=index.allowed_mask(allowed), gone=index.gone)
     found: list[tuple[int, int, float, float, float, float]] = []
     columns = (best.ids[0].tolist(), best.scores[0].tolist(), best.segment[0].tolist(), best.at[0].tolist())
+    slack = 1.0 if state.catalog.get(PASSAGES_SETTING) else MEAN_GAIN
     for id, top, segment, at in zip(*columns, strict=True):
-        scores = index.segments[segment].vectors(at) @ asked.vector
-        if not np.isfinite(scores).all():
-            index.damaged_videos.add(id)
-            scores = np.where(np.isfinite(scores), scores, -1)
-        if not asked.accepts(float(scores.max())):
+        if asked.level(slack * top) is None:
             break  # and so are all further videos
+        rows = index.segments[segment].vectors(at)
+        if not np.isfinite(rows).all():
+            index.damaged_videos.add(id)
+            rows = np.where(np.isfinite(rows), rows, 0)
         spoken = state.catalog.own_cues(id, SPEECH)
-        found += [
-            (id, row, score, spoken[row].start, spoken[row].end, top)
-            for row, score in enumerate(scores.tolist())
-            if row < len(spoken) and asked.accepts(score)
-        ]
+        if len(rows) < len(spoken):
+            continue  # its cues have just been replaced
+        for cues, score in _meant_passages(rows, spoken, asked):
+            start, end = spoken[cues.start].start, max(spoken[at].end for at in cues)
+            found.append((id, cues.start, score, start, end, top))
     video, row, score, start, end, tops = zip(*found, strict=True) if found else ((),) * 6
     return MeantCues(
         np.array(video, np.int64), np.array(row, np.int64), np.array(score, np.float64), np.array(start, np.float64),
@@ -104,27 +143,66 @@ def find_meant(state: LibraryState, asked: MeaningQuery, allowed: Ids | None) ->
     )  # fmt: skip
 
 
-def meant_hits(found: MeantCues) -> list[StreamHit]:
-    """StreamHits of cues by their meaning, best first; meaning alone is never strong."""
-    order = np.lexsort((found.row, found.video, -found.score))[:MAX_MEANT_CUES]
+def _meant_passages(rows: Vectors, cues: Sequence[Cue], asked: MeaningQuery) -> Iterator[tuple[range, float]]:
+    """The cues of a video's passages that mean what is asked for, best first, each cue once, with their cosines."""
+    found = passages(cues)
+    near = rows[: len(cues)] @ asked.vector
+    alone = [CUE_SHARE * float(near[some.start : some.stop].max()) for some in found]
+    scores = np.maximum(passage_rows(rows, cues, found) @ asked.vector, alone).tolist() if found else []
+    taken: set[int] = set()
+    for at in sorted(range(len(found)), key=lambda at: (-scores[at], at)):
+        if asked.level(scores[at]) is None:
+            return
+        text = " ".join(cues[one].text for one in found[at])
+        if taken.isdisjoint(found[at]) and len(set(words(text)) - COMMON_WORDS) >= MIN_MEANT_WORDS:
+            taken.update(found[at])
+            yield _matching_cues(rows, found[at], asked.vector), scores[at]
+
+
+def _matching_cues(rows: Vectors, passage: range, vector: Vectors) -> range:
+    """The most cues in a row of a passage whose vectors together are nearly as near as the nearest of its cues are."""
+    sums = np.concatenate([np.zeros_like(rows[:1]), np.cumsum(rows[passage.start : passage.stop], axis=0)])
+    runs = [(first, end) for first in range(len(passage)) for end in range(first + 1, len(passage) + 1)]
+    whole = np.stack([sums[end] - sums[first] for first, end in runs])
+    near = whole @ vector / np.maximum(np.linalg.norm(whole, axis=1), 1e-9)
+    good = [(end - first, value, first) for (first, end), value in zip(runs, near.tolist(), strict=True)
+            if value >= MATCHING_SHARE * float(near.max())]  # fmt: skip
+    length, _, first = max(good)
+    return passage[first : first + length]
+
+
+def meant_hits(found: MeantCues, asked: MeaningQuery) -> list[StreamHit]:
+    """StreamHits of passages by their meaning, best first; meaning alone is never strong."""
+    order = np.lexsort((found.row, found.video, -found.score))[:MAX_MEANT_HITS]
     columns = (column[order].tolist() for column in (found.video, found.start, found.end, found.score))
-    return [StreamHit(video, start, end, score, "fair") for video, start, end, score in zip(*columns, strict=True)]
+    return [
+        StreamHit(video, start, end, score, asked.level(score) or "weak", meant=(start, end, score))
+        for video, start, end, score in zip(*columns, strict=True)
+    ]
 
 
 def fuse_hits(by_word: list[StreamHit], by_meaning: list[StreamHit]) -> list[StreamHit]:
-    """Fuse two lists into one by reciprocal ranks; a hit found by its words keeps its times and score."""
+    """Fuse two lists into one, surer hits first and within a level by reciprocal ranks.
+
+    Where a passage has the meaning and a hit by words lies in it, the hit by words stands, with its times and score; a
+    weak one, which has few of the words, gives way to the passage.
+    """
     shares = {u: 1 / (RRF_K + rank) for rank, u in enumerate(by_word, 1)}
     of_video: dict[int, list[StreamHit]] = {}
     for u in by_word:
         of_video.setdefault(u.video, []).append(u)
-    meant = set()
+    meant: dict[StreamHit, tuple[float, float, float] | None] = {}
     for rank, other in enumerate(by_meaning, 1):
         same = [u for u in of_video.get(other.video, ()) if u.start < other.end and other.start < u.end]
-        for u in same or [other]:
-            shares[u] = shares.get(u, 0.0) + 1 / (RRF_K + rank)
-            meant.add(u)
-    order = sorted(shares, key=lambda u: (-shares[u], u.video, u.start, u.end))
-    return [replace(u, level="fair") if u.level == "weak" and u in meant else u for u in order]
+        sure = [u for u in same if u.level != "weak"]
+        shares[other] = max((shares.pop(u, 0.0) for u in same if not sure), default=0.0)
+        for u in sure or [other]:
+            shares[u] += 1 / (RRF_K + rank)
+            meant.setdefault(u, other.meant)
+        if sure:
+            del shares[other]
+    order = sorted(shares, key=lambda u: (-LEVELS.index(u.level), -shares[u], u.video, u.start, u.end))
+    return [replace(u, meant=meant.get(u)) for u in order]
 
 
 # when the words of a phrase are spoken, where a recogniser heard them: bounds that are closer than a cue's
@@ -175,7 +253,7 @@ def _places(said: Sequence[TimedToken], sought: Sequence[str]) -> Iterator[tuple
             yield said[at][1], said[at + len(sought) - 1][2]
 
 
-def timed_tokens(words: Sequence[SpokenWord]) -> list[TimedToken]:
+def timed_tokens(said: Sequence[SpokenWord]) -> list[TimedToken]:
     """The words as searches compare them, each with the times of the pieces in which it was heard.
 
     >>> pieces = [" It's", " self", "-made", "!"]
@@ -183,7 +261,7 @@ def timed_tokens(words: Sequence[SpokenWord]) -> list[TimedToken]:
     [('it', 0, 1), ('s', 0, 1), ('self', 1, 2), ('made', 2, 3)]
     """
     out: list[TimedToken] = []
-    for word, plain in zip(words, plain_words(list(accumulate(word.text for word in words))), strict=True):
+    for word, plain in zip(said, plain_words(list(accumulate(word.text for word in said))), strict=True):
         tokens = plain.split()
         if out and len(tokens) >= len(out) and tokens[len(out) - 1] != out[-1][0]:  # a piece goes on with a word
             out[-1] = (tokens[len(out) - 1], out[-1][1], word.end)

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from momentseek.api.library import Library
 from momentseek.cluster.shards.store import shard_of
 from momentseek.core.moments.moment import Moment
+from momentseek.library.cue_vectors import vector_texts
 from momentseek.library.database import CAPTIONS, OCR
 from momentseek.library.video import Video
 from momentseek.library.words import WordMatcher, content_words
@@ -301,9 +302,11 @@ def _cue_scores(library: Library, video: Video, query: Query, cues: Sequence[Cue
     snapshot = shard_of(library.store, video.id).snapshot()
     rows = StreamIndex(snapshot.speech, snapshot.gone, library.store.clip_seconds).rows(video.id)
     encoder = library.store.encoders.speech if rows is not None and query.speech_text else None
-    if rows is None or encoder is None or len(rows) != len(cues):
+    if rows is None or encoder is None or len(rows) not in (len(cues), len(vector_texts(cues))):
         return share
-    similarity = np.nan_to_num(np.clip(rows @ encoder.encode([query.speech_text])[0], 0.0, 1.0).astype(np.float64))
+    similarity = np.nan_to_num(
+        np.clip(rows[: len(cues)] @ encoder.encode([query.speech_text])[0], 0.0, 1.0).astype(np.float64)
+    )
     return np.asarray(np.maximum(share, similarity))
 
 
