@@ -1,6 +1,6 @@
 """How fast videos are added, where the time goes, and how much memory it takes.
 
-    python bench/ingest.py [--quick] [--encoder things] [--only together] [VIDEO...]
+    python bench/ingest.py [--quick] [--encoder SPEC] [--only passes] [VIDEO...]
 
 1. For each video: seconds of video per second for decoding alone, for encoding alone and for `add` as a whole; the
    share of each stage; how long the decoder waited because the queue was full, and the encoder because it was empty.
@@ -10,6 +10,8 @@
    other scene is a slide, for decoding, shots, pictures, speech and text on screen, and as ratios to the pictures.
 4. Several files at once against one after another, by the clock and by the processor's time, sampled either way.
 5. Peak memory of one long video, and of many short ones, each in a process of its own.
+6. The two passes of a library with two encoders: processor seconds per minute of video, pictures that each encoder
+   sees in a minute, and peak memory, each pass in a process of its own. By the videos given, else by generated films.
 
 Videos are generated (seeded): moving texture with a cut every 5 s, x264. Figures depend on the machine; compare rows.
 """
@@ -33,11 +35,13 @@ import numpy as np
 from momentseek.benchmarks.demo.filming import make_films
 from momentseek.benchmarks.demo.films import DemoFilm, DemoScene
 from momentseek.core.reports import text_table
+from momentseek.library.encoders import DEFAULT_ENCODER, FIRST_ENCODER
 from momentseek.library.paths import clock_text
 from momentseek.library.report import AddReport
 from momentseek.library.store import LibraryStore
 from momentseek.media.decode import SAMPLINGS, Sampling, frames
 from momentseek.media.shots import ShotDetector
+from momentseek.recognition.encoders.fused import FusedEncoder
 from momentseek.recognition.encoders.protocol import ImageTextEncoder, Pixels, Vectors
 from momentseek.recognition.encoders.registry import image_text_encoder, register_image_text
 from record import Record, family_time
@@ -256,6 +260,45 @@ def memory(work: Path, quick: bool, record: Record) -> None:
     print(text_table(["", "added", "in", "x", "segments", "peak memory"], rows))
 
 
+PASSES = ("first", "second")
+
+
+def passes(spec: str, videos: Sequence[Path], work: Path, record: Record) -> None:
+    """Each pass over the same videos, the second in the library that the first has made."""
+    if not isinstance(encoder := image_text_encoder(spec), FusedEncoder) or not encoder.ready:
+        record.skip("the second pass", f"{spec} has no second encoder whose weights are here")
+        return
+    if not videos:
+        scenes = [DemoScene(photograph, SCENE_SECONDS) for photograph in PHOTOGRAPHS * 4]
+        videos = make_films(work / "passes", [DemoFilm("scenes.mp4", tuple(scenes))])
+    rows, costs = [], []
+    for which, part in zip(PASSES, encoder.parts, strict=True):
+        words = [sys.executable, __file__, "--pass", which, "--encoder", spec, str(work / "two"), *map(str, videos)]
+        said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+        processor, minutes, seen, peak = map(float, said.split())
+        costs.append(processor / minutes)
+        rows.append([which, part.name, f"{costs[-1]:.2f}", f"{seen / minutes:.1f}", f"{peak:,.0f} MB"])
+        record.figure(f"{which} pass, processor seconds per minute of video", [costs[-1]], "s", better="less")
+        record.figure(f"{which} pass, pictures per minute of video", [seen / minutes], "pictures", better="less")
+        record.figure(f"{which} pass, peak memory", [peak], "MB", better="less")
+    record.figure("both passes, times the first", [sum(costs) / costs[0]], "×", better="less")
+    print(f"\n6. The two passes of {spec!r}; together {sum(costs) / costs[0]:.2f} times the first\n")
+    print(text_table(["pass", "encoder", "processor s / minute", "pictures / minute", "peak memory"], rows))
+
+
+def run_one_pass(which: str, spec: str, folder: Path, videos: Sequence[Path]) -> None:
+    """One of the two passes: prints its processor seconds, minutes of video, pictures and peak memory in MB."""
+    with LibraryStore.open(folder, create=which == "first", encoder=spec) as library:
+        library.options = replace(library.options, transcriber=None, second_pass=False)
+        _ = library.encoders.vision, library.encoders.speech
+        before = family_time()
+        report = library.add(videos) if which == "first" else library.encode()
+        processor = family_time() - before
+        held = library.status()
+    seen = held.clips if which == "first" else report.pictures
+    print(processor, held.seconds / 60, seen, peak_megabytes())
+
+
 def child(work: Path, path: Path) -> list[str]:
     words = [sys.executable, __file__, "--child", str(path), str(work / "library")]
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout.split("\t")
@@ -287,29 +330,38 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("videos", nargs="*", type=Path, help="videos of your own, measured besides")
     parser.add_argument("--quick", action="store_true", help="shorter videos")
-    parser.add_argument("--encoder", default="things")
-    parser.add_argument("--only", choices=["speed", "overlap", "streams", "together", "memory"], help="only this part")
+    parser.add_argument("--encoder", help="default: things, and for the two passes things+clip")
+    parser.add_argument(
+        "--only", choices=["speed", "overlap", "streams", "together", "memory", "passes"], help="only this part"
+    )
     parser.add_argument("--rounds", type=int, default=3, help="of what is read together")
     parser.add_argument("--child", nargs=2, type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--pass", dest="which", choices=PASSES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         run_child(*options.child)
         return
+    if options.which:
+        run_one_pass(options.which, options.encoder, options.videos[0], options.videos[1:])
+        return
+    one = options.encoder or FIRST_ENCODER
     record = Record("ingest")
     seconds = 30 if options.quick else 180
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         if options.only in (None, "speed"):
             videos = {label: make(work / f"{label}.mp4", size, seconds) for label, size in SIZES.items()}
-            speed(options.encoder, videos | {path.name: path for path in options.videos}, work, record)
+            speed(one, videos | {path.name: path for path in options.videos}, work, record)
         if options.only in (None, "overlap"):
             overlap(make(work / "overlap.mp4", SIZES["720p"], seconds), work)
         if options.only in (None, "streams"):
-            streams(options.encoder, work, record)
+            streams(one, work, record)
         if options.only in (None, "together"):
-            together(options.encoder, work, record, options.rounds)
+            together(one, work, record, options.rounds)
         if options.only in (None, "memory"):
             memory(work, options.quick, record)
+        if options.only in (None, "passes"):
+            passes(options.encoder or DEFAULT_ENCODER, options.videos, work, record)
     record.save()
 
 
