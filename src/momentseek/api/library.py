@@ -256,6 +256,7 @@ class Library:
     transcribe = _verb(LibraryStore.transcribe)
     ocr = _verb(LibraryStore.ocr)
     encode = _verb(LibraryStore.encode)
+    listen = _verb(LibraryStore.listen)
     describe = _verb(LibraryStore.describe)
     verify = _verb(LibraryStore.verify)
     compact = _verb(LibraryStore.compact)

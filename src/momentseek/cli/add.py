@@ -29,6 +29,7 @@ from momentseek.library.tracks.captions import open_scene_captioner
 from momentseek.media.container import find_device
 from momentseek.media.decode import SAMPLINGS
 from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL, default_ocr_model, ocr_fingerprint
+from momentseek.recognition.sounds.yamnet import YAMNET, default_sound_detector, weights_file
 from momentseek.recognition.speech.models import DEFAULT_TRANSCRIBER, default_transcriber, transcriber_fingerprint
 
 ADD_WORDS_SETTING = "add_words"
@@ -70,6 +71,11 @@ ADD_WORDS_SETTING = "add_words"
     "--second-pass/--no-second-pass",
     default=None,
     help="Encode by CLIP too, once all videos can be searched. Default: yes, if its weights are here.",
+)
+@click.option(
+    "--sounds/--no-sounds",
+    default=None,
+    help="Hear sounds other than speech. Default: yes, after `momentseek models get yamnet`.",
 )
 @click.option(
     "--describe",
@@ -169,6 +175,7 @@ def _choose(
     transcriber: str | None,
     ocr: bool | None,
     ocr_model: str | None,
+    sounds: bool | None,
     describe: str | None,
     second_pass: bool | None,
     sampling: Any,
@@ -183,6 +190,7 @@ def _choose(
         usual,
         transcriber=_transcriber(transcribe, transcriber, usual.transcriber),
         ocr_model=_ocr_model(ocr, ocr_model, usual.ocr_model),
+        sound_detector=_sound_detector(sounds, usual.sound_detector),
         captioner=describe,
         second_pass=usual.second_pass if second_pass is None else second_pass,
         sampling=sampling or usual.sampling,
@@ -201,6 +209,7 @@ def _cluster_work(on: str, folder: Path, paths: tuple[str, ...], **given: Any) -
         subtitles_folder(given["subtitles"]),
         _transcriber(given["transcribe"], given["transcriber"], default_transcriber()),
         _ocr_model(given["ocr"], given["ocr_model"], default_ocr_model()),
+        _sound_detector(given["sounds"], default_sound_detector()),
         given["second_pass"] is not False,
         given["sampling"],
     )
@@ -244,6 +253,18 @@ def _ocr_model(ocr: bool | None, named: str | None, usual: str | None) -> str | 
     if chosen is not None:
         ocr_fingerprint(chosen)  # refuses one that is not there before anything is added
     return chosen
+
+
+def _sound_detector(sounds: bool | None, usual: str | None) -> str | None:
+    """What hears sounds in the videos that are added; None for nothing.
+
+    >>> _sound_detector(None, None), _sound_detector(False, "yamnet"), _sound_detector(True, "yamnet")
+    (None, None, 'yamnet')
+    """
+    if sounds and usual is None:
+        weights_file()  # refuses weights that are not there before anything is added
+        return YAMNET
+    return None if sounds is False else usual
 
 
 def _watch(

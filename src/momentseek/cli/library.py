@@ -64,7 +64,7 @@ def status_text(found: Status, library: str | None = None, add_words: Sequence[s
         f"cues      {found.cues:,}",
         *(f"{encoder.stream:<9} {encoder.name} ({encoder.dim} columns)" for encoder in found.encoders),
         *_second_line(found, run("encode")),
-        *_text_lines(found, run("transcribe"), run("ocr", "run")),
+        *_text_lines(found, run("transcribe"), run("ocr", "run"), run("sounds", "run")),
         f"size      {options.size_text(found.size)}, {count(found.segments, 'segment')}",
     ]
     if found.failures:
@@ -98,8 +98,8 @@ def _second_line(found: Status, encode: str) -> list[str]:
     return [f"seen      {found.seen:,} of {count(found.videos, 'video')} by {found.second_encoder}{failed}{rest}"]
 
 
-def _text_lines(found: Status, transcribe: str, ocr: str) -> list[str]:
-    """What was transcribed, read and described; the arguments are the commands that do the rest."""
+def _text_lines(found: Status, transcribe: str, ocr: str, listen: str) -> list[str]:
+    """What was transcribed, read, described and heard; the arguments are the commands that do the rest."""
     lines = []
     if found.heard or found.unhearable:
         failed = f", {found.unhearable:,} could not be heard" if found.unhearable else ""
@@ -117,6 +117,11 @@ def _text_lines(found: Status, transcribe: str, ocr: str) -> list[str]:
         rest = f", {found.undescribed:,} not yet (docs/captions.md)" if found.undescribed else ""
         length, scenes = clock_text(found.described_seconds), count(found.captions, "scene")
         lines.append(f"described {count(found.described, 'video')} ({length}), {scenes}, by a model{rest}{failed}")
+    if found.listened or found.unlistenable:
+        failed = f", {found.unlistenable:,} could not be heard" if found.unlistenable else ""
+        rest = f", {found.unlistened:,} not yet ({listen})" if found.unlistened else ""
+        length, sounds = clock_text(found.listened_seconds), count(found.sounds, "sound")
+        lines.append(f"sounds    {count(found.listened, 'video')} ({length}), {sounds}{rest}{failed}")
     return lines
 
 

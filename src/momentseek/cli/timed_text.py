@@ -1,4 +1,4 @@
-"""``momentseek transcribe``, ``transcript`` and ``ocr``: what is said and what is written in videos."""
+"""``momentseek transcribe``, ``transcript``, ``ocr`` and ``sounds``: what is said, written and heard in videos."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from momentseek.cli import options
 from momentseek.cli.ingesting import ingest_more
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
-from momentseek.library.database import OCR
+from momentseek.library.database import OCR, SOUNDS, TrackKind
 from momentseek.library.location import library_folder
 from momentseek.library.paths import clock_text
 from momentseek.library.store import LibraryStore
@@ -294,15 +294,7 @@ def show_ocr(video: str, library: str | None, form: str, out: str | None) -> Non
       momentseek ocr show talk.mp4
       momentseek ocr show talk.mp4 --format json --out talk-text.json
     """
-    with open_store(library_folder(library), create=False) as opened:
-        found = _one_video(opened, video)
-        read = track(opened.catalog.of(found.id), OCR, found.id)
-    if read is None or not read.whole:
-        again = options.command_line(["ocr", "run", video], library)
-        raise MomentseekError(f"{video}: nobody has read what is written in it; run: {again}")
-    if read.problem:
-        again = options.command_line(["ocr", "run", video, "--again"], library)
-        raise MomentseekError(f"{video}: could not be read ({read.problem}); try again: {again}")
+    read = _whole_track(library, video, OCR, "nobody has read what is written in it", "could not be read")
     options.write_text(reading_text(read, form), out)
 
 
@@ -322,3 +314,87 @@ def reading_text(read: Track, form: str) -> str:
         {"start": o.start, "end": o.end, "text": o.text, "at": o.at, "box": o.box, "score": o.score} for o in read.cues
     ]
     return orjson.dumps({"read_by": read.by.model, "lines": lines}, option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def _whole_track(library: str | None, video: str, kind: TrackKind, undone: str, failed: str) -> Track:
+    """The track of a video that is whole; refused if none is."""
+    with open_store(library_folder(library), create=False) as opened:
+        id = _one_video(opened, video).id
+        found = track(opened.catalog.of(id), kind, id)
+    if found is None or not found.whole:
+        again = options.command_line([kind.name, "run", video], library)
+        raise MomentseekError(f"{video}: {undone}; run: {again}")
+    if found.problem:
+        again = options.command_line([kind.name, "run", video, "--again"], library)
+        raise MomentseekError(f"{video}: {failed} ({found.problem}); try again: {again}")
+    return found
+
+
+@click.group()
+def sounds() -> None:
+    """Hear sounds other than speech in videos (applause, barking, music), and show them.
+
+    \b
+      momentseek models get yamnet
+      momentseek sounds run
+      momentseek search 'a dog barks'
+      momentseek sounds show park.mp4
+    """
+
+
+@sounds.command("run", short_help="Hear sounds other than speech in videos.")
+@click.argument("videos", nargs=-1, metavar="[VIDEO]...")
+@options.library
+@click.option("--again", is_flag=True, help="Also hear videos that failed before.")
+@options.wait
+@options.quiet
+@options.as_json
+def run_sounds(videos: tuple[str, ...], again: bool, quiet: bool, **given: Any) -> None:
+    """Hear sounds other than speech in videos: applause, a dog that barks, music, a siren.
+
+    `add` does the same for what it adds, once `momentseek models get yamnet` has fetched the
+    weights; this is for videos that were added before. Stop it at any time: the next call
+    continues from there.
+
+    \b
+    All of them:
+      momentseek sounds run
+    Then find what was heard:
+      momentseek search applause
+    """
+    report = ingest_more(
+        lambda opened, tell: opened.listen(videos, again=again, progress=tell),
+        "listening",
+        again=["sounds", "run", *videos],
+        quiet=quiet,
+        **given,
+    )
+    if not quiet:
+        seconds = f" ({clock_text(report.listened_seconds)} in {report.elapsed:,.0f} s)" if report.listened else ""
+        unheard = f", {len(report.noted):,} could not be heard" if report.noted else ""
+        options.say(f"{count(report.sounds, 'sound')} in {count(report.listened, 'video')}{seconds}{unheard}")
+
+
+@sounds.command("show", short_help="Show the sounds heard in a video.")
+@click.argument("video")
+@options.library
+@text_format
+@text_file
+def show_sounds(video: str, library: str | None, form: str, out: str | None) -> None:
+    """Show the sounds that were heard in a video, with times.
+
+    JSON also has how sure each is, and what heard it.
+
+    \b
+      momentseek sounds show park.mp4
+      momentseek sounds show park.mp4 --format json
+    """
+    heard = _whole_track(
+        library, video, SOUNDS, "nobody has listened for sounds in it", "its sounds could not be heard"
+    )
+    if form == "json":
+        rows = [{"start": cue.start, "end": cue.end, "label": cue.text, "score": cue.score} for cue in heard.cues]
+        text = orjson.dumps({"heard_by": heard.by.model, "sounds": rows}, option=orjson.OPT_INDENT_2).decode() + "\n"
+    else:
+        text = cues_text(heard.cues, form)
+    options.write_text(text, out)

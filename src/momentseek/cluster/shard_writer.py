@@ -87,6 +87,7 @@ class WriterSettings:
     subtitles: Path | None = None
     transcriber: str | None = None
     reader: str | None = None
+    sound_detector: str | None = None
     second_pass: bool = True
     sampling: Sampling | None = None
     """How pictures are chosen; None as the settings of each node say."""
@@ -124,6 +125,7 @@ class ShardWriter:
                 store.options,
                 transcriber=given.transcriber,
                 ocr_model=given.reader,
+                sound_detector=given.sound_detector,
                 second_pass=given.second_pass and store.options.second_pass,
                 sampling=given.sampling or store.options.sampling,
                 subtitles=given.subtitles,

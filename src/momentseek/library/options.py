@@ -7,6 +7,7 @@ from pathlib import Path
 
 from momentseek.media.decode import Sampling, default_sampling
 from momentseek.recognition.ocr.models import default_ocr_model
+from momentseek.recognition.sounds.yamnet import default_sound_detector
 from momentseek.recognition.speech.models import default_transcriber
 from momentseek.recognition.weights.files import model_in_environment
 
@@ -38,6 +39,8 @@ class AddOptions:
     """The recogniser that hears videos without subtitles."""
     ocr_model: str | None = field(default_factory=default_ocr_model)
     """The model that reads the text in their pictures."""
+    sound_detector: str | None = field(default_factory=default_sound_detector)
+    """What hears sounds other than speech in them: ``yamnet``, or one that was registered."""
     captioner: str | None = None
     """What describes their scenes: the folder of an exported captioner, or ``URL#MODEL``."""
     second_pass: bool = field(default_factory=default_second_pass)

@@ -15,7 +15,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.library import segments
 from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.damaged_rows import explain_error
-from momentseek.library.database import CAPTIONS, OCR, PICTURES, SPEECH
+from momentseek.library.database import CAPTIONS, OCR, PICTURES, SOUNDS, SPEECH
 from momentseek.library.encoders import LibraryEncoders, second_encoder, vision_spec
 from momentseek.library.origin import LibraryOrigin, origin_of
 from momentseek.library.paths import LibraryPaths, folder_size
@@ -129,6 +129,15 @@ class Status:
     """Number of videos that no model has described to their end."""
     undescribable: int
     """Number of videos whose scenes could not be described."""
+    listened: int
+    """Number of videos in which a detector listened for sounds other than speech."""
+    listened_seconds: float
+    sounds: int
+    """Number of sounds that it heard in them."""
+    unlistened: int
+    """Number of videos with sound in which no detector has listened yet."""
+    unlistenable: int
+    """Number of videos in which it could not."""
     reencoding: str | None
     """The spec of the encoder for which vectors are being made again; None if none is."""
 
@@ -139,7 +148,9 @@ def count_library(catalog: Catalog, paths: LibraryPaths) -> Status:
         totals = catalog.totals()
         encoders = [catalog.encoder(stream) for stream in ("vision", "speech")]
         pending = catalog.get("reencoding")
-        heard, read, described, seen = (track_counts(catalog, kind) for kind in (SPEECH, OCR, CAPTIONS, PICTURES))
+        heard, read, described, seen, listened = (
+            track_counts(catalog, kind) for kind in (SPEECH, OCR, CAPTIONS, PICTURES, SOUNDS)
+        )
         second = second_encoder(vision_spec(catalog))
         return Status(
             path=paths.folder,
@@ -176,6 +187,11 @@ def count_library(catalog: Catalog, paths: LibraryPaths) -> Status:
             captions=described.found,
             undescribed=described.undone,
             undescribable=described.failed,
+            listened=listened.done,
+            listened_seconds=listened.seconds,
+            sounds=listened.found,
+            unlistened=listened.undone,
+            unlistenable=listened.failed,
             reencoding=pending[0] if pending else None,
         )
 

@@ -123,6 +123,11 @@ class AddReport:
     described: int = 0
     """Number of videos whose scenes a model described."""
     described_seconds: float = 0.0
+    listened: int = 0
+    """Number of videos in which a detector listened for sounds other than speech."""
+    listened_seconds: float = 0.0
+    sounds: int = 0
+    """Number of sounds that it heard in them."""
     seconds: float = 0.0
     elapsed: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)
@@ -170,6 +175,8 @@ class AddReport:
             text += f"; {count(self.seen, 'video')} encoded by both encoders ({clock_text(self.seen_seconds)})"
         if self.described:
             text += f"; {count(self.described, 'video')} described ({clock_text(self.described_seconds)})"
+        if self.listened:
+            text += f"; {count(self.sounds, 'sound')} in {count(self.listened, 'video')}"
         if self.seconds:
             rate = self.seconds / max(self.elapsed, 1e-9)
             text += f"; {clock_text(self.seconds)} of video in {self.elapsed:,.0f} s ({rate:,.0f} x real time)"

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Self
 
 from momentseek.core.errors import LibraryError, MediaError, MomentseekError, parameter
-from momentseek.core.progress import ShowCount
 from momentseek.core.reports import count
 from momentseek.library import encoders, known_files
 from momentseek.library.catalog import Catalog
@@ -33,12 +32,13 @@ from momentseek.library.tracks.background import PassRequest, run_pass, usual_th
 from momentseek.library.tracks.captions import CaptionPass, open_scene_captioner
 from momentseek.library.tracks.ocr import OcrPass
 from momentseek.library.tracks.second_pass import SecondPass, not_ready, second_pass
-from momentseek.library.tracks.sounds import SoundReport, listen_to_videos
+from momentseek.library.tracks.sounds import SoundPass
 from momentseek.library.tracks.speech import Transcript, edit_transcript, transcribe_videos
 from momentseek.library.verify import VerifyReport, repair_library, verify_library
 from momentseek.library.video import Video
 from momentseek.recognition.ocr.lines import SLOT_SECONDS
 from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL
+from momentseek.recognition.sounds.yamnet import YAMNET
 from momentseek.recognition.speech.models import DEFAULT_TRANSCRIBER
 from momentseek.recognition.speech.transcript import CueEdit
 
@@ -190,14 +190,22 @@ class LibraryStore(LibraryReader):
             model = transcriber or self.options.transcriber or DEFAULT_TRANSCRIBER
             return transcribe_videos(self._request(patterns, again, progress), model)
 
-    def listen(self, detector: str, patterns: Patterns = (), *, progress: ShowCount | None = None) -> SoundReport:
-        """Hear what is neither speech nor silence (applause, barking) with a detector that was registered.
+    def listen(
+        self,
+        patterns: Patterns = (),
+        *,
+        detector: str | None = None,
+        again: bool = False,
+        progress: ShowIngest | None = None,
+    ) -> AddReport:
+        """Hear sounds other than speech (applause, barking): in all videos, or those whose names match ``patterns``.
 
-        It hears the videos with sound that it has not heard yet: all, or those whose names match ``patterns``. What was
-        heard stays if this is stopped. ``progress`` is called with the numbers of videos that are done, and of all.
+        ``detector`` is ``yamnet`` or one that was registered; it hears the videos that it has not heard yet. ``again``
+        also tries those that could not be heard before. What was heard stays if this is stopped.
         """
         with self.changing():
-            return listen_to_videos(self, detector, self._wanted_ids(patterns), progress)
+            name = detector or self.options.sound_detector or YAMNET
+            return run_pass(SoundPass(self._request(patterns, again, progress), name, usual_threads(), renew=True))
 
     def ocr(
         self,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from momentseek.core.reports import text_table, width
 from momentseek.library.catalog import MIN_FUZZY_LETTERS
 from momentseek.library.words import WordMatcher, content_words, is_one_letter_off, plain_words, words
-from momentseek.search.hit import Hit, hidden_text
+from momentseek.search.hit import Hit, heard_labels, hidden_text
 from momentseek.search.query import Query
 
 MIN_SAID_COLUMNS, MAX_SAID_COLUMNS = 16, 60
@@ -22,6 +22,7 @@ def table(hits: Sequence[Hit], query: Query, *, columns: int = 120, bold: bool =
     rows = [[str(h.rank), h.level, time_range(h), _shown_name(h), reason(h)] for h in hits]
     room = _said_columns(hits, columns)
     for name, texts in (
+        ("heard", heard_lines(hits, query, room)),
         ("described by a model", described_lines(hits, query, room)),
         ("written", written_lines(hits, query, room)),
         ("said", said_lines(hits, query, room)),
@@ -51,6 +52,7 @@ def card(hit: Hit, query: Query, *, columns: int = 80, bold: bool = False, expla
         (said_lines, 3, "   “{}”"),
         (written_lines, 12, "   written: {}"),
         (described_lines, 25, "   described by a model: {}"),
+        (heard_lines, 10, "   heard: {}"),
     ):
         (text,) = find([hit], query, columns - room)
         lines += [shape.format(text)] if text else []
@@ -194,6 +196,12 @@ def written_lines(hits: Sequence[Hit], query: Query, columns: int) -> list[str]:
     """The written line with most of the query's words of each hit that was found by what is written."""
     texts = [[line.text for line in hit.written] if "text" in hit.streams else [] for hit in hits]
     return _best_texts(texts, sought_spellings(query, [text for some in texts for text in some]), columns)
+
+
+def heard_lines(hits: Sequence[Hit], query: Query, columns: int) -> list[str]:
+    """The sound that was asked for of each hit that was found by it."""
+    texts = [heard_labels(hit)[:1] if "sound" in hit.streams else [] for hit in hits]
+    return _best_texts(texts, [word for part in query.picture_parts for word in content_words(part.text)], columns)
 
 
 def described_lines(hits: Sequence[Hit], query: Query, columns: int) -> list[str]:

@@ -101,11 +101,18 @@ class Hit:
     """What a model says of the scenes that the moment overlaps; nobody said it."""
     meant: tuple[float, float, float] | None = None
     """Start and end of the cues that mean what is asked for, and the cosine of their meaning; None if none do."""
+    heard: tuple[Cue, ...] = ()
+    """The sounds other than speech during the moment, their labels as texts: those asked for first."""
 
     @property
     def moment(self) -> Moment:
         """The video's name and the two times alone."""
         return Moment(self.name, self.start, self.end)
+
+
+def heard_labels(hit: Hit) -> list[str]:
+    """The labels of the sounds during a hit, each once."""
+    return list(dict.fromkeys(cue.text for cue in hit.heard))
 
 
 def hidden_text(hidden: int, what: str = "weaker result") -> str:
@@ -163,5 +170,6 @@ class Results(list[Hit], Tabular):
             "said": [" ".join(cue.text for cue in hit.said) for hit in self],
             "written": [" / ".join(line.text for line in hit.written) for hit in self],
             "described": [" ".join(caption.text for caption in hit.described) for hit in self],
+            "heard": [", ".join(heard_labels(hit)) for hit in self],
             "path": [str(hit.path) for hit in self],
         }

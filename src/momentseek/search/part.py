@@ -54,9 +54,10 @@ from momentseek.search.state import LibraryState
 from momentseek.search.stream_index import Ids, SampleKind, SamplePart
 from momentseek.search.streams.moment_map import list_by_planes
 from momentseek.search.streams.phrases import find_phrases, phrase_times
+from momentseek.search.streams.sounds import AskedSound, find_sounds
 from momentseek.search.streams.span_search import SearchedVideos, VideoList, in_order, seek_spans
 from momentseek.search.streams.speech import MeaningQuery, bound_by_words, find_meant
-from momentseek.search.streams.timed_text import MAX_TEXTS, TextKind, find_sounds
+from momentseek.search.streams.timed_text import MAX_TEXTS, TextKind
 from momentseek.search.streams.trained import choose_search, moments_of_video
 from momentseek.search.streams.vision import VisionQuery, VisionSearch, build_curve
 
@@ -166,6 +167,7 @@ class LibraryPart:
             None if allowed is None else len(allowed),
             {kind: count_words(self._catalog, WORD_INDICES[kind], terms) for kind, terms in words.items()},
             {term: self._catalog.near_spellings(term, OCR) for term in misspelt},
+            state.sound_labels,
         )
 
     def _allowed_ids(self, asked: SearchRequest) -> Ids | None:
@@ -211,7 +213,7 @@ class LibraryPart:
         depth: int = 0,
         meaning: MeaningQuery | None = None,
         words: Mapping[TextKind, tuple[Sequence[str], WordCounts]] | None = None,
-        sounds: str = "",
+        sounds: Mapping[str, AskedSound] | None = None,
     ) -> FoundMoments:
         """What this part has of what is looked for: at least what it would have in the answer of the whole library.
 
@@ -420,4 +422,5 @@ class LibraryPart:
             written=tuple(catalog.cues_between(video.id, start, end, OCR)),
             described=tuple(catalog.cues_between(video.id, start, end, database.CAPTIONS)),
             meant=c.meant,
+            heard=tuple(catalog.cues_between(video.id, start, end, database.SOUNDS)),
         )

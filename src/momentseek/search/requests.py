@@ -21,9 +21,10 @@ from momentseek.search.hit import Results, StreamHit
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
 from momentseek.search.stream_index import Ids
+from momentseek.search.streams.sounds import SoundMatch
 from momentseek.search.streams.span_search import SearchedVideos, VideoList
 from momentseek.search.streams.speech import MeantCues
-from momentseek.search.streams.timed_text import SoundMatch, TextKind, TextMatch
+from momentseek.search.streams.timed_text import TextKind, TextMatch
 from momentseek.search.streams.vision import VisionQuery
 
 Times = dict[int, list[tuple[float, float]]]
@@ -89,6 +90,8 @@ class PartStatistics:
     words: Mapping[TextKind, WordCounts] = field(default_factory=dict)
     spellings: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """For a word, those that differ from it in one letter."""
+    sounds: tuple[str, ...] = ()
+    """Labels of the sounds that were heard."""
 
 
 class TextRows(NamedTuple):

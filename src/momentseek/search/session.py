@@ -53,13 +53,13 @@ from momentseek.search.state import QueryEncoder
 from momentseek.search.stream_index import SampledIndex
 from momentseek.search.streams.moment_map import bound_videos
 from momentseek.search.streams.name import NameHit, judge_names, name_terms
+from momentseek.search.streams.sounds import AskedSound, asked_sounds, best_sounds
 from momentseek.search.streams.span_search import PagedSearch, SearchedVideos, VideoList, join_lists, sort_hits
 from momentseek.search.streams.speech import MAX_BOUNDED_HITS, MeantCues, ask_meaning, fuse_hits, meant_hits
 from momentseek.search.streams.timed_text import (
     MAX_TEXTS,
     TextKind,
     TextMatch,
-    best_sounds,
     judge_texts,
     rarest_words,
     rarity,
@@ -177,6 +177,8 @@ class SearchSession:
         """Words of the query for which an encoder that works by labels has none."""
         self._phrases: list[StreamHit] = []
         """Where the phrases of the query are said, word for word."""
+        self._sounds: dict[str, AskedSound] = {}
+        """The labels of sounds that are asked for."""
         self._unsaid: Times = {}
         """Where something is said or written that must not be, by video."""
 
@@ -199,10 +201,11 @@ class SearchSession:
         """Ask all parts what they find; for words only the first time."""
         more: dict[str, Any] = {"page": page, "depth": depth}
         if self._answers is None:
+            self._sounds = self._asked_sounds() if self._asks.sounds else {}
             more |= {
                 "meaning": self._meaning(),
                 "words": self._counted_words(),
-                "sounds": self._asks.picture_text if self._asks.sounds else "",
+                "sounds": self._sounds,
             }
         arguments = {part: {**more, "videos": (videos or {}).get(part)} for part in self._questions.parts}
         answers: dict[int, FoundMoments] = self._ask("find", arguments)
@@ -384,6 +387,10 @@ class SearchSession:
             return None
         return ask_meaning(self._library.speech, self._library.encoder, self.query.speech_text)
 
+    def _asked_sounds(self) -> dict[str, AskedSound]:
+        labels = sorted({label for one in self._statistics.values() for label in one.sounds})
+        return asked_sounds(labels, self._asks.picture_text, self._library.encoder.label_cosines)
+
     def _everywhere(self, kind: TextKind) -> WordCounts:
         return WordCounts.total(one.words[kind] for one in self._statistics.values() if kind in one.words)
 
@@ -504,6 +511,11 @@ class SearchSession:
         results.unfamiliar = self._unfamiliar
         return results
 
+    def _sort_sounds(self, hit: Hit) -> Hit:
+        """A hit whose sounds begin with those that were asked for, the surest first."""
+        order = sorted(hit.heard, key=lambda cue: (cue.text not in self._sounds, -(cue.score or 0.0)))
+        return replace(hit, heard=tuple(order)) if order else hit
+
     def _make_hits(self, shown: Sequence[Candidate], places: StreamPlaces) -> list[Hit]:
         """The hits of candidates, with all that the parts that have them know of them."""
         arguments = {
@@ -514,5 +526,5 @@ class SearchSession:
             }
             for part, ids in self._cards.by_part(c.video for c in shown).items()
         }
-        hits = [hit for found in self._ask("hits", arguments).values() for hit in found]
+        hits = [self._sort_sounds(hit) for found in self._ask("hits", arguments).values() for hit in found]
         return sorted(hits, key=lambda hit: hit.rank)

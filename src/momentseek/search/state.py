@@ -6,15 +6,18 @@ import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from momentseek.library.catalog import Catalog
 from momentseek.library.encoders import LibraryEncoders
 from momentseek.library.reader import LibraryReader, Snapshot
+from momentseek.library.tracks.sounds import sound_labels
 from momentseek.library.video import Video
 from momentseek.library.words import content_words
 from momentseek.recognition.encoders.protocol import Vectors
+from momentseek.recognition.encoders.text_cache import encode_cached
 from momentseek.recognition.exported.boundary_head import BoundaryHead
 from momentseek.search.stream_index import StreamIndex
 
@@ -32,6 +35,7 @@ class QueryEncoder:
     def __init__(self, encoders: LibraryEncoders) -> None:
         self._encoders = encoders
         self._vectors: OrderedDict[tuple[str, str], Vectors] = OrderedDict()
+        self._labels: dict[str, Vectors] = {}
 
     def encode(self, stream: str, texts: Sequence[str]) -> Vectors:
         """The vectors of texts for a stream (``vision``, ``speech``, or a trained model's ``spans``), a row each."""
@@ -49,6 +53,16 @@ class QueryEncoder:
     def blocks(self, stream: str) -> tuple[int, ...]:
         """Columns of each encoder where two make the vectors of a stream together; empty where one does."""
         return tuple(getattr(self._encoders.for_queries(stream), "blocks", ()))
+
+    def label_cosines(self, text: str, labels: Sequence[str]) -> dict[str, float]:
+        """How near a text is in meaning to labels, whose vectors are kept; empty if no encoder of speech is here."""
+        speech = self._encoders.speech
+        if speech is None or not labels or not self.knows_words("speech", [text]):
+            return {}
+        if new := [label for label in dict.fromkeys(labels) if label not in self._labels]:
+            self._labels.update(zip(new, encode_cached(speech, new), strict=True))
+        vector = self.encode("speech", [text])[0]
+        return {label: float(self._labels[label] @ vector) for label in labels}
 
     def knows_words(self, stream: str, texts: Iterable[str]) -> bool:
         """Whether a stream's encoder knows any word of the texts; if it cannot tell, whether they have letters."""
@@ -76,6 +90,7 @@ class QueryEncoder:
     def forget(self) -> None:
         """Forget all vectors, because another encoder now makes the library's."""
         self._vectors.clear()
+        self._labels.clear()
 
 
 def _is_legible(text: str) -> bool:
@@ -113,6 +128,11 @@ class LibraryState:
         )
         speech = StreamIndex(snapshot.speech, snapshot.gone, library.clip_seconds)
         return cls(library.catalog, snapshot, vision, speech)
+
+    @cached_property
+    def sound_labels(self) -> tuple[str, ...]:
+        """All labels of sounds that were heard."""
+        return tuple(sound_labels(self.catalog))
 
     @property
     def damaged(self) -> bool:

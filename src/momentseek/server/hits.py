@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from momentseek.api.library import Library
-from momentseek.library.database import CAPTIONS, OCR, SPEECH
+from momentseek.library.database import CAPTIONS, OCR, SOUNDS, SPEECH
 from momentseek.library.words import WordMatcher, content_words
 from momentseek.media.subtitles.cues import Cue
 from momentseek.search.display import sought_spellings, sought_words
@@ -65,6 +65,15 @@ class DescribedSceneOut(BaseModel):
     described_by: str = Field(description="The model.")
 
 
+class HeardSoundOut(BaseModel):
+    """A sound other than speech during a moment."""
+
+    start: float = Field(description="Start of the sound, in seconds from the beginning of the video.")
+    end: float
+    label: str = Field(description="What it is, such as dog barking.")
+    score: float = Field(description="How sure the detector is of it, from 0 to 1.")
+
+
 class StandingOut(BaseModel):
     """The rank of a moment among those of the answer by one stream alone, and that stream's score."""
 
@@ -87,7 +96,7 @@ class HitOut(BaseModel):
         "rank": 1, "video_id": 7, "name": "kitchen.mp4", "start": 3.0, "end": 9.0, "peak": 4.5,
         "duration": 60.0, "rate": "25/1", "score": 0.032, "level": "strong",
         "said": [{"start": 4.0, "end": 6.0, "text": "Where is the dog?", "marks": [[13, 16]]}],
-        "written": [], "described": [],
+        "written": [], "described": [], "heard": [],
         "streams": {"vision": {"rank": 1, "score": 0.31}}, "also": [], "curve": [],
         "thumbnail": "/api/v1/videos/7/thumbnail?t=4.5", "media": "/api/v1/videos/7/media",
         "moment": "7:3.000-9.000", "url": "/api/v1/moments/7:3.000-9.000",
@@ -105,6 +114,7 @@ class HitOut(BaseModel):
     said: list[SaidCueOut]
     written: list[WrittenLineOut] = Field(description="What a machine read in the picture; lines with marks first.")
     described: list[DescribedSceneOut] = Field(description="What a model says of the scenes; with marks first.")
+    heard: list[HeardSoundOut] = Field(description="Sounds other than speech; those asked for first.")
     streams: dict[str, StandingOut]
     reranked: RerankedOut | None = Field(None, description="What the model said, if the search was re-ranked.")
     also: list[str] = Field(description="Other files with the same content.")
@@ -135,8 +145,8 @@ def hits_out(hits: Sequence[Hit], query: Query) -> list[HitOut]:
 
 
 def texts_between(library: Library, video: int, start: float, end: float) -> dict[str, Any]:
-    """What is said, written and described in a moment, by the names of a hit's fields."""
-    kinds = {"said": SPEECH, "written": OCR, "described": CAPTIONS}
+    """What is said, written, described and heard in a moment, by the names of a hit's fields."""
+    kinds = {"said": SPEECH, "written": OCR, "described": CAPTIONS, "heard": SOUNDS}
     return {name: tuple(library.store.catalog.cues_between(video, start, end, kind)) for name, kind in kinds.items()}
 
 
@@ -153,6 +163,11 @@ def line_out(line: Cue, marks: Sequence[tuple[int, int]] = ()) -> WrittenLineOut
 def caption_out(caption: Cue, marks: Sequence[tuple[int, int]] = ()) -> DescribedSceneOut:
     """Convert what a model says of a scene."""
     return DescribedSceneOut(**said_out(caption, marks).model_dump(), described_by=clean_text(caption.by))
+
+
+def sound_out(sound: Cue) -> HeardSoundOut:
+    """Convert a sound."""
+    return HeardSoundOut(start=sound.start, end=sound.end, label=clean_text(sound.text), score=sound.score or 0.0)
 
 
 def mark_words(texts: Sequence[str], terms: Sequence[str]) -> list[list[tuple[int, int]]]:
@@ -195,6 +210,7 @@ def _hit_out(
         "said": said,
         "written": sorted(written, key=lambda line: -len(line.marks))[:MAX_HIT_LINES],
         "described": sorted(described, key=lambda caption: -len(caption.marks))[:MAX_HIT_LINES],
+        "heard": [sound_out(sound) for sound in hit.heard[:MAX_HIT_LINES]],
         "streams": {name: StandingOut(rank=one.rank, score=one.score) for name, one in hit.streams.items()},
         "reranked": _reranked_out(hit),
         "also": [clean_text(name) for name in hit.also],

@@ -37,6 +37,7 @@ def hit(rank: int, name: str = "kitchen.mp4", start: float = 3.0, end: float = 9
     )  # fmt: skip
 
 
+BARK = Cue(4.0, 5.5, "dog barking", score=0.9)
 LINE = Cue(2.0, 6.0, "Kitchen", None, 4.0, 0.97, (0.1, 0.2, 0.3, 0.1))
 HITS = [
     hit(1),
@@ -87,6 +88,14 @@ def test_csv_cells_are_never_formulas() -> None:
     assert (rows[0]["start"], rows[0]["end"], rows[0]["rate"]) == ("3.000", "9.000", "30000/1001")
 
 
+def test_what_was_heard_is_said_where_it_found_the_hit() -> None:
+    heard = replace(HITS[0], heard=(BARK,), streams={"sound": StreamRank(1, 1.9)})
+    assert "heard: dog barking" in render([heard], QUERY, "srt").text
+    assert "heard: <bdi>dog barking" in render([heard], QUERY, "html").text
+    (row,) = csv.DictReader(io.StringIO(render([heard], QUERY, "csv").text))
+    assert row["heard"] == "dog barking"
+
+
 NUMBER = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?", re.IGNORECASE)
 """What a spreadsheet takes for a number, which does no harm."""
 
@@ -105,7 +114,9 @@ def test_csv_keeps_rows_apart_and_harmless(name: str, said: str, query: str) -> 
 
 def test_json_carries_everything() -> None:
     document = orjson.loads(
-        render([replace(HITS[0], curve=(0.1, 0.2), also=("copy.mp4",), written=(LINE,))], QUERY, "json").text
+        render(
+            [replace(HITS[0], curve=(0.1, 0.2), also=("copy.mp4",), written=(LINE,), heard=(BARK,))], QUERY, "json"
+        ).text
     )
     assert document["query"] == QUERY
     assert document["hits"] == [
@@ -124,6 +135,7 @@ def test_json_carries_everything() -> None:
             "said": [{"start": 3.0, "end": 9.0, "text": "Here, Rex!", "language": "en"}],
             "written": [{"start": 2.0, "end": 6.0, "text": "Kitchen", "at": 4.0, "box": [0.1, 0.2, 0.3, 0.1]}],
             "described": [],
+            "heard": [{"start": 4.0, "end": 5.5, "label": "dog barking", "score": 0.9}],
             "streams": {"vision": {"rank": 1, "score": 0.25}, "speech": {"rank": 2, "score": 4.0}},
             "also": ["copy.mp4"],
             "curve": [0.1, 0.2],

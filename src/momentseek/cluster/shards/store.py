@@ -26,7 +26,6 @@ from momentseek.library.options import AddOptions
 from momentseek.library.reader import Snapshot, Status
 from momentseek.library.report import AddInterrupted, AddReport, ShowIngest
 from momentseek.library.store import LibraryStore
-from momentseek.library.tracks.sounds import SoundReport
 from momentseek.library.tracks.speech import Transcript
 from momentseek.library.verify import VerifyReport
 from momentseek.library.video import Video
@@ -193,11 +192,10 @@ class ShardedStore(LibraryStore):
         chosen = self._videos_by_shard(patterns)
         return self._each(chosen, lambda number: self.shards[number].describe(model, chosen[number], **how))
 
-    def listen(self, detector: str, patterns: Patterns = (), **how: Any) -> SoundReport:
-        """Detect sounds with a detector that was registered."""
+    def listen(self, patterns: Patterns = (), **how: Any) -> AddReport:
+        """Hear sounds other than speech: in all videos, or in those whose names match ``patterns``."""
         chosen = self._videos_by_shard(patterns)
-        found = [self.shards[number].listen(detector, some, **how) for number, some in chosen.items()]
-        return add_up([SoundReport(), *found])
+        return self._each(chosen, lambda number: self.shards[number].listen(chosen[number], **how))
 
     def _videos_by_shard(self, patterns: Patterns) -> dict[int, list[Path]]:
         """The shards in which something is to be done, each with the videos that are meant; none means all."""

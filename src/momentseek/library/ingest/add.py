@@ -27,6 +27,7 @@ from momentseek.library.tracks.background import PassRequest, TrackPass, finish_
 from momentseek.library.tracks.captions import CaptionPass, open_scene_captioner
 from momentseek.library.tracks.ocr import OcrPass
 from momentseek.library.tracks.second_pass import SecondPass, not_ready
+from momentseek.library.tracks.sounds import SoundPass
 from momentseek.library.tracks.speech import TranscriptionPass
 from momentseek.library.video import Failure, Video
 from momentseek.library.video_parts import drop_old_parts
@@ -94,6 +95,7 @@ def _passes(
     request = PassRequest(library, report, progress)
     makers: list[tuple[str | None, type[TrackPass], Callable[[str], TrackPass]]] = [
         (options.transcriber, TranscriptionPass, lambda m: TranscriptionPass(request, m, PASS_THREADS, timer)),
+        (options.sound_detector, SoundPass, lambda m: SoundPass(request, m, PASS_THREADS)),
         (options.ocr_model, OcrPass, lambda m: OcrPass(request, m, threads=PASS_THREADS)),
         (options.captioner, CaptionPass, lambda m: CaptionPass(request, open_scene_captioner(m, library))),
     ]

@@ -113,7 +113,7 @@ def reencode_library(
     timer = StageTimer()
     writer = ReencodingWriter(library, {bytes(video.path): video.id for video in videos}, timer, pace, model, fused)
     readers = reader_count(len(files))
-    options = AddOptions(transcriber=None, ocr_model=None, sampling="exact", pace=pace)
+    options = AddOptions(transcriber=None, ocr_model=None, sound_detector=None, sampling="exact", pace=pace)
     settings = ReadSettings(library.path, library.clip_seconds, frames, options, decoder_threads(readers), again=True)
     run = IngestRun(files, settings, writer, lambda _: None, report, progress, readers)
     report.stages = timer.seconds

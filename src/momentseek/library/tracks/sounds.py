@@ -5,92 +5,83 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.core.errors import MomentseekError
-from momentseek.core.progress import ShowCount
 from momentseek.library.catalog import Catalog
 from momentseek.library.database import SOUNDS
 from momentseek.library.file_stamp import printable
-from momentseek.library.reader import LibraryReader
-from momentseek.library.report import BackgroundStep, IngestNote, IngestStep
 from momentseek.library.timed_text import Maker, PendingVideo, TrackPart
-from momentseek.library.tracks.background import PassRequest, TrackPass, run_pass
-from momentseek.library.video import Video
+from momentseek.library.tracks.background import PassRequest, TrackPass
 from momentseek.media.sandbox.calls import sound
 from momentseek.media.subtitles.cues import Cue
-from momentseek.recognition.sounds import SOUND_DETECTORS, SoundDetector, SoundEvent
-
-
-@dataclass
-class SoundReport:
-    """What ``listen`` did."""
-
-    heard: int = 0
-    """Videos that were heard to their end."""
-    events: int = 0
-    """Events found in them."""
-    failed: list[tuple[Video, str]] = field(default_factory=list)
-    """Videos whose sound could not be heard, and why."""
+from momentseek.recognition.sounds.detectors import SOUND_DETECTORS, SoundDetector, SoundEvent
+from momentseek.recognition.sounds.events import make_events
+from momentseek.recognition.sounds.yamnet import YAMNET, YamnetProcess, yamnet_fingerprint
 
 
 class SoundPass(TrackPass):
-    """Hears the sounds of videos that a detector has not heard yet; what failed is tried again each time."""
+    """Hears the sounds of videos that no detector has heard; with ``renew``, also what this one heard otherwise.
+
+    YAMNet runs in a process of its own and is resumed within a video; a detector of one's own runs here.
+    """
 
     kind = SOUNDS
     what = "listening"
     undone = "sounds were not heard"
     undone_in_video = "its sounds were not heard"
+    keeps_old = True
 
-    def __init__(self, request: PassRequest, detector: SoundDetector) -> None:
-        super().__init__(request, Maker(detector.name, detector.fingerprint))
-        self.detector, self.found = detector, SoundReport()
+    def __init__(self, request: PassRequest, name: str = YAMNET, threads: int = 1, *, renew: bool = False) -> None:
+        self._detector: SoundDetector | None = None if name == YAMNET else SOUND_DETECTORS[name]()
+        fingerprint = yamnet_fingerprint() if self._detector is None else self._detector.fingerprint
+        super().__init__(request, Maker(name, fingerprint))
+        self._renew = renew
+        self._process = YamnetProcess(threads) if self._detector is None else None
 
     def also(self) -> str:
-        """What another detector heard, and what failed."""
-        return "(old.problem != '' OR old.fingerprint != ?2)"
+        """What another detector heard, if that is asked for."""
+        return "old.problem = '' AND old.fingerprint != ?2" if self._renew else "0"
 
     def work(self, video: PendingVideo) -> Iterator[TrackPart]:
-        """Hear a whole video, decoded in a process of its own; refused if the detector says what cannot be."""
-        events = list(self.detector.detect(sound(video.path)))
-        for event in events:
-            times = (event.start, event.end, event.score)
-            if not (all(map(math.isfinite, times)) and 0 <= event.start < event.end and event.label.strip()):
-                raise MomentseekError(
-                    f"the sound detector {self.detector.name} gave {event}; an event has a label and 0 <= start < end"
-                )
-        ordered = sorted(events, key=lambda event: (event.start, event.end, event.label))
-        yield TrackPart(video.duration, [[e.start, e.end, e.label.strip(), e.score] for e in ordered])
+        """Hear a video from where an earlier run has stopped; refused if the detector says what cannot be."""
+        if self._process is not None:
+            for part in self._process.hear(video.path, video.done):
+                yield TrackPart(part.done, [astuple(event) for event in part.stretches])
+        elif self._detector is not None:
+            events = list(self._detector.detect(sound(video.path)))
+            for event in events:
+                _check_event(self.by.model, event)
+            ordered = sorted(events, key=lambda event: (event.start, event.end, event.label))
+            yield TrackPart(video.duration, [astuple(event) for event in ordered])
+
+    def close(self) -> None:
+        """End the detector's process."""
+        if self._process is not None:
+            self._process.close()
 
     def make_cues(self, parts: Sequence[Any]) -> list[Cue]:
         """A cue for each sound, its label as the text."""
-        cues = [Cue(start, end, printable(label), score=score) for part in parts for start, end, label, score in part]
-        self.found.heard += 1
-        self.found.events += len(cues)
-        return cues
+        events = [SoundEvent(*row) for part in parts for row in part]
+        if self._process is not None:
+            events = make_events(events)
+        self.report.sounds += len(events)
+        return [Cue(e.start, e.end, printable(e.label.strip()), score=e.score) for e in events]
 
-    def note(self, video: PendingVideo, text: str) -> None:
-        """Report a video that could not be heard."""
-        reason = text.removeprefix(f"{self.undone_in_video}: ")
-        self.found.failed += [(known, reason) for known in self.library.catalog.videos([video.id])]
+    def count(self, seconds: float) -> None:
+        """Report a video that was heard."""
+        self.report.listened += 1
+        self.report.listened_seconds += seconds
 
 
-def listen_to_videos(
-    library: LibraryReader, name: str, wanted: Collection[int] | None = None, progress: ShowCount | None = None
-) -> SoundReport:
-    """Hear the videos with sound that a detector has not heard yet; the caller holds the library's lock."""
-
-    def show(step: IngestStep | BackgroundStep | IngestNote) -> None:
-        if progress is not None and isinstance(step, BackgroundStep):
-            progress(step.videos, step.of_videos)
-
-    one = SoundPass(PassRequest(library, progress=show, wanted=wanted), SOUND_DETECTORS[name]())
-    run_pass(one)
-    return one.found
+def _check_event(detector: str, event: SoundEvent) -> None:
+    times = (event.start, event.end, event.score)
+    if not (all(map(math.isfinite, times)) and 0 <= event.start < event.end and event.label.strip()):
+        raise MomentseekError(f"the sound detector {detector} gave {event}; an event has a label and 0 <= start < end")
 
 
 def sound_labels(catalog: Catalog) -> list[str]:

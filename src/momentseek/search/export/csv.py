@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from momentseek.core.reports import safe_cell
 from momentseek.media.edit_lists import ExportText
 from momentseek.search.export import EXPORT_KINDS, ExportKind, Thumbnail
-from momentseek.search.hit import Hit
+from momentseek.search.hit import Hit, heard_labels
 
 CSV_COLUMNS = (
     "rank",
@@ -24,6 +24,7 @@ CSV_COLUMNS = (
     "said",
     "written",
     "described",
+    "heard",
     "path",
     "query",
 )
@@ -38,6 +39,7 @@ def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) 
         said = " ".join(cue.text for cue in hit.said)
         written = " / ".join(line.text for line in hit.written)
         described = " ".join(caption.text for caption in hit.described)
+        heard = ", ".join(heard_labels(hit))
         times = [f"{time:.3f}" for time in (hit.start, hit.end)]
         row = [hit.rank, hit.level, safe_cell(hit.name), *times, f"{hit.score:.6g}", f"{hit.peak:.3f}"]
         writer.writerow(
@@ -45,7 +47,7 @@ def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) 
                 *row,
                 f"{hit.duration:.3f}",
                 hit.rate,
-                *(safe_cell(text) for text in (said, written, described, str(hit.path), query)),
+                *(safe_cell(text) for text in (said, written, described, heard, str(hit.path), query)),
             ]
         )
     return ExportText(out.getvalue())

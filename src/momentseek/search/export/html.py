@@ -16,7 +16,7 @@ from momentseek.core.reports import count
 from momentseek.media.edit_lists import ExportText, file_url
 from momentseek.search.display import clock, reason, tidy, time_range
 from momentseek.search.export import EXPORT_KINDS, ExportKind, Thumbnail
-from momentseek.search.hit import Hit
+from momentseek.search.hit import Hit, heard_labels
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -84,10 +84,11 @@ def _hit_item(hit: Hit, picture: str) -> str:
 
 
 def _found_paragraphs(hit: Hit) -> str:
-    """What was read in the picture of a hit, and what a model says of it, where it was found by these."""
+    """What was read in the picture of a hit, what a model says of it, and its sounds, where it was found by these."""
     found = {
         "text": ("written", " / ".join(tidy(line.text) for line in hit.written)),
         "described": ("described by a model", " ".join(tidy(caption.text) for caption in hit.described)),
+        "sound": ("heard", ", ".join(map(tidy, heard_labels(hit)))),
     }
     return "".join(
         f'<p class="length">{what}: <bdi>{escape(text)}</bdi></p>\n'

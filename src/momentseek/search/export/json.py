@@ -45,6 +45,7 @@ def hit_record(hit: Hit) -> dict[str, Any]:
             {"start": o.start, "end": o.end, "text": _valid_text(o.text), "described_by": _valid_text(o.by)}
             for o in hit.described
         ],
+        "heard": [{"start": o.start, "end": o.end, "label": _valid_text(o.text), "score": o.score} for o in hit.heard],
         "streams": {name: {"rank": one.rank, "score": one.score} for name, one in hit.streams.items()},
     }
     if hit.first is not None:

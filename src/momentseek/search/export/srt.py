@@ -14,7 +14,7 @@ from momentseek.media.subtitles import srt
 from momentseek.media.subtitles.cues import Cue
 from momentseek.search.display import time_range
 from momentseek.search.export import EXPORT_KINDS, ExportKind, Thumbnail, excerpts
-from momentseek.search.hit import Hit
+from momentseek.search.hit import Hit, heard_labels
 
 
 def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> ExportText:
@@ -41,6 +41,7 @@ def _cue_text(hit: Hit) -> str:
     written = " / ".join(line.text for line in hit.written) if "text" in hit.streams else ""
     described = " ".join(caption.text for caption in hit.described) if "described" in hit.streams else ""
     found = [f"[{written}]"] * bool(written) + [f"[described by a model: {described}]"] * bool(described)
+    found += [f"[heard: {', '.join(heard_labels(hit))}]"] * ("sound" in hit.streams and bool(hit.heard))
     lines = [f"{hit.rank}. {name} {time_range(hit)}", said, *found]
     return "\n".join(line for line in lines if line)
 

@@ -1,4 +1,4 @@
-"""Words in timed text: what is said, written on screen, described by a model, and the labels of sounds.
+"""Words in timed text: what is said, written on screen, and described by a model.
 
 Words of one sentence are often spread over neighbouring cues, so a cue takes the next ones in while they bring words
 that were still missing. Lines that stand in the picture at the same time are read together: a slide's title and its
@@ -16,18 +16,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.catalog import Catalog
-from momentseek.library.tracks.sounds import events_with_labels, sound_labels
-from momentseek.library.words import WordMatcher, content_words, plain_words
+from momentseek.library.words import WordMatcher, plain_words
 from momentseek.search.hit import Level, StreamHit
-from momentseek.search.stream_index import Ids
 
 TextKind = Literal["cues", "lines", "spellings", "captions", "names"]
 """Texts in which words are looked for; the spellings are lines too, found by words with a letter wrong."""
 MAX_TEXTS: Mapping[TextKind, int] = {"cues": 400, "lines": 400, "spellings": 400, "captions": 400, "names": 100}
 """Texts of each kind that are judged."""
-MAX_EVENTS = 400
-"""Sounds that are judged."""
 MAX_WORDS = 24
 """Words of a text that are looked for."""
 FAIR_SHARE = 0.6
@@ -36,8 +31,6 @@ MISSPELT = 0.7
 """What a word counts that was read with one letter wrong."""
 TRANSCRIPT_WEIGHT = 0.9
 """What words count that a recogniser heard, against words of subtitles: it may have misheard."""
-SURE_SCORE = 0.5
-"""Score of a sound from which its label can make a hit strong; a detector that is less sure makes it fair at most."""
 MAX_CUE_GAP_SECONDS = 2.0
 """Longest pause between two cues of one utterance."""
 MAX_UTTERANCE_SECONDS = 15.0
@@ -177,43 +170,3 @@ def rarest_words(terms: Sequence[str], counts: Sequence[int]) -> list[str]:
     ['dog', 'the']
     """
     return [terms[i] for i in sorted(range(len(terms)), key=lambda i: (counts[i], i)) if counts[i]][:MAX_WORDS]
-
-
-# sounds: events whose labels have the query's words, such as "dog barking" for "a dog barks"
-
-
-class SoundMatch(NamedTuple):
-    """A sound whose label has most of the words that are looked for."""
-
-    hit: StreamHit
-    score: float
-    """How sure the detector is of it."""
-    order: int
-    """Its place among the equals of its video."""
-
-
-def find_sounds(catalog: Catalog, text: str, allowed: Ids | None = None) -> list[SoundMatch]:
-    """The surest sounds whose labels have most of the words of a text, ``MAX_EVENTS`` at most."""
-    terms, labels = content_words(text), sound_labels(catalog)
-    if not terms or not labels:
-        return []
-    found = WordMatcher(labels).matches(terms).sum(axis=1)
-    shares = {
-        label: float(count) / len(terms)
-        for label, count in zip(labels, found.tolist(), strict=True)
-        if count >= FAIR_SHARE * len(terms)
-    }
-    out = []
-    for at, (video, event) in enumerate(events_with_labels(catalog, shares, allowed, MAX_EVENTS)):
-        share = shares[event.label]
-        level = word_level(share, round(share * len(terms)), only_here=False)
-        if event.score < SURE_SCORE and level == "strong":
-            level = "fair"
-        out.append(SoundMatch(StreamHit(video, event.start, event.end, share + event.score, level), event.score, at))
-    return out
-
-
-def best_sounds(found: Sequence[SoundMatch]) -> list[StreamHit]:
-    """Hits of the surest of some sounds, best first: by the words, then by the score."""
-    surest = sorted(found, key=lambda match: (-match.score, match.hit.video, match.order))[:MAX_EVENTS]
-    return sorted((match.hit for match in surest), key=lambda hit: (-hit.score, hit.video, hit.start, hit.end))

@@ -11,7 +11,7 @@ from momentseek import __version__
 from momentseek.api.library import Library
 from momentseek.cluster.shard_client import ShardClient
 from momentseek.core.errors import MomentseekError
-from momentseek.library.database import CAPTIONS, OCR, PICTURES, SPEECH
+from momentseek.library.database import CAPTIONS, OCR, PICTURES, SOUNDS, SPEECH
 from momentseek.library.encoders import second_encoder
 from momentseek.library.location import library_name
 from momentseek.library.timed_text import track_counts
@@ -59,6 +59,7 @@ class LibraryOut(BaseModel):
     seen: int = Field(description="Number of videos whose pictures it has seen.")
     described: int = Field(description="Number of videos whose scenes a model described.")
     captions: int = Field(description="Number of scenes that it described.")
+    sounds: int = Field(description="Number of sounds other than speech that were heard.")
     failures: int
     encoder: EncoderOut
     generation: int = Field(description="A number that changes whenever the content of the library does.")
@@ -82,7 +83,7 @@ class StatusOut(BaseModel):
         "library": {
             "name": "default", "videos": 4, "seconds": 240.0, "clips": 160, "cues": 31,
             "heard": 2, "read": 4, "lines": 57, "second_encoder": "", "seen": 0,
-            "described": 0, "captions": 0, "failures": 0,
+            "described": 0, "captions": 0, "sounds": 3, "failures": 0,
             "encoder": {"spec": "things", "name": "things", "note": LABELS_NOTE}, "generation": 2719834,
         },
         "version": "0.1.0", "localisers": ["height", "watershed"], "localiser": "height",
@@ -158,8 +159,8 @@ def _library(library: Library) -> LibraryOut:
     catalog = library.store.catalog
     with catalog.view():
         totals = catalog.totals()
-        heard, read, described, seen = (
-            [track_counts(part, kind) for part in catalog.parts] for kind in (SPEECH, OCR, CAPTIONS, PICTURES)
+        heard, read, described, seen, sounds = (
+            [track_counts(part, kind) for part in catalog.parts] for kind in (SPEECH, OCR, CAPTIONS, PICTURES, SOUNDS)
         )
         spec = encoder_name(library)
         row = catalog.encoder("vision")
@@ -177,6 +178,7 @@ def _library(library: Library) -> LibraryOut:
         seen=sum(each.done for each in seen),
         described=sum(each.done for each in described),
         captions=sum(each.found for each in described),
+        sounds=sum(each.found for each in sounds),
         failures=int(totals["failures"]),
         encoder=EncoderOut(
             spec=spec,

@@ -10,7 +10,7 @@ from fastapi import Path as InPath
 from pydantic import BaseModel, Field
 
 from momentseek.api.library import Library
-from momentseek.library.database import CAPTIONS, OCR
+from momentseek.library.database import CAPTIONS, OCR, SOUNDS
 from momentseek.library.timed_text import track
 from momentseek.library.tracks.speech import Transcript, transcript
 from momentseek.recognition.speech.transcript import CueEdit
@@ -18,11 +18,13 @@ from momentseek.server.errors import ApiError, change_errors, error_responses
 from momentseek.server.hits import (
     MAX_HIT_LINES,
     DescribedSceneOut,
+    HeardSoundOut,
     SaidCueOut,
     WrittenLineOut,
     caption_out,
     line_out,
     said_out,
+    sound_out,
 )
 from momentseek.server.schemas import (
     Seconds,
@@ -268,7 +270,7 @@ class MomentOut(BaseModel):
         "id": "7:4.500-9.000", "url": "/api/v1/moments/7:4.500-9.000", "video_id": 7, "name": "kitchen.mp4",
         "start": 4.5, "end": 9.0, "duration": 60.0, "rate": "25/1",
         "said": [{"start": 4.0, "end": 6.0, "text": "Where is the dog?", "marks": []}],
-        "written": [], "described": [], "thumbnail": "/api/v1/videos/7/thumbnail?t=6.7",
+        "written": [], "described": [], "heard": [], "thumbnail": "/api/v1/videos/7/thumbnail?t=6.7",
         "media": "/api/v1/videos/7/media#t=4.500,9.000",
         "page": "/#v=7&t=4.500,9.000",
     })  # fmt: skip
@@ -283,6 +285,7 @@ class MomentOut(BaseModel):
     said: list[SaidCueOut]
     written: list[WrittenLineOut] = Field(description="What a machine read in the picture.")
     described: list[DescribedSceneOut] = Field(description="What a model says of the scenes.")
+    heard: list[HeardSoundOut] = Field(description="Sounds other than speech.")
     thumbnail: str = Field(description="A picture of the middle of the moment.")
     media: str = Field(description="The video with the moment as its fragment, so that a player plays just that.")
     page: str = Field(description="The address of the web page that shows it.")
@@ -311,6 +314,7 @@ async def moment(service: ServiceParam, id: MomentId) -> MomentOut:
             said=[said_out(cue) for cue in catalog.cues_between(video.id, start, end)],
             written=[line_out(o) for o in catalog.cues_between(video.id, start, end, OCR)[:MAX_HIT_LINES]],
             described=[caption_out(o) for o in catalog.cues_between(video.id, start, end, CAPTIONS)[:MAX_HIT_LINES]],
+            heard=[sound_out(o) for o in catalog.cues_between(video.id, start, end, SOUNDS)[:MAX_HIT_LINES]],
             thumbnail=thumbnail_url(video.id, (start + end) / 2),
             media=f"{media_url(video.id)}#t={fragment}",
             page=f"/#v={video.id}&t={fragment}",

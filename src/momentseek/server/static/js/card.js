@@ -58,6 +58,7 @@ export function card(hit, query, { small = false, settings = {} } = {}) {
     small ? null : saidCues(hit),
     small ? null : writtenLines(hit),
     small ? null : describedScenes(hit),
+    small ? null : heardSounds(hit),
     small ? null : h("p", { class: "acts" },
       h("a", { href: `#like=${hit.moment}`, "aria-label": `More like this: ${hit.name}, ${clock(hit.start)}` }, "More like this"),
       keepButton(() => hit.moment, () => query)),
@@ -90,6 +91,12 @@ function writtenLines(hit) {
   const lines = foundLines(hit);
   if (!lines.length) return null;
   return h("div", { class: "written" }, h("span", { class: "quiet" }, "Written (read by a machine): "), lines.map((line) => h("p", {}, highlight(line.text, line.marks))));
+}
+
+/** The sounds of a hit that was found by one, what was asked for first. */
+function heardSounds(hit) {
+  const labels = hit.streams.sound ? [...new Set(hit.heard.map((one) => one.label))].slice(0, 3) : [];
+  return labels.length ? h("div", { class: "written" }, h("span", { class: "quiet" }, "Heard: "), labels.join(", ")) : null;
 }
 
 /** What a model says of the scenes, for a hit that was found by it; marked as such, for nobody said it. */

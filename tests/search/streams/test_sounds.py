@@ -13,7 +13,7 @@ import momentseek as ms
 from momentseek.core.errors import MomentseekError
 from momentseek.media.decode import SAMPLE_RATE, Samples
 from momentseek.recognition.encoders import registry
-from momentseek.recognition.sounds import SOUND_DETECTORS, SoundDetector, SoundEvent, register_sounds
+from momentseek.recognition.sounds.detectors import SOUND_DETECTORS, SoundDetector, SoundEvent, register_sounds
 
 
 class Grey:
@@ -81,7 +81,7 @@ def library(tmp_path, monkeypatch):
 
 @pytest.fixture
 def detector(monkeypatch):
-    monkeypatch.setattr(SOUND_DETECTORS, "_things", {})
+    monkeypatch.setattr(SOUND_DETECTORS, "_things", dict(SOUND_DETECTORS))
     loaded = Loudness()
     register_sounds("loudness", lambda: loaded)
     return loaded
@@ -96,8 +96,8 @@ def test_a_registered_detector_is_heard_and_found(library, detector):
     assert isinstance(detector, SoundDetector)
     assert found(library, "applause") == []
     before = library.store.catalog.content_number()
-    report = library.store.listen("loudness")
-    assert (report.heard, report.events, report.failed) == (3, 4, [])
+    report = library.listen(detector="loudness")
+    assert (report.listened, report.sounds, report.noted) == (3, 4, [])
     assert library.store.catalog.content_number() != before
     assert found(library, "applause")[0][0] == "hall.mkv"
     (first, *_) = found(library, "a smoke alarm beeps")
@@ -110,13 +110,13 @@ def test_a_registered_detector_is_heard_and_found(library, detector):
 
 
 def test_nothing_is_heard_twice_until_the_detector_changes(library, detector, tmp_path):
-    library.store.listen("loudness", "hall*")
+    library.listen("hall*", detector="loudness")
     assert detector.films == 1
-    assert library.store.listen("loudness").heard == 2
-    assert library.store.listen("loudness").heard == 0
+    assert library.listen(detector="loudness").listened == 2
+    assert library.listen(detector="loudness").listened == 0
     detector.fingerprint = "loud-2"
-    again = library.store.listen("loudness", progress=lambda done, total: None)
-    assert (again.heard, again.events) == (3, 4)
+    again = library.listen(detector="loudness", progress=lambda step: None)
+    assert (again.listened, again.sounds) == (3, 4)
     library.remove(["hall*"])
     assert library.store.catalog.rows("SELECT count(*) FROM cues")[0][0] == 2
     assert len(library.store.catalog.rows("SELECT * FROM tracks")) == 2
@@ -124,11 +124,11 @@ def test_nothing_is_heard_twice_until_the_detector_changes(library, detector, tm
 
 def test_what_cannot_be_heard_is_reported_and_the_rest_goes_on(library, detector, tmp_path):
     (tmp_path / "films/hall.mkv").write_bytes(b"no film")
-    report = library.store.listen("loudness")
-    assert report.heard == 2
-    ((video, reason),) = report.failed
-    assert video.name == "hall.mkv"
-    assert reason
+    report = library.listen(detector="loudness")
+    assert report.listened == 2
+    (note,) = report.noted
+    assert note.path.name == "hall.mkv"
+    assert "its sounds were not heard" in note.text
 
 
 @pytest.mark.parametrize(
@@ -137,13 +137,27 @@ def test_what_cannot_be_heard_is_reported_and_the_rest_goes_on(library, detector
 def test_impossible_events_are_refused(library, detector, event):
     detector.detect = lambda blocks: [event]
     with pytest.raises(MomentseekError, match="the sound detector loudness gave SoundEvent"):
-        library.store.listen("loudness")
+        library.listen(detector="loudness")
     assert library.store.catalog.rows("SELECT count(*) FROM tracks")[0][0] == 0
 
 
-def test_an_unsure_sound_is_fair_at_most_and_an_unknown_detector_is_named(library, detector):
-    detector.detect = lambda blocks: [SoundEvent(0, 1, "dog barking", 0.3)]
-    library.store.listen("loudness")
-    assert {level for *_, level in found(library, "a dog barks")} == {"fair"}
+@pytest.mark.parametrize(("score", "level"), [(0.8, "strong"), (0.6, "fair"), (0.3, "weak")])
+def test_a_hit_is_as_sure_as_the_detector(library, detector, score, level):
+    detector.detect = lambda blocks: [SoundEvent(0, 1, "dog barking", score)]
+    library.listen(detector="loudness")
+    assert {found for *_, found in found(library, "a dog barks")} == {level}
+    (first, *_) = library.search("a dog barks", k=1, all=True, streams=("speech",))
+    assert [cue.text for cue in first.heard] == ["dog barking"]
+
+
+def test_a_dog_to_be_seen_is_not_asked_of_the_sound(library, detector):
+    detector.detect = lambda blocks: [SoundEvent(0, 1, "dog barking", 0.9)]
+    library.listen(detector="loudness")
+    assert found(library, "a dog") == []
+    assert found(library, "a dog running on the beach") == []
+    assert {level for *_, level in found(library, "the sound of a dog")} == {"strong"}
+
+
+def test_an_unknown_detector_is_named(library, detector):
     with pytest.raises(MomentseekError, match="there is no sound detector 'loudnes'; did you mean 'loudness'"):
-        library.store.listen("loudnes")
+        library.listen(detector="loudnes")

@@ -1,0 +1,194 @@
+"""YAMNet, which hears 521 classes of sounds (AudioSet) in windows of 0.975 seconds, run by LiteRT.
+
+Its weights are one file that ``momentseek models get yamnet`` fetches; the names of its classes lie in that file. It
+runs in a process of its own, on sound that another process decodes, and what it heard is kept every two minutes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.core.errors import MomentseekError, missing_package, optional_module
+from momentseek.core.workers import JobProcess, JobWords
+from momentseek.media.container import FilePath
+from momentseek.media.decode import SAMPLE_RATE, Samples
+from momentseek.media.sandbox.calls import sound
+from momentseek.recognition.sounds.detectors import SOUND_DETECTORS, SoundEvent
+from momentseek.recognition.sounds.events import make_events, stretches
+from momentseek.recognition.sounds.kinds import KINDS_FILE, sound_kinds
+from momentseek.recognition.weights.catalog import HUB_MODELS
+from momentseek.recognition.weights.files import model_in_environment, sha256
+from momentseek.recognition.weights.hub import check_model, lock_file
+
+YAMNET = "yamnet"
+SOUNDS_EXTRA = "sounds"
+SOUNDS_VARIABLE = "MOMENTSEEK_SOUNDS"
+"""Environment variable that switches hearing sounds off (``off``), or names another detector."""
+RECIPE = "1"
+"""Part of the fingerprint; change it whenever the same weights would hear other stretches."""
+WINDOW_SAMPLES = 15_600
+STEP_SAMPLES = WINDOW_SAMPLES // 2
+PART_WINDOWS = 256
+"""Windows after which what was heard is kept: two minutes."""
+MIN_LOUDNESS = 1e-3
+"""Root mean square below which a window is silent (-60 dB): what is heard there is made up."""
+MAX_LABELS_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class HeardPart:
+    """The stretches of sound in a part of a file, up to ``done`` seconds."""
+
+    done: float
+    stretches: tuple[SoundEvent, ...]
+
+
+def is_installed() -> bool:
+    """Whether YAMNet can run here: its program is installed, and its weights were fetched."""
+    return find_spec("ai_edge_litert") is not None and lock_file(YAMNET).exists()
+
+
+def default_sound_detector() -> str | None:
+    """The detector that ``add`` uses if none is named: the environment's, or YAMNet if it is there."""
+    chosen = model_in_environment(SOUNDS_VARIABLE)
+    if isinstance(chosen, str):
+        return chosen
+    return YAMNET if chosen is not False and is_installed() else None
+
+
+def weights_file() -> Path:
+    """The file with YAMNet's weights, proven to be the published one."""
+    if find_spec("ai_edge_litert") is None:
+        raise missing_package("ai-edge-litert", SOUNDS_EXTRA)
+    return check_model(HUB_MODELS[YAMNET]) / "yamnet.tflite"
+
+
+def class_names(file: Path) -> list[str]:
+    """The names of the classes, from the archive at the end of a file of weights."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            (name,) = [info for info in archive.infolist() if info.filename.endswith("label_list.txt")]
+            if name.file_size > MAX_LABELS_BYTES:
+                raise ValueError
+            return archive.read(name).decode().splitlines()
+    except (OSError, ValueError, zipfile.BadZipFile):
+        raise MomentseekError(
+            f"{file}: has no names of classes in it; get it again with: momentseek models get {YAMNET}"
+        ) from None
+
+
+class Yamnet:
+    """YAMNet as a detector of sounds."""
+
+    name = YAMNET
+
+    def __init__(self, file: Path | None = None, threads: int = 1) -> None:
+        file = file or weights_file()
+        self.fingerprint, names = yamnet_fingerprint(file), class_names(file)
+        interpreter = optional_module("ai_edge_litert.interpreter", SOUNDS_EXTRA).Interpreter
+        try:
+            self._model: Any = interpreter(str(file), num_threads=threads)
+            self._model.allocate_tensors()
+        except (ValueError, RuntimeError) as e:
+            raise MomentseekError(f"{file}: cannot be opened ({str(e).splitlines()[0][:200]})") from None
+        self._input, self._output = (
+            about[0]["index"] for about in (self._model.get_input_details(), self._model.get_output_details())
+        )
+        place = {name: at for at, name in enumerate(names)}
+        kinds = sound_kinds()
+        self.labels = list(kinds)
+        self._classes = np.array([place[name] for kind in kinds.values() for name in kind.classes])
+        self._first = np.cumsum([0, *(len(kind.classes) for kind in kinds.values())])[:-1]
+
+    def window_scores(self, samples: Samples) -> NDArray[np.float32]:
+        """How sure each kind of sound is in one window."""
+        if float(np.sqrt(np.mean(np.square(samples)))) < MIN_LOUDNESS:
+            return np.zeros(len(self.labels), np.float32)
+        self._model.set_tensor(self._input, samples)
+        self._model.invoke()
+        scores: NDArray[np.float32] = self._model.get_tensor(self._output)[0]
+        return np.maximum.reduceat(scores[self._classes], self._first)
+
+    def detect(self, blocks: Iterable[Samples]) -> list[SoundEvent]:
+        """The sounds of a video, given its samples from the beginning."""
+        return make_events(event for part in self.hear(blocks) for event in part.stretches)
+
+    def hear(self, blocks: Iterable[Samples], begin: float = 0.0) -> Iterator[HeardPart]:
+        """The stretches of sound from ``begin`` on, where an earlier run may have stopped, part by part."""
+        first = round(begin * SAMPLE_RATE / STEP_SAMPLES)
+        held = np.empty(0, np.float32)
+        skip = first * STEP_SAMPLES
+        rows: list[NDArray[np.float32]] = []
+        for block in blocks:
+            dropped = min(skip, len(block))
+            held, skip = np.concatenate([held, block[dropped:]]), skip - dropped
+            while len(held) >= WINDOW_SAMPLES + STEP_SAMPLES:  # more than one is left for the end
+                rows.append(self.window_scores(held[:WINDOW_SAMPLES]))
+                held = held[STEP_SAMPLES:]
+                if len(rows) == PART_WINDOWS:
+                    yield self._part(rows, first, None)
+                    first, rows = first + len(rows), []
+        end = ((first + len(rows)) * STEP_SAMPLES + len(held)) / SAMPLE_RATE
+        if len(held):
+            last = held[-WINDOW_SAMPLES:]
+            rows.append(self.window_scores(np.pad(last, (0, WINDOW_SAMPLES - len(last)))))
+        if rows:
+            yield self._part(rows, first, end)
+
+    def _part(self, rows: list[NDArray[np.float32]], first: int, end: float | None) -> HeardPart:
+        """A part that begins with window ``first``; each window stands for its middle, the last for all to ``end``."""
+        step = STEP_SAMPLES / SAMPLE_RATE
+        edges = (np.arange(first, first + len(rows) + 1) + 0.5) * step
+        edges[0] = edges[0] if first else 0.0
+        if end is not None:
+            edges[-1] = max(end, float(edges[-2]))
+        done = (first + len(rows)) * step if end is None else end
+        found = stretches(np.stack(rows), self.labels, np.round(edges, 3))
+        return HeardPart(done, tuple(event for event in found if event.end > event.start))
+
+
+def yamnet_fingerprint(file: Path | None = None) -> str:
+    """A hash that changes with what YAMNet hears."""
+    parts = [RECIPE, *(sha256(one) for one in (file or weights_file(), KINDS_FILE))]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def hear_file(model: Yamnet, path: FilePath, begin: float = 0.0) -> Iterator[HeardPart]:
+    """The stretches of sound in a file from ``begin`` on, part by part."""
+    return model.hear(sound(path), begin)
+
+
+TIMEOUT_SECONDS = 300.0
+"""Longest time without an answer: two minutes of sound are heard in a second."""
+
+
+class YamnetProcess(JobProcess):
+    """YAMNet in a process of its own, asked for one file at a time; close it, or leave its ``with``."""
+
+    def __init__(self, threads: int = 1, timeout: float = TIMEOUT_SECONDS) -> None:
+        words = JobWords("the sound detector yamnet", "its sound", "cannot be heard")
+        worker = "momentseek.recognition.sounds.worker"
+        super().__init__(worker, [str(threads)], words, threads=threads, timeout=timeout)
+
+    def hear(self, path: Path, begin: float = 0.0) -> Iterator[HeardPart]:
+        """The stretches of sound in a file from ``begin`` on, part by part; MediaError if it cannot be heard."""
+        for part in self.ask(os.fspath(path), begin=begin):
+            yield HeardPart(part["done"], tuple(SoundEvent(*row) for row in part["stretches"]))
+
+
+def part_as_json(part: HeardPart) -> dict[str, Any]:
+    """A part as values for JSON."""
+    return {"done": part.done, "stretches": [astuple(event) for event in part.stretches]}
+
+
+SOUND_DETECTORS.add(YAMNET, Yamnet)
