@@ -319,6 +319,43 @@ def test_damage_during_the_pass_is_found_too(both: LibraryStore, films: Path, mo
     assert proven_videos(held).tolist() == [True, True, False]
 
 
+def test_a_segment_that_cannot_be_read_costs_its_own_videos_only(both: LibraryStore, films: Path) -> None:
+    both.options = replace(both.options, second_pass=False)
+    both.add(films / "deep")
+    (old,) = both.snapshot().vision
+    both.add(films / "a.mp4")
+    assert len(both.snapshot().vision) == 2
+    (both.paths.segments / f"{old.name}{SEGMENT_SUFFIX}").write_bytes(b"gone")
+    report = both.encode()
+    assert report.seen == 1
+    assert ["its vectors are missing or damaged" in note.text for note in report.noted] == [True]
+    both.verify(repair=True)
+    both.options = replace(both.options, second_pass=True)
+    both.retry()
+    assert list(filled(both).values()) == [True, True]
+
+
+def test_another_process_sees_each_video_before_or_after(
+    both: LibraryStore, films: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both.options = replace(both.options, second_pass=False)
+    both.add(films)
+    monkeypatch.setattr(second_pass, "JOIN_SECONDS", 0.0)
+    monkeypatch.setattr(second_pass, "MAX_JOIN_SHARE", 1e9)
+    seen: list[int] = []
+    with LibraryStore.open(both.path) as reader:
+        real = SecondPass.join
+
+        def join(self: SecondPass) -> None:
+            real(self)
+            seen.append(sum(filled(reader).values()))
+            assert reader.status().seen == seen[-1]
+
+        monkeypatch.setattr(SecondPass, "join", join)
+        both.encode()
+    assert seen == [1, 2, 3, 3]
+
+
 def test_an_older_library_with_damage_is_not_widened(library: LibraryStore, films: Path) -> None:
     library.add(films)
     _damage(library, "a.mp4")

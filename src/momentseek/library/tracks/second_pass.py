@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,21 +135,18 @@ class SecondPass(TrackPass):
 
     def _rows(self, video: int) -> NDArray[np.float16]:
         """The stored rows of a video; segments are kept open until they are replaced."""
-        folder = self.library.paths.segments
         with closing(Catalog(self.library.path)) as catalog:  # the library's own is another thread's
             while True:
                 named = [row.name for row in catalog.segments("vision")]
-                try:
-                    self._held = {name: self._held.get(name) or read_segment(folder, name) for name in named}
-                    break
-                except MomentseekError:
-                    if named == [row.name for row in catalog.segments("vision")]:  # not replaced meanwhile
-                        raise MediaError("its vectors cannot be read; run: momentseek verify --repair") from None
-        held = list(self._held.values())
-        place = locate(held, video)
-        if place is None:
-            raise MediaError("its vectors are missing; run: momentseek verify --repair")
-        return held[place[0]].part(place[1], place[1] + 1).half
+                self._held = {name: self._held[name] for name in named if name in self._held}
+                for name in named:
+                    with suppress(MomentseekError):  # replaced meanwhile, or damaged
+                        self._held[name] = self._held.get(name) or read_segment(self.library.paths.segments, name)
+                held = list(self._held.values())
+                if (place := locate(held, video)) is not None:
+                    return held[place[0]].part(place[1], place[1] + 1).half
+                if named == [row.name for row in catalog.segments("vision")]:
+                    raise MediaError("its vectors are missing or damaged; run: momentseek verify --repair")
 
     def _encode(self, video: PendingVideo, clips: list[int], *, begun: bool) -> Vectors:
         """The vectors of the pictures of some clips, fewer if the file cannot be read to its end."""
