@@ -18,7 +18,7 @@ from momentseek.library.catalog import Catalog
 from momentseek.library.database import CATALOG_FILE
 from momentseek.library.file_stamp import Stamp
 from momentseek.library.files import FoundFiles, VideoFile, find_videos
-from momentseek.library.ingest.add import add_files
+from momentseek.library.ingest.add import add_files, plan_library
 from momentseek.library.ingest.reencode import reencode_library
 from momentseek.library.known_files import subtitle_marks
 from momentseek.library.location import SHARDS_FILE
@@ -234,7 +234,7 @@ class LibraryStore(LibraryReader):
         """
         with self.changing():
             report = run_pass(second_pass(self._request(patterns, again, progress)))
-            refresh_plan(self.snapshot().vision, self.paths.plan)
+            plan_library(self, report)
         return report
 
     def describe(

@@ -80,7 +80,7 @@ def add_files(
         if writer.damages:
             report.notes.append(damage_message(catalog, writer.damages.values()))
         with timer.stage("plan"):
-            _refresh_plan(library, report)
+            plan_library(library, report)
         with catalog.changes():
             catalog.run("DELETE FROM settings WHERE key = ?", (ADDING_SETTING,))
     except KeyboardInterrupt:
@@ -136,7 +136,7 @@ def _begin(library: LibraryReader, timer: StageTimer, report: AddReport) -> None
             fill_speech(catalog, library.paths, speech)
 
 
-def _refresh_plan(library: LibraryReader, report: AddReport) -> None:
+def plan_library(library: LibraryReader, report: AddReport) -> None:
     """Build the plan if one is due; a segment that cannot be read stops searches, not what was just added."""
     rows = sum(row.rows for row in library.catalog.segments("vision"))
     if library.origin is not None and rows < MIN_PLANNED_ROWS:  # its vectors need not be fetched for that
