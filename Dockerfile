@@ -1,4 +1,4 @@
-# Momentseek with its page, its offline encoders and what a cluster needs.
+# Momentseek with its page, its offline encoders, speech recognition, OCR, and what assistants and a cluster need.
 #   docker build -t momentseek .
 #   docker run -p 8765:8765 -e MOMENTSEEK_TOKEN="$TOKEN" -v films:/library -v ~/Videos:/videos:ro momentseek
 FROM python:3.12-slim AS build
@@ -6,7 +6,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev &
 WORKDIR /src
 COPY pyproject.toml hatch_build.py constraints.txt README.md LICENSE CHANGELOG.md ./
 COPY src ./src
-RUN pip install --no-cache-dir --prefix=/installed -c constraints.txt ".[offline,serve,postgres,cluster]"
+RUN pip install --no-cache-dir --prefix=/installed -c constraints.txt ".[offline,speech,ocr,serve,mcp,postgres,cluster]"
 
 FROM python:3.12-slim
 COPY --from=build /installed /usr/local

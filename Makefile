@@ -90,7 +90,7 @@ install-locked: .venv/bin/python
 # Everything but training: torch's builds differ by machine.
 lock: .venv/installed-dev
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-annotate --quiet \
-	  --constraints constraints.txt --group build $(addprefix --extra ,parquet plots offline speech ocr demo serve) \
+	  --constraints constraints.txt --group build $(addprefix --extra ,parquet plots offline speech ocr demo serve mcp) \
 	  --custom-compile-command 'make lock' --output-file requirements.lock
 
 clean:

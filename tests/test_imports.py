@@ -34,6 +34,7 @@ ONLY_IN = {
     "torch": {"models"},
     "click": {"cli"},
     "fastapi": {"server"},
+    "mcp": {"server"},
     "uvicorn": {"server", "cli"},
     "ray": {"cluster"},
 }

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 LOCKED = re.compile(r"^([a-z0-9-]+)==(\S+)(?: ;[^\n]*?)?((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.M)
-EXTRAS = ("parquet", "plots", "offline", "speech", "ocr", "demo", "serve")
+EXTRAS = ("parquet", "plots", "offline", "speech", "ocr", "demo", "serve", "mcp")
 
 
 def _names(requirements: list[str]) -> set[str]:

@@ -63,6 +63,7 @@ SECTIONS = {
     },
     "Serve": {
         "serve": ("serve:command", "Serve the library: a web page and an HTTP API."),
+        "mcp": ("serve:mcp", "Let a chat assistant search the library (MCP)."),
     },
     "Setup": {
         "models": ("models:models", "List, download and verify encoders."),

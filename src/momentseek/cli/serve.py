@@ -1,14 +1,16 @@
-"""``momentseek serve``: the web page and the HTTP API."""
+"""``momentseek serve``: the web page and the HTTP API; ``momentseek mcp``: the library for chat assistants."""
 
 from __future__ import annotations
 
 import secrets
+import sys
 from pathlib import Path
 
 import click
 
 from momentseek.cli import options
 from momentseek.cli.groups import RenamedOption
+from momentseek.cli.terminal import bare_stream
 from momentseek.cluster.searching import shards_on
 from momentseek.core.errors import optional_module
 from momentseek.library.location import library_folder
@@ -37,8 +39,10 @@ from momentseek.library.location import library_folder
     "folders",
     multiple=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder from which the page can add videos; may be repeated. Default: those of the library's videos.",
+    help="A folder from which the page can add videos; may be repeated. Default: those of the library's videos, and "
+    "where others cannot reach it the home folder and connected drives.",
 )
+@click.option("--watch", is_flag=True, help="Add what is in the folders of --folder, appears there or changes.")
 @click.option(
     "--compare-with",
     cls=RenamedOption,
@@ -78,6 +82,7 @@ def command(
     port: int,
     token: str | None,
     folders: tuple[Path, ...],
+    watch: bool,
     compare_with: tuple[str, ...],
     rerank: tuple[str, ...],
     allowed_hosts: tuple[str, ...],
@@ -93,8 +98,10 @@ def command(
     that are complete are kept, and adding the folder again continues from there.
 
     \b
-    Search in a browser, and add videos from a folder there:
-      momentseek serve --folder ~/Videos --open
+    Choose a folder in the browser, and search it:
+      momentseek serve --open
+    Add what is in a folder, and whatever appears there:
+      momentseek serve --folder ~/Videos --watch --open
     Compare two encoders in the page:
       momentseek serve --library films --compare-with films-clip
     Serve the home network:
@@ -114,6 +121,7 @@ def command(
         secrets.token_urlsafe(32) if generated else token,
         allowed_hosts,
         tuple(folder.resolve() for folder in folders),
+        watch=watch,
         compare_with=tuple(library_folder(one) for one in compare_with),
         rerank=tuple(Path(one).expanduser().absolute() for one in rerank),
         allow_changes=changes,
@@ -122,3 +130,40 @@ def command(
     folder = library_folder(library)
     with shards_on(on, folder, replicas) as shard_client:
         serve(folder, settings, open_page=open_page, show_token=generated, shard_client=shard_client, echo=click.echo)
+
+
+@click.command()
+@options.library
+@click.option("--http", is_flag=True, help="Serve over HTTP instead of standard input and output.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="With --http: the address to listen on.")
+@click.option(
+    "--port",
+    default=8766,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="With --http: the port to listen on; 0 takes any free one.",
+)
+@click.option(
+    "--token", envvar="MOMENTSEEK_TOKEN", help="With --http: what clients must send; needed where others reach it."
+)
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for exports and clips.")
+def mcp(library: str | None, http: bool, host: str, port: int, token: str | None, out: Path | None) -> None:
+    """Let a chat assistant search the library (Model Context Protocol).
+
+    The assistant can search, look at a moment, read transcripts, list videos and export moments. It cannot change the
+    library, and writes files only into the folder of --out. docs/assistants.md says how to connect one.
+
+    \b
+    What an assistant on this machine starts:
+      momentseek mcp --library films --out ~/Clips
+    For an assistant that connects by an address:
+      momentseek mcp --http --token "$TOKEN"
+    """
+    optional_module("mcp", "mcp")
+    optional_module("fastapi", "mcp")
+    from momentseek.server.mcp_server import run_mcp
+
+    if not http:
+        sys.stdout = bare_stream(sys.stdout)  # the protocol's own, and JSON
+    place = None if out is None else out.expanduser().absolute()
+    run_mcp(library_folder(library), exports=place, http=(host, port) if http else None, token=token, echo=options.say)

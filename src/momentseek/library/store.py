@@ -372,15 +372,34 @@ def watch(
 ) -> Iterator[AddReport]:
     """Look every ``poll`` seconds and add files that are new or changed; yields a report for each time there were any.
 
-    A file is added once two looks in a row find it the same, so one that is being copied or recorded waits until it
-    stops growing. The lock is held only while adding. It never ends by itself.
+    The lock is held only while adding. It never ends by itself.
     """
     given = list(paths)
+    for found in settled_files(given, recursive=recursive, exclude=exclude, subtitles=subtitles, skip=library.path):
+        if found.files or found.unusable:
+            yield library.add_found(found, replace(library.options, subtitles=subtitles), progress)
+        sleep(poll)
+
+
+def settled_files(
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    recursive: bool = True,
+    exclude: Sequence[str] = (),
+    subtitles: Path | None = None,
+    skip: Path | None = None,
+    links: bool = True,
+) -> Iterator[FoundFiles]:
+    """At each step the files that are new or changed since the step before; often none. It never ends by itself.
+
+    A file is given once two looks in a row find it the same, so one that is being copied or recorded waits until it
+    stops growing.
+    """
     last: dict[Path, FileState] = {}
     handled: dict[Path, FileState] = {}
     reported: set[Path] = set()
     while True:
-        found = find_videos(given, recursive=recursive, exclude=exclude, skip=library.path)
+        found = find_videos(paths, recursive=recursive, exclude=exclude, skip=skip, links=links)
         now = {file.path: _file_state(file.path, subtitles) for file in found.files}
         settled = [
             file
@@ -388,14 +407,10 @@ def watch(
             if now[file.path] == last.get(file.path) and now[file.path] != handled.get(file.path)
         ]
         strange = [(path, reason) for path, reason in found.unusable if path not in reported]
-        if settled or strange:
-            options = replace(library.options, subtitles=subtitles)
-            report = library.add_found(FoundFiles(settled, strange), options, progress)
-            handled |= {file.path: now[file.path] for file in settled}
-            reported |= {path for path, _ in strange}
-            yield report
+        yield FoundFiles(settled, strange)
+        handled |= {file.path: now[file.path] for file in settled}
+        reported |= {path for path, _ in strange}
         last = now
-        sleep(poll)
 
 
 def _file_state(path: Path, subtitles: Path | None) -> FileState:

@@ -95,6 +95,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_warm_up, service)
+        if service.settings.watch:
+            service.jobs.watch(service.roots)
         yield
         tasks.cancel_scope.cancel()
     await anyio.to_thread.run_sync(service.close)

@@ -22,6 +22,8 @@ from momentseek.server.errors import ApiError
 
 MAX_LISTED_FOLDERS = 1000
 """Subfolders that are listed of one folder."""
+DRIVE_PLACES = ("/Volumes", "/media", "/mnt")
+"""Folders in which systems show connected drives."""
 MAX_KNOWN_FOLDERS = 100_000
 """Ids that are remembered at a time."""
 
@@ -92,6 +94,12 @@ def root_folders(paths: Iterable[Path]) -> list[Path]:
         if not any(folder.is_relative_to(root) for root in roots):
             roots.append(folder)
     return roots
+
+
+def home_folders() -> list[Path]:
+    """Where somebody's own videos may lie: the home folder, and drives that are connected."""
+    drives = [drive for place in DRIVE_PLACES for drive in sorted(Path(place).glob("*")) if drive.is_dir()]
+    return [folder.resolve() for folder in (Path.home(), *drives)]
 
 
 @dataclass(frozen=True)

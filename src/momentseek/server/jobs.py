@@ -22,6 +22,7 @@ from pydantic import BaseModel, Field
 from momentseek.api.library import Library
 from momentseek.core.errors import MomentseekError
 from momentseek.library.file_stamp import path_text
+from momentseek.library.files import FoundFiles
 from momentseek.library.location import library_name
 from momentseek.library.report import (
     AddInterrupted,
@@ -31,6 +32,8 @@ from momentseek.library.report import (
     IngestStep,
     ShowIngest,
 )
+from momentseek.library.store import POLL_SECONDS as WATCH_SECONDS
+from momentseek.library.store import settled_files
 from momentseek.recognition.downloads import fetch_model
 from momentseek.recognition.weights.catalog import HubModel, PackagedModel
 from momentseek.server.errors import ApiError, hide_paths
@@ -148,6 +151,37 @@ class Jobs:
     def add(self, path: Path, name: str) -> JobOut:
         """Start to add a folder; refused while the same one is being added already."""
         return self._submit("add", path, name, lambda library, show: library.add(path, progress=show, links=False))
+
+    def watch(self, folders: Sequence[Path]) -> None:
+        """Add what is in some folders, appears there or changes, until the server stops."""
+        threading.Thread(target=self._watch, args=(folders,), name="watch", daemon=True).start()
+
+    def _watch(self, folders: Sequence[Path]) -> None:
+        lower_priority()
+        name = ", ".join(path_text(folder.name) for folder in folders)
+        for found in settled_files(folders, skip=self._library, links=False):
+            if found.files and not self._add_files(found, name):
+                return
+            if self.stopping.wait(WATCH_SECONDS):
+                return
+
+    def _add_files(self, found: FoundFiles, name: str) -> bool:
+        """Add files and wait until it is done; returns whether the server goes on."""
+
+        def work(library: Library, show: ShowJob) -> AddReport:
+            return library.store.add_found(found, library.store.options, show)
+
+        while not self.stopping.is_set():
+            try:
+                job = self._submit("add", "watch", name, work)
+                break
+            except ApiError:  # others wait too
+                self.stopping.wait(WATCH_SECONDS)
+        else:
+            return False
+        while (now := self.get(job.id)) is not None and not now.over:
+            self.stopping.wait(POLL_SECONDS * 10)
+        return not self.stopping.is_set()
 
     def retry(self) -> JobOut:
         """Start to retry the files that could not be added."""

@@ -212,9 +212,10 @@ def serve(
 ) -> None:
     """Serve a library until a signal comes; ``echo`` prints the addresses.
 
-    A library that does not exist is created if there are folders from which it can be filled.
+    A library that does not exist is created if there are folders from which it can be filled, or if only this machine
+    can reach the page, which then lets somebody choose one.
     """
-    Library.open(library, create=bool(settings.folders)).close()
+    Library.open(library, create=bool(settings.folders) or settings.changes).close()
     listening = listen(settings.host, settings.port)
     settings = replace(settings, port=listening.getsockname()[1])
     try:

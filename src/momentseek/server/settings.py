@@ -74,6 +74,8 @@ class ServerSettings:
     allowed_hosts: tuple[str, ...] = ()
     folders: tuple[Path, ...] = ()
     """Folders from which videos may be added; if none are given, the folders of the videos in the library."""
+    watch: bool = False
+    """Whether to add what is in the folders, appears there or changes, while the server runs."""
     limits: Limits = Limits()
     compare_with: tuple[Path, ...] = ()
     """Libraries of the same videos, indexed with other encoders, to compare with."""
@@ -95,6 +97,8 @@ class ServerSettings:
             raise MomentseekError(
                 f"the token must have {MIN_TOKEN_CHARACTERS} or more ASCII characters; choose a longer one"
             )
+        if self.watch and not self.folders:
+            raise MomentseekError(f"there is nothing to watch; name a folder ({parameter('folder', 'FOLDER')})")
         if len(self.rerankers) < len(self.rerank):
             raise MomentseekError(f"two of the folders in {parameter('rerank')} have the same name; rename one of them")
 

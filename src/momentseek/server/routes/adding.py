@@ -20,6 +20,7 @@ from momentseek.server.folders import (
     ListingBudget,
     count_videos_each,
     find_folder,
+    home_folders,
     is_folder,
     list_folder,
     root_folders,
@@ -233,10 +234,15 @@ class FolderDetailsOut(FolderOut):
 
 @router.get("/folders", summary="Top folders")
 async def folders(service: ServiceParam) -> FoldersOut:
-    """The folders that the server was started with, or else those of the videos in the library."""
+    """The folders that the server was started with, or else those of the videos in the library.
+
+    Where changes are allowed and no folder was named, the home folder and connected drives are among them.
+    """
 
     def read(library: Library) -> FoldersOut:
         roots = list(service.roots) or root_folders(video.path for video in library.videos())
+        if not service.roots and service.settings.changes:
+            roots += [folder for folder in home_folders() if folder not in roots]
         listed = [service.folders.mint(root, root) for root in roots if is_folder(root)]
         return FoldersOut(folders=_count_videos(listed, _listing_budget(service)))
 

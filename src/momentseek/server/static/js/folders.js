@@ -35,7 +35,7 @@ export function folderChooser() {
   async function roots() {
     const { folders } = await api.get("/folders");
     setChildren(path);
-    const none = "There is no folder to add from. Start the server with momentseek serve --folder FOLDER.";
+    const none = "There is no folder to add from: the server was started without one (momentseek serve --folder FOLDER).";
     setChildren(list, folders.length ? folders.map(row) : h("li", { class: "quiet" }, none));
   }
 

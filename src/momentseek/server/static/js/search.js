@@ -6,6 +6,7 @@ import { card, stopPreview } from "./card.js";
 import { announce, h, menu, setChildren, warn } from "./dom.js";
 import { missingModels } from "./encoders.js";
 import { count } from "./format.js";
+import { folderChooser } from "./folders.js";
 import { HINTS, hintFor } from "./hints.js";
 import { forget, recentQueries, remember } from "./history.js";
 import { pictureText } from "./picture.js";
@@ -41,6 +42,9 @@ export function searchView(go) {
   const chosenPicture = h("input", { type: "file", accept: "image/*", id: "picture", class: "unseen", onchange: searchPicture });
   const pictureButton = h("label", { for: "picture", class: "button small by-picture" }, "Search by a picture");
   const before = h("div", { class: "past" });
+  const chooser = folderChooser();
+  const first = h("section", { class: "panel", hidden: true, "aria-labelledby": "first-title" },
+    h("h2", { id: "first-title" }, "Choose a folder of videos to begin with"), chooser.element);
   const summary = h("p", { class: "summary" });
   const results = h("ol", { class: "hits" });
   const after = h("div", { class: "after" });
@@ -51,7 +55,7 @@ export function searchView(go) {
     "section",
     { class: "search" },
     h("div", { class: "hero" }, heading, library, absent),
-    form, hint, h("div", { class: "helps" }, help, options, chosenPicture, pictureButton), before, summary, results, after,
+    first, form, hint, h("div", { class: "helps" }, help, options, chosenPicture, pictureButton), before, summary, results, after,
   );
 
   let settings = null;
@@ -79,7 +83,10 @@ export function searchView(go) {
   function showLibrary(held) {
     library.textContent = held.videos
       ? `${count(held.videos, "video")}, ${lengthOf(held.seconds)}. Describe what happens, or what is said.`
-      : "The library is empty: add a folder of videos under Library.";
+      : "The library is empty. What you add stays where it is, and can be searched as soon as it is read.";
+    if (!held.videos && first.hidden) chooser.show().catch((error) => warn(error.message));
+    if (held.videos && !first.hidden) box.focus({ preventScroll: true });
+    first.hidden = held.videos > 0;
     if (!held.videos) api.get("/encoders").then((answer) => setChildren(absent, missingModels(answer))).catch(() => {});
     else setChildren(absent, []);
   }
