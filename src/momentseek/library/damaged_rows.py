@@ -26,7 +26,8 @@ NAMED_BY = {
 }  # fmt: skip
 """Tables whose rows are checked, and the column by which a row is named to people."""
 JSON_COLUMNS = {
-    "settings": ["value"], "videos": ["notes", "subtitles", "place"], "cues": ["box", "words"], "track_parts": ["content"]
+    "settings": ["value"], "videos": ["notes", "subtitles", "place"], "cues": ["box", "words"],
+    "track_parts": ["content"],
 }  # fmt: skip
 TYPES = {"INTEGER": "'integer'", "REAL": "'real', 'integer'", "TEXT": "'text'", "BLOB": "'blob'"}
 NEEDED_SETTING = "clip_seconds"
