@@ -9,7 +9,7 @@ from momentseek.api import checkup as checks
 from momentseek.cli.models import doctor as command
 from momentseek.core import errors as optional
 from momentseek.recognition.encoders import minilm, things
-from momentseek.recognition.weights.files import are_installed, locate
+from momentseek.recognition.weights.files import are_installed, locate, packaged_weights
 
 
 def doctor(*args):
@@ -24,7 +24,7 @@ def items(*args):
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
-    for asset in (minilm.ASSET, things.ASSET):
+    for asset in (minilm.ASSET, things.ASSET, packaged_weights("clip")):
         if are_installed(asset):  # those of this machine, in a folder of its own
             (tmp_path / "models").mkdir(exist_ok=True)
             (tmp_path / "models" / asset.kept.name).symlink_to(locate(asset))
@@ -40,7 +40,9 @@ def test_a_good_machine_is_usable_and_nothing_is_made(home):
     result = doctor()
     assert result.exit_code == 0
     assert result.stdout.endswith("Videos can be added and searched.\n")
-    assert "momentseek models get siglip2-base" in result.stdout
+    with_clip = are_installed(packaged_weights("clip"))
+    better = "is better: momentseek models get siglip2-base" if with_clip else "with clip: momentseek models get"
+    assert better in result.stdout
     assert [path.name for path in home.iterdir()] == ["models"]
     found = items()
     assert "h264" in found["ffmpeg decoders"]["found"]

@@ -19,6 +19,7 @@ from momentseek.library.encoders import FIRST_ENCODER
 from momentseek.library.location import library_folder
 from momentseek.library.words import has_full_text_search
 from momentseek.measuring.measures.captions.meteor import meteor_jar, what_meteor_lacks
+from momentseek.recognition.encoders.registry import HUB_PREFIX
 from momentseek.recognition.inventory import inventory
 from momentseek.recognition.runtime import THREADS_VARIABLE, available_cores, onnx_runtime, thread_count
 from momentseek.recognition.weights.files import cache_folder, models_folder
@@ -129,9 +130,12 @@ def _encoders(full: bool) -> Iterator[Item]:
     if not ready:
         yield Item("an image encoder", "failed", "none is ready", "momentseek models get")
     elif all(entry.name == FIRST_ENCODER for entry in ready):
+        advice = "it knows 1,000 labels, no actions; far better with clip: momentseek models get"
+        yield Item("an image encoder", "note", f"only {FIRST_ENCODER} is ready", advice)
+    elif not any(entry.name.startswith(HUB_PREFIX) for entry in ready):
         size = next(entry.megabytes for entry in entries if entry.name == "hub:siglip2-base")
-        advice = f"it knows 1,000 labels, no actions; far better: momentseek models get siglip2-base ({size:,.0f} MB)"
-        yield Item("an image encoder", "note", "only the offline one is ready", advice)
+        advice = f"a model with its own text encoder is better: momentseek models get siglip2-base ({size:,.0f} MB)"
+        yield Item("an image encoder", "note", "the offline ones are ready", advice)
     yield Item("downloads", "ok", "none; only `momentseek models get` downloads")
 
 

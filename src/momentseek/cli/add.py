@@ -19,7 +19,7 @@ from momentseek.cluster.storage.mirror import fetch_videos
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
 from momentseek.library.database import CATALOG_FILE
-from momentseek.library.encoders import DEFAULT_ENCODER, vision_spec
+from momentseek.library.encoders import FIRST_ENCODER, vision_spec
 from momentseek.library.files import check_paths
 from momentseek.library.location import is_remote, library_folder, place_text
 from momentseek.library.paths import clock_text
@@ -149,7 +149,7 @@ def add(paths: tuple[str, ...], library: str | None, on: str | None, quiet: bool
         return
     new = {"encoder": encoder, "clip_seconds": given["clip_seconds"]}
     with open_store(folder, create=True, wait=given["wait"], **new) as opened:
-        if vision_spec(opened.catalog).startswith(DEFAULT_ENCODER):
+        if vision_spec(opened.catalog).startswith(FIRST_ENCODER):
             offer_models(quiet)
         _choose(opened, device, **given)
         opened.catalog.set(ADD_WORDS_SETTING, options.given_words(absolute=True))

