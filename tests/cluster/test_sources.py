@@ -14,7 +14,7 @@ from momentseek.api.library import open_store
 from momentseek.cluster.adding import hash_files
 from momentseek.cluster.shard_writer import ShardWriter, WriterSettings, known_states, list_videos
 from momentseek.cluster.shards.making import make_elsewhere, make_shards
-from momentseek.cluster.storage.address import UnreachableError, open_file_system
+from momentseek.cluster.storage.address import StoreUnreachableError, open_file_system
 from momentseek.cluster.storage.mirror import Mirror
 from momentseek.library.file_stamp import content_hash
 from momentseek.library.location import library_folder
@@ -113,13 +113,13 @@ def test_storage_that_does_not_answer_is_no_fault_of_a_video(
     writer = ShardWriter(shard, WriterSettings(), "one add")
 
     def fetch(*_: object) -> None:
-        raise UnreachableError("the cable is cut")
+        raise StoreUnreachableError("the cable is cut")
 
     with monkeypatch.context() as patch:
         patch.setattr(Mirror, "fetch", fetch)
-        with pytest.raises(UnreachableError):
+        with pytest.raises(StoreUnreachableError):
             hash_files(files, shard)
-        with pytest.raises(UnreachableError):
+        with pytest.raises(StoreUnreachableError):
             writer.add(files)
     report = writer.add(files)
     assert (report.added, [failure.path.name for failure in report.failed]) == (1, ["bad.mp4"])

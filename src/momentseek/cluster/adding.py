@@ -16,7 +16,7 @@ from momentseek.cluster.replicas.place import shard_place
 from momentseek.cluster.replicas.replica import refuse_unsharded
 from momentseek.cluster.shard_writer import ShardWriter, WriterSettings, bring_videos, known_states, list_videos
 from momentseek.cluster.shards.catalog import add_up
-from momentseek.cluster.storage.address import UnreachableError
+from momentseek.cluster.storage.address import StoreUnreachableError
 from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.core.reports import count
 from momentseek.library.file_stamp import content_hash
@@ -36,14 +36,14 @@ CALL_FILES = 16
 def hash_files(files: Sequence[VideoFile], shard: str) -> list[str | None]:
     """The hashes of files, fetched next to a shard's library if they are elsewhere; None for one that cannot be read.
 
-    A file must not get another shard because a cable is cut: storage that does not answer is an UnreachableError.
+    A file must not get another shard because a cable is cut: storage that does not answer is an StoreUnreachableError.
     """
     found: list[str | None] = []
     for file in files:
         try:
             (here,) = bring_videos([file], shard).files
             found.append(content_hash(here.source))
-        except UnreachableError:
+        except StoreUnreachableError:
             raise
         except (MediaError, MomentseekError, ValueError):
             found.append(None)
@@ -150,7 +150,7 @@ class ClusterAdd:
         return self._writers[number]
 
     def _ask(self, number: int, method: str) -> Any:
-        return getattr(self._writer(number), method).options(retry_exceptions=[UnreachableError])
+        return getattr(self._writer(number), method).options(retry_exceptions=[StoreUnreachableError])
 
     def _end(self, number: int) -> None:
         with suppress(Exception):  # an actor that is gone already
@@ -162,7 +162,7 @@ class ClusterAdd:
         Only files that no shard knows in their present state are read for their hash.
         """
         shares: dict[int, list[VideoFile]] = defaultdict(list)
-        looking = self._cluster.task(known_states, max_retries=MAX_RETRIES, retry_exceptions=[UnreachableError])
+        looking = self._cluster.task(known_states, max_retries=MAX_RETRIES, retry_exceptions=[StoreUnreachableError])
         states = self._get([looking.remote(place, files, self._settings.subtitles) for place in self._places])
         unknown: list[VideoFile] = []
         changed: dict[Path, int] = {}
@@ -180,7 +180,7 @@ class ClusterAdd:
             else:
                 unknown.append(file)
                 changed.update((file.path, number) for number in held)
-        hashing = self._cluster.task(hash_files, max_retries=MAX_RETRIES, retry_exceptions=[UnreachableError])
+        hashing = self._cluster.task(hash_files, max_retries=MAX_RETRIES, retry_exceptions=[StoreUnreachableError])
         chunks = list(_chunks(unknown, HASH_BYTES, len(unknown)))
         strays: dict[int, list[Path]] = defaultdict(list)
         for chunk, hashes in zip(

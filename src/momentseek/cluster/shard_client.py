@@ -94,6 +94,7 @@ class ShardQuestions:
         self._client = client
         self.parts = list(range(len(client.names)))
         self.failed: dict[int, str] = {}
+        self.outdated = ""
 
     def ask(self, method: str, arguments: Mapping[int, Mapping[str, Any]]) -> dict[int, Any]:
         """The answers of some shards, by number."""
@@ -108,6 +109,7 @@ class ShardQuestions:
         answers = {number: got.answers[number] for number in sorted(got.answers)}
         if method == "statistics":
             self._check_encoders(answers)
+            self.outdated = next((one.outdated for one in answers.values() if one.outdated), self.outdated)
         return answers
 
     def _check_encoders(self, statistics: Mapping[int, PartStatistics]) -> None:
@@ -123,10 +125,13 @@ class ShardQuestions:
                     )
 
     def finish(self, results: Results) -> None:
-        """Say which shards did not answer."""
+        """Say which shards did not answer, and whether what did may be old."""
         results.missing = tuple(self._client.names[number] for number in sorted(self.failed))
         if results.missing:
             names = ", ".join(results.missing)
             total = count(len(self._client.names), "shard")
             what = f"incomplete: {len(results.missing)} of {total} did not answer ({names})"
             results.note = f"{what}; {results.note}" if results.note else what
+        results.outdated = self.outdated
+        if self.outdated:
+            results.note = f"{self.outdated}; {results.note}" if results.note else self.outdated

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from momentseek.cluster.replicas.place import shard_folder
 from momentseek.cluster.replicas.replica import bring_shard
-from momentseek.cluster.storage.address import UnreachableError
+from momentseek.cluster.storage.address import StoreUnreachableError
 from momentseek.cluster.storage.mirror import Mirror, RemoteFile, list_files
 from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.library import known_files
@@ -60,7 +60,7 @@ def local_videos(files: Sequence[VideoFile], shard: str) -> list[VideoFile]:
 def bring_videos(files: Sequence[VideoFile], shard: str) -> FoundFiles:
     """Fetch the videos that are elsewhere and have no copy on this node; what cannot be fetched is unusable.
 
-    Storage that does not answer says nothing of a video: UnreachableError.
+    Storage that does not answer says nothing of a video: StoreUnreachableError.
     """
     mirror = Mirror(sources_folder(shard_folder(shard).parent))
     found = FoundFiles()
@@ -69,7 +69,7 @@ def bring_videos(files: Sequence[VideoFile], shard: str) -> FoundFiles:
             if isinstance(file, RemoteVideo) and file.remote is not None:
                 mirror.fetch(file.address, file.remote)
             found.files.append(VideoFile(file.path, file.name, file.size))
-        except UnreachableError:
+        except StoreUnreachableError:
             raise
         except MomentseekError as e:
             found.unusable.append((file.path, str(e)))
@@ -133,7 +133,7 @@ class ShardWriter:
             self._opened = store
         try:
             yield self._opened
-        except UnreachableError:
+        except StoreUnreachableError:
             with suppress(MomentseekError):
                 self._opened.close()
             self._opened = None

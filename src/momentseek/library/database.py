@@ -390,7 +390,10 @@ class Database:
 
     def set(self, key: str, value: Any) -> None:
         """Store a setting of the library, inside ``changes()`` or on its own."""
-        self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, json.dumps(value)))
+        try:
+            self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, json.dumps(value)))
+        except DATABASE_ERRORS as e:
+            raise unusable(self.path, e) from None
 
     def generation(self) -> int:
         """A number that changes whenever another connection has committed something; cheap to ask for."""

@@ -23,6 +23,9 @@ class LibraryOrigin(Protocol):
     def freshen(self) -> None:
         """Bring the copy up to date, if nobody has looked for a while."""
 
+    def outdated(self) -> str:
+        """Why the copy may be old, as one clause; empty if it is not."""
+
     def bring_vectors(self, names: Callable[[], Iterable[str]]) -> None:
         """Fetch the segments that ``names`` lists, as far as they are not in the copy."""
 

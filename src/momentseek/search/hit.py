@@ -148,11 +148,13 @@ class Results(list[Hit], Tabular):
         """Words of the query for which an encoder that works by labels has none: it guesses by the nearest meaning."""
         self.missing: tuple[str, ...] = ()
         """Names of the parts of the library that did not answer, where it lies in several."""
+        self.outdated = ""
+        """Why the answer may be old: the library's store cannot be reached. Empty if it is not."""
 
     @property
     def complete(self) -> bool:
-        """Whether all of the library was searched."""
-        return not self.missing
+        """Whether all of the library was searched, as it is now."""
+        return not self.missing and not self.outdated
 
     def __repr__(self) -> str:
         hidden = f", {hidden_text(self.hidden, 'weaker one')} hidden" if self.hidden else ""

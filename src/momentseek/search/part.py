@@ -88,7 +88,10 @@ class WarmState:
 
     def ask(self, method: str, arguments: Mapping[str, Any]) -> Any:
         """One question about the library as it is now."""
-        return getattr(self.part(), method)(**arguments)
+        answer, origin = getattr(self.part(), method)(**arguments), self._library.origin
+        if origin is not None and isinstance(answer, PartStatistics):
+            return replace(answer, outdated=origin.outdated())
+        return answer
 
 
 class OneLibrary:

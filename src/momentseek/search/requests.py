@@ -92,6 +92,8 @@ class PartStatistics:
     """For a word, those that differ from it in one letter."""
     sounds: tuple[str, ...] = ()
     """Labels of the sounds that were heard."""
+    outdated: str = ""
+    """Why what this part holds may be old; empty if it is not."""
 
 
 class TextRows(NamedTuple):

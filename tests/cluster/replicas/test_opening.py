@@ -84,7 +84,7 @@ def test_what_is_wrong_is_one_sentence(s3: S3Server, whole: Path, momentseek: Ca
         return str(result.stderr)
 
     assert f"has no library; make one with: momentseek shard {ADDRESS} --shards 8" in told()
-    assert "s3://nobucket/lib: is not there; check the bucket" in told("s3://nobucket/lib")
+    assert "s3://nobucket/lib: the bucket is not there; check its name" in told("s3://nobucket/lib")
     assert "names no bucket" in told("s3://")
     s3.objects["films/plain/catalog.sqlite"] = b"SQLite"
     assert "is not in shards" in told("s3://films/plain")

@@ -7,10 +7,17 @@ import shlex
 import sqlite3
 import time
 from collections.abc import Callable, Iterable
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
-from momentseek.cluster.manifest import MANIFEST_FILE, ShardManifest, is_sharded, parse_manifest, write_manifest
+from momentseek.cluster.manifest import (
+    MANIFEST_FILE,
+    ShardManifest,
+    is_sharded,
+    parse_manifest,
+    read_manifest,
+    write_manifest,
+)
 from momentseek.cluster.replicas.fetching import do_at_once, fetch_joined
 from momentseek.cluster.replicas.files import ReplicaFiles
 from momentseek.cluster.replicas.place import (
@@ -20,6 +27,7 @@ from momentseek.cluster.replicas.place import (
     shard_folder,
 )
 from momentseek.cluster.replicas.state import MODELS_FOLDER, STATE_FILE, ShardState, read_state
+from momentseek.cluster.storage.address import StoreUnreachableError
 from momentseek.cluster.storage.objects import (
     MissingObjectError,
     ObjectStore,
@@ -71,6 +79,18 @@ FRESH_SECONDS = 10.0
 """How old what a reader knows of a shard may be before it looks again."""
 MAX_PULLS = 10
 """How often a state is asked for again when its objects were deleted meanwhile."""
+
+
+AWAY_SECONDS = 30.0
+"""How long readers do not ask a store again that did not answer: each question would wait in vain."""
+_away: dict[str, tuple[float, float]] = {}
+"""Addresses of libraries whose store did not answer: when to ask again (monotonic), and since when (seconds)."""
+
+
+def note_away(address: str) -> None:
+    """Note that the store of the library at an address does not answer."""
+    since = _away[address][1] if address in _away else time.time()
+    _away[address] = time.monotonic() + AWAY_SECONDS, since
 
 
 class ShardReplica(ReplicaFiles):
@@ -135,9 +155,25 @@ class ShardReplica(ReplicaFiles):
 
     def freshen(self) -> None:
         """Take over the shard's state if nobody has looked for a while; a store that is away is asked again later."""
-        if not self.writes and time.monotonic() - self._looked >= FRESH_SECONDS:
-            with suppress(MomentseekError):
-                self.pull()
+        now, library = time.monotonic(), parent_address(self.origin.address)[0]
+        if self.writes or (now < _away[library][0] if library in _away else now - self._looked < FRESH_SECONDS):
+            return
+        try:
+            self.pull()
+        except StoreUnreachableError:
+            note_away(library)
+        except MomentseekError:  # the next who opens the library is told
+            pass
+        else:
+            _away.pop(library, None)
+
+    def outdated(self) -> str:
+        """Why what is here may be old; empty if the store answered when it was last asked."""
+        library = parent_address(self.origin.address)[0]
+        if library not in _away:
+            return ""
+        since = time.strftime("%H:%M:%S", time.localtime(_away[library][1]))
+        return f"{library} cannot be reached (since {since}), so this is the copy here, which may be old"
 
     def bring_vectors(self, names: Callable[[], Iterable[str]]) -> None:
         """Fetch the segments that ``names`` says and the plan, also if a writer elsewhere replaces them meanwhile."""
@@ -181,17 +217,29 @@ SHARDS_AT_ONCE = 16
 
 
 def bring_library(folder: Path) -> bool:
-    """Bring the replica of a library up to date, if the folder is one's; true if it is."""
+    """Bring the replica of a library up to date, if the folder is one's; true if it is.
+
+    A replica that has every shard is left as it is if the store does not answer; searches then say so.
+    """
     address = address_of(folder)
     if address is None:
         return False
-    manifest = bring_manifest(folder, address)
 
     def bring(name: str) -> None:
         ShardReplica.at(folder / name, join_address(address, name)).pull()
 
-    do_at_once(bring, manifest.shards, SHARDS_AT_ONCE)
+    try:
+        do_at_once(bring, bring_manifest(folder, address).shards, SHARDS_AT_ONCE)
+        _away.pop(address, None)
+    except StoreUnreachableError:
+        if not (is_sharded(folder) and all(map(_is_whole, read_manifest(folder).folders(folder)))):
+            raise
+        note_away(address)
     return True
+
+
+def _is_whole(shard: Path) -> bool:
+    return (shard / CATALOG_FILE).is_file() and (shard / STATE_FILE).is_file()
 
 
 def bring_manifest(folder: Path, address: str) -> ShardManifest:
@@ -222,7 +270,12 @@ def bring_shard(place: str) -> Path:
     folder = shard_folder(place)
     address = address_of(folder.parent)
     if address is not None:
-        ShardReplica.at(folder, join_address(address, folder.name)).pull()
+        try:
+            ShardReplica.at(folder, join_address(address, folder.name)).pull()
+        except StoreUnreachableError:
+            if not _is_whole(folder):
+                raise
+            note_away(address)
     return folder
 
 

@@ -64,6 +64,10 @@ class ShardedCatalog(Catalog):
         found = (value for catalog in self.catalogs if (value := catalog.get(key)) is not None)
         return next(found, default)
 
+    def set(self, key: str, value: Any) -> None:
+        """Store a setting, in the first shard."""
+        self.catalogs[0].set(key, value)
+
     def state(self) -> tuple[int, int]:
         """Two numbers that change whenever anybody has changed a shard."""
         states = [catalog.state() for catalog in self.catalogs]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+from datetime import timedelta
 from typing import Any
 
-from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.core.errors import LibraryError, MomentseekError, optional_module
 from momentseek.library.location import split_address
 
 OBJECT_STORES = ("s3", "gs", "az")
@@ -18,8 +20,31 @@ CREDENTIALS = {
 """What in the environment says who one is, by the scheme of an address."""
 
 
-class UnreachableError(MomentseekError):
+CONNECT_SECONDS, READ_SECONDS, SEND_SECONDS = 2, 4, 30
+"""How long a store may take to let us connect, to send the next bytes, and to confirm what was sent."""
+RETRIES = 2
+RETRY_SECONDS = 5
+"""A request is not tried again once it has taken so long: a store that hangs costs some 8 seconds."""
+REQUEST_SECONDS = 24 * 3600
+"""How long a whole request may take; objects are large, so only silence ends one."""
+
+
+class StoreUnreachableError(LibraryError):
     """Storage that does not answer now; elsewhere, or later, it may."""
+
+
+def store_options(scheme: str, *, sending: bool = False) -> dict[str, Any]:
+    """Deadlines and retries of an object store's client, for obstore."""
+    read = SEND_SECONDS if sending else READ_SECONDS
+    client: dict[str, Any] = {
+        "connect_timeout": timedelta(seconds=CONNECT_SECONDS),
+        "read_timeout": timedelta(seconds=read),
+        "timeout": timedelta(seconds=REQUEST_SECONDS),
+    }
+    if scheme == "s3" and os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
+        client["allow_http"] = True
+    retry = {"max_retries": RETRIES, "retry_timeout": timedelta(seconds=RETRY_SECONDS)}
+    return {"retry_config": retry, "client_options": client}
 
 
 def open_file_system(address: str) -> tuple[Any, str]:
@@ -39,29 +64,26 @@ def open_file_system(address: str) -> tuple[Any, str]:
 
 
 def _open_object_store(scheme: str) -> Any:
-    store = optional_module("obstore.fsspec", "cluster")
-    endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
-    options: dict[str, Any] = {"retry_config": {"max_retries": 2}}
-    if scheme == "s3" and endpoint.startswith("http://"):
-        options["client_options"] = {"allow_http": True}
-    return store.FsspecStore(scheme, **options)
+    return optional_module("obstore.fsspec", "cluster").FsspecStore(scheme, **store_options(scheme))
 
 
 def explain(address: str, e: Exception) -> MomentseekError:
     """An error of a file system as one sentence."""
     text = " ".join(str(e).split())
     low = text.lower()
+    if "nosuchbucket" in low or "no such bucket" in low:
+        return MomentseekError(f"{address}: the bucket is not there; check its name, or make it")
     if "169.254." in text:  # where a machine of a cloud would ask for some
         return _no_credentials(address)
-    if isinstance(e, PermissionError) or "403" in text or "accessdenied" in low or "forbidden" in low or "401" in text:
+    if isinstance(e, PermissionError) or re.search(r"\b(401|403)\b|accessdenied|forbidden", low):
         return MomentseekError(
             f"{address}: may not be read or written with these credentials; check the bucket's rights"
         )
-    if isinstance(e, FileNotFoundError) or "404" in text or "not found" in low or "nosuchbucket" in low:
+    if isinstance(e, FileNotFoundError) or re.search(r"\b404\b|not found", low):
         return MomentseekError(f"{address}: is not there; check the bucket and the path")
     if "credential" in low or "account must be specified" in low:
         return _no_credentials(address)
-    return UnreachableError(f"{address}: cannot be reached ({text[:160]}); check the network and the address")
+    return StoreUnreachableError(f"{address}: cannot be reached ({text[:160]}); check the network and the address")
 
 
 def _no_credentials(address: str) -> MomentseekError:

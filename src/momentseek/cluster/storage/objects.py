@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from momentseek.cluster.storage.address import OBJECT_STORES, explain, open_file_system
+from momentseek.cluster.storage.address import OBJECT_STORES, explain, open_file_system, store_options
 from momentseek.core.errors import MomentseekError, optional_module
 from momentseek.library.location import split_address
 
@@ -120,8 +120,7 @@ def file_size(path: Path) -> int:
         return -1
 
 
-STORE_RETRIES = 3
-MULTIPART_BYTES = 16 << 20
+MULTIPART_BYTES = 8 << 20
 """An object that is larger is sent in parts of this size."""
 LOST_RACE = ("AlreadyExistsError", "PreconditionError")
 """Errors of a conditional write that found something else than it expects."""
@@ -134,11 +133,10 @@ class CloudObjects(ObjectStore):
         super().__init__(address)
         self._obstore = optional_module("obstore", "cluster")
         make = optional_module("obstore.store", "cluster").from_url
-        options: dict[str, Any] = {"retry_config": {"max_retries": STORE_RETRIES}}
-        if address.startswith("s3://") and os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
-            options["client_options"] = {"allow_http": True}
+        scheme = split_address(address)[0]
         with self._explain_errors():
-            self._store = make(address, **options)
+            self._store = make(address, **store_options(scheme))
+            self._sender = make(address, **store_options(scheme, sending=True))
 
     def read(self, name: str) -> StoredObject:
         with self._explain_errors(name):
@@ -147,7 +145,7 @@ class CloudObjects(ObjectStore):
 
     def write(self, name: str, data: bytes) -> None:
         with self._explain_errors(name):
-            self._obstore.put(self._store, name, data)
+            self._obstore.put(self._sender, name, data)
 
     def replace(self, name: str, data: bytes, mark: str | None) -> str:
         with self._explain_errors(name):
@@ -167,7 +165,7 @@ class CloudObjects(ObjectStore):
 
     def upload(self, name: str, source: Path) -> None:
         with self._explain_errors(name):
-            self._obstore.put(self._store, name, source, chunk_size=MULTIPART_BYTES)
+            self._obstore.put(self._sender, name, source, chunk_size=MULTIPART_BYTES)
 
     def sizes(self, folder: str) -> dict[str, int]:
         return {str(one["path"]): int(one["size"]) for one in self.list(folder)}

@@ -52,8 +52,8 @@ class SandboxLimits:
     @classmethod
     def from_environment(cls, *, device: bool = False) -> SandboxLimits:
         """The limits that the environment asks for, else the usual ones."""
-        limits = ((MEMORY_VARIABLE, cls.gigabytes), (SECONDS_VARIABLE, cls.seconds), (EFFORT_VARIABLE, cls.effort))
-        return cls(*(_positive(variable, usual) for variable, usual in limits), device=device)
+        memory, seconds = _positive(MEMORY_VARIABLE, cls.gigabytes), _positive(SECONDS_VARIABLE, cls.seconds)
+        return cls(memory, seconds, _positive(EFFORT_VARIABLE, cls.effort), device)
 
     def enforce(self) -> None:
         """Bind this process to its limit of memory."""
