@@ -21,4 +21,4 @@ EXPOSE 8765
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
     CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8765/', timeout=4)"]
 ENTRYPOINT ["momentseek"]
-CMD ["serve", "--host", "0.0.0.0", "--port", "8765", "--folder", "/videos"]
+CMD ["serve", "--host", "0.0.0.0", "--port", "8765", "--folder", "/videos", "--watch"]

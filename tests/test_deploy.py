@@ -51,7 +51,7 @@ def test_the_image_installs_extras_that_exist() -> None:
     asked = re.search(r"\.\[([\w,]+)\]", (ROOT / "Dockerfile").read_text())
     assert asked is not None
     assert set(asked[1].split(",")) <= set(extras)
-    assert "offline" in asked[1]
+    assert {"offline", "speech", "ocr", "serve", "mcp"} <= set(asked[1].split(","))
 
 
 def test_everything_that_is_copied_into_the_image_is_there() -> None:
@@ -66,6 +66,17 @@ def test_compose_starts_servers_that_share_a_database() -> None:
     address = services["server"]["command"][-1]
     assert address == "postgresql://momentseek@database/" + services["database"]["environment"]["POSTGRES_DB"]
     assert {volume.split(":")[0] for one in services.values() for volume in one["volumes"]} >= {"library", "database"}
+
+
+def test_one_command_adds_watches_and_serves() -> None:
+    command = load("home.yaml")["services"]["server"]["command"]
+    unit = (ROOT / "deploy" / "momentseek.service").read_text()
+    started = shlex.split(re.search(r"^ExecStart=(.*)$", unit, re.M)[1])  # type: ignore[index]
+    assert started[0].endswith("/momentseek")
+    for words in (command, started[1:], json.loads(dict(instructions())["CMD"])):
+        check_command(words)
+        assert words[0] == "serve"
+        assert {"--watch", "--folder"} <= set(words)
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "deploy").glob("*.yaml")))

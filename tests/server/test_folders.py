@@ -7,7 +7,9 @@ import threading
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from typing import Any
 
+import pytest
 from fastapi.testclient import TestClient
 
 from momentseek.api.library import Library
@@ -28,6 +30,21 @@ def test_folders_are_walked_by_ids_alone(serve: Callable[..., TestClient], share
     deep = client.get(f"/api/v1/folders/{inner['id']}").json()
     assert (deep["parent"], deep["folders"]) == (top[0]["id"], [])
     assert str(shared) not in client.get("/api/v1/folders").text
+
+
+def test_home_is_offered_where_nobody_named_a_folder_and_others_cannot_reach_it(
+    serve: Callable[..., TestClient], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "me" / "Holiday").mkdir(parents=True)
+    (tmp_path / "me" / "Holiday" / "beach.mp4").touch()
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
+
+    def names(**settings: Any) -> list[str]:
+        return [one["name"] for one in serve(**settings).get("/api/v1/folders").json()["folders"]]
+
+    assert "me" in names()
+    assert "me" not in names(allow_changes=False)
+    assert names(folders=(tmp_path / "me" / "Holiday",)) == ["Holiday"]
 
 
 def test_ids_are_of_one_server_only(serve: Callable[..., TestClient], shared: Path) -> None:

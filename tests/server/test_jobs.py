@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -55,6 +56,29 @@ def test_a_folder_is_added_while_its_progress_is_told(
     assert "three.mp4" in names
     found = client.get("/api/v1/search", params={"q": "green name:three"}).json()["hits"]
     assert "three.mp4" in {hit["name"] for hit in found}
+
+
+def test_what_appears_in_a_watched_folder_is_added(
+    serve: Callable[..., TestClient], place: Path, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WATCH_SECONDS", 0.05)
+    folder = tmp_path / "inbox"
+    folder.mkdir()
+    shutil.copy(shared / "more" / "three.mp4", folder / "first.mp4")
+    client = serve(place, folders=(folder,), watch=True)
+
+    def wait_for(name: str) -> None:
+        for _ in range(200):
+            if name in [video["name"] for video in client.get("/api/v1/videos").json()["videos"]]:
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"{name} is not added")
+
+    wait_for("first.mp4")
+    (folder / "second.mp4").write_bytes((shared / "films" / "one.mp4").read_bytes())
+    wait_for("second.mp4")
+    jobs = client.get("/api/v1/jobs").json()["jobs"]
+    assert [(job["kind"], job["folder"], job["state"]) for job in jobs] == [("add", "inbox", "done")] * 2
 
 
 def test_failures_are_told_and_tried_again(serve: Callable[..., TestClient], place: Path) -> None:

@@ -134,7 +134,8 @@ def test_what_cannot_be_served_is_said_in_a_sentence(
     shared: Path, light: None, tmp_path: Path, momentseek: Callable[..., Any]
 ) -> None:
     wrong = {
-        "has no library": ["--library", tmp_path / "none"],
+        "has no library": ["--library", tmp_path / "none", "--no-changes"],
+        "nothing to watch; name a folder (--folder FOLDER)": ["--library", shared / "library", "--watch"],
         "is not an address": ["--library", shared / "library", "--host", "203.0.113.7", "--token", "x" * 20],
         "16 or more": ["--library", shared / "library", "--token", "short"],
     }
