@@ -119,16 +119,20 @@ class _Builder:
     def __init__(self, weights: Weights) -> None:
         self.onnx = optional_module("onnx", "search")
         self.weights = weights
-        self.nodes: list[Any] = []
-        self.constants: dict[str, Any] = {}
+        self.file = self.onnx.ModelProto(producer_name="momentseek", ir_version=IR_VERSION)
+        self.kept: set[str] = set()
 
     def add(self, operator: str, *inputs: str, output: str = "", **attributes: Any) -> str:
-        output = output or f"{operator}_{len(self.nodes)}"
-        self.nodes.append(self.onnx.helper.make_node(operator, inputs, [output], output, **attributes))
+        nodes = self.file.graph.node
+        output = output or f"{operator}_{len(nodes)}"
+        nodes.append(self.onnx.helper.make_node(operator, inputs, [output], output, **attributes))
         return output
 
     def keep(self, name: str, value: NDArray[Any]) -> str:
-        self.constants[name] = self.onnx.numpy_helper.from_array(value, name)
+        if name not in self.kept:  # written into the file at once: all weights together take 165 MB
+            kind = self.onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
+            self.file.graph.initializer.add(name=name, data_type=kind, dims=value.shape, raw_data=value.tobytes())
+            self.kept.add(name)
         return name
 
     def constant(self, name: str, value: NDArray[Any] | np.generic) -> str:
@@ -188,8 +192,9 @@ class _Builder:
         helper, types = self.onnx.helper, self.onnx.TensorProto
         images = helper.make_tensor_value_info("images", types.UINT8, ["n", side, side, 3])
         vectors = helper.make_tensor_value_info("vectors", types.FLOAT, ["n", 512])
-        graph = helper.make_graph(self.nodes, "clip-vit-b16", [images], [vectors], list(self.constants.values()))
-        opsets = [helper.make_opsetid("", OPSET)]
-        model = helper.make_model(graph, producer_name="momentseek", ir_version=IR_VERSION, opset_imports=opsets)
-        data: bytes = model.SerializeToString()
+        self.file.graph.name = "clip-vit-b16"
+        self.file.graph.input.append(images)
+        self.file.graph.output.append(vectors)
+        self.file.opset_import.append(helper.make_opsetid("", OPSET))
+        data: bytes = self.file.SerializeToString()
         return data
