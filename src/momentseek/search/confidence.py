@@ -15,6 +15,10 @@ gives on planted and on absent moments.
 An encoder that knows what it sees by name gives absolute evidence besides: the probability of labels that the query
 names. That is what "strong" then means (:meth:`Scale.labelled_level`); standing out makes a hit fair at most, since on
 real videos something stands out for most things that are nowhere.
+
+Where CLIP looked too, how much better the query fits than usual words do is a second absolute sign, and all three make
+one probability that the hit is right (:meth:`Scale.probability`), fitted on judged queries and absent things. Then a
+level is a range of that probability.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from momentseek.core.moments.arrays import FloatArray
 from momentseek.search.hit import Level
 
 STRONG_CHANCE, FAIR_CHANCE = 1e-3, 0.15
@@ -34,6 +39,12 @@ STRONG_EVIDENCE, FAIR_EVIDENCE = 0.3, 0.05
 """Evidence by labels from which a hit that stands out is strong, and any hit is fair (docs/searching.md)."""
 LABELLED_FAIR_CHANCE = 0.5
 """Chance below which a hit is fair where labels can make it strong: it need only be worth a look."""
+LOGISTIC = (16.2, 0.29, 5.0, -3.7)
+"""Weights of CLIP's margin, of the surprise and of the labels, and the base, fitted on judged hits."""
+MAX_SURPRISE = 6.0
+"""Powers of ten of a chance beyond which nothing is added."""
+STRONG_PROBABILITY, FAIR_PROBABILITY = 0.8, 0.25
+"""Probabilities from which a hit is strong, or fair, where CLIP has looked."""
 TOLERATED_SPREADS = 1.0
 """Spreads above the usual from which something to avoid counts."""
 MIN_CLIPS = 24
@@ -91,6 +102,32 @@ class Scale:
             return "fair"
         chance = self.chance(score)
         return "strong" if chance < STRONG_CHANCE else "fair" if chance < FAIR_CHANCE else "weak"
+
+    def evident_level(self, scores: ArrayLike, evidence: ArrayLike) -> Level:
+        """How sure a hit is, given its clips' scores and what encoders say of each: labels, CLIP's margin."""
+        values, found = np.asarray(scores, np.float64), np.asarray(evidence, np.float64)
+        if found.ndim == 1:
+            return self.labelled_level(values, found)
+        seen = np.isfinite(found[:, 1])
+        if not seen.any():
+            return self.labelled_level(values, found[:, 0])
+        probability = self.probability(values[seen], found[seen, 0], found[seen, 1])
+        return "strong" if probability >= STRONG_PROBABILITY else "fair" if probability >= FAIR_PROBABILITY else "weak"
+
+    def probability(self, scores: FloatArray, labels: FloatArray, margins: FloatArray) -> float:
+        """How probably a hit is right, given its clips' scores, evidence by labels and CLIP's margins.
+
+        A logistic regression on the margin and the chance (as a power of ten) of the best clip and the best evidence.
+
+        >>> scale = Scale(0.0, 1.0, 400)
+        >>> [round(scale.probability(np.array([z]), np.zeros(1), np.array([m])), 2) for z, m in ((6, 0.3), (3, 0.1))]
+        [0.95, 0.14]
+        """
+        best = int(np.argmax(scores))
+        surprise = min(-math.log10(max(self.chance(float(scores[best])), 1e-300)), MAX_SURPRISE)
+        by_margin, by_surprise, by_labels, base = LOGISTIC
+        logit = by_margin * margins[best] + by_surprise * surprise + by_labels * labels.max() + base
+        return float(1 / (1 + math.exp(-logit)))
 
     def labelled_level(self, scores: ArrayLike, evidence: ArrayLike) -> Level:
         """How sure a hit is, given its clips' scores and how surely labels say that each shows what is asked for.

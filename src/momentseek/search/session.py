@@ -67,10 +67,8 @@ from momentseek.search.streams.timed_text import (
 from momentseek.search.streams.trained import choose_moments, choose_search, content_key
 from momentseek.search.streams.vision import MAX_VIDEOS, VisionQuery, build_vision_query, query_of_vector
 
-SMALL_LIBRARY_CLIPS = 200
-"""Clips (five minutes) below which the nearest hits are shown even if none is sure …"""
 MAX_NEAREST_HITS = 3
-"""… at most this many."""
+"""Hits that are shown, as not sure, where none is fair."""
 LARGE_DIFFERENCE_SPREADS = 2.0
 """Spreads between the scores of two pictures that are a large difference, where scores are fused."""
 UNKNOWN_WORDS_NOTE = "the encoder of pictures knows no word of the query; ask in other words, or see docs/encoders.md"
@@ -489,8 +487,8 @@ class SearchSession:
         elif sure:
             shown = sure[:k]
         else:
-            small = self._library.vision.clips < SMALL_LIBRARY_CLIPS and not self._unknown_words
-            shown = chosen[: min(k, MAX_NEAREST_HITS)] if small else []
+            nearest = self.query.picture_parts and not self._unknown_words
+            shown = chosen[: min(k, MAX_NEAREST_HITS)] if nearest else []
             if chosen and not self._unknown_words:
                 notes.append("nothing matches well; these are the nearest" if shown else "nothing matches well")
         if self._unknown_words:

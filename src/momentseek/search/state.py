@@ -26,7 +26,8 @@ MAX_REMEMBERED_TEXTS = 512
 Encode = Callable[[Sequence[str]], Vectors]
 """Turns texts into vectors, one row each."""
 Evidence = Callable[[Vectors], Vectors]
-"""Says how surely clips show what a query names, 0 to 1 for each, given their vectors."""
+"""Says how surely clips show what a query names, given their vectors: by labels, 0 to 1 for each; where two encoders
+made the vectors, a row for each, with the second's margin next to that."""
 
 
 class QueryEncoder:

@@ -11,14 +11,14 @@ everything. How near a picture is to usual words is kept with it, as
     h = log(mean over usual words w of exp(β v·w)) / β
 
 and a query scores ``v·q - λ h``. By ``v·q - h``, how much better a query fits than usual words do, a search also tells
-"surely there" from "nearest": :meth:`ClipEncoder.margin`. A row is ``[v, h, f] / √(1 + H²)``, with f such that it has
+"surely there" from "nearest": :meth:`ClipEncoder.margin_query`. A row is ``[v, h, f] / √(1 + H²)``, with f such that it has
 length 1.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -131,11 +131,10 @@ class ClipEncoder:
         """Those of some words that have no vector of their own, so that it can only guess."""
         return [word for word in words if not self.words.read(word).by("table")]
 
-    def margin(self, text: str) -> Callable[[Vectors], Vectors]:
-        """A function of images' rows: how much better a text fits each than usual words do, as a cosine."""
+    def margin_query(self, text: str) -> Vectors:
+        """What gives, by its product with an image's row, how much better a text fits it than usual words do."""
         (row,) = self.words.encode([text])
-        query = np.concatenate([row, np.array([-1, 0], np.float32)]) * np.sqrt(np.float32(1 + MAX_USUAL**2))
-        return lambda rows: rows @ query
+        return np.concatenate([row, np.array([-1, 0], np.float32)]) * np.sqrt(np.float32(1 + MAX_USUAL**2))
 
 
 def known_picture() -> Pixels:

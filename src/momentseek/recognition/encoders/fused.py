@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,28 @@ SHARE = float(np.sqrt(0.5))
 """Length of each encoder's columns in a row, and so that of a row whose second columns are not filled."""
 RECIPE = "1"
 """Part of the fingerprint; change it whenever rows of the same parts would be laid out otherwise."""
+
+
+@dataclass(frozen=True, eq=False)
+class FusedEvidence:
+    """How surely images show what a text names, by both encoders, given the rows of images."""
+
+    first: Callable[[Vectors], Vectors]
+    """The first encoder's evidence, given its own rows."""
+    columns: int
+    """Columns of the first encoder."""
+    margin: Vectors | None = None
+    """What gives the second encoder's margin of an image by its product with the second's columns."""
+
+    def __call__(self, rows: Vectors) -> Vectors:
+        """Columns: the first's evidence, and if the second has a margin, that; NaN where it has not looked yet."""
+        wide = rows / np.float32(SHARE)
+        found = np.asarray(self.first(wide[:, : self.columns]), np.float32)
+        if self.margin is None:
+            return found
+        second = wide[:, self.columns :]
+        margins = np.where(second.any(axis=1), second @ self.margin, np.float32(np.nan))
+        return np.stack([found, margins], axis=1)
 
 
 class FusedEncoder:
@@ -104,9 +127,9 @@ class FusedEncoder:
         """Those of some words at which every encoder can only guess."""
         return self._in_all("unfamiliar", words)
 
-    def _evidence(self, text: str) -> Callable[[Vectors], Vectors]:
-        found = self.first.evidence(text)  # type: ignore[attr-defined]
-        return lambda rows: found(self.split(rows)[0])
+    def _evidence(self, text: str) -> FusedEvidence:
+        margin = getattr(self.second, "margin_query", None)
+        return FusedEvidence(self.first.evidence(text), self.blocks[0], None if margin is None else margin(text))  # type: ignore[attr-defined]
 
     def _in_all(self, method: str, given: Any) -> list[str]:
         """What every encoder lists; one that lists nothing has nothing to say against a word."""

@@ -27,7 +27,7 @@ MAX_VIDEOS = 100
 """Best videos on whose curves spans are sought."""
 MIN_VIDEOS = 8
 """Videos on which spans are sought in any case."""
-BLOCK_SHARES = (1.0, 2.0)
+BLOCK_SHARES = (1.0, 3.0)
 """How much each of two encoders counts, the quick one first (docs/searching.md)."""
 MIN_AVOIDED_LENGTH = 0.1
 """Length below which nothing is left of a thing to avoid once what is looked for is taken out of it."""
@@ -67,7 +67,7 @@ class VisionQuery:
         if self.evidence is None or curve.features is None:
             return self.scale.level(evidence(curve.scores_within(start, end)))
         inside = curve.inside(start, end)
-        return self.scale.labelled_level(curve.scores[inside], self.evidence(curve.features[inside]))
+        return self.scale.evident_level(curve.scores[inside], self.evidence(curve.features[inside]))
 
     def scores(self, clips: Vectors) -> NDArray[np.float32]:
         """The score of each clip, given the clips' vectors."""
