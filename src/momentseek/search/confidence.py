@@ -39,11 +39,11 @@ STRONG_EVIDENCE, FAIR_EVIDENCE = 0.3, 0.05
 """Evidence by labels from which a hit that stands out is strong, and any hit is fair (docs/searching.md)."""
 LABELLED_FAIR_CHANCE = 0.5
 """Chance below which a hit is fair where labels can make it strong: it need only be worth a look."""
-LOGISTIC = (16.2, 0.29, 5.0, -3.7)
+LOGISTIC = (16.5, 0.34, 4.7, -3.8)
 """Weights of CLIP's margin, of the surprise and of the labels, and the base, fitted on judged hits."""
 MAX_SURPRISE = 6.0
 """Powers of ten of a chance beyond which nothing is added."""
-STRONG_PROBABILITY, FAIR_PROBABILITY = 0.8, 0.25
+STRONG_PROBABILITY, FAIR_PROBABILITY = 0.85, 0.3
 """Probabilities from which a hit is strong, or fair, where CLIP has looked."""
 TOLERATED_SPREADS = 1.0
 """Spreads above the usual from which something to avoid counts."""
@@ -121,7 +121,7 @@ class Scale:
 
         >>> scale = Scale(0.0, 1.0, 400)
         >>> [round(scale.probability(np.array([z]), np.zeros(1), np.array([m])), 2) for z, m in ((6, 0.3), (3, 0.1))]
-        [0.95, 0.14]
+        [0.96, 0.14]
         """
         best = int(np.argmax(scores))
         surprise = min(-math.log10(max(self.chance(float(scores[best])), 1e-300)), MAX_SURPRISE)
