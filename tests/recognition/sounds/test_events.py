@@ -26,8 +26,8 @@ def events(scores: dict[str, list[float]], parts: int | None = None) -> list[tup
 
 @pytest.mark.parametrize("parts", [None, 1, 2, 3])
 def test_a_sound_begins_when_sure_and_goes_on_while_it_is_likely(parts):
-    assert events({"siren": [0.1, 0.25, 0.6, 0.3, 0.25, 0.1]}, parts) == [(1.0, 5.0, "siren", 0.6)]
-    assert events({"siren": [0.3, 0.3, 0.39, 0.3]}, parts) == []
+    assert events({"siren": [0.1, 0.25, 0.6, 0.3, 0.2, 0.1]}, parts) == [(1.0, 5.0, "siren", 0.6)]
+    assert events({"siren": [0.3, 0.3, 0.32, 0.3]}, parts) == []
 
 
 def test_a_short_pause_is_within_one_event_and_a_long_one_is_not():

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from momentseek.recognition.sounds.detectors import SoundEvent
 from momentseek.recognition.sounds.kinds import wider_kinds
 
-LOW_SCORE = 0.2
+LOW_SCORE = 0.15
 """Score down to which a sound goes on."""
-HIGH_SCORE = 0.4
+HIGH_SCORE = 0.33
 """Score that a sound must reach to count."""
 MAX_PAUSE_SECONDS = 2.0
 """Longest pause within one event."""

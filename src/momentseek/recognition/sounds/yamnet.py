@@ -34,12 +34,12 @@ YAMNET = "yamnet"
 SOUNDS_EXTRA = "sounds"
 SOUNDS_VARIABLE = "MOMENTSEEK_SOUNDS"
 """Environment variable that switches hearing sounds off (``off``), or names another detector."""
-RECIPE = "1"
+RECIPE = "2"
 """Part of the fingerprint; change it whenever the same weights would hear other stretches."""
 WINDOW_SAMPLES = 15_600
 STEP_SAMPLES = WINDOW_SAMPLES // 2
 PART_WINDOWS = 256
-"""Windows after which what was heard is kept: two minutes."""
+"""Half windows after which what was heard is kept: two minutes."""
 MIN_LOUDNESS = 1e-3
 """Root mean square below which a window is silent (-60 dB): what is heard there is made up."""
 MAX_LABELS_BYTES = 1 << 20
@@ -124,37 +124,41 @@ class Yamnet:
         return make_events(event for part in self.hear(blocks) for event in part.stretches)
 
     def hear(self, blocks: Iterable[Samples], begin: float = 0.0) -> Iterator[HeardPart]:
-        """The stretches of sound from ``begin`` on, where an earlier run may have stopped, part by part."""
+        """The stretches of sound from ``begin`` on, where an earlier run may have stopped, part by part.
+
+        Half a window is as sure as the two windows that hold it are on average: what only one of them heard is mostly
+        wrong.
+        """
         first = round(begin * SAMPLE_RATE / STEP_SAMPLES)
-        held = np.empty(0, np.float32)
-        skip = first * STEP_SAMPLES
+        at = max(0, first - 1)  # the window that holds the first half with the next one
+        held, skip = np.empty(0, np.float32), at * STEP_SAMPLES
+        before: NDArray[np.float32] | None = None
         rows: list[NDArray[np.float32]] = []
         for block in blocks:
             dropped = min(skip, len(block))
             held, skip = np.concatenate([held, block[dropped:]]), skip - dropped
-            while len(held) >= WINDOW_SAMPLES + STEP_SAMPLES:  # more than one is left for the end
-                rows.append(self.window_scores(held[:WINDOW_SAMPLES]))
-                held = held[STEP_SAMPLES:]
+            while len(held) >= WINDOW_SAMPLES + STEP_SAMPLES:  # so that there is a last one
+                scores = self.window_scores(held[:WINDOW_SAMPLES])
+                if at >= first:
+                    rows.append(scores if before is None else (before + scores) / 2)
+                before, held, at = scores, held[STEP_SAMPLES:], at + 1
                 if len(rows) == PART_WINDOWS:
-                    yield self._part(rows, first, None)
-                    first, rows = first + len(rows), []
-        end = ((first + len(rows)) * STEP_SAMPLES + len(held)) / SAMPLE_RATE
+                    yield self._part(rows, first, at * STEP_SAMPLES / SAMPLE_RATE)
+                    first, rows = at, []
         if len(held):
             last = held[-WINDOW_SAMPLES:]
-            rows.append(self.window_scores(np.pad(last, (0, WINDOW_SAMPLES - len(last)))))
+            scores = self.window_scores(np.pad(last, (0, WINDOW_SAMPLES - len(last))))
+            rows.append(scores if before is None else (before + scores) / 2)
         if rows:
-            yield self._part(rows, first, end)
+            yield self._part(rows, first, (at * STEP_SAMPLES + len(held)) / SAMPLE_RATE)
 
-    def _part(self, rows: list[NDArray[np.float32]], first: int, end: float | None) -> HeardPart:
-        """A part that begins with window ``first``; each window stands for its middle, the last for all to ``end``."""
-        step = STEP_SAMPLES / SAMPLE_RATE
-        edges = (np.arange(first, first + len(rows) + 1) + 0.5) * step
-        edges[0] = edges[0] if first else 0.0
-        if end is not None:
-            edges[-1] = max(end, float(edges[-2]))
-        done = (first + len(rows)) * step if end is None else end
-        found = stretches(np.stack(rows), self.labels, np.round(edges, 3))
-        return HeardPart(done, tuple(event for event in found if event.end > event.start))
+    def _part(self, rows: list[NDArray[np.float32]], first: int, end: float) -> HeardPart:
+        """A part of the halves of windows from ``first`` on; the last of them lasts to the ``end``."""
+        edges = np.arange(first, first + len(rows) + 1) * (STEP_SAMPLES / SAMPLE_RATE)
+        edges[-1] = end
+        if first == 0 and len(rows) > 1:
+            rows[0] = rows[1]  # only one window holds the beginning
+        return HeardPart(end, tuple(stretches(np.stack(rows), self.labels, np.round(edges, 3))))
 
 
 def yamnet_fingerprint(file: Path | None = None) -> str:

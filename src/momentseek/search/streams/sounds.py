@@ -26,7 +26,7 @@ MAX_EVENTS = 400
 """Sounds that are judged."""
 MIN_SHARE = 0.6
 """Share of the words that a label must have."""
-STRONG_SCORE, FAIR_SCORE = 0.75, 0.5
+STRONG_SCORE, FAIR_SCORE = 0.8, 0.5
 """How sure a detector must be of a sound for a strong hit, and for a fair one (docs/sounds.md)."""
 MIN_COSINE = 0.65
 """Cosine to ``SOUND_OF`` a label from which a query means it (MiniLM; docs/sounds.md)."""
