@@ -29,6 +29,11 @@ class SoundKind:
     """AudioSet classes that it stands for."""
 
     @property
+    def names_source(self) -> bool:
+        """Whether the label says what makes the sound."""
+        return any(word in self.source for word in self.label.split())
+
+    @property
     def sound_words(self) -> tuple[str, ...]:
         """Words that ask for the sound, not only for what makes it.
 

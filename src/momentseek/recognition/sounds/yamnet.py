@@ -140,7 +140,7 @@ class Yamnet:
             while len(held) >= WINDOW_SAMPLES + STEP_SAMPLES:  # so that there is a last one
                 scores = self.window_scores(held[:WINDOW_SAMPLES])
                 if at >= first:
-                    rows.append(scores if before is None else (before + scores) / 2)
+                    rows.append(_mean(before, scores))
                 before, held, at = scores, held[STEP_SAMPLES:], at + 1
                 if len(rows) == PART_WINDOWS:
                     yield self._part(rows, first, at * STEP_SAMPLES / SAMPLE_RATE)
@@ -148,7 +148,7 @@ class Yamnet:
         if len(held):
             last = held[-WINDOW_SAMPLES:]
             scores = self.window_scores(np.pad(last, (0, WINDOW_SAMPLES - len(last))))
-            rows.append(scores if before is None else (before + scores) / 2)
+            rows.append(_mean(before, scores))
         if rows:
             yield self._part(rows, first, (at * STEP_SAMPLES + len(held)) / SAMPLE_RATE)
 
@@ -159,6 +159,11 @@ class Yamnet:
         if first == 0 and len(rows) > 1:
             rows[0] = rows[1]  # only one window holds the beginning
         return HeardPart(end, tuple(stretches(np.stack(rows), self.labels, np.round(edges, 3))))
+
+
+def _mean(before: NDArray[np.float32] | None, scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The mean of the scores of two windows, where there are two."""
+    return scores if before is None else ((before + scores) / 2).astype(np.float32)
 
 
 def yamnet_fingerprint(file: Path | None = None) -> str:

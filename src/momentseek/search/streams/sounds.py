@@ -31,7 +31,7 @@ STRONG_SCORE, FAIR_SCORE = 0.8, 0.5
 MIN_COSINE = 0.65
 """Cosine to ``SOUND_OF`` a label from which a query means it (MiniLM; docs/sounds.md)."""
 SOUND_OF = "the sound of {}"
-_HEARING = "audible audio hear heard hearing hears listen noise noises sound sounding sounds"
+_HEARING = "audible audio hear heard hearing hears listen loud loudly noise noises sound sounding sounds"
 _ANYBODY = "anybody boy boys girl girls guy lady man men people person somebody woman women"
 HEARING_WORDS = frozenset(_HEARING.split())
 """Words that make any sound one that is asked for."""
@@ -66,17 +66,22 @@ class _KindWords:
 
     def __init__(self, kinds: Sequence[SoundKind]) -> None:
         self.kinds = kinds
-        families = [(kind, *wider_kinds(kind.label)) for kind in kinds]
-        texts = [
-            *(" ".join(word for one in family for word in one.sound_words) for family in families),
-            *(" ".join(word for one in family for word in one.source) for family in families),
-        ]
-        self._matcher = WordMatcher(texts)
+        texts = [*(kind.sound_words for kind in kinds), *(kind.source for kind in kinds)]
+        self._matcher = WordMatcher([" ".join(words) for words in texts])
+        self._family = np.eye(len(kinds), dtype=np.int32)
+        place = {kind.label: at for at, kind in enumerate(kinds)}
+        for at, kind in enumerate(kinds):
+            self._family[at, [place[one.label] for one in wider_kinds(kind.label)]] = 1
 
     def matches(self, terms: Sequence[str]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """``(kinds, terms)`` twice: whether a term asks for the sound, and whether it names what makes it."""
         asks, source = np.split(self._matcher.matches(terms), 2)
         return asks, source
+
+    def with_wider(self, matches: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Matches of kinds, with those of the wider kinds that each belongs to."""
+        found: NDArray[np.bool_] = self._family @ matches.astype(np.int32) > 0
+        return found
 
 
 @cache
@@ -108,16 +113,17 @@ def _by_words(words: _KindWords, text: str) -> dict[str, AskedSound]:
     if not terms:
         return {}
     asks, source = words.matches(terms)
+    sure = np.logical_and((asks | source).all(axis=1), (asks & ~source).any(axis=1) | hears)
+    asks, source = words.with_wider(asks), words.with_wider(source)
     has = asks | source
     anybody = np.array([term in ANYBODY for term in terms])
     share = has.sum(axis=1) / np.maximum((has | ~anybody).sum(axis=1), 1)
     chosen = (share >= MIN_SHARE) & (asks.any(axis=1) | (hears & has.any(axis=1)))
-    sure = np.logical_and(has.all(axis=1), (asks & ~source).any(axis=1) | hears)
-    plain = {kind.label for at, kind in enumerate(words.kinds) if chosen[at] and sure[at] and not kind.source}
+    plain = {kind.label for at, kind in enumerate(words.kinds) if chosen[at] and sure[at] and not kind.names_source}
     found = {}
     for at in np.flatnonzero(chosen).tolist():
         kind = words.kinds[at]
-        other = plain and kind.source and not source[at].any()  # "singing" asks for no birds
+        other = plain and kind.names_source and not source[at].any()  # "singing" asks for no birds
         if not other or plain.intersection(wider.label for wider in wider_kinds(kind.label)):
             found[kind.label] = AskedSound(float(share[at]), "strong" if sure[at] else "fair")
     return found
