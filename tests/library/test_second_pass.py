@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from processes import start_momentseek
 
+from momentseek.benchmarks.datasets.library_features import write_library_features
 from momentseek.core.errors import MomentseekError
 from momentseek.library.database import PICTURES
 from momentseek.library.merging import proven_videos
@@ -110,6 +111,16 @@ def test_the_second_pass_can_be_left_for_later(both: LibraryStore, films: Path, 
     with LibraryStore.open(both.path.parent / "whole", create=True, encoder=BOTH) as whole:
         whole.add(films)
         assert content(whole) == content(both)
+
+
+def test_features_are_not_written_of_half_of_the_vectors(both: LibraryStore, films: Path, tmp_path: Path) -> None:
+    both.options = replace(both.options, second_pass=False)
+    both.add(films)
+    with pytest.raises(MomentseekError, match="3 videos wait for shades"):
+        write_library_features(both, {}, tmp_path / "data")
+    assert not (tmp_path / "data").exists()
+    both.encode()
+    assert write_library_features(both, {}, tmp_path / "data").videos == 3
 
 
 def test_without_its_weights_the_first_works_alone(

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from momentseek.benchmarks.datasets.common import write_folder
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Judgements
+from momentseek.core.reports import count
 from momentseek.library.catalog import EncoderRow
 from momentseek.library.database import SPEECH
 from momentseek.library.encoders import SPEECH_ENCODER
@@ -67,6 +68,12 @@ def write_library_features(
     videos = library.videos()
     if made_by is None or not videos:
         raise MomentseekError(f"{library.path}: is empty; add videos first: momentseek add FOLDER")
+    status = library.status()
+    if status.unseen:
+        raise MomentseekError(
+            f"{library.path}: {count(status.unseen, 'video')} wait for {status.second_encoder}, and have half of their "
+            "features; run first: momentseek encode"
+        )
     read = {split: _read_truth(path) for split, path in truths.items()}
     keys = _feature_keys(videos, read)
     durations = _durations(videos, keys, read)
