@@ -23,6 +23,7 @@ from processes import start_momentseek
 from momentseek.benchmarks.datasets.library_features import write_library_features
 from momentseek.core.errors import MomentseekError
 from momentseek.library.database import PICTURES
+from momentseek.library.encoders import DEFAULT_ENCODER
 from momentseek.library.merging import proven_videos
 from momentseek.library.report import AddInterrupted, BackgroundStep
 from momentseek.library.segments import SEGMENT_SUFFIX, vectors_of
@@ -30,6 +31,12 @@ from momentseek.library.store import LibraryStore
 from momentseek.library.timed_text import track_counts
 from momentseek.library.tracks import second_pass
 from momentseek.library.tracks.second_pass import SecondPass, choose_clips
+from momentseek.recognition.encoders.clip import ClipEncoder
+from momentseek.recognition.encoders.fused import FusedEncoder
+from momentseek.recognition.encoders.minilm import load_minilm
+from momentseek.recognition.encoders.registry import image_text_encoder
+from momentseek.recognition.weights.files import are_installed, packaged_weights
+from momentseek.recognition.weights.files import locate as locate_weights
 
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
 BOTH = "colours+shades"
@@ -373,6 +380,48 @@ def test_an_older_library_with_damage_is_not_widened(library: LibraryStore, film
     with pytest.raises(MomentseekError, match="momentseek verify --repair"):
         library.reencode(BOTH)
     assert library.status().encoders[0].spec == "colours"
+
+
+@pytest.mark.slow
+def test_clip_sees_what_was_added_before_its_weights_came(
+    tmp_path: Path, film: Film, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not image_text_encoder(DEFAULT_ENCODER).ready:  # type: ignore[attr-defined]
+        pytest.skip("CLIP's weights are not here")
+    path = film(tmp_path / "film.mp4", RED, GREEN, seconds=2)
+    with LibraryStore.open(tmp_path / "library", create=True, encoder=DEFAULT_ENCODER) as library:
+        with monkeypatch.context() as patch:
+            patch.setenv("MOMENTSEEK_MODELS", str(tmp_path / "empty"))
+            report = library.add(path)
+            assert [note for note in report.notes if "the weights of CLIP are not here" in note]
+            assert library.status().second_encoder == "CLIP"
+        assert filled(library) == {"film.mp4": False}
+        assert library.add(path).seen == 1
+        assert filled(library) == {"film.mp4": True}
+        assert library.verify().problems == []
+
+
+@pytest.mark.slow
+def test_exchanged_weights_are_refused_and_the_first_encoder_works(
+    tmp_path: Path, film: Film, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asset = packaged_weights("clip")
+    if not are_installed(asset):
+        pytest.skip("CLIP's weights are not here")
+    (name,) = asset.files
+    data = bytearray((locate_weights(asset) / name).read_bytes())
+    data[len(data) // 2] ^= 1
+    monkeypatch.setenv("MOMENTSEEK_MODELS", str(tmp_path / "models"))
+    asset.kept.mkdir(parents=True)
+    (asset.kept / name).write_bytes(data)
+    with LibraryStore.open(tmp_path / "library", create=True, encoder=DEFAULT_ENCODER) as library:
+        monkeypatch.setattr(
+            library.encoders, "_vision", FusedEncoder(image_text_encoder("things"), ClipEncoder(load_minilm()))
+        )
+        report = library.add(film(tmp_path / "film.mp4", RED, seconds=2))
+        assert (report.added, report.seen) == (1, 0)
+        assert [note for note in report.notes if "its SHA-256 differs" in note]
+        assert library.status().unseen == 1
 
 
 def _kill(process: int) -> None:
