@@ -31,6 +31,7 @@ from momentseek.search.hit import Hit, Results
 from momentseek.search.localise.localiser import DEFAULT_LOCALISER, LEARNED_LOCALISER, MAP_LOCALISER
 from momentseek.search.options import STREAMS, Group, SearchOptions, Stream
 from momentseek.search.query import Query
+from momentseek.search.questions import ReadQuestion, read_question
 
 EMPTY_NOTE = "the library is empty; add videos with: momentseek add FOLDER"
 
@@ -137,7 +138,7 @@ class Library:
         rerank: str | os.PathLike[str] | None = None,
         rerank_videos: int = SearchOptions.rerank_videos,
     ) -> Results:
-        """The best ``k`` moments for a query (docs/searching.md has the language).
+        """The best ``k`` moments for a query (docs/searching.md has the language); a text may be a question.
 
         Weak hits are left out and counted (``.hidden``) unless ``all``. ``group="video"`` gives one moment per video,
         ``streams`` some of vision, speech and name, ``explain`` the curve of each hit's video; ``fusion`` is how the
@@ -158,7 +159,9 @@ class Library:
             rerank=None if rerank is None else os.fspath(rerank),
             rerank_videos=rerank_videos,
         )
-        results = self.engine.search(Query.parse(query) if isinstance(query, str) else query, options)
+        read = read_question(Query.parse(query)) if isinstance(query, str) else ReadQuestion(query)
+        results = self.engine.search(read.query, options)
+        results.note = "; ".join(filter(None, (read.note, results.note)))
         if not results and not self.store.catalog.totals()["videos"]:
             results.note = EMPTY_NOTE
         return results

@@ -17,7 +17,7 @@ from momentseek.library.video import Video
 from momentseek.search.fusion import DEFAULT_FUSION
 from momentseek.search.hit import Results
 from momentseek.search.options import STREAMS, Stream
-from momentseek.search.query import MAX_CHARACTERS, Query
+from momentseek.search.query import MAX_CHARACTERS
 from momentseek.server.errors import ApiError, hide_paths
 
 API = "/api/v1"
@@ -243,14 +243,13 @@ def search_library(
 
     422 if the search names a re-ranking model that the server does not have.
     """
-    query = Query.parse(asked.q)
     if asked.rerank and asked.rerank not in rerankers:
         known = (
             f"there are {', '.join(rerankers)}" if rerankers else "there are none; momentseek serve --rerank adds some"
         )
         raise ApiError(422, f"there is no model {asked.rerank!r} to re-rank with; {known}")
     return library.search(
-        query,
+        asked.q,
         asked.offset + asked.k + 1,
         localiser=asked.localiser or None,
         group=asked.group,

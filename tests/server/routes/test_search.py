@@ -138,3 +138,14 @@ def test_the_curve_of_a_video_with_an_odd_name(client: TestClient, ids: dict[str
     assert answer["spans"]
     assert answer["spans"][0]["start"] == 0.0
     assert "speech" not in answer["streams"]
+
+
+def test_a_question_about_what_is_said_is_not_answered_by_what_is_seen(client: TestClient) -> None:
+    seen = client.get("/api/v1/search", params={"q": "red"}).json()
+    assert "vision" in seen["hits"][0]["streams"]
+    asked = client.get("/api/v1/search", params={"q": "what did they say about red?", "all": True}).json()
+    assert asked["query"] == "said:red"
+    assert asked["note"].startswith("read as a question about what is said: red")
+    assert not any("vision" in hit["streams"] for hit in asked["hits"])
+    dogs = client.get("/api/v1/search", params={"q": "what is said about the dogs?"}).json()["hits"]
+    assert dogs[0]["said"][0]["text"] == "The dogs were running."

@@ -27,6 +27,7 @@ from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.hit import Results
 from momentseek.search.localise.localiser import LOCALISERS
 from momentseek.search.query import Query
+from momentseek.search.questions import read_question
 from momentseek.search.stream_index import StreamIndex
 from momentseek.search.streams.vision import build_curve, build_vision_query
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
@@ -216,7 +217,7 @@ async def curve(service: ServiceParam, id: VideoId, asked: Annotated[CurveIn, In
     """The score of each clip, and the query's hits in this video."""
 
     def work(library: Library) -> CurveOut:
-        query = Query.parse(asked.q)
+        query, _ = read_question(Query.parse(asked.q))
         if asked.localiser:
             _ = LOCALISERS[asked.localiser]
         _ = FUSIONS[asked.fusion]
