@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.catalog import Catalog
-from momentseek.library.words import match_any
+from momentseek.library.spelling import spellings
+from momentseek.library.words import match_any, match_form
 
 K1, B = 1.2, 0.75
 """BM25's constants, as SQLite has them."""
@@ -130,10 +131,13 @@ def rank_texts(
     none = RankedTexts(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     if not terms:
         return none
-    if _totals(catalog, index) == (everywhere.texts, everywhere.words):  # all texts are here
-        return _rank_all(catalog, index, terms, videos, limit)
-    here = count_words(catalog, index, terms)
-    found = [_frequencies(catalog, index, term, videos, here) for term in terms]
+    forms = [_count_forms(catalog, index, term) for term in terms]
+    if _totals(catalog, index) == (everywhere.texts, everywhere.words) and all(len(f.holding) < 2 for f in forms):
+        return _rank_all(catalog, index, terms, videos, limit)  # all texts are here, each word in one spelling
+    found = [
+        _Frequencies.total([_frequencies(catalog, index, form, videos, some) for form, _ in some.holding])
+        for some in forms
+    ]
     ids = np.concatenate([each.id for each in found])
     if not len(ids):
         return none
@@ -188,6 +192,23 @@ class _Frequencies(NamedTuple):
     times: NDArray[np.float64]
     length: NDArray[np.float64]
 
+    @classmethod
+    def total(cls, forms: Sequence[_Frequencies]) -> _Frequencies:
+        """Those of a word, given those of each of its spellings."""
+        if not forms:
+            return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+        ids, video, times, length = (np.concatenate(column) for column in zip(*forms, strict=True))
+        each, first, place = np.unique(ids, return_index=True, return_inverse=True)
+        return cls(each, video[first], np.bincount(place, times, len(each)), length[first])
+
+
+def _count_forms(catalog: Catalog, index: WordIndex, term: str) -> WordCounts:
+    """The counts of an index for those spellings of a word that it has."""
+    texts, words = _totals(catalog, index)
+    sql = f"SELECT count(*) FROM {index.table} WHERE {index.table} MATCH ?"
+    counted = [(form, catalog.rows(sql, (match_form(form),))[0][0]) for form in spellings(term)]
+    return WordCounts(texts, words, tuple((form, number) for form, number in counted if number))
+
 
 def _frequencies(
     catalog: Catalog, index: WordIndex, term: str, videos: NDArray[np.int64] | None, here: WordCounts
@@ -198,7 +219,7 @@ def _frequencies(
             JOIN {index.texts} AS t ON t.id = {index.table}.rowid
             JOIN {index.table}_docsize AS d ON d.id = {index.table}.rowid
             WHERE {index.table} MATCH ? {some}""",
-        (match_any([term]), *ids),
+        (match_form(term), *ids),
     )
     id, video, score, sizes = zip(*rows, strict=True) if rows else ((), (), (), ())
     length = _lengths(sizes)

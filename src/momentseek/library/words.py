@@ -15,6 +15,8 @@ from contextlib import closing
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.library.spelling import join_numbers, sign_of, spellings, write_out_signs
+
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 """FTS5's rules for taking a text apart, the same for all indices of the catalog."""
 SPELLING_TOKENIZER = TOKENIZER.removeprefix("porter ")
@@ -58,20 +60,29 @@ def words(text: str) -> list[str]:
 def content_words(text: str) -> list[str]:
     """The words of a text that carry meaning, each once; all its words if none does.
 
+    Numbers of two words are one, and signs such as % are words.
+
     >>> content_words("the dog and the other dog"), content_words("to be or not to be")
     (['dog', 'other'], ['to', 'be', 'or', 'not'])
+    >>> content_words("twenty-one dogs, 5%")
+    ['21', 'dogs', '5', 'percent']
     """
-    each = list(dict.fromkeys(words(text)))
-    return [word for word in each if word not in COMMON_WORDS and len(word) > 1] or each
+    each = list(dict.fromkeys(join_numbers(words(write_out_signs(text)))))
+    return [word for word in each if word not in COMMON_WORDS and (len(word) > 1 or word.isdecimal())] or each
 
 
 def match_any(terms: Sequence[str]) -> str:
-    """An FTS5 expression that matches texts with any of the terms; empty if there are no terms.
+    """An FTS5 expression that matches texts with any of the terms, however written; empty if there are no terms.
 
-    >>> match_any(["dog", "NEAR"])
-    '"dog" OR "NEAR"'
+    >>> match_any(["dog", "NEAR", "two"])
+    '"dog" OR "NEAR" OR "two" OR "2"'
     """
-    return " OR ".join(_quote(term) for term in terms)
+    return " OR ".join(_quote(form) for term in terms for form in spellings(term))
+
+
+def match_form(form: str) -> str:
+    """An FTS5 expression that matches texts with a word, or words in a row, written in just this way."""
+    return _quote(form)
 
 
 def is_one_letter_off(word: str, other: str) -> bool:
@@ -142,8 +153,10 @@ class WordMatcher:
         """``(texts, terms)``: whether a text has a term, in any of its forms."""
         out = np.zeros((len(self.texts), len(terms)), bool)
         for column, term in enumerate(terms):
-            rows = self._db.execute("SELECT rowid FROM t WHERE t MATCH ?", (_quote(term),))
+            rows = self._db.execute("SELECT rowid FROM t WHERE t MATCH ?", (match_any([term]),))
             out[[row[0] for row in rows], column] = True
+            if (sign := sign_of(term)) is not None:
+                out[:, column] |= [sign in text for text in self.texts]
         return out
 
     def mark(self, terms: Sequence[str], before: str, after: str) -> list[str]:
@@ -153,6 +166,8 @@ class WordMatcher:
             sql = f"SELECT rowid, highlight(t, 0, '{_MARK[0]}', '{_MARK[1]}') FROM t WHERE t MATCH ?"
             for row, text in self._db.execute(sql, (match_any(terms),)):
                 out[row] = text.replace(_MARK[0], before).replace(_MARK[1], after)
+        for sign in filter(None, map(sign_of, terms)):
+            out = [text.replace(sign, f"{before}{sign}{after}") for text in out]
         return out
 
 

@@ -1,0 +1,76 @@
+"""A word is found however it is written: in digits, in British or American English, short, or as a sign."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_library import OpenLibrary, WordVectors, fill, nothing
+
+from momentseek.library.spelling import spellings
+from momentseek.library.word_counts import CUES, WordCounts, count_words, rank_texts
+from momentseek.library.words import WordMatcher, content_words
+from momentseek.media.subtitles.cues import Cue
+from momentseek.search.engine import Engine
+from momentseek.search.options import SearchOptions
+from momentseek.search.query import Query
+
+PAIRS = [
+    ("two liters", "Take 2 litres of milk."),
+    ("2 litres", "Take two liters of milk."),
+    ("favourite colour", "My favorite color is red."),
+    ("twenty-one people", "There were 21 people."),
+    ("21 people", "There were twenty-one people."),
+    ("five percent", "It grew by 5%."),
+    ("5 %", "It grew by 5 percent."),
+    ("doctor smith", "Dr. Smith will see you."),
+    ("100 dollars", "It costs $100."),
+    ("organised crime", "Organized crime."),
+    ("1,000 miles", "We drove a thousand miles."),
+    ("1000 miles", "We drove 1,000 miles."),
+    ("first prize", "The 1st prize"),
+]
+
+
+@pytest.mark.parametrize(("asked", "said"), PAIRS)
+def test_other_spellings_are_found_and_marked(tmp_path: Path, asked: str, said: str) -> None:
+    others = [Cue(10 + 3 * i, 12 + 3 * i, text) for i, text in enumerate(("Nothing here.", "More of it.", "The end."))]
+    catalog = fill(tmp_path, {"a.mp4": nothing(24, 0)}, {"a.mp4": [Cue(1, 3, said), *others]})
+    on = Engine(OpenLibrary(tmp_path, catalog, WordVectors()))  # type: ignore[arg-type]
+    (hit,) = on.search(Query.parse(f'said:"{asked}"'), SearchOptions(streams=("speech",)))
+    assert (hit.level, hit.said[0].text) == ("strong", said)
+    (marked,) = WordMatcher([said]).mark(content_words(asked), "[", "]")
+    assert marked.count("[") == 2
+
+
+def test_exact_words_stay_exact(tmp_path: Path) -> None:
+    catalog = fill(
+        tmp_path, {"a.mp4": nothing(24, 0)}, {"a.mp4": [Cue(1, 3, "Take 2 litres."), Cue(5, 8, "Two liters!")]}
+    )
+    on = Engine(OpenLibrary(tmp_path, catalog, WordVectors()))  # type: ignore[arg-type]
+    (hit,) = on.search(Query.parse('"two liters"'), SearchOptions(streams=("speech",)))
+    assert hit.said[0].text == "Two liters!"
+
+
+def test_a_word_with_two_spellings_ranks_the_same_in_parts_of_a_library(tmp_path: Path) -> None:
+    texts = ["two dogs", "2 dogs and 2 cats", "a cat", "many dogs", "two and 2 is four", *["nothing"] * 9]
+    cues = [Cue(i, i + 1, text) for i, text in enumerate(texts)]
+    whole = fill(tmp_path / "whole", {"a.mp4": nothing(24, 0)}, {"a.mp4": cues})
+    parts = [fill(tmp_path / f"{at}", {"a.mp4": nothing(24, 0)}, {"a.mp4": cues[at::2]}) for at in (0, 1)]
+    terms = ["two", "dogs"]
+    total = count_words(whole, CUES, terms)
+    assert total.of(["two"]) == [3], "a text with both spellings counts once"
+    assert WordCounts.total(count_words(part, CUES, terms) for part in parts) == total
+    ranked = rank_texts(whole, CUES, terms, None, 10, total)
+    found = {}
+    for at, part in enumerate(parts):
+        some = rank_texts(part, CUES, terms, None, 10, total)
+        found |= {2 * (id - 1) + at: score for id, score in zip(some.id.tolist(), some.bm25.tolist(), strict=True)}
+    assert found == pytest.approx({id - 1: s for id, s in zip(ranked.id.tolist(), ranked.bm25.tolist(), strict=True)})
+    assert np.argmax(ranked.bm25) == 0
+
+
+def test_nothing_else_is_taken_for_another_spelling() -> None:
+    for word in ("four", "hour", "flour", "prize", "size", "for", "parameter", "filling", "dog"):
+        assert all(other in (word, "4", "hr") for other in spellings(word)), word
