@@ -12,6 +12,8 @@ from typing import Any
 
 from PIL import Image
 
+from momentseek.server.jobs import JobOut
+
 SHOTS = os.environ.get("MOMENTSEEK_SCREENSHOTS")
 
 
@@ -92,5 +94,45 @@ def test_a_visit_that_keeps_finds_and_removes(
     row.get_by_role("button", name="Download 608 MB: hub:clip-b32").click()
     assert "608 MB" in asked[-1]
     assert "licence MIT" in asked[-1]
-    assert "in use" in page.locator(".encoders li", has_text="things").inner_text()
+    used = page.locator(".encoders li").filter(has=page.get_by_text("things", exact=True))
+    assert "in use" in used.inner_text()
     picture_of(page, "library-tools")
+
+
+def test_an_empty_page_offers_the_models_that_are_missing(
+    light_serving: Callable[..., Any], make_video: Callable[..., Path], open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    served = light_serving(make_video(tmp_path / "film.mp4"), tmp_path / "library")
+    started: list[str] = []
+    clip = {"name": "clip", "megabytes": 78, "licence": "MIT by its card", "good_for": "scenes and actions"}
+    job = JobOut.new("0123456789abcdef", "download", "offline models", "done").model_dump()
+
+    def status(route: Any) -> None:
+        answer = route.fetch()
+        body = answer.json()
+        body["library"]["videos"] = 0
+        route.fulfill(response=answer, json=body)
+
+    def download(route: Any) -> None:
+        started.append(route.request.post_data)
+        route.fulfill(status=202, json=job)
+
+    def prepare(page: Any) -> None:
+        found = {"changes": True, "encoders": [], "missing": [clip]}
+        page.route("**/api/v1/encoders", lambda route: route.fulfill(json=found))
+        page.route("**/api/v1/status", status)
+        page.route("**/api/v1/encoders/download", download)
+
+    page = open_page(served.address, prepare=prepare)
+    offer = page.locator(".missing")
+    offer.get_by_text("What each brings").click()
+    assert "clip (78 MB)" in offer.inner_text()
+    assert "licence: MIT by its card" in offer.inner_text()
+    picture_of(page, "missing-models")
+    page.once("dialog", lambda dialog: dialog.dismiss())
+    offer.get_by_role("button", name="Download 78 MB").click()
+    assert started == []
+    page.once("dialog", lambda dialog: dialog.accept())
+    offer.get_by_role("button", name="Download 78 MB").click()
+    page.get_by_text("Downloading models; Library shows how far it is.").wait_for()
+    assert json.loads(started[0]) == {"encoder": "offline"}

