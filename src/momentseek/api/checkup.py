@@ -32,6 +32,7 @@ ENCODERS = ("libx264", "libwebp", "aac")
 
 EXTRAS = (
     ("speech", "speech", ("faster-whisper",)),
+    ("sounds", "sounds", ("ai-edge-litert",)),
     ("text on screen", "ocr", ("rapidocr",)),
     ("the page and the API", "serve", ("fastapi", "uvicorn")),
 )
@@ -123,7 +124,7 @@ def _encoders(full: bool) -> Iterator[Item]:
             yield Item(entry.name, "ok", f"ready, {entry.kind}" + (", hashes checked again" if full else ""))
         elif entry.state == "damaged":
             yield Item(entry.name, "failed", "damaged", entry.problem)
-        elif entry.is_packaged:
+        elif entry.is_packaged or entry.kind == "sound":
             advice = entry.problem.partition("; ")[2] or entry.problem
             yield Item(entry.name, "note", "absent", f"{entry.good_for}: {advice} ({entry.megabytes:,.0f} MB)")
     ready = [entry for entry in entries if entry.kind == "image-text" and entry.state == "ready"]

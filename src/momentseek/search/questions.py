@@ -16,9 +16,7 @@ _ASKS = r"(?:what|when|where|who|why|which|how often|how many times|did|does|do|
 _SAY = r"(?:say|says|said|saying|mention(?:s|ed|ing)?|discuss(?:es|ed|ing)?|explain(?:s|ed|ing)?)"
 _TALK = r"(?:talk(?:s|ed|ing)?|speak(?:s|ing)?|spoke|spoken|tell(?:s|ing)?|told)"
 _HELPS = r"(?:does|do|did|is|are|was|were|has|have|can (?:i|we|you) see|will)"
-_SCENES = (
-    r"(?:(?:all |every |the |a )*(?:moment|scene|clip|part|place|video)s? (?:when|where|with|of|in which) )?"
-)
+_SCENES = r"(?:(?:all |every |the |a )*(?:moment|scene|clip|part|place|video)s? (?:when|where|with|of|in which) )?"
 _SAID_RULES = tuple(
     re.compile(rule, re.IGNORECASE)
     for rule in (

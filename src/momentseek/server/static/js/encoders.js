@@ -20,7 +20,7 @@ export function missingModels({ missing, changes }) {
     h("span", {}, h("strong", {}, one.name), ` ${one.good_for}`),
     h("span", { class: "quiet" }, `${Math.round(one.megabytes)} MB, licence: ${one.licence}`)));
   const element = h("div", { class: "missing" },
-    h("p", {}, `Searching needs models that are not downloaded yet: ${missing.map((one) => one.name).join(", ")} (${size}).`),
+    h("p", {}, `Models for searching that are not downloaded yet: ${missing.map((one) => one.name).join(", ")} (${size}).`),
     h("details", {}, h("summary", {}, "What each brings, and its licence"), h("ul", { class: "encoders" }, facts)),
     changes ? actionButton(`Download ${size}`, get, { class: "small" }) : h("p", { class: "quiet" }, "On the server: momentseek models get"));
   return element;
