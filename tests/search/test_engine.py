@@ -9,6 +9,7 @@ from small_library import OpenLibrary, WordVectors, fill, film, nothing
 from momentseek.core.errors import MomentseekError
 from momentseek.library.reader import take_snapshot
 from momentseek.media.subtitles.cues import Cue
+from momentseek.recognition.encoders.protocol import Understanding
 from momentseek.search.engine import Engine
 from momentseek.search.fusion import FUSIONS
 from momentseek.search.hit import MAX_HIDDEN
@@ -415,8 +416,8 @@ class NamedThings(WordVectors):
     def evidence(self, text):
         return lambda rows: (0.9 if "dog" in text else 0.0) * (rows @ self.one(text) > 0.5)
 
-    def unknown_words(self, text):
-        return [word for word in text.split() if word == "hund"]
+    def understand(self, text):
+        return Understanding(unknown=tuple(word for word in text.split() if word == "hund"))
 
 
 def test_where_things_are_known_by_name_only_that_is_strong(tmp_path):
@@ -424,13 +425,14 @@ def test_where_things_are_known_by_name_only_that_is_strong(tmp_path):
     on = Engine(OpenLibrary(tmp_path, fill(tmp_path, films, {}), NamedThings()))
     assert (ask(on, "dog beach")[0].name, ask(on, "dog beach")[0].level) == ("shore.mp4", "strong")
     assert (ask(on, "castle sunset")[0].name, ask(on, "castle sunset")[0].level) == ("hill.mp4", "fair")
-    assert ask(on, "hund castle sunset").note == "the encoder of pictures does not know: hund"
+    assert ask(on, "hund castle sunset").note == "not known: “hund”"
     assert ask(on, "castle sunset").note == ""
 
 
 def test_words_without_a_label_are_named(tmp_path, monkeypatch):
     on = engine(tmp_path, BACKGROUND)
-    assert ask(on, "a dog runs").unfamiliar == ()
-    monkeypatch.setattr(WordVectors, "unfamiliar", lambda self, words: [w for w in words if w != "dog"], raising=False)
-    assert ask(on, "a dog runs").unfamiliar == ("runs",)
-    assert ask(on, "said:runs").unfamiliar == ()
+    assert ask(on, "a dog runs").understood.unfamiliar == ()
+    understood = Understanding(("words",), words=("dog",), guessed=("a", "runs"))
+    monkeypatch.setattr(WordVectors, "understand", lambda self, text: understood, raising=False)
+    assert ask(on, "a dog runs").understood == replace(understood, guessed=("runs",))
+    assert ask(on, "said:runs").understood.unfamiliar == ()

@@ -12,7 +12,7 @@ from small_library import DIM, SECONDS, fill, nothing
 
 from momentseek.library.reader import take_snapshot
 from momentseek.library.segments import build_segment
-from momentseek.recognition.encoders.protocol import Vectors
+from momentseek.recognition.encoders.protocol import Understanding, Vectors
 from momentseek.recognition.exported.moment_map import MomentMap
 from momentseek.search.hit import Hit
 from momentseek.search.options import SearchOptions
@@ -87,11 +87,8 @@ class OneVector:
     def knows_words(self, stream: str, texts: Sequence[str]) -> bool:
         return True
 
-    def unknown_words(self, stream: str, texts: Sequence[str]) -> list[str]:
-        return []
-
-    def unfamiliar_words(self, stream: str, texts: Sequence[str]) -> tuple[str, ...]:
-        return ()
+    def understand(self, stream: str, texts: Sequence[str]) -> Understanding:
+        return Understanding()
 
     def evidence(self, stream: str, text: str) -> None:
         return None

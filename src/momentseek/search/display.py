@@ -136,6 +136,7 @@ def details(hit: Hit) -> str:
         before = f"before, its video had rank {hit.first.rank}, fused {hit.first.score:.5f}"
         return f"{hit.model} score {hit.score:.3f}; {before}"
     parts = [f"{name} rank {s.rank}, score {s.score:.3f}" for name, s in sorted(hit.streams.items())]
+    parts += [f"{name} {z:+.1f} spreads" for name, z in hit.encoders.items()]
     return "; ".join([*parts, f"fused {hit.score:.5f}"])
 
 

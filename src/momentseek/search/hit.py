@@ -11,6 +11,7 @@ from typing import Any, Literal
 from momentseek.core.moments.moment import Moment
 from momentseek.core.reports import Tabular, count
 from momentseek.media.subtitles.cues import Cue
+from momentseek.recognition.encoders.protocol import Understanding
 from momentseek.search.query import Query
 
 Level = Literal["strong", "fair", "weak"]
@@ -101,6 +102,9 @@ class Hit:
     """What a model says of the scenes that the moment overlaps; nobody said it."""
     meant: tuple[float, float, float] | None = None
     """Start and end of the cues that mean what is asked for, and the cosine of their meaning; None if none do."""
+    encoders: Mapping[str, float] = field(default_factory=dict)
+    """How far each of two encoders of pictures says that the moment stands out in the library, in spreads, where an
+    explanation was asked for."""
     heard: tuple[Cue, ...] = ()
     """The sounds other than speech during the moment, their labels as texts: those asked for first."""
 
@@ -144,8 +148,8 @@ class Results(list[Hit], Tabular):
         """Seconds that the search took."""
         self.note = note
         """What a person should know about the answer; empty if there is nothing to say."""
-        self.unfamiliar: tuple[str, ...] = ()
-        """Words of the query for which an encoder that works by labels has none: it guesses by the nearest meaning."""
+        self.understood = Understanding()
+        """What the encoders of pictures make of the query's words."""
         self.missing: tuple[str, ...] = ()
         """Names of the parts of the library that did not answer, where it lies in several."""
         self.outdated = ""

@@ -425,5 +425,6 @@ class LibraryPart:
             written=tuple(catalog.cues_between(video.id, start, end, OCR)),
             described=tuple(catalog.cues_between(video.id, start, end, database.CAPTIONS)),
             meant=c.meant,
+            encoders={} if curve is None or asked.vision is None else asked.vision.encoder_scores(curve, start, end),
             heard=tuple(catalog.cues_between(video.id, start, end, database.SOUNDS)),
         )

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from momentseek.library.catalog import MAX_SPELLINGS
 from momentseek.library.word_counts import WordCounts
 from momentseek.library.words import content_words
+from momentseek.recognition.encoders.protocol import Understanding
 from momentseek.recognition.exported.reranker import Reranker
 from momentseek.search.example import SearchExample
 from momentseek.search.fusion import (
@@ -77,14 +78,21 @@ DAMAGED_NOTE = "some of the library's vectors are damaged; run momentseek verify
 NOT_RERANKED_NOTE = "the query says nothing that a picture could show, so the moments were not re-ranked"
 
 
-def unfamiliar_note(words: Sequence[str]) -> str:
-    """What to say of words for which an encoder that works by labels has none.
+def understanding_notes(understood: Understanding) -> list[str]:
+    """What to say of words that the encoders of pictures do not know, or only guess at.
 
-    >>> unfamiliar_note(["man", "opens"])
-    'the encoder of pictures has no label for “man”, “opens”, and guesses; see docs/encoders.md for others'
+    >>> understanding_notes(Understanding(guessed=("segway",), unknown=("dgo",), suggestions={"dgo": "dog"}))
+    ['not known: “dgo” (did you mean “dog”?)', 'read by words like it: “segway”']
     """
-    named = ", ".join(f"“{word}”" for word in words[:MAX_NAMED_WORDS])
-    return f"the encoder of pictures has no label for {named}, and guesses; see docs/encoders.md for others"
+    notes = []
+    if understood.unknown:
+        near = understood.suggestions
+        named = (f"“{w}” (did you mean “{near[w]}”?)" if w in near else f"“{w}”" for w in understood.unknown)
+        notes.append("not known: " + ", ".join([*named][:MAX_NAMED_WORDS]))
+    if understood.guessed:
+        named = (f"“{word}”" for word in understood.guessed[:MAX_NAMED_WORDS])
+        notes.append(f"read by words like {'it' if len(understood.guessed) == 1 else 'them'}: {', '.join(named)}")
+    return notes
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,10 +177,8 @@ class SearchSession:
         """What the vision stream found, best first."""
         self._unknown_words = False
         """Whether the vision stream was asked in words that its encoder does not know."""
-        self._strange_words: list[str] = []
-        """The words among those of which its encoder knows nothing."""
-        self._unfamiliar: tuple[str, ...] = ()
-        """Words of the query for which an encoder that works by labels has none."""
+        self._understood = Understanding()
+        """What the encoders of pictures make of the query's words."""
         self._phrases: list[StreamHit] = []
         """Where the phrases of the query are said, word for word."""
         self._sounds: dict[str, AskedSound] = {}
@@ -295,8 +301,7 @@ class SearchSession:
         query, index, encoder = self.query, self._library.vision, self._library.encoder
         texts = [part.text for part in query.picture_parts]
         self._unknown_words = not encoder.knows_words("vision", texts)
-        self._strange_words = encoder.unknown_words("vision", texts)
-        self._unfamiliar = encoder.unfamiliar_words("vision", texts)
+        self._understood = encoder.understand("vision", texts)
         asked = build_vision_query(
             index,
             query.picture_parts,
@@ -491,12 +496,7 @@ class SearchSession:
             shown = chosen[: min(k, MAX_NEAREST_HITS)] if nearest else []
             if chosen and not self._unknown_words:
                 notes.append("nothing matches well; these are the nearest" if shown else "nothing matches well")
-        if self._unknown_words:
-            notes.append(UNKNOWN_WORDS_NOTE)
-        elif self._strange_words:
-            notes.append(f"the encoder of pictures does not know: {', '.join(self._strange_words)}")
-        if self._unfamiliar and not self._unknown_words:
-            notes.append(unfamiliar_note(self._unfamiliar))
+        notes += [UNKNOWN_WORDS_NOTE] if self._unknown_words else understanding_notes(self._understood)
         if self._damaged:
             notes.append(DAMAGED_NOTE)
         if self.options.rerank is not None and not self.query.picture_parts:
@@ -506,7 +506,7 @@ class SearchSession:
             hidden = max(0, min(len(chosen) - len(sure), MAX_HIDDEN) - (0 if sure else len(shown)))
         places = stream_places(chosen if self.options.all else sure or shown)
         results = Results(self._make_hits(shown, places), self.query, hidden, note="; ".join(notes))
-        results.unfamiliar = self._unfamiliar
+        results.understood = self._understood
         return results
 
     def _sort_sounds(self, hit: Hit) -> Hit:

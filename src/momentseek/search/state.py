@@ -5,8 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from momentseek.library.reader import LibraryReader, Snapshot
 from momentseek.library.tracks.sounds import sound_labels
 from momentseek.library.video import Video
 from momentseek.library.words import content_words
-from momentseek.recognition.encoders.protocol import Vectors
+from momentseek.recognition.encoders.protocol import Understanding, Vectors
 from momentseek.recognition.encoders.text_cache import encode_cached
 from momentseek.recognition.exported.boundary_head import BoundaryHead
 from momentseek.search.stream_index import StreamIndex
@@ -51,9 +51,10 @@ class QueryEncoder:
             self._vectors.popitem(last=False)
         return out
 
-    def blocks(self, stream: str) -> tuple[int, ...]:
-        """Columns of each encoder where two make the vectors of a stream together; empty where one does."""
-        return tuple(getattr(self._encoders.for_queries(stream), "blocks", ()))
+    def blocks(self, stream: str) -> tuple[tuple[str, int], ...]:
+        """Name and columns of each encoder where two make the vectors of a stream together; empty where one does."""
+        parts = getattr(self._encoders.for_queries(stream), "parts", ())
+        return tuple((part.name, part.dim) for part in parts)
 
     def label_cosines(self, text: str, labels: Sequence[str]) -> dict[str, float]:
         """How near a text is in meaning to labels, whose vectors are kept; empty if no encoder of speech is here."""
@@ -76,17 +77,15 @@ class QueryEncoder:
         found: Evidence | None = None if find is None else find(text)
         return found
 
-    def unknown_words(self, stream: str, texts: Iterable[str]) -> list[str]:
-        """The words of texts that a stream's encoder does not know, each once; none if it cannot tell."""
-        find = getattr(self._encoders.for_queries(stream), "unknown_words", None)
-        return [] if find is None else list(dict.fromkeys(word for text in texts for word in find(text)))
-
-    def unfamiliar_words(self, stream: str, texts: Iterable[str]) -> tuple[str, ...]:
-        """The words of texts for which a stream's encoder has no label; none if it does not work by labels."""
-        unfamiliar = getattr(self._encoders.for_queries(stream), "unfamiliar", None)
-        if unfamiliar is None:
-            return ()
-        return tuple(unfamiliar(list(dict.fromkeys(word for text in texts for word in content_words(text)))))
+    def understand(self, stream: str, texts: Sequence[str]) -> Understanding:
+        """What a stream's encoder makes of the words of texts; nothing is said of words without content."""
+        find = getattr(self._encoders.for_queries(stream), "understand", None)
+        if find is None:
+            return Understanding()
+        found = reduce(Understanding.join, map(find, texts), Understanding())
+        said = {word.lower() for text in texts for word in content_words(text)}
+        guessed, unknown = (tuple(w for w in some if w in said) for some in (found.guessed, found.unknown))
+        return replace(found, guessed=guessed, unknown=unknown)
 
     def forget(self) -> None:
         """Forget all vectors, because another encoder now makes the library's."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal
 
@@ -233,7 +234,7 @@ class SampledIndex:
     window_count: int = 0
     head: BoundaryHead | None = None
     moments: MomentMap | None = None
-    find_blocks: Callable[[], tuple[int, ...]] = tuple
+    find_blocks: Callable[[], tuple[tuple[str, int], ...]] = tuple
 
     @classmethod
     def of(cls, index: StreamIndex) -> SampledIndex:
@@ -254,15 +255,20 @@ class SampledIndex:
         return SampledRows.join([part.rows for part in parts if part.rows is not None]).rows
 
     @cached_property
-    def blocks(self) -> tuple[int, ...]:
-        """Columns of each encoder where two made the vectors together; empty where one did."""
+    def blocks(self) -> tuple[tuple[str, int], ...]:
+        """Name and columns of each encoder where two made the vectors together; empty where one did."""
         return self.find_blocks()
+
+    @cached_property
+    def block_edges(self) -> list[int]:
+        """Columns at which the second encoder begins, and so on; empty where one encoder made the vectors."""
+        return list(accumulate(columns for _, columns in self.blocks[:-1]))
 
     @cached_property
     def sample_blocks(self) -> list[Vectors]:
         """The columns of each encoder in the sample, of the clips that it has seen."""
-        edges = np.cumsum(self.blocks)[:-1].tolist()
-        return [np.ascontiguousarray(part[part.any(axis=1)]) for part in np.split(self.sample, edges, axis=1)]
+        parts = np.split(self.sample, self.block_edges, axis=1)
+        return [np.ascontiguousarray(part[part.any(axis=1)]) for part in parts]
 
     @cached_property
     def sample_videos(self) -> list[Vectors]:

@@ -9,7 +9,7 @@ import pytest
 
 from momentseek.core.errors import MomentseekError
 from momentseek.recognition.encoders.fused import SHARE, FusedEncoder
-from momentseek.recognition.encoders.protocol import ImageTextEncoder, Pixels, Vectors, fingerprint
+from momentseek.recognition.encoders.protocol import ImageTextEncoder, Pixels, Understanding, Vectors, fingerprint
 from momentseek.recognition.encoders.registry import image_text_encoder, register_image_text
 
 
@@ -29,10 +29,13 @@ class Colours:
         return _unit(np.roll([[text.count(c) + 1 for c in "rgb"] for text in texts], self.turn, axis=1))
 
     def knows(self, text: str) -> bool:
-        return not self.unknown_words(text) or len(self.unknown_words(text)) < len(text.split())
+        return bool(self.understand(text).words)
 
-    def unknown_words(self, text: str) -> list[str]:
-        return [word for word in text.split() if word not in self.known]
+    def understand(self, text: str) -> Understanding:
+        words, known = text.split(), tuple(word for word in text.split() if word in self.known)
+        return Understanding(
+            (f"colours {self.turn}",), (), known, (), tuple(word for word in words if word not in known)
+        )
 
 
 def _unit(rows: object) -> Vectors:
@@ -81,11 +84,10 @@ def test_without_the_weights_of_the_second_its_columns_are_zero() -> None:
 
 
 def test_what_neither_knows_is_unknown() -> None:
-    both = FusedEncoder(Colours(known="r"), Colours(known="g"))
-    assert both.unknown_words("r g x") == ["x"]
+    both = FusedEncoder(Colours(known="r"), Colours(1, known="g"))
+    assert both.understand("r g x") == Understanding(("colours 0", "colours 1"), (), ("r", "g"), (), ("x",))
     assert both.knows("g")
     assert not both.knows("x y")
-    assert both.unfamiliar(["r"]) == []  # neither has an opinion
     assert not hasattr(both, "evidence")
 
 

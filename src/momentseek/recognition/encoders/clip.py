@@ -11,8 +11,8 @@ everything. How near a picture is to usual words is kept with it, as
     h = log(mean over usual words w of exp(β v·w)) / β
 
 and a query scores ``v·q - λ h``. By ``v·q - h``, how much better a query fits than usual words do, a search also tells
-"surely there" from "nearest": :meth:`ClipEncoder.margin_query`. A row is ``[v, h, f] / √(1 + H²)``, with f such that it has
-length 1.
+"surely there" from "nearest": :meth:`ClipEncoder.margin_query`. A row is ``[v, h, f] / √(1 + H²)``, with f such that
+it has length 1.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.recognition.encoders.clip_text import ClipWords, centre_images, fitted_maps, mean_picture
 from momentseek.recognition.encoders.clip_tower import build_tower, read_weights
 from momentseek.recognition.encoders.preprocessing import crop_square
-from momentseek.recognition.encoders.protocol import Pixels, TextEncoder, Vectors
+from momentseek.recognition.encoders.protocol import Pixels, TextEncoder, Understanding, Vectors
 from momentseek.recognition.encoders.things import kind_names, unit_vectors
 from momentseek.recognition.runtime import session
 from momentseek.recognition.weights.files import are_installed, load_or_make, packaged_weights, verify
@@ -123,18 +123,19 @@ class ClipEncoder:
         """Whether any word of a text means something to it."""
         return self.words.knows(text)
 
-    def unknown_words(self, text: str) -> list[str]:
-        """The words of a text that mean nothing to it."""
-        return self.words.unknown_words(text)
-
-    def unfamiliar(self, words: Sequence[str]) -> list[str]:
-        """Those of some words that have no vector of their own, so that it can only guess."""
-        return [word for word in words if not self.words.read(word).by("table")]
+    def understand(self, text: str) -> Understanding:
+        """Which words of a text have vectors of their own, and which are read by words like them."""
+        read = self.words.read(text)
+        words = (text,) if read.tower else read.by("table")
+        unknown = read.by("unknown")
+        near = {word: found for word in unknown if (found := self.words.suggestion(word))}
+        return Understanding((self.name,), (), words, read.by("bridge"), unknown, near)
 
     def margin_query(self, text: str) -> Vectors:
         """What gives, by its product with an image's row, how much better a text fits it than usual words do."""
         (row,) = self.words.encode([text])
-        return np.concatenate([row, np.array([-1, 0], np.float32)]) * np.sqrt(np.float32(1 + MAX_USUAL**2))
+        length = np.sqrt(np.float32(1 + MAX_USUAL**2))
+        return np.concatenate([row * length, np.array([-length, 0], np.float32)])
 
 
 def known_picture() -> Pixels:

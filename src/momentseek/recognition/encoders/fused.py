@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.recognition.encoders.protocol import ImageTextEncoder, Pixels, Vectors, fingerprint
+from momentseek.recognition.encoders.protocol import ImageTextEncoder, Pixels, Understanding, Vectors, fingerprint
 from momentseek.recognition.encoders.window_mean import mean_direction
 
 SEPARATOR = "+"
@@ -119,22 +120,14 @@ class FusedEncoder:
         """Whether any word of a text means something to one of the encoders."""
         return any(getattr(part, "knows", lambda _: True)(text) for part in self.parts)
 
-    def unknown_words(self, text: str) -> list[str]:
-        """The words of a text that mean nothing to either encoder."""
-        return self._in_all("unknown_words", text)
-
-    def unfamiliar(self, words: Sequence[str]) -> list[str]:
-        """Those of some words at which every encoder can only guess."""
-        return self._in_all("unfamiliar", words)
+    def understand(self, text: str) -> Understanding:
+        """What both encoders make of the words of a text; one that does not say has nothing against a word."""
+        asked = [part.understand(text) for part in self.parts if hasattr(part, "understand")]
+        return reduce(Understanding.join, asked, Understanding())
 
     def _evidence(self, text: str) -> FusedEvidence:
         margin = getattr(self.second, "margin_query", None)
         return FusedEvidence(self.first.evidence(text), self.blocks[0], None if margin is None else margin(text))  # type: ignore[attr-defined]
-
-    def _in_all(self, method: str, given: Any) -> list[str]:
-        """What every encoder lists; one that lists nothing has nothing to say against a word."""
-        first, *others = ([str(word) for word in getattr(part, method, lambda _: [])(given)] for part in self.parts)
-        return [word for word in first if all(word in other for other in others)]
 
 
 def _pool_of(part: ImageTextEncoder) -> Callable[[Vectors], Vectors]:

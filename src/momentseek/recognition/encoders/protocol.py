@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -13,13 +14,55 @@ Pixels = NDArray[np.uint8]
 """An upright RGB image, ``(height, width, 3)``."""
 
 
+@dataclass(frozen=True)
+class Understanding:
+    """What encoders of pictures make of the words of a text."""
+
+    encoders: tuple[str, ...] = ()
+    """Names of the encoders that were asked."""
+    labels: tuple[str, ...] = ()
+    """Nouns that stand for labels of a classifier."""
+    words: tuple[str, ...] = ()
+    """Words and names that have a vector of their own."""
+    guessed: tuple[str, ...] = ()
+    """Words that are read by words like them."""
+    unknown: tuple[str, ...] = ()
+    """Words that mean nothing."""
+    suggestions: Mapping[str, str] = field(default_factory=dict)
+    """For unknown words, a known one that is spelt nearly so."""
+
+    @property
+    def unfamiliar(self) -> tuple[str, ...]:
+        """Words at which the encoders can only guess."""
+        return (*self.guessed, *self.unknown)
+
+    def join(self, other: Understanding) -> Understanding:
+        """What two encoders make of the same text together: what one knows is known."""
+        known = {word for one in (self, other) for name in (*one.labels, *one.words) for word in name.split()}
+        guessed = [word for word in _unique(self.guessed, other.guessed) if word not in known]
+        unknown = [word for word in _unique(self.unknown, other.unknown) if word not in known and word not in guessed]
+        return Understanding(
+            _unique(self.encoders, other.encoders),
+            _unique(self.labels, other.labels),
+            _unique(self.words, other.words),
+            tuple(guessed),
+            tuple(unknown),
+            {word: near for one in (self, other) for word, near in one.suggestions.items() if word in unknown},
+        )
+
+
+def _unique(*parts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word for part in parts for word in part))
+
+
 @runtime_checkable
 class TextEncoder(Protocol):
     """Turns texts into rows of length 1, so that a dot product of two is their cosine.
 
     An encoder that also has ``fingerprint: str``, which changes whenever its vectors do (the weights' hash, say),
     can be cached on disk; one without is asked again every time. An encoder may have ``knows(text) -> bool``: whether
-    any word of a text means something to it; a search is never sure of what was asked in unknown words.
+    any word of a text means something to it; a search is never sure of what was asked in unknown words. And it may have
+    ``understand(text) -> Understanding``, which says more.
 
     >>> class Letters:
     ...     name, dim = "letters", 26

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from momentseek.recognition.encoders import minilm
 from momentseek.recognition.encoders.network import build_network, read_tensors
 from momentseek.recognition.encoders.preprocessing import crop_square
-from momentseek.recognition.encoders.protocol import Pixels, TextEncoder, Vectors
+from momentseek.recognition.encoders.protocol import Pixels, TextEncoder, Understanding, Vectors
 from momentseek.recognition.runtime import session
 from momentseek.recognition.weights.files import load_or_make, locate, packaged_weights, verify
 
@@ -261,14 +261,20 @@ class ThingEncoder:
         own = getattr(self._sentences, "knows", None)
         return own is None or bool(own(text))
 
-    def unknown_words(self, text: str) -> list[str]:
-        """The words of a text that mean nothing to it."""
-        own = getattr(self._sentences, "unknown_words", None)
-        return [] if own is None else list(own(text))
-
-    def unfamiliar(self, words: Sequence[str]) -> list[str]:
-        """Those of some words that are neither in a label's name nor name a kind of labels: there it can only guess."""
-        return [word for word in words_without_label(words) if not named_kinds(word)]
+    def understand(self, text: str) -> Understanding:
+        """Which words of a text name labels; at others it guesses by the nearest meaning."""
+        labels = tuple(noun for noun, _ in named_kinds(text))
+        named = {word for label in labels for word in label.split()}
+        rest = [word for word in re.findall(r"\w+", text.lower()) if word not in named]
+        without = words_without_label(rest)
+        find = getattr(self._sentences, "unknown_words", None)
+        unknown = [] if find is None else [word.lower() for word in find(text)]
+        return Understanding(
+            (self.name,),
+            (*labels, *(word for word in rest if word not in without)),
+            guessed=tuple(word for word in without if word not in unknown),
+            unknown=tuple(word for word in without if word in unknown),
+        )
 
     def evidence(self, text: str) -> LabelEvidence:
         """A function of images' vectors: how surely each shows the things that a text names, by its labels alone.

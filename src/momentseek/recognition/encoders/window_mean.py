@@ -17,7 +17,7 @@ from momentseek.recognition.encoders.protocol import ImageTextEncoder, Pixels, V
 
 FRAMES = 3
 """Frames of a clip that are averaged by default."""
-OFFERED = ("evidence", "knows", "unfamiliar", "unknown_words")
+OFFERED = ("evidence", "knows", "understand")
 """Optional methods of an encoder, which are the same for the mean."""
 
 

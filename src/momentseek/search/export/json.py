@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -17,6 +18,8 @@ def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) 
     document: dict[str, Any] = {"query": _valid_text(query)}
     if isinstance(hits, Results):
         document |= {"hidden": hits.hidden, "note": _valid_text(hits.note), "complete": hits.complete}
+        if hits.understood.encoders:
+            document["understood"] = asdict(hits.understood)
         if hits.missing:
             document["missing"] = list(hits.missing)
     document["hits"] = [hit_record(hit) for hit in hits]
@@ -54,6 +57,8 @@ def hit_record(hit: Hit) -> dict[str, Any]:
         }  # fmt: skip
     if hit.also:
         found["also"] = [_valid_text(name) for name in hit.also]
+    if hit.encoders:
+        found["encoders"] = {name: round(score, 2) for name, score in hit.encoders.items()}
     if hit.curve:
         found["curve"] = list(map(float, hit.curve))
     return found

@@ -34,6 +34,16 @@ MIN_AVOIDED_LENGTH = 0.1
 
 
 @dataclass(frozen=True, eq=False)
+class BlockQuery:
+    """What one of two encoders is asked: its columns of the query, and what is usual for them in the library."""
+
+    name: str
+    vector: Vectors
+    scale: Scale | None
+    """None if the encoder has not looked at any clip, or has nothing to say of the query."""
+
+
+@dataclass(frozen=True, eq=False)
 class VisionQuery:
     """What to look for as vectors, and what is usual for it in the library.
 
@@ -62,6 +72,22 @@ class VisionQuery:
     evidence: Evidence | None = None
     """How surely clips show what the query names, where the encoder knows it by name."""
 
+    blocks: tuple[BlockQuery, ...] = ()
+    """What each of two encoders is asked, where two made the vectors."""
+
+    def encoder_scores(self, curve: Curve, start: float, end: float) -> dict[str, float]:
+        """How far each of two encoders says that the best clip of a span stands out in the library, in spreads."""
+        if not self.blocks or curve.features is None:
+            return {}
+        inside = curve.inside(start, end)
+        row = curve.features[inside][np.argmax(curve.scores[inside])]
+        parts = np.split(row, np.cumsum([len(one.vector) for one in self.blocks])[:-1].tolist())
+        return {
+            one.name: one.scale.z(float(part @ one.vector))
+            for one, part in zip(self.blocks, parts, strict=True)
+            if one.scale is not None and part.any()
+        }
+
     def level(self, curve: Curve, start: float, end: float) -> Level:
         """How sure it is that a span of a video shows what is looked for."""
         if self.evidence is None or curve.features is None:
@@ -89,11 +115,12 @@ def build_vision_query(
         raise MomentseekError("all of the library's vectors are damaged; run momentseek verify")
     weights = np.array([part.weight for part in seen], np.float32)
     rows = encode([part.text for part in (*seen, *avoid)])
-    vector = balance(vector_of_parts(weights, rows[: len(seen)], index.blocks), index)
+    unweighted = vector_of_parts(weights, rows[: len(seen)], index.block_edges)
+    vector = balance(unweighted, index)
     spread = Scale.of(row_products(index.sample, vector)).spread
     avoided = []
-    for part, unweighted in zip(avoid, rows[len(seen) :], strict=True):
-        row = balance(unweighted, index)
+    for part, avoided_row in zip(avoid, rows[len(seen) :], strict=True):
+        row = balance(avoided_row, index)
         rest = row - (row @ vector) * vector
         direction = _unit_vector(rest) if np.linalg.norm(rest) > MIN_AVOIDED_LENGTH else None
         if direction is None:
@@ -101,7 +128,13 @@ def build_vision_query(
         avoided.append((direction, part.weight, Scale.of(row_products(index.sample, direction))))
     usual = _clip_scores(index.sample, vector, avoided, spread)
     query = VisionQuery(
-        vector, tuple(avoided), spread, Scale.of(usual, index.clips), Background.of(usual), evidence=named
+        vector,
+        tuple(avoided),
+        spread,
+        Scale.of(usual, index.clips),
+        Background.of(usual),
+        evidence=named,
+        blocks=block_queries(unweighted, index),
     )
     if encode_spans is not None and index.moments is not None:
         rows = encode_spans([part.text for part in (*seen, *avoid)])
@@ -115,14 +148,27 @@ def build_vision_query(
     return query
 
 
-def vector_of_parts(weights: Vectors, rows: Vectors, blocks: Sequence[int] = ()) -> Vectors:
-    """The vector of what is looked for, given a weight and a vector for each part of it; of length 1 in each block."""
-    edges = np.cumsum(blocks)[:-1].tolist()
+def vector_of_parts(weights: Vectors, rows: Vectors, edges: Sequence[int] = ()) -> Vectors:
+    """The vector of what is looked for, given a weight and a vector for each part of it.
+
+    It has length 1 in each of the blocks of columns between ``edges``.
+    """
     found = [_unit_vector(part) for part in np.split(weights @ rows, edges)]
     if all(part is None for part in found):
         raise MomentseekError("the parts of the query cancel each other out; ask for one of them")
     empty = (np.zeros(len(part), np.float32) for part in np.split(rows[0], edges))
     return np.concatenate([zero if part is None else part for part, zero in zip(found, empty, strict=True)])
+
+
+def block_queries(vector: Vectors, index: SampledIndex) -> tuple[BlockQuery, ...]:
+    """What each of two encoders is asked; empty where one encoder made the vectors."""
+    if not index.blocks:
+        return ()
+    parts = zip(index.blocks, np.split(vector, index.block_edges), index.sample_blocks, strict=True)
+    return tuple(
+        BlockQuery(name, part, Scale.of(row_products(sample, part)) if len(sample) and part.any() else None)
+        for (name, _), part, sample in parts
+    )
 
 
 def balance(vector: Vectors, index: SampledIndex) -> Vectors:
@@ -131,14 +177,11 @@ def balance(vector: Vectors, index: SampledIndex) -> Vectors:
     Scores of two encoders scatter differently. So each block of columns is divided by the spread of its scores on the
     library's clips: the inner product with a clip is then the sum of both z-scores, up to a constant.
     """
-    if not index.blocks:
+    blocks = block_queries(vector, index)
+    if not blocks:
         return vector
-    parts = np.split(vector, np.cumsum(index.blocks)[:-1].tolist())
-    spreads = [
-        Scale.of(row_products(sample, part)).spread if len(sample) and part.any() else np.inf
-        for part, sample in zip(parts, index.sample_blocks, strict=True)
-    ]
-    weighted = [part * (share / spread) for part, share, spread in zip(parts, BLOCK_SHARES, spreads, strict=True)]
+    weights = [0.0 if one.scale is None else share / one.scale.spread for one, share in zip(blocks, BLOCK_SHARES)]  # noqa: B905
+    weighted = [one.vector * np.float32(weight) for one, weight in zip(blocks, weights, strict=True)]
     return vector_of_parts(np.ones(1, np.float32), np.concatenate(weighted)[None])
 
 

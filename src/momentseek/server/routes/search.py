@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Annotated
 
 import numpy as np
@@ -61,6 +61,17 @@ MAX_VIDEO_HITS = 50
 """Hits of one video that are given."""
 
 
+class UnderstandingOut(BaseModel):
+    """What the encoders of pictures make of a query's words."""
+
+    encoders: list[str] = Field(description="Names of the encoders that were asked.")
+    labels: list[str] = Field(description="Nouns that stand for labels of a classifier.")
+    words: list[str] = Field(description="Words and names that have a vector of their own.")
+    guessed: list[str] = Field(description="Words that are read by words like them.")
+    unknown: list[str] = Field(description="Words that mean nothing.")
+    suggestions: dict[str, str] = Field(description="For unknown words, a known one that is spelt nearly so.")
+
+
 class SearchOut(BaseModel):
     """One page of hits, best match first."""
 
@@ -73,9 +84,8 @@ class SearchOut(BaseModel):
     more: bool = Field(description="Whether there is another page.")
     hidden: int = Field(description="Number of weak hits that `all` would add, on whatever page; 20 means 20 or more.")
     note: str = Field(description="What a person should know about the answer; usually empty.")
-    unfamiliar: list[str] = Field(
-        description="Words for which the encoder of pictures has no label; empty if it does not work by labels."
-    )
+    unfamiliar: list[str] = Field(description="Words at which the encoders of pictures can only guess.")
+    understood: UnderstandingOut = Field(description="What the encoders of pictures make of the query's words.")
     complete: bool = Field(True, description="Whether all of the library was searched.")
     missing: list[str] = Field([], description="Shards of the library that did not answer.")
     hits: list[HitOut]
@@ -108,6 +118,8 @@ def search_out(results: Results, asked: SearchIn | ExampleIn) -> SearchOut:
         "took": 1000 * results.took,
         "total": len(results),
         "more": len(results) > until,
+        "unfamiliar": results.understood.unfamiliar,
+        "understood": asdict(results.understood),
         "hits": hits_out(results[asked.offset : until], results.query),
     }
     return SearchOut(**same_fields(SearchOut, results) | shown)
