@@ -19,7 +19,7 @@ from momentseek.library.file_stamp import printable
 from momentseek.library.files import VideoFile
 from momentseek.library.ingest.decoding import ReadSettings, decoder_threads, reader_count
 from momentseek.library.ingest.run import IngestRun
-from momentseek.library.ingest.writer import FinishedVideo, SegmentWriter, clip_segments, widened
+from momentseek.library.ingest.writer import FinishedVideo, SegmentWriter, clip_segments, widen_rows
 from momentseek.library.merging import (
     SegmentDamage,
     damage_message,
@@ -230,7 +230,7 @@ def _widen_library(library: LibraryReader, fused: FusedEncoder, row: EncoderRow)
     refuse_damage(catalog, paths, ["vision"])
     old = [segment for stream in CLIP_STREAMS for segment in catalog.segments(stream)]
     fresh = [
-        store_joined_segment(paths, "vision", [segment_of("vision", ids, [widened(fused, one) for one in rows])])
+        store_joined_segment(paths, "vision", [segment_of("vision", ids, [widen_rows(fused, one) for one in rows])])
         for ids, rows in _pieces(library)
     ]
     with catalog.changes():

@@ -100,7 +100,7 @@ class SegmentWriter:
             with self.timer.stage("context"):
                 self.ready = [put_in_context(self.model, *each) for each in zip(self.ready, spoken, strict=True)]
         if self.fused is not None:
-            self.ready = [replace(one, vision=widened(self.fused, one.vision)) for one in self.ready]
+            self.ready = [replace(one, vision=widen_rows(self.fused, one.vision)) for one in self.ready]
         with self.timer.stage("write"):
             self._write(spoken)
         for video in self.ready:
@@ -161,7 +161,7 @@ def put_in_context(model: TrainedEncoder, ready: FinishedVideo, spoken: Vectors 
     return replace(ready, vision=StoredVectors.of(match), spans=StoredVectors.of(spans))
 
 
-def widened(fused: FusedEncoder, rows: StoredVectors) -> StoredVectors:
+def widen_rows(fused: FusedEncoder, rows: StoredVectors) -> StoredVectors:
     """Rows of the first of two encoders with room for the second; rows that have it already as they are."""
     return rows if rows.half.shape[1] == fused.dim else StoredVectors.of(fused.widen(rows.half))
 

@@ -212,7 +212,7 @@ class SecondPass(TrackPass):
             return
         parts: list[Segment] = []
         for run in parts_without(found, gone):
-            parts += self._filled_parts(run)
+            parts += self._fill_parts(run)
 
         def finish() -> None:
             for video in videos:
@@ -223,19 +223,19 @@ class SecondPass(TrackPass):
             self.report.seen += 1
             self.report.seen_seconds += video.duration - video.done
 
-    def _filled_parts(self, run: Segment) -> Iterator[Segment]:
+    def _fill_parts(self, run: Segment) -> Iterator[Segment]:
         """A run of videos in pieces, with the second encoder's columns where they have been made."""
         first = 0
         for at, id in enumerate(run.ids.tolist()):
             if id in self._ready:
                 if first < at:
                     yield run.part(first, at)
-                yield self._filled(run.part(at, at + 1))
+                yield self._fill_video(run.part(at, at + 1))
                 first = at + 1
         if first < len(run.ids):
             yield run.part(first, len(run.ids))
 
-    def _filled(self, one: Segment) -> Segment:
+    def _fill_video(self, one: Segment) -> Segment:
         """A video's rows with the second encoder's columns; as it is, if nothing had to be made of it."""
         parts = track_parts(self.library.catalog, self.kind, int(one.ids[0]))
         if not parts:
