@@ -20,7 +20,7 @@ from momentseek.core.registry import Registry
 from momentseek.search.confidence import LEVELS, combined_level
 from momentseek.search.hit import Level, StreamHit, StreamRank
 
-STREAM_WEIGHTS = {"vision": 1.0, "speech": 1.0, "text": 0.8, "described": 0.8, "sound": 0.8, "name": 0.5}
+STREAM_WEIGHTS = {"vision": 1.0, "speech": 1.0, "text": 0.8, "described": 0.8, "sound": 1.2, "name": 0.5}
 LEVEL_WEIGHTS: Mapping[Level, float] = {"strong": 1.0, "fair": 0.7, "weak": 0.1}
 """What a stream's rank counts by how sure it is: else the first hit of a stream that has nothing to do with the query
 would count fully. A weak one counts little: on real videos it is as often wrong as chance."""

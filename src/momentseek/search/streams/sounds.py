@@ -119,14 +119,22 @@ def _by_words(words: _KindWords, text: str) -> dict[str, AskedSound]:
     anybody = np.array([term in ANYBODY for term in terms])
     share = has.sum(axis=1) / np.maximum((has | ~anybody).sum(axis=1), 1)
     chosen = (share >= MIN_SHARE) & (asks.any(axis=1) | (hears & has.any(axis=1)))
-    plain = {kind.label for at, kind in enumerate(words.kinds) if chosen[at] and sure[at] and not kind.names_source}
+    named = np.logical_or((asks & ~source).any(axis=1), hears)
+    plain = _named_labels([kind for at, kind in enumerate(words.kinds) if chosen[at] and sure[at]], terms)
     found = {}
     for at in np.flatnonzero(chosen).tolist():
         kind = words.kinds[at]
         other = plain and kind.names_source and not source[at].any()  # "singing" asks for no birds
         if not other or plain.intersection(wider.label for wider in wider_kinds(kind.label)):
-            found[kind.label] = AskedSound(float(share[at]), "strong" if sure[at] else "fair")
+            level: Level = "strong" if sure[at] else "fair" if named[at] else "weak"
+            found[kind.label] = AskedSound(float(share[at]), level)
     return found
+
+
+def _named_labels(kinds: Sequence[SoundKind], terms: Sequence[str]) -> set[str]:
+    """Labels of kinds that say nothing of what makes the sound, and of which a term has a word."""
+    labels = [kind.label for kind in kinds if not kind.names_source]
+    return {label for label, has in zip(labels, WordMatcher(labels).matches(terms), strict=True) if has.any()}
 
 
 def _by_meaning(labels: Sequence[str], text: str, cosines: LabelCosines) -> dict[str, AskedSound]:
