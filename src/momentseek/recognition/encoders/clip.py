@@ -47,6 +47,13 @@ USUAL_WORDS = [
     "throwing", "climbing", "singing",
 ]  # fmt: skip
 """Usual words besides the names of things: people, and what they do."""
+PEOPLE = frozenset(
+    ("person", "people", "man", "men", "woman", "women", "child", "children", "boy", "boys", "girl", "girls", "baby")
+    + ("kid", "kids", "guy", "guys", "lady", "ladies", "crowd", "group", "somebody", "someone")
+)
+"""Words that ask for people in general."""
+PEOPLE_MARGIN = 0.1
+"""Margin that is added for a text that asks for people alone."""
 RECIPE = "1"
 """Part of the fingerprint; change it whenever the same weights would give other vectors."""
 KNOWN_NUMBERS = (0.312, -0.561, 0.586, -0.048, 0.383, 0.170, 0.581, -0.243)
@@ -131,11 +138,15 @@ class ClipEncoder:
         near = {word: found for word in unknown if (found := self.words.suggestion(word))}
         return Understanding((self.name,), (), words, read.by("bridge"), unknown, near)
 
-    def margin_query(self, text: str) -> Vectors:
-        """What gives, by its product with an image's row, how much better a text fits it than usual words do."""
+    def margin_query(self, text: str) -> tuple[Vectors, float]:
+        """What gives, by its product with an image's row, how much better a text fits it than usual words do; and what
+        is added where people are asked for, by their share of the words: they are in most videos, and need less proof.
+        """
         (row,) = self.words.encode([text])
+        said = [word.text for word in self.words.read(text).words if word.source != "ignored"]
+        added = PEOPLE_MARGIN * sum(word in PEOPLE for word in said) / max(1, len(said))
         length = np.sqrt(np.float32(1 + MAX_USUAL**2))
-        return np.concatenate([row * length, np.array([-length, 0], np.float32)])
+        return np.concatenate([row * length, np.array([-length, 0], np.float32)]), added
 
 
 def known_picture() -> Pixels:

@@ -36,7 +36,9 @@ class FusedEvidence:
     columns: int
     """Columns of the first encoder."""
     margin: Vectors | None = None
-    """What gives the second encoder's margin of an image by its product with the second's columns."""
+    """What gives the second encoder's margin of an image by its product with the second's columns …"""
+    added: float = 0.0
+    """… and what is added to that."""
 
     def __call__(self, rows: Vectors) -> Vectors:
         """Columns: the first's evidence, and if the second has a margin, that; NaN where it has not looked yet."""
@@ -45,7 +47,7 @@ class FusedEvidence:
         if self.margin is None:
             return found
         second = wide[:, self.columns :]
-        margins = np.where(second.any(axis=1), second @ self.margin, np.float32(np.nan))
+        margins = np.where(second.any(axis=1), second @ self.margin + np.float32(self.added), np.float32(np.nan))
         return np.stack([found, margins], axis=1)
 
 
@@ -126,8 +128,8 @@ class FusedEncoder:
         return reduce(Understanding.join, asked, Understanding())
 
     def _evidence(self, text: str) -> FusedEvidence:
-        margin = getattr(self.second, "margin_query", None)
-        return FusedEvidence(self.first.evidence(text), self.blocks[0], None if margin is None else margin(text))  # type: ignore[attr-defined]
+        margin = getattr(self.second, "margin_query", lambda _: (None, 0.0))
+        return FusedEvidence(self.first.evidence(text), self.blocks[0], *margin(text))  # type: ignore[attr-defined]
 
 
 def _pool_of(part: ImageTextEncoder) -> Callable[[Vectors], Vectors]:
