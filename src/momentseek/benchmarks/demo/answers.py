@@ -40,8 +40,7 @@ class DemoAnswers:
         shares = ", ".join(f"{name} {self.quality[name]:.2f}" for name in DEMO_MEASURES[1:])
         summary = (
             f"\nThe right scene is first for {right} of {len(self.hits)} queries; "
-            f"mean IoU of the first moments {self.quality[DEMO_MEASURES[0]]:.2f} ({shares}).\n"
-            "The offline encoder knows a thousand labels of things, no actions; for better ones: momentseek models list"
+            f"mean IoU of the first moments {self.quality[DEMO_MEASURES[0]]:.2f} ({shares})."
         )
         return "\n".join([*tables, summary])
 

@@ -93,5 +93,7 @@ DEMO_QUERIES = (
     DemoQuery("a rocket taking off", "lecture.mp4", "rocket"),
     DemoQuery("will they accept the old money", "trip.mp4", "coins"),
 )
+SENTENCE_QUERY = DemoQuery("a woman wearing a space suit", "lecture.mp4", "astronaut")
+"""One that the encoder of things cannot answer: it has no label for it."""
 SPOKEN_QUERY = DemoQuery("seats on the night train to Paris", SPOKEN_FILM.name, "brick")
 SLIDE_QUERY = DemoQuery("the timetable of the harbour bridge", SLIDE_FILM.name, "slide")
