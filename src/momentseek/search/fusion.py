@@ -28,6 +28,8 @@ SURE_MEANING, UNSURE_MEANING_WEIGHT = 0.42, 0.99
 """Cosine below which speech found by meaning alone goes after a picture of the same rank, and what it counts then."""
 MIN_MOMENT_SECONDS = 0.5
 """Shortest moment that is shown, if the video is that long."""
+MIN_WORDS_SECONDS = 2.0
+"""Shortest moment that is found by words or a sound, if the video is that long: less cannot be understood."""
 SAME_MOMENT_SHARE = 0.5
 """Share of the shorter of two spans that must lie in the other for them to be one moment."""
 MAX_REPEATED_SHARE = 0.5
@@ -130,13 +132,13 @@ def fit_spans(start: ArrayLike, end: ArrayLike, duration: float) -> tuple[FloatA
     return np.where(lacking > 0, wide, first), np.where(lacking > 0, wide + least, last)
 
 
-def fit_span(start: float, end: float, duration: float) -> tuple[float, float]:
+def fit_span(start: float, end: float, duration: float, shortest: float = MIN_MOMENT_SECONDS) -> tuple[float, float]:
     """One span as :func:`fit_spans` makes it, without arrays: it is called for every hit of a search.
 
-    >>> fit_span(9.9, 12.0, 10.0), fit_span(3.0, 3.0, 10.0)
-    ((9.5, 10.0), (2.75, 3.25))
+    >>> fit_span(9.9, 12.0, 10.0), fit_span(3.0, 3.0, 10.0), fit_span(3.0, 3.5, 10.0, 2.0)
+    ((9.5, 10.0), (2.75, 3.25), (2.25, 4.25))
     """
-    least = min(MIN_MOMENT_SECONDS, duration)
+    least = min(shortest, duration)
     first, last = min(max(start, 0.0), duration), min(max(end, 0.0), duration)
     lacking = least - (last - first)
     if lacking <= 0:
@@ -225,15 +227,15 @@ def merge_hits(
     out: list[Candidate] = []
     by_video: dict[int, list[Candidate]] = {}
 
-    def add(hit: StreamHit) -> Candidate:
-        start, end = fit_span(hit.start, hit.end, videos[hit.video].duration)
+    def add(hit: StreamHit, shortest: float = MIN_WORDS_SECONDS) -> Candidate:
+        start, end = fit_span(hit.start, hit.end, videos[hit.video].duration, shortest)
         one = Candidate(hit.video, start, end, (start + end) / 2 if hit.peak is None else hit.peak)
         by_video.setdefault(hit.video, []).append(one)
         out.append(one)
         return one
 
     for rank, hit in enumerate(seen, 1):
-        add(hit).add_stream("vision", rank, hit.score, hit.level)
+        add(hit, MIN_MOMENT_SECONDS).add_stream("vision", rank, hit.score, hit.level)
     for stream, hits in (("speech", spoken), ("text", written), ("sound", sounds), ("described", described)):
         for rank, hit in enumerate(hits, 1):
             others = by_video.get(hit.video, ())
@@ -244,7 +246,8 @@ def merge_hits(
                     continue
                 found = add(hit)
             elif list(found.levels.items()) == [("vision", "weak")]:
-                found.start, found.end = fit_span(hit.start, hit.end, videos[hit.video].duration)
+                duration = videos[hit.video].duration
+                found.start, found.end = fit_span(hit.start, hit.end, duration, MIN_WORDS_SECONDS)
                 found.peak = min(max(found.peak if hit.peak is None else hit.peak, found.start), found.end)
             found.add_stream(stream, rank, hit.score, hit.level)
             found.meant = found.meant or hit.meant

@@ -61,6 +61,7 @@ from momentseek.search.streams.timed_text import (
     MAX_TEXTS,
     TextKind,
     TextMatch,
+    asked_in_writing,
     judge_texts,
     rarest_words,
     rarity,
@@ -139,12 +140,17 @@ class AskedStreams:
         """All that the query says of the picture."""
         words: dict[TextKind, list[str]] = {
             "cues": content_words(query.speech_text) if self.speech else [],
-            "lines": content_words(query.written_text) if self.text else [],
+            "lines": self._written_words(query) if self.text else [],
             "captions": content_words(query.described_text) if self.described else [],
             "names": name_terms(query.name_text) if self.names else [],
         }
         self.words = {kind: terms for kind, terms in words.items() if terms}
         """The words that are looked for, by where."""
+
+    @staticmethod
+    def _written_words(query: Query) -> list[str]:
+        terms = content_words(query.written_text)
+        return terms if query.written else asked_in_writing(terms)
 
 
 def ask_statistics(
@@ -435,7 +441,9 @@ class SearchSession:
     def _judge(self, kind: TextKind, matches: Sequence[TextMatch], **more: Any) -> list[StreamHit]:
         if kind not in self._asks.words:
             return []
-        return judge_texts(kind, matches, self._asks.words[kind], self._weight(kind), **more)
+        terms = self._asks.words[kind]
+        nowhere = np.array(self._everywhere(kind).of(terms)) == 0
+        return judge_texts(kind, matches, terms, self._weight(kind), nowhere=nowhere, **more)
 
     def _matches(self, kind: TextKind) -> list[TextMatch]:
         """The texts of all parts that hold words best."""

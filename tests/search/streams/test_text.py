@@ -124,3 +124,16 @@ def test_writing_and_picture_of_one_moment_are_one_hit(tmp_path: Path) -> None:
 def test_a_library_that_nobody_has_read_answers_as_before(tmp_path: Path) -> None:
     on = fill(tmp_path, {"a.mp4": nothing(24, 1)})
     assert list(_ask(on, tmp_path, "text:exit")) == []
+
+
+def test_a_word_about_the_picture_does_not_hide_what_is_written(tmp_path: Path) -> None:
+    written = {
+        "chrome.mp4": [(0.0, 3.0, "Google Chrome"), (6.0, 9.0, "Downloads")],
+        "other.mp4": [(0.0, 3.0, f"line {i} of nothing") for i in range(9)],
+    }
+    catalog = _library(tmp_path, written)
+    for asked in ("google chrome logo", "the google chrome icon in blue", "a sign that says google chrome"):
+        hits = _ask(catalog, tmp_path, asked, streams=("text",))
+        assert [hit.name for hit in hits] == ["chrome.mp4"], asked
+    assert not _ask(catalog, tmp_path, "a chrome bumper", streams=("text",)), "one word of two is no proof"
+    assert not _ask(catalog, tmp_path, 'text:"google maps"', streams=("text",), all=False)

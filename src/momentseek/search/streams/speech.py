@@ -24,6 +24,7 @@ from momentseek.search.fusion import RRF_K
 from momentseek.search.hit import Level, StreamHit
 from momentseek.search.state import LibraryState, QueryEncoder
 from momentseek.search.stream_index import Ids, SampledIndex, row_products
+from momentseek.search.streams.timed_text import MAX_CUE_GAP_SECONDS, MAX_UTTERANCE_SECONDS
 
 MAX_MEANT_HITS = 400
 """Passages of the same meaning that are ranked."""
@@ -209,22 +210,48 @@ def fuse_hits(by_word: list[StreamHit], by_meaning: list[StreamHit]) -> list[Str
 
 
 def bound_by_words(catalog: Catalog, hits: Sequence[StreamHit], phrases: Sequence[str]) -> list[StreamHit]:
-    """The same hits, with the times of the phrases' words where these are known, else as they are."""
+    """The same hits, with the times of the sentences in which the phrases are said where these are known, else as they
+    are; the frame to show is in the middle of the words.
+    """
     heard = tracked_videos(catalog, SPEECH) if hits else frozenset()
-    cues: dict[int, tuple[Cue, ...]] = {}
+    known: dict[int, list[SpokenWord]] = {}
     out = []
     for hit in hits[:MAX_BOUNDED_HITS]:
         if hit.video in heard:
-            if hit.video not in cues:
+            if hit.video not in known:
                 found = transcript(catalog, hit.video)
-                cues[hit.video] = found.cues if found is not None else ()
-            said = [cue for cue in cues[hit.video] if hit.start <= cue.start and cue.end <= hit.end]
-            bounds = phrase_bounds([token for cue in said for token in timed_tokens(cue.words)], phrases)
+                known[hit.video] = [word for cue in (found.cues if found is not None else ()) for word in cue.words]
+            said = [word for word in known[hit.video] if hit.start <= word.start and word.end <= hit.end]
+            bounds = phrase_bounds(timed_tokens(said), phrases)
             if bounds is not None:
-                start, end = bounds
-                hit = replace(hit, start=max(0.0, start - WORD_MARGIN_SECONDS), end=end + WORD_MARGIN_SECONDS)
+                start, end = sentence_bounds(known[hit.video], *bounds)
+                start, end = max(0.0, start - WORD_MARGIN_SECONDS), end + WORD_MARGIN_SECONDS
+                hit = replace(hit, start=start, end=end, peak=sum(bounds) / 2)
         out.append(hit)
     return [*out, *hits[MAX_BOUNDED_HITS:]]
+
+
+def sentence_bounds(said: Sequence[SpokenWord], start: float, end: float) -> tuple[float, float]:
+    """From the beginning to the end of the sentences that words lie in; the words' own times if that is too long.
+
+    >>> said = [SpokenWord(at, at + 1, text) for at, text in enumerate((" Yes.", " We", " go", " now.", " Why?"))]
+    >>> sentence_bounds(said, 2, 3), sentence_bounds(said, 0, 2)
+    ((1, 4), (0, 4))
+    """
+    inside = [at for at, word in enumerate(said) if word.start < end and start < word.end]
+    if not inside:
+        return start, end
+    first, last = inside[0], inside[-1]
+    while first and not _ends_sentence(said[first - 1], said[first]):
+        first -= 1
+    while last + 1 < len(said) and not _ends_sentence(said[last], said[last + 1]):
+        last += 1
+    whole = said[first].start, said[last].end
+    return whole if whole[1] - whole[0] <= MAX_UTTERANCE_SECONDS else (start, end)
+
+
+def _ends_sentence(word: SpokenWord, following: SpokenWord) -> bool:
+    return word.text.rstrip().endswith((".", "?", "!")) or following.start - word.end > MAX_CUE_GAP_SECONDS
 
 
 def phrase_bounds(said: Sequence[TimedToken], phrases: Sequence[str]) -> tuple[float, float] | None:

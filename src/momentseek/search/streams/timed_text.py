@@ -27,6 +27,13 @@ MAX_WORDS = 24
 """Words of a text that are looked for."""
 FAIR_SHARE = 0.6
 """Share of the words' weight from which a moment is a fair hit."""
+NOWHERE_WEIGHT = 0.5
+"""What a word counts of its weight that is in no text, next to two words or more that are found together."""
+FORM_WORDS = frozenset(
+    ("banner", "caption", "label", "logo", "logos", "poster", "screen", "screenshot", "sign", "signs", "text", "title",
+     "word", "words", "writing", "written", "reads", "says", "saying")
+)  # fmt: skip
+"""Words about writing itself: of "google chrome logo", the picture need not say the last."""
 MISSPELT = 0.7
 """What a word counts that was read with one letter wrong."""
 TRANSCRIPT_WEIGHT = 0.9
@@ -59,12 +66,14 @@ def judge_texts(
     *,
     only_here: bool,
     spellings: Mapping[str, Sequence[str]] | None = None,
+    nowhere: NDArray[np.bool_] | None = None,
 ) -> list[StreamHit]:
     """Hits of the texts of one kind that match some words best, best first.
 
-    ``weight`` is what each of the terms counts, ``spellings`` what each may be misread as. ``only_here`` says that the
-    words were asked for in these texts (``said:``, ``text:``, ``described:``); else they may also be about the picture,
-    and weak hits on lines and captions are left out.
+    ``weight`` is what each of the terms counts, ``spellings`` what each may be misread as, ``nowhere`` which are in no
+    text of the kind: where two others are found together, such a word is probably about the picture. ``only_here``
+    says that the words were asked for in these texts (``said:``, ``text:``, ``described:``); else they may also be
+    about the picture, and weak hits on lines and captions are left out.
     """
     if not matches:
         return []
@@ -73,8 +82,10 @@ def judge_texts(
     for group in (join_cues if kind == "cues" else join_lines)(matches, values):
         some = [matches[i] for i in group]
         value = values[group].max(axis=0)
-        gain = float((weight * value)[value > 0].sum())
-        level = word_level(gain / float(weight.sum()), int((value == 1).sum()), only_here)
+        gain, asked, found = float((weight * value)[value > 0].sum()), float(weight.sum()), int((value == 1).sum())
+        if nowhere is not None and found > 1 and not only_here:
+            asked -= (1 - NOWHERE_WEIGHT) * float(weight[nowhere].sum())
+        level = word_level(gain / asked, found, only_here)
         bm25 = max(match.bm25 for match in some)
         score = gain + bm25 / (1 + bm25)  # weight decides, BM25 breaks its ties
         if kind == "cues":
@@ -156,6 +167,15 @@ def word_level(share: float, found: int, only_here: bool) -> Level:
     if share > 0.999:
         return "strong" if only_here or found > 1 else "fair"
     return "fair" if share >= FAIR_SHARE else "weak"
+
+
+def asked_in_writing(terms: Sequence[str]) -> list[str]:
+    """The words of a query that a line on screen should have: not those about writing itself, if there are others.
+
+    >>> asked_in_writing(["google", "chrome", "logo"]), asked_in_writing(["sign"])
+    (['google', 'chrome'], ['sign'])
+    """
+    return [term for term in terms if term not in FORM_WORDS] or list(terms)
 
 
 def rarity(counts: Sequence[int], total: int) -> NDArray[np.float64]:
