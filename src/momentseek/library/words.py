@@ -156,7 +156,7 @@ class WordMatcher:
             rows = self._db.execute("SELECT rowid FROM t WHERE t MATCH ?", (match_any([term]),))
             out[[row[0] for row in rows], column] = True
             if (sign := sign_of(term)) is not None:
-                out[:, column] |= [sign in text for text in self.texts]
+                out[:, column] |= np.array([sign in text for text in self.texts], bool)
         return out
 
     def mark(self, terms: Sequence[str], before: str, after: str) -> list[str]:

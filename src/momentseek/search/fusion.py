@@ -78,9 +78,17 @@ class Candidate:
 
     @property
     def level(self) -> Level:
-        """How sure it is, by all streams that found it; a caption is no second witness next to the picture."""
-        others = [level for stream, level in self.levels.items() if stream != "described"]
-        return max(combined_level(others), self.levels.get("described", "weak"), key=LEVELS.index)
+        """How sure it is, by all streams that found it; a caption, or speech that may mean something else, is no second
+        witness next to the picture.
+        """
+        alone = {"described", "speech"} if self._is_unsure_meaning else {"described"}
+        others = [level for stream, level in self.levels.items() if stream not in alone]
+        return max(combined_level(others), *(self.levels.get(one, "weak") for one in alone), key=LEVELS.index)
+
+    @property
+    def _is_unsure_meaning(self) -> bool:
+        """Whether speech found it by its meaning alone, and not surely."""
+        return self.meant is not None and "speech" in self.ranks and self.ranks["speech"].score < SURE_MEANING
 
     def add_stream(self, stream: str, rank: int, score: float, level: Level) -> None:
         """Note how a stream found it; the better of two ranks counts."""
@@ -90,8 +98,8 @@ class Candidate:
 
     def stream_weight(self, stream: str) -> float:
         """What a stream's rank of it counts: the stream's weight, times that of its level."""
-        unsure = stream == "speech" and self.meant is not None and self.ranks[stream].score < SURE_MEANING
-        return STREAM_WEIGHTS[stream] * LEVEL_WEIGHTS[self.levels[stream]] * (UNSURE_MEANING_WEIGHT if unsure else 1)
+        weight = STREAM_WEIGHTS[stream] * LEVEL_WEIGHTS[self.levels[stream]]
+        return weight * UNSURE_MEANING_WEIGHT if stream == "speech" and self._is_unsure_meaning else weight
 
 
 def stream_places(candidates: Iterable[Candidate]) -> StreamPlaces:
