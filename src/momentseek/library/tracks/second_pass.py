@@ -28,7 +28,7 @@ from momentseek.media.sandbox.calls import sparse_frames
 from momentseek.recognition.encoders.fused import FusedEncoder
 from momentseek.recognition.encoders.protocol import Pixels, Vectors
 
-MIN_SAME_SCENE = 0.90
+MIN_SAME_SCENE = 0.95
 """Cosine of the first encoder's vectors from which a clip shows what the last encoded one did."""
 MAX_SECONDS_APART = 20.0
 """Seconds of video after which a picture is encoded however little has changed."""
