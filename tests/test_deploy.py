@@ -64,7 +64,10 @@ def test_compose_starts_servers_that_share_a_database() -> None:
     services = load("compose.yaml")["services"]
     check_command(services["server"]["command"])
     address = services["server"]["command"][-1]
-    assert address == "postgresql://momentseek@database/" + services["database"]["environment"]["POSTGRES_DB"]
+    name = services["database"]["environment"]["POSTGRES_DB"]
+    assert address == f"postgresql://momentseek@database/{name}?sslmode=disable"
+    assert all(port.startswith("127.0.0.1:") for port in services["server"]["ports"])
+    assert "ports" not in services["database"]
     assert {volume.split(":")[0] for one in services.values() for volume in one["volumes"]} >= {"library", "database"}
 
 

@@ -122,3 +122,11 @@ def test_an_encoder_in_the_settings_is_for_new_libraries(
     (tmp_path / "films").mkdir()
     assert "/nowhere" not in momentseek("add", tmp_path / "films").stderr
     assert "/nowhere" in momentseek("add", tmp_path / "films", "--library", "new").stderr
+
+
+def test_a_password_is_for_its_owner_alone(momentseek: Callable[..., Any], config: Path) -> None:
+    said = momentseek("config", "set", "serve.database", "postgresql://ann:secret@db/films")
+    assert config.stat().st_mode & 0o777 == 0o600
+    shown = [said, momentseek("config", "list"), momentseek("config", "list", "--json")]
+    assert not any("secret" in one.stdout + one.stderr for one in shown)
+    assert "postgresql://ann:***@db/films" in shown[1].stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import time
 from collections.abc import Callable
@@ -218,3 +219,30 @@ def test_a_client_with_too_many_connections_loses_the_oldest_that_waits(monkeypa
             one.close()
 
     _with(client)
+
+
+@pytest.mark.parametrize("body", [b"zz\r\n", b"5\r\nab", b"5\r\nabcdefgh\r\n0\r\n\r\n", b"-1\r\n", b"f" * 40 + b"\r\n"])
+@pytest.mark.parametrize("kind", [b"application/json", b"text/plain"])  # the other is refused before its body is read
+@pytest.mark.parametrize("pause", [0.0, 0.1])
+def test_a_malformed_chunked_body_leaves_no_traceback(
+    body: bytes, kind: bytes, pause: float, monkeypatch: pytest.MonkeyPatch, shared: Path, light: None
+) -> None:
+    written: list[logging.LogRecord] = []
+    monkeypatch.setattr(logging.Logger, "handle", lambda _, record: written.append(record))
+
+    def client(_: uvicorn.Server, port: int) -> None:
+        with _connected(port) as one:
+            one.sendall(
+                b"POST /api/v1/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: " + kind + b"\r\n"
+                b"Transfer-Encoding: chunked\r\n\r\n"
+            )
+            time.sleep(pause)
+            one.sendall(body)
+            one.shutdown(socket.SHUT_WR)
+            assert _ended(one)
+        with _connected(port) as other:
+            other.sendall(b"GET /api/v1/status HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+            assert other.recv(100).startswith(b"HTTP/1.1 200")
+
+    _with(client, create_app(shared / "library", ServerSettings()))
+    assert [record.getMessage() for record in written if record.exc_info or record.levelno >= logging.ERROR] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import urllib.request
 from pathlib import Path
 
@@ -18,8 +19,10 @@ from momentseek.server.ray_serve import application, read_arguments
         ({"replica": "2"}, "there is no argument 'replica'; did you mean 'replicas'"),
         ({"replicas": "many"}, "replicas=many is no number of replicas"),
         ({"replicas": "0"}, "replicas=0 is no number of replicas"),
-        ({"replicas": "3", "token": "x" * 20}, "3 replicas share sessions and judgements in a database"),
-        ({"token": "short"}, "token"),
+        ({"replicas": "3"}, "3 replicas share sessions and judgements in a database"),
+        ({"token": "x" * 20}, "token=… would be shown by the list of processes; give token_file="),
+        ({"token_file": "/nowhere/token"}, "token_file=/nowhere/token: cannot be read"),
+        ({"database": "postgresql://ann:secret@db/films"}, "a password in database=… would be shown"),
     ],
 )
 def test_wrong_arguments_are_refused_in_a_sentence(args: dict[str, str], told: str) -> None:
@@ -27,19 +30,24 @@ def test_wrong_arguments_are_refused_in_a_sentence(args: dict[str, str], told: s
         read_arguments({"library": "./films", **args})
 
 
-def test_only_this_machine_is_answered_without_a_token(tmp_path: Path) -> None:
+def test_only_this_machine_is_answered_without_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, replicas, settings = read_arguments({"library": str(tmp_path / "films")})
     assert (folder, replicas, settings.loopback, settings.changes) == (tmp_path / "films", 1, True, False)
+    (tmp_path / "token").write_text("t" * 32 + "\n")
+    (tmp_path / "password").write_text("secret")
+    monkeypatch.setenv("PGPASSWORD", "")
     _, replicas, settings = read_arguments(
         {
             "library": "./films",
-            "token": "t" * 32,
+            "token_file": str(tmp_path / "token"),
             "replicas": "4",
             "hosts": "a.org, b.org",
-            "database": "postgresql://d",
+            "database": "postgresql://d/films",
+            "password_file": str(tmp_path / "password"),
         }
     )
     assert (replicas, settings.loopback, settings.allowed_hosts) == (4, False, ("a.org", "b.org"))
+    assert (settings.token, os.environ["PGPASSWORD"]) == ("t" * 32, "secret")
 
 
 def test_a_library_that_is_not_there_is_refused_before_anything_starts(tmp_path: Path) -> None:

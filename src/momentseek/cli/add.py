@@ -94,11 +94,7 @@ ADD_WORDS_SETTING = "add_words"
     help="Number of files to decode in parallel. Default: one for each core, at most 4.",
 )
 @click.option("--hardware", is_flag=True, help="Let a graphics card decode, if PyAV can use the one here. Default: no.")
-@click.option(
-    "--on",
-    metavar="ADDRESS",
-    help="Add on a Ray cluster (ray://HOST:10001, auto, local) to a library in shards: docs/cluster.md.",
-)
+@options.on_writers
 @click.option(
     "--gpus-per-task", "gpus", type=click.FloatRange(min=0), default=0.0, help="With --on: GPUs that each writer needs."
 )

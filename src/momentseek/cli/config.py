@@ -6,6 +6,7 @@ Settings become click's ``default_map``: a key of the file is a command and one 
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
@@ -19,6 +20,8 @@ from momentseek.core.config import LIBRARY_KEY, config_path, read_config, write_
 from momentseek.core.errors import MomentseekError
 from momentseek.core.registry import did_you_mean
 
+PASSWORD = re.compile(r"(://[^/:@]*:)[^/@]*@")
+"""A user's name and password in an address."""
 NOT_KEPT = {"help", "yes", "force", "json", "csv", "token", LIBRARY_KEY}
 """Options that are asked for each time: what destroys something, what scripts rely on, what is secret."""
 WITHOUT_SETTINGS = ("config", "models", "data", "demo", "doctor", "completion")
@@ -55,6 +58,8 @@ def list_settings(context: click.Context, show_all: bool, as_json: bool) -> None
       momentseek config list --all
     """
     found = dict(_every_setting(context)) if show_all else dict(_checked_settings(context))
+    if not show_all:
+        found = {key: _without_password(value) for key, value in found.items()}
     if as_json:
         options.echo_json(found)
     elif show_all:
@@ -101,7 +106,7 @@ def set_setting(context: click.Context, key: str, values: tuple[str, ...]) -> No
     """
     value = _parse_value(context, key, values)
     settings = dict(_checked_settings(context)) | {key: value}
-    options.say(f"{key} = {_value_text(value)}, in {write_config(_nest(settings))}")
+    options.say(f"{key} = {_value_text(_without_password(value))}, in {write_config(_nest(settings))}")
 
 
 @config.command("unset")
@@ -145,6 +150,15 @@ def completion(context: click.Context, shell: str) -> None:
     # click asks bash for its version here, and warns if bash is older than 4.4; the script itself needs neither.
     values = found(context.find_root().command, {}, "momentseek", "_MOMENTSEEK_COMPLETE").source_vars()
     click.echo(found.source_template % values)
+
+
+def _without_password(value: Any) -> Any:
+    """A value to show: an address without its password.
+
+    >>> _without_password("postgresql://ann:secret@db/films"), _without_password(8080)
+    ('postgresql://ann:***@db/films', 8080)
+    """
+    return PASSWORD.sub(r"\1***@", value) if isinstance(value, str) else value
 
 
 def command_defaults(context: click.Context) -> dict[str, Any]:

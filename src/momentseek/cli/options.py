@@ -7,15 +7,16 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from momentseek.cli import terminal
 from momentseek.cli.groups import RenamedOption
+from momentseek.cluster.connection import INSECURE_VARIABLE
 from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import text_table
@@ -91,16 +92,32 @@ ocr_model = click.option(
     metavar="SPEC",
     help="OCR model: ppocr-small (default), or ppocr:FOLDER.",
 )
-on_shards = click.option(
-    "--on",
-    metavar="ADDRESS",
-    help="Search the library's shards on a Ray cluster (ray://HOST:10001, auto, local): docs/cluster.md.",
-)
-on_cluster = click.option(
-    "--on",
-    metavar="ADDRESS",
-    help="Work on a Ray cluster (ray://HOST:10001, auto, local) that sees the same folders: docs/cluster.md.",
-)
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _allow_insecure(_: click.Context, __: click.Parameter, given: bool) -> None:
+    if given:
+        os.environ[INSECURE_VARIABLE] = "1"
+
+
+def on_option(what: str) -> Callable[[F], F]:
+    """The options ``--on`` and ``--insecure`` of a command that can work on a cluster."""
+    on = click.option("--on", metavar="ADDRESS", help=f"{what}: docs/cluster.md.")
+    insecure = click.option(
+        "--insecure",
+        is_flag=True,
+        expose_value=False,
+        callback=_allow_insecure,
+        help="With --on: join a cluster that asks for no token, where only you can reach it.",
+    )
+    return lambda command: on(insecure(command))
+
+
+on_shards = on_option("Search the library's shards on a Ray cluster (ray://HOST:10001, auto, local)")
+on_cluster = on_option("Work on a Ray cluster (ray://HOST:10001, auto, local) that sees the same folders")
+on_writers = on_option("Add on a Ray cluster (ray://HOST:10001, auto, local) to a library in shards")
 quiet = click.option("--quiet", "-q", is_flag=True, help="Report only failures.")
 
 

@@ -98,12 +98,17 @@ class Cluster:
         return [node for node in self.ray.nodes() if node["Alive"]]
 
 
+INSECURE_VARIABLE = "MOMENTSEEK_INSECURE_CLUSTER"
+"""Set to 1, it lets commands join a cluster that asks nobody for a token."""
+
+
 @contextmanager
-def join_cluster(address: str) -> Iterator[Cluster]:
+def join_cluster(address: str, *, insecure: bool = False) -> Iterator[Cluster]:
     """Join the cluster at an address for the time of a ``with``: ``ray://HOST:10001``, ``HOST:6379``, ``auto`` for the
     one that runs on this machine, ``local`` for one that is started here and ends with the work.
 
-    Every node must have this release of Momentseek; Ray itself refuses other releases of Ray and of Python.
+    Every node must have this release of Momentseek; Ray itself refuses other releases of Ray and of Python. A cluster
+    that asks for no token runs the code of anybody who reaches its ports, and is refused unless ``insecure`` is said.
     """
     # a subprocess per worker that asks for the machine's make would only slow the start down
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -113,7 +118,8 @@ def join_cluster(address: str) -> Iterator[Cluster]:
     _join(ray, address)
     try:
         found = Cluster(ray)
-        _check_releases(found)
+        insecure = insecure or address == "local" or os.environ.get(INSECURE_VARIABLE) == "1"
+        _check_nodes(found, address, insecure)
         yield found
     finally:
         ray.shutdown()
@@ -190,11 +196,18 @@ def _wrong_token(address: str) -> MomentseekError:
     )
 
 
-def _check_releases(cluster: Cluster) -> None:
-    """Refuse a cluster with a node that has no Momentseek, or another one."""
+def node_facts() -> tuple[Release, bool]:
+    """The Momentseek of the node where this runs, and whether its Ray asks for a token."""
+    from ray._raylet import AuthenticationMode, get_authentication_mode
+
+    return this_release(), get_authentication_mode() != AuthenticationMode.DISABLED
+
+
+def _check_nodes(cluster: Cluster, address: str, insecure: bool) -> None:
+    """Refuse a cluster with a node that has no Momentseek, or another one, or that lets everybody in."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    asked = cluster.ray.remote(num_cpus=0, max_retries=0)(this_release)
+    asked = cluster.ray.remote(num_cpus=0, max_retries=0)(node_facts)
     nodes, here = cluster.alive_nodes(), this_release()
     answers = [
         asked.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote()
@@ -202,7 +215,7 @@ def _check_releases(cluster: Cluster) -> None:
     ]
     for node, answer in zip(nodes, answers, strict=True):
         try:
-            found = cluster.ray.get(answer)
+            found, secure = cluster.ray.get(answer)
         except Exception as e:
             # what Ray raises where the function cannot even be loaded
             said = str(e).strip().splitlines()[-1][:200]
@@ -212,3 +225,8 @@ def _check_releases(cluster: Cluster) -> None:
             ) from None
         if (differs := difference(found, here)) is not None:
             raise MomentseekError(f"{node['NodeManagerAddress']}: this node {differs}")
+        if not (secure or insecure):
+            raise MomentseekError(
+                f"{address}: the cluster asks nobody for a token, so whoever reaches its ports can run code on it; "
+                f"start it with RAY_AUTH_MODE=token, or allow it where only you reach it ({parameter('insecure')})"
+            )

@@ -80,7 +80,7 @@ def parse_manifest(data: bytes, path: str) -> ShardManifest:
         if not names or len(set(names)) < len(names) or any(Path(name).name != name for name in names):
             raise ValueError
         return ShardManifest(tuple(names), float(found["clip_seconds"]), str(found["encoder"]))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise LibraryError(f"{path}: is not a manifest of shards, or damaged; bring it back from a copy") from None
 
 

@@ -73,6 +73,7 @@ class RayShards(ShardClient):
         neighbours = -(-len(places) * replicas // max(1, len(cluster.alive_nodes())))
         self.actors = [[kind.remote(place, neighbours) for _ in range(replicas)] for place in places]
         self._turns = itertools.count()
+        self._opened = False
         self._late: dict[tuple[int, int], Any] = {}
         """Shard and replica → the question that it has not answered in time."""
 
@@ -82,6 +83,7 @@ class RayShards(ShardClient):
             self._ray.get([actor.node.remote() for one in self.actors for actor in one], timeout=START_SECONDS)
         except self._ray.exceptions.RayError as e:
             raise LibraryError(f"a shard cannot be opened on the cluster ({_reason(e)})") from None
+        self._opened = True
 
     def ask(self, method: str, arguments: Mapping[int, Mapping[str, Any]]) -> ShardAnswers:
         """Call a method on some shards, each with its own arguments, and wait for what answers in time.
@@ -89,6 +91,8 @@ class RayShards(ShardClient):
         A shard whose replicas all owe an answer is not asked: a search would only wait for it again, and the questions
         would pile up.
         """
+        if not self._opened:
+            self.wait()
         turn, out, asked = next(self._turns), ShardAnswers(), {}
         for number, some in arguments.items():
             if (replica := self._free_replica(number, turn)) is None:

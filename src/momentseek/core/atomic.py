@@ -22,21 +22,22 @@ FOLDERS_CANNOT_BE_FLUSHED = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EAC
 """Answers of file systems that cannot flush a folder, and of folders that one may write into but not read."""
 
 
-def write_bytes(path: Path, data: bytes, *, flush: bool = True) -> None:
+def write_bytes(path: Path, data: bytes, *, flush: bool = True, mode: int | None = None) -> None:
     """Write a file under a temporary name and rename it, so that it appears whole; ``.gz`` is compressed.
 
-    ``flush=False`` is for what may be lost or empty after a power cut, because it is made again then.
+    ``flush=False`` is for what may be lost or empty after a power cut, because it is made again then. ``mode`` are the
+    file's rights; the usual ones if it is None.
     """
-    write_all({path: data}, flush=flush)
+    write_all({path: data}, flush=flush, mode=mode)
 
 
-def write_all(files: Mapping[Path, bytes], *, flush: bool = True) -> None:
+def write_all(files: Mapping[Path, bytes], *, flush: bool = True, mode: int | None = None) -> None:
     """Write several files or none: all are written under temporary names, and flushed, before the first is renamed."""
     waiting: list[tuple[pathlib.Path, pathlib.Path]] = []
     try:
         for path, data in files.items():
             target = pathlib.Path(path)
-            waiting.append((_written_beside(target, data, flush), target))
+            waiting.append((_written_beside(target, data, flush, mode), target))
         for temporary, target in waiting:
             _rename(temporary, target)
         if flush:
@@ -111,7 +112,7 @@ def _unwritable(target: pathlib.Path, e: OSError) -> MomentseekError:
     return MomentseekError(f"{target}: cannot be written ({e.strerror}); check the folder")
 
 
-def _written_beside(target: pathlib.Path, data: bytes, flush: bool) -> pathlib.Path:
+def _written_beside(target: pathlib.Path, data: bytes, flush: bool, mode: int | None) -> pathlib.Path:
     if target.suffix == ".gz":
         data = gzip.compress(data, mtime=0)
     temporary = None
@@ -125,14 +126,15 @@ def _written_beside(target: pathlib.Path, data: bytes, flush: bool) -> pathlib.P
             file.flush()
             if flush:
                 flush_file(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
+        temporary.chmod(usual_mode(0o666) if mode is None else mode)
     except OSError as e:
         drop_temporary(temporary)
         raise _unwritable(target, e) from None
     return temporary
 
 
-def _umask() -> int:
+def usual_mode(mode: int) -> int:
+    """The rights of a file (0o666) or folder (0o777) that is made without saying which, by the user's umask."""
     mask = os.umask(0o022)
     os.umask(mask)
-    return mask
+    return mode & ~mask

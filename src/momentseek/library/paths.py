@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from momentseek.core.atomic import make_folder, write_bytes
-from momentseek.core.errors import MomentseekError, optional_module, parameter
+from momentseek.core.errors import LibraryBusyError, MomentseekError, optional_module, parameter
 from momentseek.library.catalog import Catalog
 from momentseek.library.segments import SEGMENT_SUFFIX, TEMPORARY_PREFIX
 
@@ -159,7 +159,7 @@ def hold_lock(folder: Path, wait: float = 0.0) -> Iterator[None]:
         lock = filelock.FileLock(path, timeout=wait, fallback_to_soft=False)
         lock.acquire()
     except filelock.Timeout:
-        raise MomentseekError(
+        raise LibraryBusyError(
             f"{folder}: {_holder(holder)} is changing this library; wait for it, or say for how many seconds to "
             f"wait ({parameter('wait', 600)})"
         ) from None
@@ -184,5 +184,5 @@ def _holder(path: Path) -> str:
         since = time.strftime("%H:%M:%S", time.localtime(who["since"]))
         host = "" if who["host"] == platform.node() else f" on {who['host']}"
         return f"process {int(who['pid'])}{host} (since {since})"
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return "another process"

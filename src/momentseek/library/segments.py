@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.core.atomic import drop_temporary, flush_file, flush_folder
+from momentseek.core.atomic import drop_temporary, flush_file, flush_folder, usual_mode
 from momentseek.core.errors import LibraryError, MomentseekError
 from momentseek.core.moments.arrays import runs_of_true
 from momentseek.library.origin import origin_of
@@ -207,7 +207,7 @@ def write_joined(folder: Path, stream: str, parts: Sequence[Segment]) -> str:
             file.flush()
             flush_file(file.fileno())
         name = digest.hexdigest()
-        temporary.chmod(0o644)
+        temporary.chmod(usual_mode(0o666))
         temporary.replace(folder / f"{name}{SEGMENT_SUFFIX}")
         flush_folder(folder)
     except OSError as e:

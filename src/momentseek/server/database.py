@@ -45,6 +45,7 @@ from sqlalchemy.types import TypeEngine
 
 from momentseek.core.errors import LibraryBusyError, LibraryError, MomentseekError, optional_module, parameter
 from momentseek.library.database import DATABASE_ERRORS
+from momentseek.server.settings import is_loopback
 
 ANSWER_SECONDS = 20
 """How long PostgreSQL may take to answer; more than writers wait for each other."""
@@ -267,7 +268,8 @@ def postgres_engine(address: str) -> Engine:
 def parse_postgres(address: str) -> tuple[URL, dict[str, Any]]:
     """SQLAlchemy's URL and the driver's options of ``postgresql://user:password@host:port/database?sslmode=require``.
 
-    The password may also come from ``$PGPASSWORD``, which no list of processes shows.
+    The password may also come from ``$PGPASSWORD``, which no list of processes shows. The connection is encrypted
+    unless the database is on this machine or ``sslmode=disable`` is said.
 
     >>> url, _ = parse_postgres("postgresql://ann:secret@db.local/films")
     >>> url.host, url.port, url.database
@@ -295,7 +297,8 @@ def parse_postgres(address: str) -> tuple[URL, dict[str, Any]]:
         url = URL.create("postgresql+pg8000", user, password, database=given.database)
         return url, {"unix_sock": f"{host}/.s.PGSQL.{port}"}
     url = URL.create("postgresql+pg8000", user, password, host, port, given.database)
-    return url, {"ssl_context": _ssl_context(asked.get("sslmode", "disable"))}
+    usual = "disable" if is_loopback(host) else "require"
+    return url, {"ssl_context": _ssl_context(asked.get("sslmode", usual))}
 
 
 def _ssl_context(mode: str) -> ssl.SSLContext | None:
@@ -321,6 +324,10 @@ def explain_postgres(e: BaseException, address: str) -> LibraryError:
     code, said = (given.get("C", ""), str(given.get("M", ""))) if isinstance(given, dict) else ("", str(given or e))
     if code == "55P03":
         return LibraryBusyError("another server is writing to the database; try again in a moment")
+    if not code and "ssl" in said.lower():
+        return LibraryError(
+            f"{shown}: the database does not encrypt ({said}); let it, or say ?sslmode=disable in a network of your own"
+        )
     if not code or code.startswith(("08", "57P")):
         return LibraryError(f"{shown}: the database cannot be reached ({said}); check {parameter('database')}")
     remedies = {

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -74,7 +75,13 @@ class TimedConnection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Part of a request has arrived; the clock runs from its first byte until its headers are complete."""
-        super().data_received(data)
+        try:
+            super().data_received(data)
+        except h11.LocalProtocolError:  # a broken body, after the request has been answered already
+            self._drop()
+            return
+        if self.conn.their_state is h11.ERROR and self.cycle is not None:
+            self.cycle.disconnected = True  # uvicorn has answered 400; an answer under way has nowhere to go
         if not self._idle:
             _cancel(self._headers_late)
             self._headers_late = None

@@ -20,6 +20,7 @@ from momentseek.cluster.shards.store import ShardedStore
 from momentseek.core.errors import MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.files import FoundFiles
+from momentseek.library.paths import hold_lock
 from momentseek.library.reader import take_snapshot
 from momentseek.library.store import LibraryStore
 from momentseek.media.subtitles.cues import Cue
@@ -140,3 +141,30 @@ def test_an_empty_library_in_shards_takes_nothing_as_nothing(tmp_path: Path) -> 
         assert new.add_found(FoundFiles()).in_library == 0
         assert new.videos() == []
         assert np.array_equal(new.catalog.ids(), [])
+
+
+def test_what_a_killed_split_left_is_deleted_by_the_next(whole: Path, tmp_path: Path) -> None:
+    killed = tmp_path / ".many.making-abcd"
+    (killed / "shard-000").mkdir(parents=True)
+    alive = tmp_path / ".many.making-efgh"
+    alive.mkdir()
+    with hold_lock(alive):
+        split_library(whole, tmp_path / "many", 2)
+        assert sorted(path.name for path in tmp_path.glob(".many*")) == [alive.name]
+    assert not (tmp_path / "many" / "lock").exists()
+
+
+def test_folders_and_vectors_follow_the_umask(whole: Path, tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        split_library(whole, tmp_path / "many", 2)
+    finally:
+        os.umask(before)
+    loose = [path for path in [tmp_path / "many", *(tmp_path / "many").rglob("*")] if path.stat().st_mode & 0o077]
+    assert loose == []
+
+
+def test_a_manifest_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "shards.json").write_text("[" * 100_000)
+    with pytest.raises(MomentseekError, match="is not a manifest of shards"):
+        read_manifest(tmp_path)

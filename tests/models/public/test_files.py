@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import random
 import zipfile
 from argparse import Namespace
 from pathlib import Path
@@ -112,3 +113,21 @@ def test_a_decompression_bomb(tmp_path: Path) -> None:
 def test_no_file(tmp_path: Path) -> None:
     with pytest.raises(MomentseekError, match="there is no such file"):
         read_public_weights(tmp_path / "none.pth")
+
+
+def test_damaged_bytes_are_one_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "weights.pt"
+    torch.save(STATE, file)
+    sound, chance = file.read_bytes(), random.Random(1)
+    outcomes = set()
+    for _ in range(600):
+        data = bytearray(sound)
+        for _ in range(chance.choice([1, 4, 20])):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+        file.write_bytes(data[: chance.randrange(len(data))] if chance.random() < 0.2 else data)
+        try:
+            read_public_weights(file)
+            outcomes.add("read")
+        except MomentseekError:
+            outcomes.add("refused")
+    assert outcomes == {"read", "refused"}

@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 from momentseek.api.library import Library
 from momentseek.library.catalog import Catalog
 from momentseek.library.cue_vectors import replace_cues
+from momentseek.library.paths import hold_lock
 from momentseek.library.tracks.speech import Transcript, finish_transcript, spoken_cues
 from momentseek.media.subtitles.cues import SpokenWord
 from momentseek.recognition.speech.transcript import spoken_cue
@@ -81,3 +82,11 @@ def test_what_cannot_be_corrected_is_refused(serve: Serve, place: Path, heard: i
     closed = serve(place, allow_changes=False).put(f"/api/v1/videos/{heard}/cues", json=correction())
     assert (closed.status_code, "--changes" in closed.json()["error"]["message"]) == (403, True)
     assert client.get(f"/api/v1/videos/{heard}/cues").json()["cues"][0]["text"] == "green glass"
+
+
+def test_while_videos_are_added_a_correction_is_asked_for_again(serve: Serve, place: Path, heard: int) -> None:
+    client = serve(library=place)
+    with hold_lock(place):
+        busy = client.put(f"/api/v1/videos/{heard}/cues", json=correction())
+    assert (busy.status_code, busy.json()["error"]["code"], busy.headers["retry-after"]) == (503, "busy", "2")
+    assert client.put(f"/api/v1/videos/{heard}/cues", json=correction()).status_code == 200

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from momentseek.cluster.replicas.state import CHUNK_BYTES, TEMPORARY_PREFIX, Chunk, Files, hash_bytes
 from momentseek.cluster.storage.objects import ObjectStore, file_size
-from momentseek.core.atomic import drop_temporary
+from momentseek.core.atomic import drop_temporary, usual_mode
 from momentseek.core.errors import LibraryError, MomentseekError
 from momentseek.library.segments import checksum
 
@@ -76,7 +76,7 @@ def fetch_object(objects: ObjectStore, chunk: Chunk, target: Path) -> None:
         temporary = Path(name)
         objects.fetch(chunk.object, temporary)
         _check(objects, chunk, temporary)
-        temporary.chmod(0o644)
+        temporary.chmod(usual_mode(0o666))
         temporary.replace(target)
     except OSError as e:
         raise MomentseekError(f"{target}: cannot be written ({e.strerror}); make room or check the rights") from None

@@ -56,7 +56,7 @@ def read_origin(folder: Path) -> Origin | None:
     try:
         found = json.loads((folder / ORIGIN_FILE).read_bytes())
         return Origin(str(found["address"]), str(found["replica"]))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

@@ -60,7 +60,7 @@ class _Sign:
         try:
             found = json.loads(data)
             return cls(str(found["holder"]), str(found["name"]), float(found["since"]), float(found["at"]))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return cls("", "another process", 0.0, 0.0)
 
     def to_bytes(self) -> bytes:

@@ -92,7 +92,7 @@ def read_state(data: bytes, where: str) -> ShardState:
         if CATALOG_FILE not in files or not all(map(_is_inside, files)):
             raise ValueError
         return ShardState(files, str(found["id"]), tuple(map(_checked_hash, found["dropped"])))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise LibraryError(f"{where}: is not the state of a shard, or damaged; bring it back from a copy") from None
 
 

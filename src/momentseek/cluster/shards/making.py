@@ -6,13 +6,14 @@ is written next to the new folder and renamed at the end, so that a split that i
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ from momentseek.cluster.storage.objects import (
     join_address,
     open_objects,
 )
-from momentseek.core.atomic import flush_folder
+from momentseek.core.atomic import flush_folder, usual_mode
 from momentseek.core.errors import MomentseekError
 from momentseek.core.progress import ShowCount
 from momentseek.library import encoders
@@ -39,7 +40,7 @@ from momentseek.library.database import CATALOG_FILE
 from momentseek.library.ingest.add import ADDING_SETTING
 from momentseek.library.location import address_of, copies_folder
 from momentseek.library.merging import refuse_damage
-from momentseek.library.paths import LibraryPaths, hold_lock
+from momentseek.library.paths import HOLDER_FILE, LOCK_FILE, LibraryPaths, hold_lock
 from momentseek.library.reader import CLIP_SECONDS
 from momentseek.library.scan.recall import refresh_plan
 from momentseek.library.segments import MAX_JOINED_ROWS, VECTOR_STREAMS, Segment, parts_without, write_joined
@@ -200,17 +201,31 @@ def _written_aside(target: Path) -> Iterator[Path]:
         raise MomentseekError(f"{target}: is there already; name a new folder for the library in shards")
     if not target.parent.is_dir():
         raise MomentseekError(f"{target}: there is no folder {target.parent}; make it first")
-    work = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
     try:
-        work.chmod(0o755)
-        yield work
-        flush_folder(work)
-        if os.path.lexists(target):
-            raise MomentseekError(f"{target}: was made meanwhile; name another folder for the library in shards")
-        work.rename(target)
-        flush_folder(target.parent)
+        with _work_folder(target.parent, f".{target.name}.making-") as work:
+            yield work
+            for name in (LOCK_FILE, HOLDER_FILE):
+                (work / name).unlink(missing_ok=True)
+            flush_folder(work)
+            if os.path.lexists(target):
+                raise MomentseekError(f"{target}: was made meanwhile; name another folder for the library in shards")
+            work.rename(target)
+            flush_folder(target.parent)
     except OSError as e:
         raise MomentseekError(f"{target}: cannot be written ({e.strerror}); make room or check the rights") from None
+
+
+@contextmanager
+def _work_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """A new folder to write into, deleted in the end; those that killed processes have left are deleted first."""
+    for old in parent.glob(f"{glob.escape(prefix)}*"):
+        with suppress(MomentseekError), hold_lock(old):  # refused while its maker is alive
+            shutil.rmtree(old, ignore_errors=True)
+    work = Path(tempfile.mkdtemp(dir=parent, prefix=prefix))
+    try:
+        work.chmod(usual_mode(0o777))
+        with hold_lock(work):
+            yield work
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -233,8 +248,7 @@ def make_elsewhere(address: str, make: Make) -> ShardManifest:
         raise _there_already(objects)
     place = copies_folder()
     make_replica_folder(place)
-    work = Path(tempfile.mkdtemp(dir=place, prefix=".making-"))
-    try:
+    with _work_folder(place, ".making-") as work:
         manifest = make(work / "library")
         for name, folder in zip(manifest.shards, manifest.folders(work / "library"), strict=True):
             send_shard(folder, open_objects(join_address(address, name)))
@@ -242,8 +256,6 @@ def make_elsewhere(address: str, make: Make) -> ShardManifest:
             objects.replace(MANIFEST_FILE, (work / "library" / MANIFEST_FILE).read_bytes(), None)
         except StaleObjectError:
             raise _there_already(objects) from None
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
     return manifest
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from momentseek.core.atomic import usual_mode
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.models.export.graphs import ExportableKind, ModelGraphs
 from momentseek.models.export.rerankers import RERANKER_KIND
@@ -86,7 +87,7 @@ def write_export(
     _check_place(out, force)
     temporary = Path(tempfile.mkdtemp(dir=out.absolute().parent, prefix=f".{out.name}."))
     try:
-        temporary.chmod(0o755)
+        temporary.chmod(usual_mode(0o777))
         for file, data in graphs.items():
             (temporary / file).write_bytes(data)
         values["files"] = {file: sha256(temporary / file) for file in graphs}

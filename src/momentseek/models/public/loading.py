@@ -145,13 +145,15 @@ def _read_safetensors(file: Path) -> dict[str, Tensor]:
 
 def _read_torch(file: Path) -> Any:
     damaged = f"{file}: is neither a safetensors nor a torch file, or it is cut off; copy it again"
-    if zipfile.is_zipfile(file):
-        try:
+    try:
+        if zipfile.is_zipfile(file):
             with zipfile.ZipFile(file) as archive:
                 sizes = [(part.file_size, part.compress_size) for part in archive.infolist()]
-        except (zipfile.BadZipFile, ValueError):
-            raise MomentseekError(damaged) from None
-        check_size(f"{file}: its content", sum(s for s, _ in sizes), sum(c for _, c in sizes))
+        else:
+            sizes = []
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError):
+        raise MomentseekError(damaged) from None
+    check_size(f"{file}: its content", sum(s for s, _ in sizes), sum(c for _, c in sizes))
     settings: list[Any] = [(_Settings, "easydict.EasyDict"), (_Settings, "argparse.Namespace")]
     try:
         with warnings.catch_warnings(), torch.serialization.safe_globals(settings):
