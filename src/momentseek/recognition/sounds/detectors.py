@@ -1,7 +1,7 @@
 """Detectors of sounds that are not speech (applause, a dog that barks, rain), by name.
 
-No such model comes with momentseek, since none with a permissive licence ships in a package (docs/sounds.md). One of
-your own is registered by a name; :meth:`momentseek.Library.listen` then keeps what it hears, and searches find it.
+``yamnet`` is one of them (:mod:`momentseek.recognition.sounds.yamnet`). One of your own is registered by a name;
+:meth:`momentseek.Library.listen` then keeps what it hears, and searches find it.
 """
 
 from __future__ import annotations
@@ -48,5 +48,5 @@ SOUND_DETECTORS: Registry[Callable[[], SoundDetector]] = Registry("sound detecto
 
 
 def register_sounds(name: str, load: Callable[[], SoundDetector]) -> None:
-    """Add a detector of sounds of your own, so that ``library.listen(name)`` finds it."""
+    """Add a detector of sounds of your own, so that ``library.listen(detector=name)`` finds it."""
     SOUND_DETECTORS.add(name, load)
