@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from momentseek.api.library import Library
+from momentseek.recognition.encoders import registry
+from momentseek.recognition.encoders.fused import FusedEncoder
 from momentseek.recognition.weights.catalog import PACKAGED_MODELS
 from momentseek.server import jobs as jobs_module
 
@@ -51,6 +54,29 @@ def test_a_server_for_others_allows_no_changes(serve: Callable[..., TestClient],
     assert "momentseek serve --changes" in tried[0].json()["error"]["message"]
     open_server = serve(place, host="0.0.0.0", token=token, allow_changes=True)
     assert open_server.get("/api/v1/status", headers={"Authorization": f"Bearer {token}"}).json()["changes"] is True
+
+
+def test_the_second_encoder_looks_at_the_videos_that_wait(
+    serve: Callable[..., TestClient], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = "colours+shades"
+    monkeypatch.setitem(registry.IMAGE_TEXT_ENCODERS, both, lambda: _both(both))
+    with Library.open(place) as library:
+        library.store.options = replace(library.store.options, second_pass=False)
+        library.reencode(both)
+        videos = library.status().videos
+    client = serve(place)
+    held = client.get("/api/v1/status").json()["library"]
+    assert (held["second_encoder"], held["seen"], held["unseen"]) == ("shades", 0, videos)
+    assert finished(client, client.post("/api/v1/encoders/use", json={"encoder": both}).json())["state"] == "done"
+    held = client.get("/api/v1/status").json()["library"]
+    assert (held["seen"], held["unseen"]) == (videos, 0)
+    assert client.post("/api/v1/encoders/use", json={"encoder": both}).status_code == 409
+
+
+def _both(name: str) -> FusedEncoder:
+    parts = (registry.IMAGE_TEXT_ENCODERS[part]() for part in name.split("+"))
+    return FusedEncoder(*parts, name=name)
 
 
 def test_all_videos_are_encoded_with_another_encoder(serve: Callable[..., TestClient], place: Path) -> None:

@@ -57,6 +57,7 @@ class LibraryOut(BaseModel):
     lines: int = Field(description="Number of lines that were read.")
     second_encoder: str = Field(description="The second of the library's two encoders; empty if it has one.")
     seen: int = Field(description="Number of videos whose pictures it has seen.")
+    unseen: int = Field(description="Number of videos that wait for it.")
     described: int = Field(description="Number of videos whose scenes a model described.")
     captions: int = Field(description="Number of scenes that it described.")
     sounds: int = Field(description="Number of sounds other than speech that were heard.")
@@ -82,7 +83,7 @@ class StatusOut(BaseModel):
     model_config = example({
         "library": {
             "name": "default", "videos": 4, "seconds": 240.0, "clips": 160, "cues": 31,
-            "heard": 2, "read": 4, "lines": 57, "second_encoder": "", "seen": 0,
+            "heard": 2, "read": 4, "lines": 57, "second_encoder": "", "seen": 0, "unseen": 0,
             "described": 0, "captions": 0, "sounds": 3, "failures": 0,
             "encoder": {"spec": "things", "name": "things", "note": LABELS_NOTE}, "generation": 2719834,
         },
@@ -176,6 +177,7 @@ def _library(library: Library) -> LibraryOut:
         lines=sum(each.found for each in read),
         second_encoder=second_encoder(spec),
         seen=sum(each.done for each in seen),
+        unseen=sum(each.undone for each in seen) if second_encoder(spec) else 0,
         described=sum(each.done for each in described),
         captions=sum(each.found for each in described),
         sounds=sum(each.found for each in sounds),
@@ -284,7 +286,10 @@ async def download(service: ServiceParam, given: EncoderIn) -> JobOut:
     responses=change_errors(404, 409),
 )
 async def use(service: ServiceParam, given: EncoderIn) -> JobOut:
-    """Start to encode all videos again; searches use the old vectors until all new ones are ready."""
+    """Start to encode all videos again; searches use the old vectors until all new ones are ready.
+
+    With the library's own two encoders, the second looks at the videos that wait for it.
+    """
     service.check_changes()
 
     def check(library: Library) -> None:
@@ -293,7 +298,7 @@ async def use(service: ServiceParam, given: EncoderIn) -> JobOut:
             raise ApiError(404, f"there is no encoder {given.encoder[:60]!r}; GET /api/v1/encoders lists them")
         if known[given.encoder] != "ready":
             raise ApiError(409, f"{given.encoder} is not here yet; download it first")
-        if given.encoder == encoder_name(library):
+        if given.encoder == encoder_name(library) and not _library(library).unseen:
             raise ApiError(409, f"{given.encoder} has made the library's vectors already")
 
     await service.listers.run(check)

@@ -32,6 +32,7 @@ export function encoderPanel() {
   const panel = h("details", { class: "panel encoder-panel" }, h("summary", {}, "Encoders: what recognises the pictures"), list);
   const element = h("div", {}, missing, panel);
   let videos = 0;
+  let waiting = 0;
 
   function row(one, changes) {
     const size = one.megabytes ? `${Math.round(one.megabytes).toLocaleString("en")} MB` : "";
@@ -45,6 +46,8 @@ export function encoderPanel() {
       h("div", { class: "bar" },
         h("strong", {}, one.name),
         changes && !one.used && absent && one.downloadable && actionButton(`Download ${size}`, get, { class: "small", "aria-label": `Download ${size}: ${one.name}` }),
+        changes && one.used && !absent && waiting > 0 && actionButton(`Encode ${count(waiting, "video")}`, () => jobs.useEncoder(one.name),
+          { class: "small", "aria-label": `Encode the videos that wait by ${one.name}` }),
         changes && !one.used && !absent && actionButton("Use it", use, { class: "small", "aria-label": `Use it: ${one.name}` })),
       h("span", {}, one.good_for),
       h("span", { class: "quiet" }, facts));
@@ -54,6 +57,7 @@ export function encoderPanel() {
     element,
     async show(held) {
       videos = held.videos;
+      waiting = held.unseen;
       const answer = await api.get("/encoders");
       const { encoders, changes } = answer;
       setChildren(missing, missingModels(answer));
