@@ -17,8 +17,8 @@ names. That is what "strong" then means (:meth:`Scale.labelled_level`); standing
 real videos something stands out for most things that are nowhere.
 
 Where CLIP looked too, how much better the query fits than usual words do is a second absolute sign, and all three make
-one probability that the hit is right (:meth:`Scale.probability`), fitted on judged queries and absent things. Then a
-level is a range of that probability.
+the odds that a clip is right (:meth:`Scale.log_odds`), fitted on judged queries and absent things. Hits are ordered
+by these, and a level is a range of them.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,10 +40,8 @@ STRONG_EVIDENCE, FAIR_EVIDENCE = 0.3, 0.05
 """Evidence by labels from which a hit that stands out is strong, and any hit is fair (docs/searching.md)."""
 LABELLED_FAIR_CHANCE = 0.5
 """Chance below which a hit is fair where labels can make it strong: it need only be worth a look."""
-LOGISTIC = (16.5, 0.34, 4.7, -3.8)
-"""Weights of CLIP's margin, of the surprise and of the labels, and the base, fitted on judged hits."""
-MAX_SURPRISE = 6.0
-"""Powers of ten of a chance beyond which nothing is added."""
+ODDS_WEIGHTS, ODDS_BASE = (16.3, 0.45, 4.7), -3.6
+"""Weights of CLIP's margin, of the surplus and of the labels in the log odds, and the base, fitted on judged hits."""
 STRONG_PROBABILITY, FAIR_PROBABILITY = 0.85, 0.3
 """Probabilities from which a hit is strong, or fair, where CLIP has looked."""
 TOLERATED_SPREADS = 1.0
@@ -83,6 +82,11 @@ class Scale:
         spread = max(centre - low, high - centre) / NORMAL_QUARTILE
         return cls(float(centre), float(max(spread, 1e-6)), len(values) if clips is None else clips)
 
+    @property
+    def scenes(self) -> float:
+        """Number of scenes in the library, as far as it counts."""
+        return min(max(1.0, self.clips / SCENE_CLIPS), MAX_SCENES)
+
     def z(self, score: float) -> float:
         """How many spreads a score lies above the centre."""
         return (score - self.centre) / self.spread
@@ -93,8 +97,7 @@ class Scale:
         >>> round(Scale(0.0, 1.0, 400).chance(3.0), 3)
         0.126
         """
-        scenes = min(max(1.0, self.clips / SCENE_CLIPS), MAX_SCENES)
-        return -math.expm1(-scenes * 0.5 * math.erfc(self.z(score) / math.sqrt(2)))
+        return -math.expm1(-self.scenes * 0.5 * math.erfc(self.z(score) / math.sqrt(2)))
 
     def level(self, score: float) -> Level:
         """How sure a hit with this score is; a tiny library is never sure, and never sure of the opposite."""
@@ -103,31 +106,20 @@ class Scale:
         chance = self.chance(score)
         return "strong" if chance < STRONG_CHANCE else "fair" if chance < FAIR_CHANCE else "weak"
 
-    def evident_level(self, scores: ArrayLike, evidence: ArrayLike) -> Level:
-        """How sure a hit is, given its clips' scores and what encoders say of each: labels, CLIP's margin."""
-        values, found = np.asarray(scores, np.float64), np.asarray(evidence, np.float64)
-        if found.ndim == 1:
-            return self.labelled_level(values, found)
-        seen = np.isfinite(found[:, 1])
-        if not seen.any():
-            return self.labelled_level(values, found[:, 0])
-        probability = self.probability(values[seen], found[seen, 0], found[seen, 1])
-        return "strong" if probability >= STRONG_PROBABILITY else "fair" if probability >= FAIR_PROBABILITY else "weak"
+    def log_odds(self, scores: ArrayLike, labels: ArrayLike, margins: ArrayLike) -> FloatArray:
+        """The log odds that each clip shows what is asked for, given its score, evidence by labels and CLIP's margin.
 
-    def probability(self, scores: FloatArray, labels: FloatArray, margins: FloatArray) -> float:
-        """How probably a hit is right, given its clips' scores, evidence by labels and CLIP's margins.
+        A logistic regression on the margin, on how many spreads the score lies above what the best of as many clips
+        would reach by chance, and on the labels. Where CLIP has not looked (NaN) the margin counts as 0.
 
-        A logistic regression on the margin and the chance (as a power of ten) of the best clip and the best evidence.
-
-        >>> scale = Scale(0.0, 1.0, 400)
-        >>> [round(scale.probability(np.array([z]), np.zeros(1), np.array([m])), 2) for z, m in ((6, 0.3), (3, 0.1))]
-        [0.96, 0.14]
+        >>> odds = Scale(0.0, 1.0, 400).log_odds([6, 3], [0, 0], [0.3, 0.1])
+        >>> [odds_level(x) for x in odds]
+        ['strong', 'weak']
         """
-        best = int(np.argmax(scores))
-        surprise = min(-math.log10(max(self.chance(float(scores[best])), 1e-300)), MAX_SURPRISE)
-        by_margin, by_surprise, by_labels, base = LOGISTIC
-        logit = by_margin * margins[best] + by_surprise * surprise + by_labels * labels.max() + base
-        return float(1 / (1 + math.exp(-logit)))
+        best = NormalDist().inv_cdf(0.5 ** (1 / self.scenes))
+        surplus = (np.asarray(scores, np.float64) - self.centre) / self.spread - best
+        signs = [np.nan_to_num(np.asarray(margins, np.float64)), surplus, np.asarray(labels, np.float64)]
+        return np.asarray(ODDS_WEIGHTS) @ np.stack(signs) + ODDS_BASE
 
     def labelled_level(self, scores: ArrayLike, evidence: ArrayLike) -> Level:
         """How sure a hit is, given its clips' scores and how surely labels say that each shows what is asked for.
@@ -146,6 +138,16 @@ class Scale:
             return "strong"
         known = tiny or sure.max() >= FAIR_EVIDENCE or self.chance(float(values.max())) < LABELLED_FAIR_CHANCE
         return "fair" if known else "weak"
+
+
+def odds_level(odds: float) -> Level:
+    """How sure a hit with these log odds is.
+
+    >>> [odds_level(x) for x in (-3.0, 0.0, 3.0)]
+    ['weak', 'fair', 'strong']
+    """
+    probability = 1 / (1 + math.exp(-odds))
+    return "strong" if probability >= STRONG_PROBABILITY else "fair" if probability >= FAIR_PROBABILITY else "weak"
 
 
 def combined_level(levels: Iterable[Level]) -> Level:

@@ -71,6 +71,8 @@ from momentseek.search.streams.vision import MAX_VIDEOS, VisionQuery, build_visi
 
 MAX_NEAREST_HITS = 3
 """Hits that are shown, as not sure, where none is fair."""
+LARGE_DIFFERENCE_ODDS = 2.0
+"""Difference of log odds of two pictures that is large, where scores are fused."""
 LARGE_DIFFERENCE_SPREADS = 2.0
 """Spreads between the scores of two pictures that are a large difference, where scores are fused."""
 UNKNOWN_WORDS_NOTE = "the encoder of pictures knows no word of the query; ask in other words, or see docs/encoders.md"
@@ -264,7 +266,7 @@ class SearchSession:
         if (query := self.vision_query) is not None:
             moments = query.moments if self._searches_by_map(query) else None
             spread = query.scale.spread if moments is None else moments.spread
-            units["vision"] = LARGE_DIFFERENCE_SPREADS * spread
+            units["vision"] = LARGE_DIFFERENCE_ODDS if query.by_odds else LARGE_DIFFERENCE_SPREADS * spread
         return rank_candidates(candidates, self.options.fusion, units)
 
     def _add_names(self, candidates: list[Candidate]) -> None:

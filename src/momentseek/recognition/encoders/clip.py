@@ -47,10 +47,10 @@ USUAL_WORDS = [
     "throwing", "climbing", "singing",
 ]  # fmt: skip
 """Usual words besides the names of things: people, and what they do."""
-PEOPLE = frozenset(
-    ("person", "people", "man", "men", "woman", "women", "child", "children", "boy", "boys", "girl", "girls", "baby")
-    + ("kid", "kids", "guy", "guys", "lady", "ladies", "crowd", "group", "somebody", "someone")
-)
+PEOPLE = {
+    "person", "people", "man", "men", "woman", "women", "child", "children", "boy", "boys", "girl", "girls", "baby",
+    "kid", "kids", "guy", "guys", "lady", "ladies", "crowd", "group", "somebody", "someone",
+}  # fmt: skip
 """Words that ask for people in general."""
 PEOPLE_MARGIN = 0.1
 """Margin that is added for a text that asks for people alone."""

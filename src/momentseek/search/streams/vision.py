@@ -14,7 +14,7 @@ from momentseek.core.moments.arrays import FloatArray
 from momentseek.library.video import Video
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.boundary_head import Boundaries
-from momentseek.search.confidence import SCENE_CLIPS, TOLERATED_SPREADS, Scale, evidence
+from momentseek.search.confidence import SCENE_CLIPS, TOLERATED_SPREADS, Scale, evidence, odds_level
 from momentseek.search.hit import Level, StreamHit
 from momentseek.search.localise.localiser import LEARNED_LOCALISER, Background, Curve, Proposals, localise
 from momentseek.search.query import Part
@@ -88,12 +88,26 @@ class VisionQuery:
             if one.scale is not None and part.any()
         }
 
+    @property
+    def by_odds(self) -> bool:
+        """Whether hits are judged by the odds that two encoders give: the second has looked at clips of the library."""
+        return self.evidence is not None and len(self.blocks) > 1 and self.blocks[1].scale is not None
+
+    def clip_values(self, curve: Curve) -> FloatArray:
+        """By what the clips of a video are compared with those of others: log odds where there are some, or scores."""
+        if not self.by_odds or self.evidence is None or curve.features is None:
+            return curve.scores.astype(np.float64)
+        return self.scale.log_odds(curve.scores, *self.evidence(curve.features).T)
+
     def level(self, curve: Curve, start: float, end: float) -> Level:
         """How sure it is that a span of a video shows what is looked for."""
+        inside = curve.inside(start, end)
+        if self.by_odds:
+            return odds_level(float(self.clip_values(curve)[inside].max()))
         if self.evidence is None or curve.features is None:
             return self.scale.level(evidence(curve.scores_within(start, end)))
-        inside = curve.inside(start, end)
-        return self.scale.evident_level(curve.scores[inside], self.evidence(curve.features[inside]))
+        found = self.evidence(curve.features[inside])
+        return self.scale.labelled_level(curve.scores[inside], found if found.ndim == 1 else found[:, 0])
 
     def scores(self, clips: Vectors) -> NDArray[np.float32]:
         """The score of each clip, given the clips' vectors."""
@@ -326,31 +340,32 @@ def hits_on_curve(video: int, curve: Curve, query: VisionQuery, localiser: str) 
     """
     spans = localise(curve, localiser)
     bounds = curve.bounds if localiser == LEARNED_LOCALISER else None
-    scores = spans.score if bounds is not None else rank_scores(curve, spans)
+    scores = spans.score if bounds is not None else rank_scores(curve, spans, query.clip_values(curve))
     out = []
     for start, end, score, peak in zip(spans.start, spans.end, scores, spans.peak, strict=True):
         if bounds is not None and query.videos is not None:
             level = query.videos.level(bounds.match)
         else:
-            level = query.level(curve, start, end)
+            level = odds_level(score) if query.by_odds else query.level(curve, start, end)
         out.append(StreamHit(video, float(start), float(end), float(score), level, float(peak)))
     return out
 
 
-def rank_scores(curve: Curve, spans: Proposals) -> FloatArray:
+def rank_scores(curve: Curve, spans: Proposals, values: FloatArray) -> FloatArray:
     """By what spans of one video, in their localiser's order, are ranked among those of other videos.
 
     Which video comes first, which span of a video, and where it begins and ends are three questions. A localiser
     answers the last two, by scores that only its own curve gives a meaning to; videos are compared by their best clip.
-    So the first span has the score of the video's best clip, each other one that of the best clip in it, or its
+    So the first span has the value of the video's best clip, each other one that of the best clip in it, or its
     predecessor's if that is less.
 
     >>> curve = Curve.regular([0.5, 0.1, 0.3, 0.4], seconds=1.5)
-    >>> rank_scores(curve, Proposals.from_columns([0, 3, 4.5], [1.5, 4.5, 6], [3, 2, 1], [1, 4, 5])).round(2).tolist()
+    >>> spans = Proposals.from_columns([0, 3, 4.5], [1.5, 4.5, 6], [3, 2, 1], [1, 4, 5])
+    >>> rank_scores(curve, spans, curve.scores.astype(float)).round(2).tolist()
     [0.5, 0.3, 0.3]
     """
-    best = [curve.scores_within(start, end).max() for start, end in zip(spans.start, spans.end, strict=True)]
-    best[:1] = [curve.scores.max()]
+    best = [values[curve.inside(start, end)].max() for start, end in zip(spans.start, spans.end, strict=True)]
+    best[:1] = [values.max()]
     result: FloatArray = np.minimum.accumulate(np.asarray(best, np.float64))
     return result
 
