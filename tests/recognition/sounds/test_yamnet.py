@@ -17,8 +17,7 @@ from momentseek.media.decode import SAMPLE_RATE, sound
 from momentseek.recognition import downloads
 from momentseek.recognition.encoders import registry
 from momentseek.recognition.sounds import yamnet
-from momentseek.recognition.sounds.detectors import SOUND_DETECTORS, SoundDetector
-from momentseek.recognition.sounds.events import make_events
+from momentseek.recognition.sounds.detectors import SOUND_DETECTORS, SoundDetector, make_events
 from momentseek.recognition.sounds.kinds import sound_kinds
 from momentseek.recognition.sounds.yamnet import Yamnet, YamnetProcess, class_names
 from momentseek.recognition.weights.catalog import HUB_MODELS

@@ -19,8 +19,7 @@ from momentseek.library.timed_text import Maker, PendingVideo, TrackPart
 from momentseek.library.tracks.background import PassRequest, TrackPass
 from momentseek.media.sandbox.calls import sound
 from momentseek.media.subtitles.cues import Cue
-from momentseek.recognition.sounds.detectors import SOUND_DETECTORS, SoundDetector, SoundEvent
-from momentseek.recognition.sounds.events import make_events
+from momentseek.recognition.sounds.detectors import SOUND_DETECTORS, SoundDetector, SoundEvent, make_events
 from momentseek.recognition.sounds.yamnet import YAMNET, YamnetProcess, yamnet_fingerprint
 
 

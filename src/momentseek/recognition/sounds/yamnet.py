@@ -10,7 +10,7 @@ import hashlib
 import os
 import zipfile
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,8 @@ from numpy.typing import NDArray
 
 from momentseek.core.errors import MomentseekError, missing_package, optional_module
 from momentseek.core.workers import JobProcess, JobWords
-from momentseek.media.container import FilePath
 from momentseek.media.decode import SAMPLE_RATE, Samples
-from momentseek.media.sandbox.calls import sound
-from momentseek.recognition.sounds.detectors import SOUND_DETECTORS, SoundEvent
-from momentseek.recognition.sounds.events import make_events, stretches
+from momentseek.recognition.sounds.detectors import SOUND_DETECTORS, SoundEvent, make_events, stretches
 from momentseek.recognition.sounds.kinds import KINDS_FILE, sound_kinds
 from momentseek.recognition.weights.catalog import HUB_MODELS
 from momentseek.recognition.weights.files import model_in_environment, sha256
@@ -172,11 +169,6 @@ def yamnet_fingerprint(file: Path | None = None) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def hear_file(model: Yamnet, path: FilePath, begin: float = 0.0) -> Iterator[HeardPart]:
-    """The stretches of sound in a file from ``begin`` on, part by part."""
-    return model.hear(sound(path), begin)
-
-
 TIMEOUT_SECONDS = 300.0
 """Longest time without an answer: two minutes of sound are heard in a second."""
 
@@ -193,11 +185,6 @@ class YamnetProcess(JobProcess):
         """The stretches of sound in a file from ``begin`` on, part by part; MediaError if it cannot be heard."""
         for part in self.ask(os.fspath(path), begin=begin):
             yield HeardPart(part["done"], tuple(SoundEvent(*row) for row in part["stretches"]))
-
-
-def part_as_json(part: HeardPart) -> dict[str, Any]:
-    """A part as values for JSON."""
-    return {"done": part.done, "stretches": [astuple(event) for event in part.stretches]}
 
 
 SOUND_DETECTORS.add(YAMNET, Yamnet)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from momentseek.recognition.sounds.detectors import SoundEvent
-from momentseek.recognition.sounds.events import make_events, stretches
+from momentseek.recognition.sounds.detectors import SoundEvent, make_events, stretches
 from momentseek.recognition.sounds.kinds import sound_kind, sound_kinds, wider_kinds
 
 LABELS = ["dog barking", "dog growling", "siren", "music", "guitar music"]
