@@ -35,13 +35,13 @@ def table(hits: Sequence[Hit], query: Query, *, columns: int = 120, bold: bool =
     out = [lines[0]]
     for line, hit in zip(lines[1:], hits, strict=True):
         out.append(line)
-        out += _below(hit, explain)
+        out += _below(hit, query, explain)
     return _apply_bold("\n".join(out), bold)
 
 
-def _below(hit: Hit, explain: bool) -> list[str]:
+def _below(hit: Hit, query: Query, explain: bool) -> list[str]:
     """The lines below a hit: copies of its file and, if asked for, why it ranked where it did."""
-    why = (details(hit), *sparkline(hit).split("\n")) if explain else ()
+    why = (details(hit), said_reason(hit, query), *sparkline(hit).split("\n")) if explain else ()
     return [*(f"   also: {tidy(other)}" for other in hit.also), *(f"   {text}" for text in why if text)]
 
 
@@ -56,7 +56,7 @@ def card(hit: Hit, query: Query, *, columns: int = 80, bold: bool = False, expla
     ):
         (text,) = find([hit], query, columns - room)
         lines += [shape.format(text)] if text else []
-    return _apply_bold("\n".join([*lines, *_below(hit, explain)]), bold)
+    return _apply_bold("\n".join([*lines, *_below(hit, query, explain)]), bold)
 
 
 def remarks(hidden: int, note: str) -> str:
@@ -140,6 +140,20 @@ def details(hit: Hit) -> str:
     return "; ".join([*parts, f"fused {hit.score:.5f}"])
 
 
+def said_reason(hit: Hit, query: Query) -> str:
+    """Which words of a query are said in a hit, and which cues mean what it says; empty if it was not found by that."""
+    if "speech" not in hit.streams:
+        return ""
+    terms = sought_words(query)
+    has = WordMatcher([cue.text for cue in hit.said]).matches(terms).any(axis=0) if hit.said else []
+    found = [term for term, there in zip(terms, has, strict=False) if there]
+    parts = [f"words {', '.join(map(tidy, found))}"] if found else []
+    if hit.meant is not None:
+        start, end, cosine = hit.meant
+        parts.append(f"meaning {cosine:.2f} at {clock(start)}–{clock(end)}")
+    return f"said: {'; '.join(parts)}" if parts else ""
+
+
 def sparkline(hit: Hit, width: int = 60) -> str:
     """The curve of a hit's video as bars, and below it a line under the moment; empty without a curve.
 
@@ -189,8 +203,12 @@ def sought_words(query: Query) -> list[str]:
 
 
 def said_lines(hits: Sequence[Hit], query: Query, columns: int) -> list[str]:
-    """The cue of each hit with most of the query's words, cut to ``columns`` characters around the first of them."""
-    return _best_texts([[cue.text for cue in hit.said] for hit in hits], sought_words(query), columns)
+    """The cue of each hit with most of the query's words, cut to ``columns`` characters around the first of them.
+
+    Of those with as many, one that means what is asked for goes first.
+    """
+    said = [sorted(hit.said, key=lambda cue: hit.meaning(cue) is None) for hit in hits]
+    return _best_texts([[cue.text for cue in some] for some in said], sought_words(query), columns)
 
 
 def written_lines(hits: Sequence[Hit], query: Query, columns: int) -> list[str]:

@@ -108,6 +108,11 @@ class Hit:
     heard: tuple[Cue, ...] = ()
     """The sounds other than speech during the moment, their labels as texts: those asked for first."""
 
+    def meaning(self, cue: Cue) -> float | None:
+        """The cosine by which a cue is among those that mean what is asked for; None if it is not."""
+        found = self.meant is not None and self.meant[0] <= cue.start and cue.end <= self.meant[1]
+        return self.meant[2] if found and self.meant is not None else None
+
     @property
     def moment(self) -> Moment:
         """The video's name and the two times alone."""

@@ -38,6 +38,9 @@ class SaidCueOut(BaseModel):
     end: float
     text: str
     marks: list[tuple[int, int]] = Field(description="Character ranges `[first, end)` of the query's words.")
+    meaning: float | None = Field(
+        None, description="Cosine of the meaning, if the cue is among those that mean what is asked for."
+    )
 
 
 class WrittenLineOut(BaseModel):
@@ -136,7 +139,7 @@ def hits_out(hits: Sequence[Hit], query: Query) -> list[HitOut]:
     return [
         _hit_out(
             hit,
-            [said_out(cue, next(marks)) for cue in hit.said],
+            [said_out(cue, next(marks), hit.meaning(cue)) for cue in hit.said],
             [line_out(line, next(written)) for line in hit.written],
             [caption_out(caption, next(described)) for caption in hit.described],
         )
@@ -150,19 +153,24 @@ def texts_between(library: Library, video: int, start: float, end: float) -> dic
     return {name: tuple(library.store.catalog.cues_between(video, start, end, kind)) for name, kind in kinds.items()}
 
 
-def said_out(cue: Cue, marks: Sequence[tuple[int, int]] = ()) -> SaidCueOut:
+def said_out(cue: Cue, marks: Sequence[tuple[int, int]] = (), meaning: float | None = None) -> SaidCueOut:
     """Convert what is said."""
-    return SaidCueOut(start=cue.start, end=cue.end, text=_without_marks(cue.text), marks=list(marks))
+    text = _without_marks(cue.text)
+    return SaidCueOut(start=cue.start, end=cue.end, text=text, marks=list(marks), meaning=meaning)
+
+
+def _timed_text(cue: Cue, marks: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    return said_out(cue, marks).model_dump(exclude={"meaning"})
 
 
 def line_out(line: Cue, marks: Sequence[tuple[int, int]] = ()) -> WrittenLineOut:
     """Convert a line that was read."""
-    return WrittenLineOut(**said_out(line, marks).model_dump(), at=line.at, box=line.box or (0.0, 0.0, 0.0, 0.0))
+    return WrittenLineOut(**_timed_text(line, marks), at=line.at, box=line.box or (0.0, 0.0, 0.0, 0.0))
 
 
 def caption_out(caption: Cue, marks: Sequence[tuple[int, int]] = ()) -> DescribedSceneOut:
     """Convert what a model says of a scene."""
-    return DescribedSceneOut(**said_out(caption, marks).model_dump(), described_by=clean_text(caption.by))
+    return DescribedSceneOut(**_timed_text(caption, marks), described_by=clean_text(caption.by))
 
 
 def sound_out(sound: Cue) -> HeardSoundOut:

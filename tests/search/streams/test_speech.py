@@ -13,7 +13,9 @@ from momentseek.library.cue_vectors import PASSAGES_SETTING, encode_cues, fill_s
 from momentseek.library.encoders import installed_speech_encoder
 from momentseek.library.paths import LibraryPaths
 from momentseek.media.subtitles.cues import Cue
+from momentseek.search.display import table
 from momentseek.search.engine import Engine
+from momentseek.search.export.json import hit_record
 from momentseek.search.hit import Results, StreamHit
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
@@ -71,12 +73,19 @@ def test_a_threat_over_two_cues_is_found_in_other_words(tmp_path: Path, passages
     assert hits[0].end <= 9.0, "the cues that match, not the whole passage"
     assert hits[0].level == "fair", "meaning alone is never strong"
     assert hits[0].meant is not None
+    said = hit_record(hits[0])["said"]
+    assert [cue["text"] for cue in said if "meaning" in cue] == [
+        cue.text for cue in TALK[1:3] if cue.end <= hits[0].end
+    ]
+    shown = table(hits[:1], hits.query, explain=True)
+    assert f"said: meaning {hits[0].meant[2]:.2f} at 0:03.2" in shown
     assert not _ask(tmp_path, catalog, 'said:"how volcanoes are formed"')
 
 
 def test_exact_words_go_before_the_same_meaning(tmp_path: Path) -> None:
     hits = _ask(tmp_path, _library(tmp_path), 'said:"add salt to the soup"')
     assert (hits[0].level, hits[0].said[0].text) == ("strong", OTHERS[0])
+    assert "said: words add, salt, soup" in table(hits[:1], hits.query, explain=True)
 
 
 def test_rows_are_those_of_cues_and_then_of_passages_of_several_cues() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from momentseek.media.edit_lists import ExportText, file_url
+from momentseek.media.subtitles.cues import Cue
 from momentseek.search.export import EXPORT_KINDS, ExportKind, Thumbnail
 from momentseek.search.hit import Hit, Results
 
@@ -40,7 +41,7 @@ def hit_record(hit: Hit) -> dict[str, Any]:
         "rate": str(hit.rate),
         "path": _valid_text(str(hit.path)),
         "url": file_url(hit.path),
-        "said": [_cue_record(cue.start, cue.end, cue.text, cue.language) for cue in hit.said],
+        "said": [_cue_record(cue, hit.meaning(cue)) for cue in hit.said],
         "written": [
             {"start": o.start, "end": o.end, "text": _valid_text(o.text), "at": o.at, "box": o.box} for o in hit.written
         ],
@@ -64,8 +65,11 @@ def hit_record(hit: Hit) -> dict[str, Any]:
     return found
 
 
-def _cue_record(start: float, end: float, text: str, language: str | None) -> dict[str, Any]:
-    return {"start": start, "end": end, "text": _valid_text(text)} | ({"language": language} if language else {})
+def _cue_record(cue: Cue, meaning: float | None) -> dict[str, Any]:
+    found: dict[str, Any] = {"start": cue.start, "end": cue.end, "text": _valid_text(cue.text)}
+    if cue.language:
+        found["language"] = cue.language
+    return found if meaning is None else found | {"meaning": round(meaning, 3)}
 
 
 def _valid_text(text: str) -> str:

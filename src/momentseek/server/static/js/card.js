@@ -74,10 +74,10 @@ function why(streams) {
 }
 
 function saidCues(hit) {
-  const shown = hit.said.filter((cue) => cue.marks.length);
+  const shown = hit.said.filter((cue) => cue.marks.length || cue.meaning);
   const cues = (shown.length ? shown : hit.said).slice(0, 3);
   if (!cues.length) return null;
-  return h("blockquote", { class: "said" }, cues.map((cue) => h("p", {}, highlight(cue.text, cue.marks))));
+  return h("blockquote", { class: "said" }, cues.map((cue) => h("p", {}, highlight(cue.text, cue.marks), cue.meaning && !cue.marks.length ? h("span", { class: "quiet" }, " (by meaning)") : null)));
 }
 
 /** The lines for which a hit was found, those that stand in its picture first. */
