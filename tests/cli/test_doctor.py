@@ -75,6 +75,7 @@ def test_no_encoder_at_all_fails(monkeypatch):
         raise checks.MomentseekError("the weights of x are not downloaded; get them with: momentseek models get x")
 
     monkeypatch.setattr("momentseek.recognition.weights.files.locate", nothing)
+    monkeypatch.setattr("momentseek.recognition.inventory.IMAGE_TEXT_ENCODERS", {})
     found = items()
     assert found["an image encoder"]["state"] == "failed"
     assert found["an image encoder"]["advice"] == "momentseek models get"

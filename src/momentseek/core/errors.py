@@ -23,6 +23,10 @@ class MomentseekError(Exception):
     exit_code = 2
 
 
+class MissingWeightsError(MomentseekError):
+    """The weights of a model are not downloaded."""
+
+
 class MediaError(MomentseekError):
     """A file that cannot be used as a video or subtitle; a command over many files reports it and goes on."""
 

@@ -7,14 +7,15 @@ must be asked of videos and their vectors is asked of the parts of the library (
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.core.errors import MissingWeightsError
 from momentseek.library.catalog import MAX_SPELLINGS
 from momentseek.library.word_counts import WordCounts
 from momentseek.library.words import content_words
@@ -69,6 +70,7 @@ from momentseek.search.streams.timed_text import (
 from momentseek.search.streams.trained import choose_moments, choose_search, content_key
 from momentseek.search.streams.vision import MAX_VIDEOS, VisionQuery, build_vision_query, query_of_vector
 
+T = TypeVar("T")
 MAX_NEAREST_HITS = 3
 """Hits that are shown, as not sure, where none is fair."""
 LARGE_DIFFERENCE_ODDS = 2.0
@@ -185,6 +187,8 @@ class SearchSession:
         """What the vision stream found, best first."""
         self._unknown_words = False
         """Whether the vision stream was asked in words that its encoder does not know."""
+        self._missing_weights = ""
+        """What is not searched because weights are not downloaded."""
         self._understood = Understanding()
         """What the encoders of pictures make of the query's words."""
         self._phrases: list[StreamHit] = []
@@ -237,7 +241,7 @@ class SearchSession:
         """Rank everything that the streams find as one list of candidates without repetitions."""
         query = self.query
         if "vision" in self.options.streams and query.picture_parts and len(self._library.vision.sample):
-            self._search_words()
+            self._with_weights(self._search_words, None)
         found = self._find_words()
         videos = self._known_videos(hit.video for hit in (*self.seen, *found.candidates))
         candidates = merge_hits(self.seen, found.spoken, videos, found.written, found.sounds, found.described)
@@ -396,11 +400,21 @@ class SearchSession:
     def _meaning(self) -> Any:
         if not self._asks.speech:
             return None
-        return ask_meaning(self._library.speech, self._library.encoder, self.query.speech_text)
+        asked = partial(ask_meaning, self._library.speech, self._library.encoder, self.query.speech_text)
+        return self._with_weights(asked, None)
 
     def _asked_sounds(self) -> dict[str, AskedSound]:
         labels = sorted({label for one in self._statistics.values() for label in one.sounds})
-        return asked_sounds(labels, self._asks.picture_text, self._library.encoder.label_cosines)
+        asked = partial(asked_sounds, labels, self._asks.picture_text, self._library.encoder.label_cosines)
+        return self._with_weights(asked, {})
+
+    def _with_weights(self, work: Callable[[], T], instead: T) -> T:
+        """What ``work`` gives, or ``instead`` and a note where the weights that it needs are not downloaded."""
+        try:
+            return work()
+        except MissingWeightsError as e:
+            self._missing_weights = f"only words are searched: {e}"
+            return instead
 
     def _everywhere(self, kind: TextKind) -> WordCounts:
         return WordCounts.total(one.words[kind] for one in self._statistics.values() if kind in one.words)
@@ -506,6 +520,7 @@ class SearchSession:
             shown = chosen[: min(k, MAX_NEAREST_HITS)] if nearest else []
             if chosen and not self._unknown_words:
                 notes.append("nothing matches well; these are the nearest" if shown else "nothing matches well")
+        notes += [self._missing_weights] if self._missing_weights else []
         notes += [UNKNOWN_WORDS_NOTE] if self._unknown_words else understanding_notes(self._understood)
         if self._damaged:
             notes.append(DAMAGED_NOTE)

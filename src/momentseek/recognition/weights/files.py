@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.core.atomic import write_bytes
-from momentseek.core.errors import MomentseekError, missing_package
+from momentseek.core.errors import MissingWeightsError, MomentseekError, missing_package
 
 
 def cache_folder() -> Path:
@@ -237,7 +237,8 @@ def locate(asset: PackagedWeights) -> Path:
         except metadata.PackageNotFoundError:
             if not asset.model:
                 raise missing_package(asset.package, asset.extra) from None
-            raise MomentseekError(f"the weights of {asset.model} are not downloaded; {_again(asset)}") from None
+            message = f"the weights of {asset.model} are not downloaded; {_again(asset)}"
+            raise MissingWeightsError(message) from None
     for name in asset.files:
         if not (folder / name).is_file():
             raise MomentseekError(f"{folder / name} is missing; {_again(asset)}")
