@@ -16,13 +16,21 @@ import re
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from momentseek.core.atomic import write_bytes
-from momentseek.recognition.encoders.clip_text import FITTED_FILE, TABLE, centre, read_word_vectors
+from momentseek.recognition.encoders.clip_text import (
+    FITTED_FILE,
+    TABLE,
+    bridge_features,
+    centre,
+    read_word_vectors,
+    split_words,
+)
 from momentseek.recognition.encoders.minilm import load_minilm
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.encoders.things import unit_vectors
@@ -45,8 +53,10 @@ SOURCES = {
     "youcook2_words_b16.npz": "58400410bd4076cc4b432d9a17465762f193828e01c9fc185dceda41ba558145",
 }
 """Files of text vectors (texts, vectors), and the SHA-256 of each; the model is the end of the name."""
-MAP_RIDGE, BRIDGE_RIDGE = 0.1, 10.0
+MAP_RIDGE, BRIDGE_RIDGE = 1.0, 0.5
 """How much the maps are held back: the smaller, the closer to the words that they are fitted to."""
+FLATTENING, MIN_SPREAD = 0.1, 0.01
+"""Power by which the spread of a direction of the text space is taken back, and the least spread, in means of all."""
 FOLDS = 5
 
 Words = list[tuple[str, Vectors]]
@@ -58,7 +68,7 @@ def normalise(name: str) -> str:
     >>> normalise("Bow_(weapon)"), normalise("tennis-racket")
     ('bow', 'tennis racket')
     """
-    return " ".join(re.sub(r"[_\-/]", " ", re.sub(r"\(.*?\)", "", name.lower())).split())
+    return " ".join(split_words(re.sub(r"\(.*?\)", "", name).replace("_", " ")))
 
 
 def read_source(folder: Path, name: str) -> Words:
@@ -68,7 +78,7 @@ def read_source(folder: Path, name: str) -> Words:
         raise SystemExit(f"{path}: is not the file that was used (its SHA-256 differs)")
     with np.load(path) as stored:
         texts, vectors = [str(text) for text in stored["texts"]], stored["vectors"].astype(np.float32)
-    own = [row for row, text in enumerate(texts) if not text.startswith("[")]  # the others are marks of a tokenizer
+    own = [row for row, text in enumerate(texts) if normalise(text) and text[0] != "["]  # [PAD] is a tokenizer's
     return list(zip([normalise(texts[row]) for row in own], centre(vectors[own]), strict=True))
 
 
@@ -85,42 +95,59 @@ def average(words: Sequence[Words]) -> dict[str, Vectors]:
     return {word: unit_vectors(np.mean(vectors, axis=0)[None])[0] for word, vectors in found.items()}
 
 
-def held_out(words: Sequence[str], given: Vectors, wanted: Vectors, strength: float) -> Iterator[tuple[str, float]]:
-    """Cosines of mapped words to the true ones, each with the map of words that end otherwise."""
+def near_rotation(given: Vectors, wanted: Vectors, strength: float) -> Vectors:
+    """As ``ridge``, but held back towards the best rotation instead of towards 0."""
+    left, sizes, right = np.linalg.svd(given.T @ wanted)
+    rotation = (left @ right) * (sizes.sum() / (given**2).sum())
+    return (rotation + ridge(given, wanted - given @ rotation, strength)).astype(np.float32)
+
+
+def flatten(vectors: Vectors) -> Vectors:
+    """The map that makes directions in which many vectors differ count a little less."""
+    spread = np.cov(vectors.T)
+    sizes, axes = np.linalg.eigh(spread + MIN_SPREAD * np.trace(spread) / len(spread) * np.eye(len(spread)))
+    return np.asarray((axes * sizes**-FLATTENING) @ axes.T, np.float32)
+
+
+def held_out(name: str, words: Sequence[str], given: Vectors, wanted: Vectors, solve: Callable[..., Vectors]) -> None:
+    """Print how near mapped words come to the true ones, by a map of words that end otherwise."""
     fold = np.array([zlib.crc32(word.split()[-1].encode()) % FOLDS for word in words])
-    for own in (fold == k for k in range(FOLDS)):
-        mapped = unit_vectors(given[own] @ ridge(given[~own], wanted[~own], strength))
-        yield from zip(np.array(words)[own], (mapped * wanted[own]).sum(axis=1), strict=True)
+    own = fold == 0
+    mapped = unit_vectors(given[own] @ solve(given[~own], wanted[~own]))
+    scores = mapped @ wanted.T
+    true = scores[np.arange(len(scores)), np.flatnonzero(own)]
+    better = (scores > true[:, None] + 1e-6).sum(axis=1)
+    print(
+        f"{name}: {own.sum():,} held-out words, mean cosine {true.mean():.3f}, nearest to itself among {len(words):,} "
+        f"{(better == 0).mean():.3f}, among the first ten {(better < 10).mean():.3f}"
+    )
 
 
 def fit(folder: Path, images: Sequence[Path], *, check: bool = False) -> dict[str, Vectors]:
     """The arrays of the file."""
     b16 = [read_source(folder, name) for name in SOURCES if name.endswith("b16.npz")]
     b32 = [read_source(folder, name) for name in SOURCES if name.endswith("b32.npz")]
-    words, vectors = read_word_vectors(verify(TABLE))
-    named = zip(map(normalise, words), centre(vectors), strict=True)
-    table = [(word, vector) for word, vector in named if word]
-    rows = dict(table)
-    pairs = [(word, rows[word], vector) for some in b16 for word, vector in some if word in rows]
-    given, wanted = (np.array([pair[k] for pair in pairs]) for k in (1, 2))
-    to_b16 = ridge(given, wanted, MAP_RIDGE)
+    fetched = read_word_vectors(verify(TABLE))
+    table = dict(zip(fetched, centre(np.array(list(fetched.values()))), strict=True))
+    true = average(b16)
+    shared = [word for word in true if word in table]
+    given, wanted = (np.array([vectors[word] for word in shared]) for vectors in (table, true))
+    solve_map = partial(near_rotation, strength=MAP_RIDGE)
+    to_b16 = solve_map(given, wanted)
 
-    known = {word: unit_vectors((vector @ to_b16)[None])[0] for word, vector in average([*b32, table]).items()}
-    known |= average(b16)
-    sentences = load_minilm().encode(list(known))
-    mean = sentences.mean(axis=0)
+    known = {word: unit_vectors((vector @ to_b16)[None])[0] for word, vector in (average(b32) | table).items()}
+    known |= true
+    features, mean = bridge_features(load_minilm(), list(known))
     targets = np.array(list(known.values()))
+    solve_bridge = partial(ridge, strength=BRIDGE_RIDGE)
     if check:
-        for name, found in (
-            ("map", held_out([pair[0] for pair in pairs], given, wanted, MAP_RIDGE)),
-            ("bridge", held_out(list(known), sentences - mean, targets, BRIDGE_RIDGE)),
-        ):
-            cosines = [cosine for _, cosine in found]
-            print(f"{name}: {len(cosines):,} held-out words, mean cosine {np.mean(cosines):.3f}")
+        held_out("map", shared, given, wanted, solve_map)
+        held_out("bridge", list(known), features, targets, solve_bridge)
     pictures = np.concatenate([vectors for path in images for vectors in np.load(path).values()])
+    flat = flatten(unit_vectors(np.array(list(table.values())) @ to_b16))
     return {
-        "map": to_b16.astype(np.float16),
-        "bridge": ridge(sentences - mean, targets, BRIDGE_RIDGE).astype(np.float16),
+        "map": (to_b16 @ flat).astype(np.float16),
+        "bridge": (solve_bridge(features, targets) @ flat).astype(np.float16),
         "bridge_mean": mean,
         "image_mean": unit_vectors(pictures.astype(np.float32)).mean(axis=0),
     }

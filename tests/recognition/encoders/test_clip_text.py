@@ -7,6 +7,7 @@ from tests.recognition.encoders.graphs import write_model
 from momentseek.recognition.encoders import clip_text
 from momentseek.recognition.encoders.clip_text import (
     DIM,
+    SENTENCE_SHARE,
     TABLE,
     ClipWords,
     WordTable,
@@ -56,9 +57,10 @@ def test_names_come_before_words_and_forms_are_found(small):
     assert reading.by("bridge") == ("eats", "two")
 
 
-def test_a_vector_is_the_mean_of_its_words(small):
+def test_a_vector_is_the_mean_of_its_words_and_a_little_of_the_whole(small):
     man, dog, both = small.encode(["man", "the dog", "a man and his dog"])
-    np.testing.assert_allclose(both, (man + dog) / np.linalg.norm(man + dog), atol=1e-6)
+    expected = (man + dog) / np.linalg.norm(man + dog) + SENTENCE_SHARE * small.bridge(["a man and his dog"])[0]
+    np.testing.assert_allclose(both, expected / np.linalg.norm(expected), atol=1e-5)
     rows = small.encode(["", "the", "a man runs", "qxzvw"])
     assert rows.shape == (4, DIM)
     assert unit_rows(rows).all()

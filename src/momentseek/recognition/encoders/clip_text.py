@@ -1,16 +1,17 @@
 """CLIP's image vectors asked in words, without CLIP's text tower.
 
-A query's vector is the mean of the vectors of its words. Two-word names come before words ("hot dog"). A word that is
-in the table, which is fetched on the user's machine (17,069 words of Visual Genome with their CLIP ViT-B/32 text
-vectors), has its true vector, taken to ViT-B/16's space by a linear map; for any other word MiniLM's vector is taken
-there by a second one, the bridge. Both maps, and the mean of image vectors that is taken off before images and texts
-are compared, were fitted by ``tools/fit_clip_text.py`` and are in ``clip_text.npz``.
+A query's vector is the mean of the vectors of its words, and a little of that of the whole. Names of several words come
+before words ("hot dog"). A word that is in the table, which is fetched on the user's machine (17,500 words and names
+with their CLIP ViT-B/32 text vectors), has its true vector, taken to ViT-B/16's space by a linear map; anything else
+is taken there from MiniLM's vectors by a second map, the bridge. Both maps, and the mean of image vectors that is taken
+off before images and texts are compared, were fitted by ``tools/fit_clip_text.py`` and are in ``clip_text.npz``.
 
 Where CLIP's own text tower is on the machine, it is asked instead, and the same image vectors serve.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import re
@@ -31,12 +32,15 @@ from momentseek.recognition.weights.files import are_installed, load_or_make, pa
 
 FITTED_FILE = Path(__file__).with_name("clip_text.npz")
 TABLE = packaged_weights("clip-words")
-TABLE_VECTORS, TABLE_WORDS = (
-    "visual_genome_embedding_ViT-B32_with_ensemble.pickle",
-    "all_objects_attributes_relationships.pickle",
-)
+PROMPT = "a photo of a {}"
+"""The sentence that the bridge reads besides a word itself."""
+SENTENCE_SHARE = 0.3
+"""Length of the bridge's vector of a whole query of several words, where that of its words together is 1."""
+BRIDGE_WAVES = 2000
+"""Features of the bridge besides MiniLM's numbers."""
+WAVE_SCALE = 0.85
 DIM = 512
-RECIPE = "1"
+RECIPE = "2"
 """Part of the fingerprint; change it whenever the same files would give other vectors."""
 MAX_NAME_WORDS = 3
 """Words of the longest names that are looked up as one."""
@@ -88,8 +92,9 @@ class FittedMaps:
     map: Vectors
     """From centred ViT-B/32 text vectors to ViT-B/16's, ``(512, 512)``."""
     bridge: Vectors
-    """From centred MiniLM vectors of words to ViT-B/16's text vectors, ``(384, 512)``."""
+    """From ``bridge_features`` to ViT-B/16's text vectors, ``(2768, 512)``."""
     bridge_mean: Vectors
+    """The mean of MiniLM's vectors of words and of sentences about them."""
     image_mean: Vectors
     """The mean of unit image vectors."""
     fingerprint: str
@@ -136,10 +141,9 @@ def load_word_table() -> WordTable | None:
     maps = fitted_maps()
 
     def make() -> bytes:
-        folder = verify(TABLE)
-        words, vectors = read_word_vectors(folder)
-        mapped = unit_vectors(centre(vectors) @ maps.map).astype("<f2")
-        return json.dumps(words).encode() + b"\n" + mapped.tobytes()
+        vectors = read_word_vectors(verify(TABLE))
+        mapped = unit_vectors(centre(np.array(list(vectors.values()))) @ maps.map).astype("<f2")
+        return json.dumps(list(vectors)).encode() + b"\n" + mapped.tobytes()
 
     words, _, data = load_or_make("clip-words", f"{RECIPE} {TABLE.fingerprint} {maps.fingerprint}", make).partition(
         b"\n"
@@ -147,11 +151,27 @@ def load_word_table() -> WordTable | None:
     return WordTable(json.loads(words), np.frombuffer(data, "<f2").reshape(-1, DIM))
 
 
-def read_word_vectors(folder: Path) -> tuple[list[str], Vectors]:
-    """The words of the table in the order of its rows, and their ViT-B/32 text vectors."""
-    names = read_pickle(folder / TABLE_WORDS)["objects"]["joint"]
-    words = sorted(name.lower().strip() for name in names if len(name.split()) == 1)
-    return words, read_pickle(folder / TABLE_VECTORS).astype(np.float32)
+def read_word_vectors(folder: Path) -> dict[str, Vectors]:
+    """The names of the table with their ViT-B/32 text vectors: words of Visual Genome, and two lists of things.
+
+    The vectors are in the order of the sorted names, as their authors made them.
+    """
+    seen = read_pickle(folder / "all_objects_attributes_relationships.pickle")["objects"]["joint"]
+    things = json.loads((folder / "vgcocooiobjects_v1_class2ind.json").read_bytes())
+    with (folder / "oidv7-class-descriptions-boxable.csv").open(encoding="utf-8", newline="") as file:
+        boxed = [row["DisplayName"].lower().strip() for row in csv.DictReader(file)]
+    lists = {
+        "visual_genome_embedding": [name for name in seen if len(name.split()) == 1],
+        "vgoi_embeddings": list(things),
+        "open_image_embeddings": [name.partition("(")[0] if name.endswith(")") else name for name in boxed],
+    }
+    found: dict[str, Vectors] = {}
+    for stem, names in lists.items():
+        vectors = read_pickle(folder / f"{stem}_ViT-B32_with_ensemble.pickle").astype(np.float32)
+        for name, vector in zip(sorted(name.lower().strip() for name in names), vectors, strict=True):
+            found.setdefault(" ".join(split_words(name)), vector)
+    found.pop("", None)
+    return found
 
 
 def centre(vectors: Vectors) -> Vectors:
@@ -186,10 +206,38 @@ def word_forms(word: str) -> list[str]:
 def split_words(text: str) -> list[str]:
     """The words of a text, in lower case.
 
-    >>> split_words("A T-shirt, it's red!")
-    ['a', 't-shirt', "it's", 'red']
+    >>> split_words("A T-shirt, the dog's!")
+    ['a', 't', 'shirt', 'the', 'dog']
     """
-    return re.findall(r"[^\W_]+(?:[-'’][^\W_]+)*", text.lower().replace("’", "'"))
+    return [word.split("'")[0] for word in re.findall(r"[^\W_]+(?:'[^\W_]+)?", text.lower().replace("’", "'"))]
+
+
+def bridge_features(
+    sentences: TextEncoder, names: Sequence[str], mean: Vectors | None = None
+) -> tuple[Vectors, Vectors]:
+    """What the bridge is linear in, for each name, and MiniLM's mean over them, unless one is given.
+
+    These are MiniLM's vectors of the name and of a sentence about it, and cosines of random mixtures of their numbers,
+    by which a linear map comes near to a Gaussian kernel (Rahimi and Recht, "Random Features for Large-Scale Kernel
+    Machines", NIPS 2007).
+    """
+    count = len(names)
+    rows = sentences.encode([*names, *(PROMPT.format(name) for name in names)])
+    given = np.concatenate([rows[:count], rows[count:]], axis=1)
+    mean = given.mean(axis=0) if mean is None else mean
+    signs, phases = _waves(given.shape[1])
+    waves = np.cos((given - mean) @ signs + phases) * np.float32(np.sqrt(2 / BRIDGE_WAVES))
+    return np.concatenate([waves, given - mean], axis=1).astype(np.float32), mean
+
+
+@cache
+def _waves(columns: int) -> tuple[Vectors, Vectors]:
+    """Random signs and phases, the same on every machine."""
+    size = columns * BRIDGE_WAVES // 8
+    data = hashlib.shake_256(b"clip bridge").digest(size + 4 * BRIDGE_WAVES)
+    bits = np.unpackbits(np.frombuffer(data[:size], np.uint8)).reshape(columns, BRIDGE_WAVES)
+    phases = np.frombuffer(data[size:], "<u4") * np.float32(2 * np.pi / 2**32)
+    return WAVE_SCALE * (2 * bits.astype(np.float32) - 1), phases.astype(np.float32)
 
 
 class ClipWords:
@@ -232,23 +280,25 @@ class ClipWords:
         """One row per text; a text without any word that says something is read as a whole by the bridge."""
         if self._tower is not None:
             return unit_vectors(self._tower.encode(texts) - self._tower_mean)
-        readings = [self.read(text) for text in texts]
-        asked = [word.text for reading in readings for word in reading.words if word.source in ("bridge", "unknown")]
-        asked += [text for text, reading in zip(texts, readings, strict=True) if not _says(reading)]
+        says = [_says(self.read(text)) for text in texts]
+        asked = [word.text for words in says for word in words if not word.entry]
+        asked += [text for text, words in zip(texts, says, strict=True) if len(words) != 1]
         asked = list(dict.fromkeys(asked))
-        vectors = dict(zip(asked, self.bridge(asked), strict=True))
+        bridged = dict(zip(asked, self.bridge(asked), strict=True))
         rows = np.empty((len(texts), DIM), np.float32)
-        for row, text, reading in zip(rows, texts, readings, strict=True):
-            found = [self._vector(word, vectors) for word in _says(reading)] or [vectors[text]]
-            row[:] = np.mean(found, axis=0)
+        for row, text, words in zip(rows, texts, says, strict=True):
+            found = [self._vector(word, bridged) for word in words] or [bridged[text]]
+            row[:] = unit_vectors(np.mean(found, axis=0, keepdims=True))[0]
+            if len(words) > 1:
+                row += SENTENCE_SHARE * bridged[text]
         return unit_vectors(rows)
 
     def bridge(self, texts: Sequence[str]) -> Vectors:
         """One row per word or name by the bridge alone."""
         if not texts:
             return np.empty((0, DIM), np.float32)
-        rows: Vectors = self._sentences.encode(texts) - self._maps.bridge_mean
-        return unit_vectors(rows @ self._maps.bridge)
+        features, _ = bridge_features(self._sentences, texts, self._maps.bridge_mean)
+        return unit_vectors(features @ self._maps.bridge)
 
     def read(self, text: str) -> Reading:
         """How a text is read: which words are in the table, which go through the bridge, and which say nothing."""
