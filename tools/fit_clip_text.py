@@ -99,7 +99,7 @@ def near_rotation(given: Vectors, wanted: Vectors, strength: float) -> Vectors:
     """As ``ridge``, but held back towards the best rotation instead of towards 0."""
     left, sizes, right = np.linalg.svd(given.T @ wanted)
     rotation = (left @ right) * (sizes.sum() / (given**2).sum())
-    return (rotation + ridge(given, wanted - given @ rotation, strength)).astype(np.float32)
+    return np.asarray(rotation + ridge(given, wanted - given @ rotation, strength), np.float32)
 
 
 def flatten(vectors: Vectors) -> Vectors:

@@ -1,7 +1,7 @@
 """CLIP's image vectors asked in words, without CLIP's text tower.
 
 A query's vector is the mean of the vectors of its words, and a little of that of the whole. Names of several words come
-before words ("hot dog"). A word that is in the table, which is fetched on the user's machine (17,500 words and names
+before words ("hot dog"). A word that is in the table, which is fetched on the user's machine (16,785 words and names
 with their CLIP ViT-B/32 text vectors), has its true vector, taken to ViT-B/16's space by a linear map; anything else
 is taken there from MiniLM's vectors by a second map, the bridge. Both maps, and the mean of image vectors that is taken
 off before images and texts are compared, were fitted by ``tools/fit_clip_text.py`` and are in ``clip_text.npz``.
