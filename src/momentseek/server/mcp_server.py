@@ -195,6 +195,7 @@ def _hit_record(hit: Hit) -> dict[str, Any]:
         "said": _texts(hit.said),
         "written": _texts(hit.written),
         "described_by_a_model": _texts(hit.described),
+        "heard": _texts(hit.heard),
     }
     return {name: value for name, value in record.items() if value != "" and value != []}
 

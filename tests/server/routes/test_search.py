@@ -8,6 +8,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from momentseek.api.library import Library
+from momentseek.media.subtitles.cues import Cue
+from momentseek.search.hit import Hit, StreamRank
+from momentseek.search.query import Query
+from momentseek.server.hits import hits_out
 
 
 def test_hits_are_those_of_the_library(client: TestClient, shared: Path) -> None:
@@ -149,3 +153,12 @@ def test_a_question_about_what_is_said_is_not_answered_by_what_is_seen(client: T
     assert not any("vision" in hit["streams"] for hit in asked["hits"])
     dogs = client.get("/api/v1/search", params={"q": "what is said about the dogs?"}).json()["hits"]
     assert dogs[0]["said"][0]["text"] == "The dogs were running."
+
+
+def test_a_hit_says_what_was_heard() -> None:
+    bark = Cue(1.0, 2.5, "dog barking", score=0.9)
+    hit = Hit(path=Path("a.mp4"), name="a.mp4", start=1, end=3, streams={"sound": StreamRank(1, 1.9)}, heard=(bark,))
+    (out,) = hits_out([hit], Query.parse("a dog barks"))
+    assert [sound.model_dump() for sound in out.heard] == [
+        {"start": 1.0, "end": 2.5, "label": "dog barking", "score": 0.9}
+    ]
