@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from small_library import OpenLibrary, WordVectors, fill, film, nothing
+from small_library import OpenLibrary, TwoHalves, WordVectors, fill, film, nothing
 
 from momentseek.cluster.shard_client import LocalShards, ShardAnswers
 from momentseek.cluster.shards.making import split_library
@@ -87,7 +87,7 @@ def told(results: Results) -> Sequence[Any]:
     return list(results), results.hidden, results.note, results.complete
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 10**6),
     videos=st.integers(1, 40),
@@ -96,14 +96,15 @@ def told(results: Results) -> Sequence[Any]:
     chosen=st.lists(st.sampled_from(QUERIES), min_size=6, max_size=6, unique=True),
     sampled=st.sampled_from([16, 8192]),
     depth=st.sampled_from([3, 12, 100]),
+    encoder=st.sampled_from([WordVectors(), TwoHalves()]),
 )
-def test_any_library_answers_alike_in_shards(seed, videos, shards, clips, chosen, sampled, depth):
+def test_any_library_answers_alike_in_shards(seed, videos, shards, clips, chosen, sampled, depth, encoder):
     rng = np.random.default_rng(seed)
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as made:
         patch.setattr(stream_index, "SAMPLE_CLIPS", sampled)
         patch.setattr(session, "MAX_VIDEOS", depth)  # fewer than there are, so that shards must agree on the best
         patch.setattr(session, "MAX_HIDDEN", 2)
-        folder, encoder = Path(made) / "one", WordVectors()
+        folder = Path(made) / "one"
         catalog = build(folder, rng, videos, clips)
         whole = Engine(OpenLibrary(folder, catalog, encoder))  # type: ignore[arg-type]
         parts = open_shards(folder, shards, encoder)

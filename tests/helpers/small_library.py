@@ -17,6 +17,7 @@ from momentseek.library.segments import build_segment, write_segment
 from momentseek.library.video import Video
 from momentseek.library.words import content_words
 from momentseek.media.subtitles.cues import Cue
+from momentseek.recognition.encoders.fused import FusedEvidence
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.search.options import SearchOptions
 from momentseek.search.part import LibraryPart, OneLibraryQuestions
@@ -50,6 +51,21 @@ class WordVectors:
         rows = [np.random.default_rng(zlib.crc32(w.encode())).standard_normal(DIM) for w in content_words(text)]
         total = np.sum(rows, axis=0)
         return (total / np.linalg.norm(total)).astype(np.float32)
+
+
+class TwoHalves(WordVectors):
+    """The same vectors as if two encoders had made a half of the columns each, the second with a margin."""
+
+    parts = tuple(SimpleNamespace(name=name, dim=DIM // 2) for name in ("first", "second"))
+
+    def evidence(self, text: str) -> FusedEvidence:
+        """The second half's cosine is the margin; the first half names nothing."""
+        return FusedEvidence(no_labels, DIM // 2, self.one(text)[DIM // 2 :])
+
+
+def no_labels(rows: Vectors) -> Vectors:
+    """No sign of anything by name."""
+    return np.zeros(len(rows), np.float32)
 
 
 def film(shows: Sequence[tuple[str, int]], noise: float = 0.6, seed: int = 0) -> Vectors:
@@ -116,7 +132,7 @@ class OpenLibrary:
 
     def __init__(self, folder: Path, catalog: Catalog, encoder: WordVectors, taken: Snapshot | None = None) -> None:
         self.catalog, self.clip_seconds = catalog, SECONDS
-        self.paths = SimpleNamespace(plan=None)
+        self.paths, self.origin = SimpleNamespace(plan=None), None
         self.encoders = SimpleNamespace(model=None, for_queries=lambda stream: encoder)
         self._snapshot = taken or take_snapshot(catalog, folder / "segments")
 

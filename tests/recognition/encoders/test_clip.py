@@ -1,0 +1,97 @@
+"""CLIP's image tower, built from 8-bit weights, and what it makes of photographs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from skimage import data
+
+from momentseek.core.errors import MomentseekError
+from momentseek.recognition.encoders import clip_tower
+from momentseek.recognition.encoders.clip import ASSET, ClipEncoder, known_picture
+from momentseek.recognition.encoders.clip_tower import Matrix, build_tower, read_weights, resize_positions
+from momentseek.recognition.encoders.registry import image_text_encoder, text_encoder
+from momentseek.recognition.runtime import session
+from momentseek.recognition.weights.files import are_installed, verify
+
+needs_clip = pytest.mark.skipif(not are_installed(ASSET), reason="CLIP's weights are not here")
+PHOTOGRAPHS = {
+    "a cat": data.chelsea,
+    "a cup of coffee": data.coffee,
+    "a rocket": data.rocket,
+    "a woman": data.astronaut,
+}
+
+
+def float_weights(weights: clip_tower.Weights) -> clip_tower.Weights:
+    return {
+        name: (one.codes.astype(np.float32) - one.zero) * one.scale if isinstance(one, Matrix) else one
+        for name, one in weights.items()
+    }
+
+
+@needs_clip
+def test_the_towers_8_bit_products_stay_near_the_exact_ones() -> None:
+    (file,) = ASSET.files
+    weights = read_weights(verify(ASSET) / file)
+    pictures = np.stack([picture()[:160, :160] for picture in PHOTOGRAPHS.values()] + [known_picture()])
+    quick, exact = (
+        session(build_tower(some, 160), 1).run(["vectors"], {"images": pictures})[0]
+        for some in (weights, float_weights(weights))
+    )
+    cosines = (quick * exact).sum(axis=1) / np.linalg.norm(quick, axis=1) / np.linalg.norm(exact, axis=1)
+    assert cosines.min() > 0.99
+
+
+@needs_clip
+def test_photographs_are_told_apart_by_words() -> None:
+    encoder = image_text_encoder("clip")
+    rows = encoder.encode_images([picture() for picture in PHOTOGRAPHS.values()])
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+    scores = encoder.encode(list(PHOTOGRAPHS)) @ rows.T
+    assert scores.argmax(axis=1).tolist() == [0, 1, 2, 3]
+    assert isinstance(encoder, ClipEncoder)
+    for at, text in enumerate(PHOTOGRAPHS):
+        query, added = encoder.margin_query(text)
+        margins = rows @ query
+        assert margins[at] > np.delete(margins, at).max() + 0.05
+        assert (added > 0) is (text == "a woman")
+
+
+@needs_clip
+def test_the_margin_is_the_cosine_less_how_near_usual_words_are() -> None:
+    encoder = image_text_encoder("clip")
+    assert isinstance(encoder, ClipEncoder)
+    (row,) = encoder.encode_images([data.coffee()])
+    vector = row[:512] / np.linalg.norm(row[:512])
+    usual = np.log(np.exp(30 * (encoder._usual_words @ vector)).mean()) / 30
+    (text,) = encoder.words.encode(["coffee"])
+    assert float(row @ encoder.margin_query("coffee")[0]) == pytest.approx(float(vector @ text) - usual, abs=1e-4)
+
+
+def test_positions_of_a_smaller_grid_keep_corners_apart() -> None:
+    grid = np.stack(np.meshgrid(np.arange(14.0), np.arange(14.0), indexing="ij"), axis=-1).reshape(-1, 2)
+    table = np.concatenate([np.full((1, 2), -1.0), grid]).astype(np.float32)
+    small = resize_positions(table, 10)
+    assert small.shape == (101, 2)
+    assert small[0].tolist() == [-1, -1]
+    centres = (np.arange(10) + 0.5) * 1.4 - 0.5
+    np.testing.assert_allclose(small[1:].reshape(10, 10, 2)[2:-2, 5, 0], centres[2:-2], atol=0.1)
+    assert resize_positions(table, 14) is table
+
+
+def test_another_file_is_refused_with_its_name(tmp_path: Path) -> None:
+    (tmp_path / "clip.onnx").write_bytes(b"no model")
+    with pytest.raises(MomentseekError, match=r"clip\.onnx: is not the CLIP model that was tested"):
+        read_weights(tmp_path / "clip.onnx")
+
+
+def test_a_tower_that_is_computed_wrongly_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not are_installed(ASSET):
+        pytest.skip("CLIP's weights are not here")
+    encoder = ClipEncoder(text_encoder("minilm"), threads=1)
+    monkeypatch.setattr("momentseek.recognition.encoders.clip.KNOWN_NUMBERS", (9.0, 9.0))
+    with pytest.raises(MomentseekError, match="install another onnxruntime"):
+        encoder.encode_images([data.coffee()])
