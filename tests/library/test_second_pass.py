@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,9 @@ from momentseek.library.merging import proven_videos
 from momentseek.library.report import AddInterrupted, BackgroundStep
 from momentseek.library.segments import SEGMENT_SUFFIX, vectors_of
 from momentseek.library.store import LibraryStore
-from momentseek.library.timed_text import track_counts
+from momentseek.library.timed_text import PendingVideo, track_counts
 from momentseek.library.tracks import second_pass
+from momentseek.library.tracks.background import PassRequest
 from momentseek.library.tracks.second_pass import SecondPass, choose_clips
 from momentseek.recognition.encoders.clip import ClipEncoder
 from momentseek.recognition.encoders.fused import FusedEncoder
@@ -198,6 +199,28 @@ def test_newest_first_and_of_these_shortest(
     monkeypatch.setattr(SecondPass, "work", lambda self, video: names.append(video.name) or real(self, video))
     assert both.encode().seen == 3
     assert names == ["short.mp4", "long.mp4", "old.mp4"]
+
+
+def test_large_segments_are_rewritten_less_often(
+    both: LibraryStore, films: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both.options = replace(both.options, second_pass=False)
+    both.add(films)
+    joins: list[float] = []
+    real, clock = SecondPass.join, [0.0]
+
+    def join(self: SecondPass) -> None:
+        joins.append(clock[0])
+        real(self)
+        self._join_seconds = 2.0  # as long as it takes in a large library
+
+    monkeypatch.setattr(SecondPass, "join", join)
+    monkeypatch.setattr(second_pass, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    one = SecondPass(PassRequest(both), both.encoders.fused)  # type: ignore[arg-type]
+    video = PendingVideo(0, films / "a.mp4", "a.mp4", 3.0, 1, 1)
+    for clock[0] in (5.0, 11.0, 22.0, 45.0, 60.0):  # after 10 seconds, then when 20 times as long has passed
+        one.finish_video(video)
+    assert joins == [11.0, 60.0]
 
 
 def test_a_copy_gets_the_vectors_of_both(both: LibraryStore, films: Path, light: ModuleType) -> None:
