@@ -55,7 +55,7 @@ from momentseek.search.state import QueryEncoder
 from momentseek.search.stream_index import SampledIndex
 from momentseek.search.streams.moment_map import bound_videos
 from momentseek.search.streams.name import NameHit, judge_names, name_terms
-from momentseek.search.streams.sounds import AskedSound, asked_sounds, best_sounds
+from momentseek.search.streams.sounds import AskedSound, asked_sounds, best_sounds, sound_words_in
 from momentseek.search.streams.span_search import PagedSearch, SearchedVideos, VideoList, join_lists, sort_hits
 from momentseek.search.streams.speech import MAX_BOUNDED_HITS, MeantCues, ask_meaning, fuse_hits, meant_hits
 from momentseek.search.streams.timed_text import (
@@ -521,6 +521,10 @@ class SearchSession:
             if chosen and not self._unknown_words:
                 notes.append("nothing matches well; these are the nearest" if shown else "nothing matches well")
         notes += [self._missing_weights] if self._missing_weights else []
+        if self._sounds:
+            heard = sound_words_in(self._understood.unknown, self._sounds)
+            unknown = tuple(word for word in self._understood.unknown if word not in heard)
+            self._understood = replace(self._understood, unknown=unknown)
         notes += [UNKNOWN_WORDS_NOTE] if self._unknown_words else understanding_notes(self._understood)
         if self._damaged:
             notes.append(DAMAGED_NOTE)

@@ -7,7 +7,7 @@ surely. A query with no word for any known sound may still mean one that was hea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -149,6 +149,16 @@ def _by_meaning(labels: Sequence[str], text: str, cosines: LabelCosines) -> dict
             if all(own[label] >= own[one] for one in source):
                 found[label] = AskedSound(cosine, "fair")
     return found
+
+
+def sound_words_in(words: Sequence[str], labels: Iterable[str]) -> set[str]:
+    """Those of some words that ask for sounds with one of some labels.
+
+    >>> sound_words_in(["moos", "cow"], ["cow mooing"])
+    {'moos'}
+    """
+    texts = [" ".join(sound_kind(label).sound_words) for label in labels]
+    return {word for word, asks in zip(words, WordMatcher(texts).matches(words).any(axis=0), strict=True) if asks}
 
 
 def find_sounds(catalog: Catalog, asked: Mapping[str, AskedSound], allowed: Ids | None = None) -> list[SoundMatch]:
