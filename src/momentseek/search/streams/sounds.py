@@ -158,7 +158,8 @@ def sound_words_in(words: Sequence[str], labels: Iterable[str]) -> set[str]:
     {'moos'}
     """
     texts = [" ".join(sound_kind(label).sound_words) for label in labels]
-    return {word for word, asks in zip(words, WordMatcher(texts).matches(words).any(axis=0), strict=True) if asks}
+    found = WordMatcher(texts).matches(words)
+    return {word for at, word in enumerate(words) if found[:, at].any()}
 
 
 def find_sounds(catalog: Catalog, asked: Mapping[str, AskedSound], allowed: Ids | None = None) -> list[SoundMatch]:
