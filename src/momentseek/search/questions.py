@@ -1,7 +1,7 @@
 """Questions: a query that asks something, read by rules as what it asks for.
 
 "What did he say about the door?" is about what is said, and a door in the picture is no answer to it; "when does the
-dog jump?" is about a dog that jumps, and the words of asking are noise. English only; what no rule knows stays as it is.
+dog jump?" is about a dog that jumps, and the words of asking are noise. English only; what no rule knows stays.
 """
 
 from __future__ import annotations
