@@ -132,3 +132,25 @@ def test_every_measure_and_protocol_is_documented():
     measures, protocols = (ROOT / "docs/measures.md").read_text(), (ROOT / "docs/evaluating.md").read_text()
     assert [m for m in MEASURES if f"`{m}" not in measures] == []
     assert [p for p in PROTOCOLS if f"`{p}`" not in protocols] == []
+
+
+def test_the_commands_that_show_what_users_ask_for_exist():
+    """Twenty-nine wishes, each with a command whose words and options are known."""
+    import shlex
+
+    import click
+
+    from momentseek.cli import cli
+
+    rows = re.findall(r"^\| (\d+) \|.*\| ([^|]*) \|$", (ROOT / "docs/peers.md").read_text(), re.MULTILINE)
+    assert [int(number) for number, _ in rows] == list(range(1, 30))
+    for _, shown in rows:
+        commands = re.findall(r"`momentseek ([^`]*)`", shown)
+        assert commands, shown
+        for words in map(shlex.split, commands):
+            command = cli
+            while isinstance(command, click.Group):
+                command = command.get_command(click.Context(command), words.pop(0))
+            command.make_context("momentseek", words, resilient_parsing=True)
+            known = {flag for one in command.params for flag in (*one.opts, *one.secondary_opts)}
+            assert {word for word in words if word.startswith("--")} <= known, words

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+import wave
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,3 +41,23 @@ def test_what_the_browser_cannot_play_is_shown_as_a_preview(
             "[document.querySelector('.player video').src, document.querySelector('.player video').videoWidth]"
         )
         assert shown == [f"{odd.address}api/v1/videos/{odd.ids[name]}/preview", 160]
+
+
+def test_a_recording_of_sound_is_played_as_it_is(
+    light_serving: Callable[..., Any], open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    with wave.open(str(tmp_path / "talk.wav"), "wb") as written:
+        written.setparams((1, 2, 8000, 0, "NONE", ""))
+        written.writeframes(b"\1\2" * 8000 * 8)
+    (tmp_path / "talk.srt").write_text("1\n00:00:02,000 --> 00:00:05,000\nWater the tomatoes.\n")
+    served = light_serving(tmp_path / "talk.wav", tmp_path / "library")
+    page = open_page(served.address + "#q=said:tomatoes", reduced_motion="reduce")
+    page.wait_for_function("() => document.querySelector('a.moment img')?.naturalWidth > 0")
+    page.locator("a.moment").click()
+    page.wait_for_function("() => document.querySelector('.player video')?.readyState >= 2")
+    assert page.evaluate("document.querySelector('.player video').currentTime") == pytest.approx(2.0, abs=0.05)
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.wait_for_function("() => document.querySelector('.player video').currentTime > 2.3")
+    assert page.locator(".player .stage .problem").is_hidden()
+    page.goto(served.address + "#library")
+    page.get_by_text("sound only").wait_for()

@@ -170,7 +170,8 @@ def _show_videos(videos: list[Video], long: bool) -> None:
     rows = []
     for video in videos:
         counts = video.clips, video.cues, len(video.shots) + 1
-        row = [printable(video.name), clock_text(video.duration), f"{video.width}x{video.height}"]
+        size = f"{video.width}x{video.height}" if video.width else "sound"
+        row = [printable(video.name), clock_text(video.duration), size]
         row += [f"{number:,}" for number in counts]
         if long:
             notes = [CHANGED_NOTE, *video.notes] if video.changed else video.notes

@@ -133,7 +133,7 @@ class TrackKind:
     name: str
     like: str = ""
     """Another kind with which it is searched and shown; empty for a kind that is searched on its own."""
-    waits: str = "duration > 0"
+    waits: str = "width > 0"
     """SQL: which rows of ``videos`` may have such a track."""
     copied: bool = True
     """Whether a copy of a video gets the track of the first."""

@@ -78,8 +78,10 @@ VIDEO_SUFFIXES = frozenset({
     ".3g2", ".3gp", ".asf", ".avi", ".divx", ".dv", ".f4v", ".flv", ".m2t", ".m2ts", ".m2v", ".m4v", ".mjpeg", ".mk3d",
     ".mkv", ".mov", ".mp4", ".mpe", ".mpeg", ".mpg", ".mpv", ".mts", ".mxf", ".nut", ".ogm", ".ogv", ".qt", ".rm",
     ".rmvb", ".ts", ".vob", ".webm", ".wmv", ".y4m",
+    ".aac", ".aif", ".aiff", ".amr", ".flac", ".m4a", ".m4b", ".mka", ".mp3", ".oga", ".ogg", ".opus", ".wav", ".wma",
 })  # fmt: skip
-"""Suffixes of files in a folder that are taken for videos; a file that is named is tried whatever its suffix."""
+"""Suffixes of files in a folder that are taken for videos or recordings of sound; a file that is named is tried
+whatever its suffix."""
 
 
 @dataclass(frozen=True)

@@ -162,12 +162,22 @@ def regular_file(path: FilePath) -> Path | PinnedFile:
     return path
 
 
-def video_stream(container: InputContainer, path: FilePath) -> VideoStream:
-    """The video stream of a file: the one a player would choose, never its cover art."""
+def _moving_streams(container: InputContainer) -> list[VideoStream]:
+    """The video streams that are no cover art."""
     from av.stream import Disposition
 
     still = Disposition.attached_pic | Disposition.timed_thumbnails
-    streams = [s for s in container.streams.video if not s.disposition & still]
+    return [s for s in container.streams.video if not s.disposition & still]
+
+
+def has_pictures(container: InputContainer) -> bool:
+    """Whether a file has a video stream other than its cover art."""
+    return bool(_moving_streams(container))
+
+
+def video_stream(container: InputContainer, path: FilePath) -> VideoStream:
+    """The video stream of a file: the one a player would choose, never its cover art."""
+    streams = _moving_streams(container)
     if not streams:
         if container.streams.video:
             raise MediaError(f"{path}: has no video stream, only sound and a cover picture; give a video")

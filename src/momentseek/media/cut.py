@@ -221,6 +221,20 @@ class _SoundTrack:
             return  # a broken tail: silence from here on
 
 
+def _write_sound(source: FilePath, clip: Path, start: float, end: float) -> Cut:
+    """Write ``[start, end)`` of a recording of sound into a file of its own, encoded again."""
+    with open_media(source) as container, libav().open(str(clip.absolute()), "w") as written:
+        stream = sound_stream(container)
+        if stream is None:
+            raise MediaError(f"{source}: has no sound that can be decoded; get another copy")
+        sound = _SoundTrack(container, stream, (container.start_time or 0) / 1e6, start, end)
+        tone: Any = written.add_stream(CODECS_BY_SUFFIX[clip.suffix].audio, rate=_SAMPLE_RATE, layout=sound.layout)
+        for frame in sound.until(end):
+            written.mux(tone.encode(frame))
+        written.mux(tone.encode(None))
+    return Cut(clip, start, end, end - start, 0)
+
+
 _ROUNDING_SECONDS = 0.005  # Matroska counts in milliseconds
 
 
@@ -249,6 +263,8 @@ def write_clip(source: FilePath, clip: Path, name: str, start: float, end: float
         )
     asked, leeway = finish - begin, float(1 / info.rate) + _ROUNDING_SECONDS
     try:
+        if not info.width:
+            return _write_sound(source, clip, begin, finish)
         if exact:
             first, frames = begin, sum(1 for _ in recoding(source, begin, finish, clip, CODECS_BY_SUFFIX[clip.suffix]))
         else:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.core.errors import MediaError, MomentseekError
-from momentseek.media.container import FilePath, acceleration, libav, open_media, packets, sound_stream
+from momentseek.media.container import FilePath, acceleration, has_pictures, libav, open_media, packets, sound_stream
 from momentseek.media.pixels import FrameConverter, Pixels
 from momentseek.media.probe import MAX_DURATION_SECONDS, container_start
 from momentseek.media.quick_sampling import QuickReader, QuickSamplingError, Ticks
@@ -264,6 +264,8 @@ def thumbnail(path: FilePath, time: float, width: int = 320, quality: int = 75) 
     A time before the beginning or past the end gives the first or the last frame.
     """
     with open_media(path) as container:
+        if not has_pictures(container):
+            return webp(sound_picture(width), quality)
         reader = Reader(container, path)
         if reader.expected is not None:
             time = min(time, reader.expected)
@@ -275,6 +277,16 @@ def thumbnail(path: FilePath, time: float, width: int = 320, quality: int = 75) 
         if shown is None:
             raise reader.no_picture(time)
         return webp(FrameConverter(reader.aspect, width=width).pixels_of(shown.frame), quality)
+
+
+def sound_picture(width: int) -> Pixels:
+    """A drawing for a recording of sound, which has no pictures: bars on a dark ground."""
+    height, bars = max(1, width * 9 // 16), 24
+    across = np.arange(width) * bars // width
+    tall = (0.15 + 0.55 * np.abs(np.sin(1.7 * across) * np.sin(0.31 * across + 0.4))) * height / 2
+    inside = (np.arange(width) * bars % width) / width < 0.6
+    lit = inside & (np.abs(np.arange(height)[:, None] - height / 2) < tall)
+    return np.where(lit[..., None], (99, 207, 196), (20, 23, 22)).astype(np.uint8)
 
 
 def webp(pixels: Pixels, quality: int = 75) -> bytes:

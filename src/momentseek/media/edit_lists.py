@@ -165,6 +165,11 @@ class Excerpt:
     height: int | None = None
     audio: bool = True
 
+    @property
+    def tracks(self) -> str:
+        """The tracks of an event in an edit list: sound, pictures, or both."""
+        return "AA" if self.width == 0 else "AA/V" if self.audio else "V"
+
     def frames(self, rate: Fraction | None = None) -> tuple[int, int]:
         """The first frame and the one after the last, at the source's rate or a given one.
 
@@ -224,9 +229,7 @@ def write_edl(
     for number, excerpt in enumerate(excerpts, start=1):
         first, last = excerpt.frames(rate)
         codes = (timecode(frame, rate, drop) for frame in (first, last, record, record + last - first))
-        lines.append(
-            f"{number:03d}  {reels[excerpt.path]:<8} {'AA/V' if excerpt.audio else 'V':<5} C        {' '.join(codes)}"
-        )
+        lines.append(f"{number:03d}  {reels[excerpt.path]:<8} {excerpt.tracks:<5} C        {' '.join(codes)}")
         lines += [f"* FROM CLIP NAME: {_line(excerpt.name)}", f"* SOURCE FILE: {_source(excerpt.path)}"]
         if number == 1:
             lines.append(rate_comment)
@@ -344,7 +347,9 @@ def _format(
 def _asset(resources: Element, excerpt: Excerpt, form: str, name: str) -> str:
     length = max(1, frame_at(excerpt.duration, excerpt.rate))
     asset = SubElement(resources, "asset", id=name, name=_text(excerpt.name), start="0s")
-    asset.attrib |= {"duration": f"{length / excerpt.rate}s", "hasVideo": "1", "format": form}
+    asset.attrib |= {"duration": f"{length / excerpt.rate}s", "format": form}
+    if excerpt.width != 0:
+        asset.attrib["hasVideo"] = "1"
     if excerpt.audio:
         asset.set("hasAudio", "1")
     SubElement(asset, "media-rep", kind="original-media", src=file_url(excerpt.path))

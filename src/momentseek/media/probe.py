@@ -17,15 +17,18 @@ from momentseek.media.container import (
     MAX_PIXELS,
     FilePath,
     check_size,
+    has_pictures,
     libav,
     open_media,
     out_of_memory,
     packets,
+    sound_stream,
     video_stream,
 )
 from momentseek.media.pixels import clockwise, display_size, orientation
 
 if TYPE_CHECKING:
+    from av.audio.stream import AudioStream
     from av.container import InputContainer
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
@@ -48,7 +51,8 @@ class Probe:
     """What a video file holds, as a player would show it.
 
     ``start`` is the container's own first instant; every time elsewhere counts seconds from it. ``width`` and
-    ``height`` are in square pixels after ``rotation`` (degrees clockwise). ``duration`` is where the pictures end.
+    ``height`` are in square pixels after ``rotation`` (degrees clockwise). ``duration`` is where the pictures end. A
+    recording of sound has a width and height of 0.
     """
 
     path: Path
@@ -70,6 +74,8 @@ class Probe:
 def probe(path: FilePath) -> Probe:
     """Look into a video file; MediaError gives the reason if it is no video or nothing of it can be decoded."""
     with open_media(path) as container:
+        if not has_pictures(container) and (sound := sound_stream(container)) is not None:
+            return _probe_sound(container, sound, path)
         stream = video_stream(container, path)
         start = container_start(container, stream)
         duration = declared_duration(container, stream, start)
@@ -94,6 +100,31 @@ def probe(path: FilePath) -> Probe:
             recorded=recording_time({**stream.metadata, **container.metadata}),
             place=recording_place(container.metadata),
         )
+
+
+def _probe_sound(container: InputContainer, stream: AudioStream, path: FilePath) -> Probe:
+    """What a file without pictures is: a podcast, a voice recording, a song."""
+    start = (container.start_time or 0) / 1e6
+    duration = (container.duration or 0) / 1e6
+    if not 0 < duration <= MAX_DURATION_SECONDS:
+        ends = [float((p.pts or 0) + (p.duration or 0)) * float(p.time_base) for p in packets(container, [stream])]
+        duration = max(ends, default=0.0) - start
+    if duration <= 0:
+        raise MediaError(f"{path}: has no sound that can be decoded; get another copy")
+    return Probe(
+        path=Path(path),
+        format=container.format.name.split(",")[0],
+        duration=duration,
+        start=start,
+        width=0,
+        height=0,
+        rotation=0,
+        rate=Fraction(25),
+        codec=stream.codec_context.codec.canonical_name,
+        audio=True,
+        recorded=recording_time({**stream.metadata, **container.metadata}),
+        place=recording_place(container.metadata),
+    )
 
 
 def recording_time(tags: Mapping[str, str]) -> float | None:

@@ -24,7 +24,9 @@ VIDEO_MEDIA_TYPES = {
     ".mpeg": "video/mpeg", ".mpe": "video/mpeg", ".m2v": "video/mpeg", ".mpv": "video/mpeg", ".vob": "video/mpeg",
     ".ts": "video/mp2t", ".m2t": "video/mp2t", ".m2ts": "video/mp2t", ".mts": "video/mp2t", ".3gp": "video/3gpp",
     ".3g2": "video/3gpp2", ".flv": "video/x-flv", ".wmv": "video/x-ms-wmv", ".asf": "video/x-ms-asf",
-    ".mxf": "application/mxf",
+    ".mxf": "application/mxf", ".mp3": "audio/mpeg", ".m4a": "audio/mp4", ".m4b": "audio/mp4", ".aac": "audio/aac",
+    ".flac": "audio/flac", ".ogg": "audio/ogg", ".oga": "audio/ogg", ".opus": "audio/ogg", ".wav": "audio/wav",
+    ".mka": "audio/x-matroska", ".wma": "audio/x-ms-wma", ".aif": "audio/aiff", ".aiff": "audio/aiff",
 }  # fmt: skip
 
 

@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from momentseek.core.errors import LibraryError, MomentseekError
 from momentseek.library.cue_vectors import PASSAGES_SETTING, fill_speech
 from momentseek.library.encoders import encoder_row, spans_row, vision_spec
@@ -153,6 +155,8 @@ def _stored_video(library: LibraryReader, id: int) -> tuple[Video, StoredVectors
     held = library.snapshot().vision
     place = locate(held, id)
     vectors = StoredVectors.find(held, id)
+    if videos and not videos[0].clips:  # a recording of sound
+        return videos[0], StoredVectors.of(np.empty((0, library.encoders.vision.dim), np.float32))
     if not videos or place is None or vectors is None:
         return None
     part = held[place[0]].part(place[1], place[1] + 1)

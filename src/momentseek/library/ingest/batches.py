@@ -63,6 +63,8 @@ class VideoAssembly:
 
     def vectors(self) -> StoredVectors:
         """The vectors of all clips so far, in order of time."""
+        if not self.clips:
+            return StoredVectors.of(np.empty((0, self.parts.dim), np.float32))
         return join_vectors([*self.finished, *([StoredVectors.of(np.stack(self.rows))] if self.rows else [])])
 
     def cuts(self) -> tuple[float, ...]:

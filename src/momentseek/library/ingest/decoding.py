@@ -211,6 +211,10 @@ def _is_link_to(path: Path, file: VideoFile) -> bool:
 
 def decode_video(job: IngestJob, settings: ReadSettings, timer: StageTimer) -> Iterator[IngestEvent]:
     """Decode a video part by part and yield its frames; parts that an earlier run has finished are not decoded."""
+    if not job.probe.width:  # a recording of sound
+        yield VideoStart(job)
+        yield VideoEnd(job, 0, job.probe.duration)
+        return
     kept = tuple(settings.video_parts(job).load())
     yield VideoStart(job, kept)
     clips = len(kept) * settings.part_clips

@@ -155,6 +155,8 @@ def put_in_context(model: TrainedEncoder, ready: FinishedVideo, spoken: Vectors 
     """Replace a video's vectors of frames by a trained model's, which also read its cues; rounded as a library stores
     them.
     """
+    if not len(ready.vision):
+        return ready
     frames = ready.vision.half.astype(np.float32)
     cues = None if spoken is None else np.asarray(spoken[: len(ready.cues)], np.float16).astype(np.float32)
     match, spans = model.clips(frames, [(cue.start, cue.end) for cue in ready.cues], cues)
@@ -163,11 +165,15 @@ def put_in_context(model: TrainedEncoder, ready: FinishedVideo, spoken: Vectors 
 
 def widen_rows(fused: FusedEncoder, rows: StoredVectors) -> StoredVectors:
     """Rows of the first of two encoders with room for the second; rows that have it already as they are."""
-    return rows if rows.half.shape[1] == fused.dim else StoredVectors.of(fused.widen(rows.half))
+    return rows if rows.half.shape[1] == fused.dim or not len(rows) else StoredVectors.of(fused.widen(rows.half))
 
 
 def clip_segments(ids: Sequence[int], ready: Sequence[FinishedVideo]) -> list[Segment]:
     """Segments in memory of some videos' clips, and of their spans where a model made vectors for them."""
-    found = [segment_of("vision", ids, [one.vision for one in ready])]
-    spans = [one.spans for one in ready if one.spans is not None]
-    return [*found, segment_of("spans", ids, spans)] if spans else found
+    shown = [(id, one) for id, one in zip(ids, ready, strict=True) if len(one.vision)]  # sound has no pictures
+    if not shown:
+        return []
+    pictured = [id for id, _ in shown]
+    found = [segment_of("vision", pictured, [one.vision for _, one in shown])]
+    spans = [one.spans for _, one in shown if one.spans is not None]
+    return [*found, segment_of("spans", pictured, spans)] if spans else found

@@ -35,7 +35,7 @@ router = APIRouter(tags=["media"])
 MAX_CLIP_SECONDS = 1800.0
 """The longest clip that is cut."""
 MEDIA_RESPONSES = {
-    **file_responses("The whole file.", "video/*", "application/octet-stream", ranges=True),
+    **file_responses("The whole file.", "video/*", "audio/*", "application/octet-stream", ranges=True),
     **error_responses(404, 409, 416),
 }
 PREVIEW_RESPONSES = {**file_responses("The whole preview.", "video/mp4", ranges=True), **error_responses(404, 416)}

@@ -75,7 +75,7 @@ export function libraryView() {
           h("img", { src: video.thumbnail, alt: "", loading: "lazy", onerror: (e) => e.target.remove() }),
           h("span", { class: "long" }, clock(video.duration, 0))),
         h("span", { class: "name" }, video.name),
-        h("span", { class: video.available ? "quiet" : "problem" }, `${video.width}×${video.height}, ${state}, ${dated(video)}`),
+        h("span", { class: video.available ? "quiet" : "problem" }, `${video.width ? `${video.width}×${video.height}` : "sound only"}, ${state}, ${dated(video)}`),
       ),
       video.notes.map((one) => h("p", { class: "quiet odd" }, one)),
       h("p", { class: "acts" },

@@ -259,7 +259,7 @@ export function playerView(go, lastSearch, origin) {
     editable = changes;
     video = details;
     rate = rateOf(video.rate);
-    film.poster = "";
+    film.poster = video.width ? "" : video.thumbnail;
     title.textContent = video.name;
     origins.textContent = [dated(video), video.place && `at ${video.place.map((one) => one.toFixed(4)).join(", ")}`].filter(Boolean).join(" ");
     words.set(said.cues, said.heard_by, editable);
@@ -315,7 +315,7 @@ export function playerView(go, lastSearch, origin) {
       setLoop(Boolean(asked.span));
       line.setCurve(null);
       line.open();
-      shown.open(video.media, span, rate);
+      shown.open(video.media, span, rate, !video.width);
       updateControls();
       const curve = await loadCurve(mine).catch((error) => warn(error.message));
       if (mine === turn && !asked.span && curve?.spans.length) jump([curve.spans[0].start, curve.spans[0].end]);

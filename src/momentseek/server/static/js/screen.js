@@ -19,6 +19,7 @@ export function screen(changed, props = {}, explain = null) {
   let asked = null;
   let begin = null;
   let making = null;
+  let soundOnly = false;
 
   /** Only crossing the end from inside loops: who goes elsewhere on purpose may stay there. */
   function watch(now) {
@@ -46,7 +47,7 @@ export function screen(changed, props = {}, explain = null) {
   for (const name of ["play", "pause", "seeked", "volumechange", "loadedmetadata"]) video.addEventListener(name, changed);
 
   video.addEventListener("loadedmetadata", () => {
-    if (!video.videoWidth) return usePreview(); // sound alone: the pictures are of a kind that the browser lacks
+    if (!video.videoWidth && !soundOnly) return usePreview(); // sound alone: the pictures are of a kind that the browser lacks
     explain?.("");
     begin?.();
     begin = null;
@@ -107,7 +108,8 @@ export function screen(changed, props = {}, explain = null) {
     seek,
     play,
     /** Show a file at a span; plays if the browser and the person allow. */
-    open(source, given, framesPerSecond) {
+    open(source, given, framesPerSecond, sound = false) {
+      soundOnly = sound; // a recording, which has no pictures to wait for
       span = given;
       rate = framesPerSecond;
       if (asked === source && video.readyState >= 1) return start();
