@@ -23,6 +23,7 @@ import random
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,7 @@ from momentseek.measuring.resampling import bootstrap_interval
 from momentseek.media.subtitles.cues import Cue
 from momentseek.search.streams.speech import CUE_SHARE
 
-CUE_WORDS = 6
+CUE_WORDS, WORD_SECONDS = 6, 0.4
 PARAPHRASES = [
     ("somebody admits that it is hard to ask others for support", "r089", 0.2, 2.4),
     ("wanting to improve at something", "r089", 3.4, 4.5),
@@ -77,15 +78,16 @@ ABSENT = [
 Values = NDArray[np.float64]
 
 
-def cut_into_cues(record: dict[str, list[list[float]] | list[str]]) -> list[Cue]:
-    """The sentences of a video as cues of about six words, in the order of their times."""
-    out = []
-    for (start, end), sentence in sorted(zip(record["timestamps"], record["sentences"], strict=True)):  # type: ignore[misc]
-        words = str(sentence).split()
+def cut_into_cues(record: dict[str, Any]) -> list[Cue]:
+    """The sentences of a video in their order as cues of about six words, as if somebody read them aloud."""
+    out: list[Cue] = []
+    for _, sentence in sorted(zip(record["timestamps"], record["sentences"], strict=True)):
+        words = sentence.split()
         parts = max(1, round(len(words) / CUE_WORDS))
-        at = [round(i * len(words) / parts) for i in range(parts + 1)]
-        step = (float(end) - float(start)) / parts
-        out += [Cue(start + step * i, start + step * (i + 1), " ".join(words[at[i] : at[i + 1]])) for i in range(parts)]
+        for at in range(parts):
+            part = words[round(at * len(words) / parts) : round((at + 1) * len(words) / parts)]
+            start = out[-1].end if out else 0.0
+            out.append(Cue(start, start + WORD_SECONDS * len(part), " ".join(part)))
     return out
 
 
