@@ -145,6 +145,7 @@ def test_the_page_on_a_desk_and_on_a_phone(device: str, address: str, open_page:
     def keep(name: str) -> None:
         if folder:
             Path(folder).mkdir(parents=True, exist_ok=True)
+            page.wait_for_function("() => [...document.images].every((one) => one.complete)")
             page.screenshot(path=f"{folder}/first-day-{name}-{device}.png", full_page=True)
 
     page.get_by_text("Describe what happens, or what is said").wait_for()

@@ -12,9 +12,11 @@ from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 
 from momentseek.api.library import Library
+from momentseek.library.file_stamp import path_text
 from momentseek.library.known_files import failed_files
 from momentseek.server.errors import ApiError, change_errors, error_responses, hide_paths
 from momentseek.server.folders import (
+    DRIVE_PLACES,
     MAX_LISTED_FOLDERS,
     ListedFolder,
     ListingBudget,
@@ -244,7 +246,15 @@ async def folders(service: ServiceParam) -> FoldersOut:
         if not service.roots and service.settings.changes:
             roots += [folder for folder in home_folders() if folder not in roots]
         listed = [service.folders.mint(root, root) for root in roots if is_folder(root)]
-        return FoldersOut(folders=_count_videos(listed, _listing_budget(service)))
+        counted = _count_videos(listed, _listing_budget(service))
+        offered = set() if service.roots else set(map(path_text, DRIVE_PLACES))  # an empty drive is nothing to choose
+        return FoldersOut(
+            folders=[
+                one
+                for one, folder in zip(counted, listed, strict=True)
+                if one.videos or not one.complete or path_text(folder.path.parent) not in offered
+            ]
+        )
 
     return await service.listers.run(read)
 
