@@ -76,7 +76,9 @@ class PlayedRay:
 def shards(tmp_path: Path) -> RayShards:
     (tmp_path / "library").mkdir()
     write_manifest(tmp_path / "library", ShardManifest.of(2, 1.5, "things"))
-    return RayShards(Cluster(PlayedRay()), tmp_path / "library", replicas=2, seconds=3.0)
+    made = RayShards(Cluster(PlayedRay()), tmp_path / "library", replicas=2, seconds=3.0)
+    made._opened = True
+    return made
 
 
 def test_a_replica_that_owes_an_answer_is_not_asked_until_it_gives_it(shards: RayShards) -> None:

@@ -284,7 +284,7 @@ def _settings_of(context: click.Context, command: click.Command | None, name: st
     if isinstance(command, click.Group):
         for one in command.list_commands(context):
             yield from _settings_of(context, command.get_command(context, one), f"{name}.{one}")
-    elif command is not None:
+    if command is not None and (not isinstance(command, click.Group) or command.invoke_without_command):
         for key, option in _settable_options(command).items():
             if f"--{key}" in option.opts or f"-{key}" in option.opts:
                 yield f"{name}.{key}", option.help or ""

@@ -10,7 +10,7 @@ import click
 
 from momentseek.api.library import Library
 from momentseek.cli import options, results
-from momentseek.cluster.searching import shards_on
+from momentseek.cluster.ray_process import shards_on
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.moment import Moment
 from momentseek.library.location import library_folder

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import secrets
 import sys
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from momentseek.cli import options
 from momentseek.cli.groups import RenamedOption
 from momentseek.cli.terminal import bare_stream
-from momentseek.cluster.searching import shards_on
-from momentseek.core.errors import optional_module
+from momentseek.cluster.ray_process import shards_on
+from momentseek.core.errors import MomentseekError, optional_module
 from momentseek.library.location import library_folder
 
+if TYPE_CHECKING:
+    from momentseek.server.security.users import Users
 
-@click.command()
+
+DATABASE_VARIABLE = "MOMENTSEEK_DATABASE"
+
+
+@click.group(invoke_without_command=True)
 @options.library
 @click.option(
     "--host",
@@ -68,7 +76,7 @@ from momentseek.library.location import library_folder
 )
 @click.option(
     "--database",
-    envvar="MOMENTSEEK_DATABASE",
+    envvar=DATABASE_VARIABLE,
     metavar="ADDRESS",
     help="A PostgreSQL database for sessions, judgements and bookmarks, e.g. postgresql://USER@HOST/NAME; "
     "servers that share it are one. Default: files in the library's folder.",
@@ -76,7 +84,9 @@ from momentseek.library.location import library_folder
 @options.on_shards
 @click.option("--replicas", type=click.IntRange(1, 64), default=1, show_default=True, help="With --on: of each shard.")
 @click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
+@click.pass_context
 def command(
+    context: click.Context,
     library: str | None,
     host: str,
     port: int,
@@ -111,6 +121,9 @@ def command(
     """
     for package in ("fastapi", "uvicorn", "sqlalchemy"):
         optional_module(package, "serve")
+    if context.invoked_subcommand is not None:
+        context.obj = library, database
+        return
     from momentseek.server.process import serve
     from momentseek.server.settings import ServerSettings, is_loopback
 
@@ -130,6 +143,57 @@ def command(
     folder = library_folder(library)
     with shards_on(on, folder, replicas) as shard_client:
         serve(folder, settings, open_page=open_page, show_token=generated, shard_client=shard_client, echo=click.echo)
+
+
+@command.group()
+def users() -> None:
+    """Give people tokens of their own, so that each judges and keeps under their own name only.
+
+    \b
+      momentseek serve users add ann
+      momentseek serve --library films users list
+      momentseek serve users remove ann
+    """
+
+
+def _users(context: click.Context) -> Users:
+    from momentseek.server.database import DatabaseLocation
+    from momentseek.server.security.users import Users
+
+    library, database = context.obj
+    folder = library_folder(library)
+    if not folder.is_dir():
+        raise MomentseekError(f"{folder}: has no library; add videos first, or name another with --library")
+    return Users(DatabaseLocation(folder, database))
+
+
+@users.command("add")
+@click.argument("name")
+@click.pass_context
+def add_user(context: click.Context, name: str) -> None:
+    """Print a token for NAME, which is shown once; an older one of the same name no longer counts.
+
+    \b
+      momentseek serve users add ann
+    """
+    click.echo(_users(context).add(name))
+    options.say(f"{name} enters this token on the page, or sends it as 'Authorization: Bearer TOKEN'; keep it secret")
+
+
+@users.command("list")
+@click.pass_context
+def list_users(context: click.Context) -> None:
+    """List who has a token, and since when."""
+    for name, since in _users(context).list():
+        click.echo(f"{name}  {time.strftime('%Y-%m-%d', time.localtime(since))}")
+
+
+@users.command("remove")
+@click.argument("name")
+@click.pass_context
+def remove_user(context: click.Context, name: str) -> None:
+    """Take the token of NAME away; what they judged and kept stays."""
+    _users(context).remove(name)
 
 
 @click.command()

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import time
 import uuid
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from momentseek.cluster.connection import Cluster, join_cluster
 from momentseek.cluster.manifest import ShardManifest, read_manifest
+from momentseek.cluster.ray_process import ClusterLostError, RayProcess, follow, tell_head
 from momentseek.cluster.replicas.place import shard_place
 from momentseek.cluster.replicas.replica import refuse_unsharded
 from momentseek.cluster.shard_writer import ShardWriter, WriterSettings, bring_videos, known_states, list_videos
 from momentseek.cluster.shards.catalog import add_up
 from momentseek.cluster.storage.address import StoreUnreachableError
-from momentseek.core.errors import MediaError, MomentseekError
+from momentseek.core.errors import LibraryError, MediaError, MomentseekError
 from momentseek.core.reports import count
 from momentseek.library.file_stamp import content_hash
 from momentseek.library.files import FoundFiles, VideoFile, find_videos
 from momentseek.library.location import is_remote
 from momentseek.library.report import AddInterrupted, AddReport, IngestNote, IngestStep, ShowIngest
 
+LEAVE_SECONDS = 10.0
+"""How long leaving the cluster may take once all is done."""
 HASH_BYTES = 1 << 30
 """Bytes that one task hashes, at most, unless a file has more."""
 MAX_RETRIES = 50
@@ -61,13 +68,59 @@ def add_on(
     gpus: float,
     tell: ShowIngest,
 ) -> AddReport:
-    """Add videos on the cluster at an address to a library in shards; those elsewhere are fetched by the nodes."""
+    """Add videos on the cluster at an address to a library in shards; those elsewhere are fetched by the nodes.
+
+    A process of its own does it: Ray would end this one with the cluster's head.
+    """
     refuse_unsharded(library)
     found = find_videos((p for p in paths if not is_remote(p)), recursive=recursive, exclude=exclude, skip=library)
     for path in filter(is_remote, paths):
         found.files += list_videos(path, library)
+    process = RayProcess(_add_apart, address, library, found, settings, gpus)
+    last: IngestStep | None = None
+    try:
+        for kind, content in follow(process):
+            if kind == "interrupted":
+                raise AddInterrupted(content)
+            if kind == "report":
+                process.wait(LEAVE_SECONDS)
+                return cast(AddReport, content)
+            last = content if isinstance(content, IngestStep) else last
+            tell(content)
+    except ClusterLostError as e:
+        done = "nothing was done" if last is None else f"{last.files:,} of {count(last.of_files, 'file')} were done"
+        raise LibraryError(
+            f"{address}: the cluster was lost ({e}); {done}, and what was added is kept: run the command again"
+        ) from None
+    finally:
+        process.end(0.0)
+    raise AssertionError
+
+
+def _add_apart(
+    connection: Connection, address: str, library: Path, found: FoundFiles, settings: WriterSettings, gpus: float
+) -> None:
+    """What the process does that adds on a cluster: it sends what there is to show, and the report."""
+    threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
     with join_cluster(address) as cluster:
-        return add_on_cluster(cluster, library, found, settings=settings, gpus=gpus, progress=tell)
+        tell_head(connection, cluster, address)
+
+        def tell(event: Any) -> None:
+            connection.send(("event", None, event))
+
+        try:
+            report = add_on_cluster(cluster, library, found, settings=settings, gpus=gpus, progress=tell)
+        except AddInterrupted as e:
+            connection.send(("interrupted", None, e.report))
+        else:
+            connection.send(("report", None, report))
+
+
+def _end_with(connection: Connection) -> None:
+    """Stop the work when the process that wants it has ended."""
+    with suppress(EOFError, OSError):
+        connection.recv()
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 def add_on_cluster(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import logging
 import os
 import re
@@ -198,9 +199,8 @@ def _wrong_token(address: str) -> MomentseekError:
 
 def node_facts() -> tuple[Release, bool]:
     """The Momentseek of the node where this runs, and whether its Ray asks for a token."""
-    from ray._raylet import AuthenticationMode, get_authentication_mode
-
-    return this_release(), get_authentication_mode() != AuthenticationMode.DISABLED
+    raylet = importlib.import_module("ray._raylet")
+    return this_release(), raylet.get_authentication_mode() != raylet.AuthenticationMode.DISABLED
 
 
 def _check_nodes(cluster: Cluster, address: str, insecure: bool) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from momentseek.cluster.connection import Cluster, join_cluster
+from momentseek.cluster.connection import Cluster
 from momentseek.cluster.manifest import read_manifest
 from momentseek.cluster.replicas.place import shard_place
-from momentseek.cluster.replicas.replica import bring_shard, refuse_unsharded
+from momentseek.cluster.replicas.replica import bring_shard
 from momentseek.cluster.shard_client import ShardAnswers, ShardClient, ShardStatus
 from momentseek.core.errors import LibraryError, MomentseekError, optional_module
 from momentseek.library.catalog import Catalog
@@ -155,24 +155,10 @@ class RayShards(ShardClient):
                 self._ray.kill(actor)
 
 
-@contextmanager
-def shards_on(address: str | None, library: Path, replicas: int = 1) -> Iterator[ShardClient | None]:
-    """A way to ask a library's shards on the cluster at an address; None if no address is given."""
-    if address is None:
-        yield None
-        return
-    refuse_unsharded(library)
-    with join_cluster(address) as cluster:
-        shards = RayShards(cluster, library, replicas=replicas)
-        try:
-            shards.wait()
-            yield shards
-        finally:
-            shards.close()
-
-
 def _reason(e: Exception) -> str:
     """Why Ray could not ask, in a line."""
+    if type(e).__name__ == "ActorUnavailableError":
+        return "its actor is away"
     lines = [line.strip() for line in str(e).splitlines() if line.strip()]
     return f"the actor is gone ({type(e).__name__})" if not lines else lines[0][:200]
 

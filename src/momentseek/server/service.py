@@ -21,6 +21,7 @@ from momentseek.server.folders import FolderIds
 from momentseek.server.jobs import Jobs
 from momentseek.server.previews import Previews
 from momentseek.server.security.sessions import Sessions, open_sessions
+from momentseek.server.security.users import Users
 from momentseek.server.settings import ServerSettings
 from momentseek.server.workers import ComparisonLibraries, LibraryWorkers
 
@@ -105,7 +106,7 @@ class Service:
         self.previews = Previews(LibraryPaths(library).previews, limits.previews, limits.jobs, limits.preview_bytes)
         self.database = DatabaseLocation(library, settings.database)
         """Where judgements, bookmarks and shared sessions are."""
-        self.sessions = Sessions(settings, open_sessions(self.database))
+        self.sessions = Sessions(settings, open_sessions(self.database), Users(self.database))
         self.roots = tuple(folder.resolve() for folder in settings.folders)
         """Folders from which videos may be added, without links in their paths: where they led at the start."""
         self.folders = FolderIds()

@@ -11,7 +11,6 @@ of their own, by a hash of query, annotator and candidate, which is the same whe
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,7 +49,6 @@ The usual measure takes one for the other, and if both were judged relevant, no 
 could reach the ideal."""
 MAX_CANDIDATE_SECONDS = 180.0
 """The longest moment that people are asked to watch; whole films are no candidates."""
-MAX_NAME_CHARACTERS = 64
 SecondBatch = Literal["extended", "covered", "waiting"]
 
 
@@ -173,22 +171,6 @@ def decide_second_batch(
         [[c.candidate for c in first]], levels, size=depth, last=min(DECIDING_CANDIDATES, depth)
     )
     return decisions[0]
-
-
-def normalise_annotator(given: str) -> str:
-    r"""An annotator's name in normal form; raises ValueError unless it has 1 to 64 printable characters.
-
-    >>> normalise_annotator("  Zoe\u0308 ")
-    'Zoë'
-    >>> normalise_annotator("a\nb")
-    Traceback (most recent call last):
-        ...
-    ValueError: a name has 1 to 64 printable characters
-    """
-    name = unicodedata.normalize("NFC", given).strip()
-    if not 1 <= len(name) <= MAX_NAME_CHARACTERS or not name.isprintable():
-        raise ValueError(f"a name has 1 to {MAX_NAME_CHARACTERS} printable characters")
-    return name
 
 
 @dataclass(frozen=True)

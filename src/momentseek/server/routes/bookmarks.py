@@ -49,7 +49,7 @@ from momentseek.search.query import MAX_CHARACTERS
 from momentseek.server.database import BigId, DatabaseLocation, ServerDatabase, columns
 from momentseek.server.errors import ApiError, ConflictError, change_errors, error_responses
 from momentseek.server.files import OpenFile, OpenFileResponse, attachment, content_disposition
-from momentseek.server.judging.annotate import normalise_annotator, present_ids
+from momentseek.server.judging.annotate import present_ids
 from momentseek.server.routes.export import (
     ChosenMomentIn,
     chosen_hits,
@@ -68,6 +68,7 @@ from momentseek.server.schemas import (
     same_fields,
     thumbnail_url,
 )
+from momentseek.server.security.users import own_name
 from momentseek.server.service import Service, ServiceParam, find_video
 
 BOOKMARKS_FILE = "shelf.sqlite"
@@ -99,8 +100,8 @@ SEARCHES = Table(
 )
 router = APIRouter(prefix="/shelf", tags=["shelf"])
 Person = Annotated[
-    str, Field(min_length=1, max_length=200, description="A name; nobody checks who uses it."),
-    AfterValidator(normalise_annotator),
+    str, Field(min_length=1, max_length=200, description="A name; your own where people have tokens of their own."),
+    AfterValidator(own_name),
 ]  # fmt: skip
 ShelfId = Annotated[int, InPath(ge=1, le=2**53, description="The id on the shelf.", examples=[1])]
 Words = Annotated[str, Field(max_length=MAX_CHARACTERS)]

@@ -20,12 +20,10 @@ from momentseek.server.errors import BODY_ERRORS, ConflictError, change_errors, 
 from momentseek.server.judging.annotate import (
     DEFAULT_DEPTH,
     MAX_BATCHES,
-    MAX_NAME_CHARACTERS,
     QueryState,
     SecondBatch,
     create_query,
     next_task,
-    normalise_annotator,
     query_states,
     refuse_duplicate,
     save_judgement,
@@ -35,6 +33,7 @@ from momentseek.server.judging.consensus import AnnotatorRule
 from momentseek.server.judging.searches import SearchSetup, find_hits, pool_setups, resolve_setup
 from momentseek.server.judging.store import JudgementStore, RuleSetting, with_store
 from momentseek.server.schemas import StrictBody, StrictModel, clean_text, example, media_url, same_fields
+from momentseek.server.security.users import MAX_NAME_CHARACTERS, own_name
 from momentseek.server.service import ServiceParam
 
 router = APIRouter(prefix="/judging", tags=["judging"])
@@ -45,10 +44,10 @@ Annotator = Annotated[
     Field(
         min_length=1,
         max_length=MAX_NAME_CHARACTERS,
-        description="A name: 1 to 64 printable characters.",
+        description="A name: 1 to 64 printable characters; your own where people have tokens of their own.",
         examples=["ann"],
     ),
-    AfterValidator(normalise_annotator),
+    AfterValidator(own_name),
 ]
 Relevance = Annotated[int, Field(ge=0, le=MAX_RELEVANCE)]
 

@@ -25,6 +25,7 @@ from momentseek.search.options import STREAMS
 from momentseek.server.errors import ApiError, change_errors, hide_paths
 from momentseek.server.jobs import JobOut
 from momentseek.server.schemas import StrictBody, clean_text, example, same_fields
+from momentseek.server.security.users import CALLER
 from momentseek.server.service import ServiceParam
 from momentseek.server.workers import encoder_name, public_spec
 
@@ -90,7 +91,7 @@ class StatusOut(BaseModel):
         "version": "0.1.0", "localisers": ["height", "watershed"], "localiser": "height",
         "streams": ["vision", "speech", "text", "described", "name"],
         "fusions": ["rrf", "scores"], "fusion": "rrf",
-        "encoders": ["things"], "rerankers": [], "busy": False, "changes": True,
+        "encoders": ["things"], "rerankers": [], "busy": False, "changes": True, "user": None,
         "shards": [
             {"name": "shard-000", "videos": 4, "replicas": 1, "answering": 1, "nodes": ["6f1c02ab93de"],
              "lag": 0.004},
@@ -108,6 +109,7 @@ class StatusOut(BaseModel):
     )
     rerankers: list[str] = Field(description="Models that can re-rank a search.")
     busy: bool = Field(description="Whether videos are being added.")
+    user: str | None = Field(description="Whose token was sent, where people have tokens of their own.")
     changes: bool = Field(description="Whether clients may remove videos and change the encoder.")
     shards: list[ShardOut] = Field(description="The parts of a library in shards; empty if it is in one piece.")
 
@@ -130,6 +132,7 @@ async def status(service: ServiceParam) -> StatusOut:
         rerankers=[clean_text(name) for name in service.settings.rerankers],
         busy=service.jobs.busy,
         changes=service.settings.changes,
+        user=CALLER.get() or None,
         shards=shards,
     )
 

@@ -36,13 +36,15 @@ async def login(request: Request, service: ServiceParam, given: TokenIn, respons
     After too many wrong tokens a client must wait (429), even with the right one.
     """
     sessions = service.sessions
-    if sessions.token is None:
+    if not await anyio.to_thread.run_sync(lambda: sessions.needed):
         return LoginOut(needed=False)
     if not sessions.try_token(given.token, client_of(request.scope), time.monotonic()):
-        raise ApiError(401, "the token is wrong; use the one that the server printed when it started")
+        raise ApiError(401, "the token is wrong; use your own, or the one that the server printed when it started")
     response.set_cookie(
         sessions.name,
-        await anyio.to_thread.run_sync(sessions.open, time.time()),  # a shared one is written to a database
+        await anyio.to_thread.run_sync(
+            sessions.open, time.time(), given.token
+        ),  # a shared one is written to a database
         max_age=COOKIE_SECONDS,
         httponly=True,
         samesite="strict",
@@ -56,4 +58,4 @@ async def logout(request: Request, service: ServiceParam, response: Response) ->
     """End the session of the cookie, wherever the cookie was copied to, and delete the cookie."""
     await anyio.to_thread.run_sync(service.sessions.end, service.sessions.cookies(request.headers))
     response.delete_cookie(service.sessions.name, httponly=True, samesite="strict")
-    return LoginOut(needed=service.sessions.token is not None)
+    return LoginOut(needed=service.sessions.needed)

@@ -14,7 +14,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Literal, Protocol
 from urllib.parse import parse_qsl, unquote_plus
 
 import anyio.to_thread
@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from momentseek.server.database import DatabaseLocation, ServerDatabase
 from momentseek.server.errors import ApiError
+from momentseek.server.security.users import ANYBODY, CALLER, Users
 from momentseek.server.settings import ServerSettings
 
 IPV6_NETWORK_BITS = 64
@@ -217,10 +218,10 @@ class TokenMiddleware:
             if scope["path"].startswith("/api"):
                 headers, client = Headers(scope=scope), client_of(scope)
                 if self.sessions.shared:
-                    admitted = await anyio.to_thread.run_sync(self.sessions.admit, headers, client)
+                    caller = await anyio.to_thread.run_sync(self.sessions.admit, headers, client)
                 else:
-                    admitted = self.sessions.admit(headers, client)
-                if not admitted:
+                    caller = self.sessions.admit(headers, client)
+                if caller is False:
                     raise ApiError(
                         401,
                         "a token is needed; send it as 'Authorization: Bearer TOKEN', or open the page and enter it",
@@ -228,6 +229,7 @@ class TokenMiddleware:
                     )
                 if self.sessions.token_in(query, unquote_plus(query), scope["path"]):
                     raise _token_in_address()
+                CALLER.set(caller)
         await self.app(scope, receive, send)
 
 
@@ -248,23 +250,48 @@ class Sessions:
     False
     """
 
-    def __init__(self, settings: ServerSettings, kept: SessionStore | None = None) -> None:
+    def __init__(self, settings: ServerSettings, kept: SessionStore | None = None, users: Users | None = None) -> None:
         self.token = settings.token
+        self._users = users
         self.shared = settings.database is not None
         """Whether other servers know the sessions too; then asking for one may take a while."""
         self.name = "momentseek" if self.shared else f"momentseek-{settings.port}"
         self.tries = Throttle()
         self._kept = kept or MemorySessions()
 
-    def admit(self, headers: Headers, client: str) -> bool:
-        """Whether a request carries the token or the cookie of an open session; 429 after too many wrong tokens."""
-        if self.token is None:
-            return True
+    def admit(self, headers: Headers, client: str) -> str | Literal[False] | None:
+        """Who sent a request, by a token or the cookie of an open session; False if it carries neither.
+
+        Answers 429 after too many wrong tokens. See `CALLER` for the names.
+        """
+        nobody = None if self.has_users else ANYBODY
         given = headers.get("authorization")
-        if given is not None:
+        if given is not None and self.needed:
             scheme, _, token = given.partition(" ")
-            return scheme.lower() == "bearer" and self.try_token(token.strip(), client, time.monotonic())
-        return any(self.is_open(cookie, time.time()) for cookie in self.cookies(headers))
+            right = scheme.lower() == "bearer" and self.try_token(token.strip(), client, time.monotonic())
+            return (self._owner(token.strip()) or nobody) if right else False
+        for cookie in self.cookies(headers):
+            if self.is_open(cookie, time.time()):
+                user = _user_of(cookie)
+                if user is None or user in self._names():
+                    return user or nobody
+        return False if self.token is not None else nobody
+
+    @property
+    def has_users(self) -> bool:
+        """Whether people have tokens of their own."""
+        return bool(self._names())
+
+    @property
+    def needed(self) -> bool:
+        """Whether there is a token to enter: a shared one, or people's own."""
+        return self.token is not None or self.has_users
+
+    def _names(self) -> set[str]:
+        return set() if self._users is None else set(self._users.names().values())
+
+    def _owner(self, token: str) -> str | None:
+        return None if self._users is None else self._users.owner(token)
 
     def cookies(self, headers: Headers) -> list[str]:
         """The session cookies that a request carries."""
@@ -284,12 +311,17 @@ class Sessions:
         return right
 
     def is_right(self, token: str) -> bool:
-        """Whether a token is the right one, compared in constant time."""
-        return self.token is None or hmac.compare_digest(_digest(token), _digest(self.token))
+        """Whether a token is the shared one, compared in constant time, or somebody's own."""
+        if self._owner(token) is not None:
+            return True
+        if self.token is None:
+            return not self.has_users
+        return hmac.compare_digest(_digest(token), _digest(self.token))
 
-    def open(self, now: float) -> str:
-        """Open a session and return its cookie, a random id."""
-        cookie = secrets.token_urlsafe(32)
+    def open(self, now: float, token: str = "") -> str:
+        """Open a session and return its cookie: a random id, and the name of the user whose token was given."""
+        user = self._owner(token)
+        cookie = secrets.token_urlsafe(32) + ("" if user is None else f".{user.encode().hex()}")
         self._kept.add(self._key(cookie), now + COOKIE_SECONDS, now)
         return cookie
 
@@ -309,6 +341,16 @@ class Sessions:
     def token_in(self, *texts: str) -> bool:
         """Whether one of the texts contains the token."""
         return self.token is not None and any(self.token in text for text in texts)
+
+
+def _user_of(cookie: str) -> str | None:
+    """The user whom a cookie names; only a cookie that is kept as a whole counts.
+
+    >>> _user_of("abc.616e6e"), _user_of("abc")
+    ('ann', None)
+    """
+    _, dot, name = cookie.partition(".")
+    return bytes.fromhex(name).decode() if dot else None
 
 
 def _token_in_address() -> ApiError:

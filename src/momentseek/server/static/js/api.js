@@ -77,12 +77,16 @@ export const login = async (token) => (await (await send("/login", withBody("POS
 export const logout = () => send("/logout", withBody("POST"));
 
 let cachedStatus = null;
+const waiting = [];
+
+/** Call this with the status whenever it has been asked for. */
+export const whenKnown = (call) => waiting.push(call);
 
 /** What is served and what can be chosen; asked once. */
 export function status(again = false) {
   if (!cachedStatus || again) {
     cachedStatus = get("/status");
-    cachedStatus.catch(() => (cachedStatus = null));
+    cachedStatus.then((found) => waiting.forEach((call) => call(found)), () => (cachedStatus = null));
   }
   return cachedStatus;
 }

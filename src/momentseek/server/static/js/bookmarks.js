@@ -8,6 +8,7 @@ import { setting } from "./history.js";
 
 /** Whose things: the name that is used for judging too; whoever gives none is "me". */
 const person = () => setting("annotator").trim() || "me";
+api.whenKnown(({ user }) => user && setting("annotator", user));
 
 const EXPORTS = { clips: "Clips (ZIP)", edl: "Edit list (EDL)", fcpxml: "Final Cut (FCPXML)", csv: "Table (CSV)", json: "Everything (JSON)" };
 
@@ -66,9 +67,19 @@ export function saveSearchButton(query, settings) {
   }, { class: "small" });
 }
 
+/** Where people have tokens of their own, a field for a name shows whose token this is, and cannot be changed. */
+export async function fixName(field) {
+  const { user } = await api.status();
+  if (!user) return;
+  setting("annotator", user);
+  field.value = user;
+  field.readOnly = true;
+}
+
 export function savedView() {
   const heading = h("h1", { tabindex: "-1" }, "Saved");
   const name = h("input", { id: "shelf-person", maxlength: 64, autocomplete: "nickname" });
+  fixName(name).catch(() => {});
   const searches = h("ul", { class: "saved-searches" });
   const moments = h("ol", { class: "hits" });
   const tagList = h("ul", { class: "chips", "aria-label": "Show only moments with a tag" });

@@ -3,6 +3,7 @@
 import { parse } from "./address.js";
 import { agreement } from "./agreement.js";
 import * as api from "./api.js";
+import { fixName } from "./bookmarks.js";
 import { announce, h, isTyping, notify, runOnce, setChildren } from "./dom.js";
 import { figures } from "./figures.js";
 import { setting } from "./history.js";
@@ -18,6 +19,7 @@ const RULES = {
 export function judgeView(go, lastSearch) {
   const heading = h("h1", { tabindex: "-1" }, "Judge");
   const name = h("input", { id: "annotator", maxlength: 64, required: true, autocomplete: "nickname", value: setting("annotator") });
+  fixName(name).catch(() => {});
   const text = h("input", {
     id: "judge-text", maxlength: 2000, required: true, autocomplete: "off", autocapitalize: "off",
     placeholder: "a cat looking at the camera",

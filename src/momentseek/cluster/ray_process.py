@@ -1,0 +1,297 @@
+"""Work with a Ray cluster in a process of its own: Ray ends its process when the cluster's head is gone.
+
+The process that asks goes on: a search says that the cluster cannot be reached, and joins it again as soon as that is
+possible; an ``add`` ends with one sentence.
+"""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from momentseek.cluster.connection import Cluster, join_cluster
+from momentseek.cluster.manifest import read_manifest
+from momentseek.cluster.replicas.replica import refuse_unsharded
+from momentseek.cluster.searching import ANSWER_SECONDS, START_SECONDS, RayShards
+from momentseek.cluster.shard_client import ShardAnswers, ShardClient, ShardStatus
+from momentseek.core.errors import LibraryBusyError, LibraryError, MediaError, MomentseekError
+
+HEAD_SECONDS = 10.0
+"""How long the cluster's head may be silent before a long work is given up."""
+PROBE_SECONDS = 2.0
+JOIN_SECONDS = 60.0 + START_SECONDS
+"""How long joining a cluster and opening a library's shards on it may take."""
+LATE_SECONDS = 10.0
+"""How much later than the shards themselves the process that asks them may answer."""
+AGAIN_SECONDS = (2.0, 30.0)
+"""Seconds between two tries to join a cluster again: at first, and at most."""
+CALLS_AT_ONCE = 32
+ERRORS: dict[str, type[MomentseekError]] = {
+    kind.__name__: kind for kind in (MomentseekError, LibraryError, LibraryBusyError, MediaError)
+}
+
+
+class ClusterLostError(LibraryBusyError):
+    """The cluster no longer answers."""
+
+
+class RayProcess:
+    """A process that has joined a cluster, and what it sends: ``(kind, number, content)``."""
+
+    def __init__(self, work: Callable[..., None], *arguments: Any) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self._process = context.Process(target=_run, args=(theirs, work, *arguments), daemon=True)
+        self._process.start()
+        theirs.close()
+        self.head: str | None = None
+
+    def receive(self, seconds: float) -> tuple[str, Any, Any] | None:
+        """The next message; None if none came in time. Raises ClusterLostError once the process has ended."""
+        try:
+            if not self.connection.poll(seconds):
+                return None
+            kind, number, content = self.connection.recv()
+        except (EOFError, OSError):
+            raise ClusterLostError("the process that works with the cluster has ended") from None
+        if kind == "head":
+            self.head = content
+        return kind, number, content
+
+    def head_answers(self) -> bool:
+        """Whether something listens at the head's address; true where it is not known."""
+        if self.head is None:
+            return True
+        host, _, port = self.head.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), PROBE_SECONDS).close()
+        except OSError:
+            return False
+        return True
+
+    def interrupt(self) -> None:
+        """Pass Ctrl-C on."""
+        with suppress(ProcessLookupError, TypeError):
+            os.kill(self._process.pid, signal.SIGINT)  # type: ignore[arg-type]
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the process has ended by itself."""
+        self._process.join(seconds)
+
+    def end(self, seconds: float = 5.0) -> None:
+        """Let the process end, or end it."""
+        with suppress(OSError):
+            self.connection.close()
+        self._process.join(seconds)
+        if self._process.is_alive():
+            self._process.kill()
+
+
+def _run(connection: Connection, work: Callable[..., None], *arguments: Any) -> None:
+    """What the process does."""
+    with suppress(OSError, AttributeError):
+        os.setpgrp()  # Ctrl-C on the terminal is for the process that asks, which passes it on
+    with open(os.devnull, "wb") as nothing:
+        os.dup2(nothing.fileno(), 2)  # what Ray writes there when it ends a process; errors are sent
+    try:
+        work(connection, *arguments)
+    except MomentseekError as e:
+        error = type(e).__name__, str(e)
+    except Exception as e:
+        error = "", f"the work on the cluster failed ({type(e).__name__}: {' '.join(str(e).split())[:300]})"
+    else:
+        return
+    with suppress(OSError):
+        connection.send(("error", None, error))
+
+
+def tell_head(connection: Connection, cluster: Cluster, address: str) -> None:
+    """Say where the cluster's head listens, so that it can be watched."""
+    gcs = None if "://" in address else cluster.ray.get_runtime_context().gcs_address
+    connection.send(("head", None, gcs or address.rpartition("/")[2]))
+
+
+def raised(content: tuple[str, str]) -> MomentseekError:
+    """The error that the process has reported."""
+    return ERRORS.get(content[0], MomentseekError)(content[1])
+
+
+class ClusterShards(ShardClient):
+    """The shards of a library on a cluster, asked through a process that is started again when it is lost."""
+
+    def __init__(self, address: str, library: Path, *, replicas: int = 1, seconds: float = ANSWER_SECONDS) -> None:
+        self._address, self._library, self._replicas, self._seconds = address, library, replicas, seconds
+        self.names = read_manifest(library).shards
+        self._lock = threading.Lock()
+        self._waiting: dict[int, Future[Any]] = {}
+        self._numbers = itertools.count()
+        self._closed = threading.Event()
+        self._process: RayProcess | None = self._join()
+
+    def _join(self) -> RayProcess:
+        process = RayProcess(serve_shards, self._address, self._library, self._replicas, self._seconds)
+        deadline = time.monotonic() + JOIN_SECONDS
+        try:
+            while True:
+                found = process.receive(max(0.0, deadline - time.monotonic()))
+                if found is None:
+                    raise LibraryError(f"{self._address}: the shards were not open after {JOIN_SECONDS:.0f} s")
+                if found[0] == "error":
+                    raise raised(found[2])
+                if found[0] == "ready":
+                    break
+        except BaseException:
+            process.end(0.0)
+            raise
+        threading.Thread(target=self._read, args=(process,), daemon=True, name="cluster-answers").start()
+        return process
+
+    def _read(self, process: RayProcess) -> None:
+        """Hand answers to who waits for them, until the process is lost; then join the cluster again."""
+        try:
+            while True:
+                found = process.receive(3600.0)
+                waiting = None if found is None else self._waiting.pop(found[1], None)
+                if found is not None and waiting is not None:
+                    kind, _, content = found
+                    waiting.set_exception(raised(content)) if kind == "error" else waiting.set_result(content)
+        except ClusterLostError:
+            self._lose(process)
+        pause = AGAIN_SECONDS[0]
+        while not self._closed.wait(pause):
+            try:
+                fresh = self._join()
+            except MomentseekError:
+                pause = min(2 * pause, AGAIN_SECONDS[1])
+                continue
+            with self._lock:
+                self._process = fresh
+            if self._closed.is_set():
+                fresh.end()
+            return
+
+    def _lose(self, process: RayProcess) -> None:
+        with self._lock:
+            if self._process is process:
+                self._process = None
+            waiting, self._waiting = list(self._waiting.values()), {}
+        process.end(0.0)
+        for one in waiting:
+            with suppress(Exception):  # one that was answered just now
+                one.set_exception(self._unreachable())
+
+    def _unreachable(self) -> ClusterLostError:
+        return ClusterLostError(f"the cluster at {self._address} cannot be reached; it is joined again once it answers")
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        number, answer = next(self._numbers), Future[Any]()
+        with self._lock:
+            process = self._process
+            if process is None:
+                raise self._unreachable()
+            self._waiting[number] = answer
+            try:
+                process.connection.send((number, method, arguments))
+            except OSError:
+                raise self._unreachable() from None
+        try:
+            return answer.result(self._seconds + LATE_SECONDS)
+        except TimeoutError:
+            self._waiting.pop(number, None)
+            raise self._unreachable() from None
+
+    def ask(self, method: str, arguments: Mapping[int, Mapping[str, Any]]) -> ShardAnswers:
+        """Ask some shards; see `RayShards.ask`."""
+        found: ShardAnswers = self._call("ask", method, dict(arguments))
+        return found
+
+    def status(self) -> list[ShardStatus]:
+        """How each shard is; none answers while the cluster is away."""
+        try:
+            found: list[ShardStatus] = self._call("status")
+        except ClusterLostError:
+            return [ShardStatus(name, self._replicas, 0, (), None) for name in self.names]
+        return found
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        self._closed.set()
+        with self._lock:
+            process, self._process = self._process, None
+        if process is not None:
+            process.end()
+
+
+def serve_shards(connection: Connection, address: str, library: Path, replicas: int, seconds: float) -> None:
+    """Join a cluster, open a library's shards on it, and answer what comes through a connection until it is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    lock = threading.Lock()
+    with join_cluster(address) as cluster:
+        tell_head(connection, cluster, address)
+        shards = RayShards(cluster, library, replicas=replicas, seconds=seconds)
+
+        def answer(number: int, method: str, arguments: tuple[Any, ...]) -> None:
+            try:
+                reply = "value", number, getattr(shards, method)(*arguments)
+            except Exception as e:  # whatever it is, somebody waits for an answer
+                reply = "error", number, (type(e).__name__, str(e))
+            with lock, suppress(OSError):
+                connection.send(reply)
+
+        try:
+            shards.wait()
+            connection.send(("ready", None, None))
+            with ThreadPoolExecutor(CALLS_AT_ONCE) as pool, suppress(EOFError, OSError):
+                while True:
+                    pool.submit(answer, *connection.recv())
+        finally:
+            shards.close()
+
+
+@contextmanager
+def shards_on(address: str | None, library: Path, replicas: int = 1) -> Iterator[ShardClient | None]:
+    """A way to ask a library's shards on the cluster at an address; None if no address is given."""
+    if address is None:
+        yield None
+        return
+    refuse_unsharded(library)
+    shards = ClusterShards(address, library, replicas=replicas)
+    try:
+        yield shards
+    finally:
+        shards.close()
+
+
+def follow(process: RayProcess) -> Iterator[Any]:
+    """The events of a long work, the last of which is its report; ClusterLostError if the cluster's head is gone."""
+    heard = time.monotonic()
+    while True:
+        try:
+            found = process.receive(PROBE_SECONDS)
+        except KeyboardInterrupt:
+            process.interrupt()
+            continue
+        now = time.monotonic()
+        if found is not None:
+            kind, _, content = found
+            if kind == "error":
+                raise raised(content)
+            if kind != "head":
+                yield kind, content
+            if kind in ("report", "interrupted"):
+                return
+        if process.head_answers():
+            heard = now
+        elif now - heard > HEAD_SECONDS:
+            raise ClusterLostError("the cluster's head does not answer")

@@ -1,0 +1,128 @@
+"""The cluster's head is killed: the process that asks lives on, says so, and joins the cluster again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+from small_library import fill, nothing
+from tests.cluster.test_token import head
+
+from momentseek.api.library import Library
+from momentseek.cluster import ray_process
+from momentseek.cluster.ray_process import ClusterLostError, ClusterShards, RayProcess, follow
+from momentseek.cluster.shards.making import split_library
+from momentseek.core.errors import LibraryError, MomentseekError
+from momentseek.media.subtitles.cues import Cue
+
+
+def name_head(connection: Connection, address: str) -> None:
+    connection.send(("head", None, address))
+    connection.send(("event", None, "begun"))
+    time.sleep(600)
+
+
+def die(connection: Connection) -> None:
+    connection.send(("event", None, "begun"))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fail(connection: Connection) -> None:
+    raise ValueError("a fault\nin two lines")
+
+
+def test_a_head_that_is_gone_ends_a_long_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray_process, "HEAD_SECONDS", 1.0)
+    monkeypatch.setattr(ray_process, "PROBE_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        process = RayProcess(name_head, f"127.0.0.1:{server.getsockname()[1]}")
+        events = follow(process)
+        assert next(events) == ("event", "begun")
+    with pytest.raises(ClusterLostError, match="head does not answer"):
+        next(events)
+    process.end(0.0)
+
+
+def test_a_process_that_dies_is_one_sentence() -> None:
+    process = RayProcess(die)
+    events = follow(process)
+    assert next(events) == ("event", "begun")
+    with pytest.raises(ClusterLostError, match="has ended"):
+        next(events)
+    process.end(0.0)
+
+
+def test_what_fails_there_is_said_here() -> None:
+    process = RayProcess(fail)
+    with pytest.raises(MomentseekError, match=r"the work on the cluster failed .ValueError: a fault in two lines."):
+        next(follow(process))
+    process.end(0.0)
+
+
+def gcs_of(port: int) -> int:
+    """The process of the head's control service at a port."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if words[0].endswith(b"gcs_server") and any(word.endswith(f"={port}".encode()) for word in words):
+                return int(entry.name)
+    raise AssertionError("no head")
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("ray")
+def test_searches_say_so_and_go_on_when_the_head_is_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ray")
+    films = {f"film{i}.mp4": nothing(3 + i, i) for i in range(4)}
+    fill(tmp_path / "one", films, {"film3.mp4": [Cue(0.0, 1.0, "hello")]}).close()
+    split_library(tmp_path / "one", tmp_path / "lib", 2)
+    for name, value in {
+        "RAY_AUTH_MODE": "disabled", "MOMENTSEEK_INSECURE_CLUSTER": "1", "RAY_gcs_rpc_server_reconnect_timeout_s": "4",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(name, value)
+    port = 26400 + os.getpid() % 100
+    answers: list[str] = []
+    said: list[str] = []
+
+    def search(library: Library) -> str:
+        try:
+            found = library.search("hello", streams=["speech"])
+            return "whole" if found.complete and [hit.name for hit in found] == ["film3.mp4"] else "partial"
+        except LibraryError as e:
+            said.append(str(e))
+            return "away" if "cannot be reached" in str(e) else "none"
+
+    def until(library: Library, wanted: str, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            answers.append(search(library))
+            if answers[-1] == wanted:
+                return
+            time.sleep(0.5)
+        raise AssertionError(answers)
+
+    with head(tmp_path, port):
+        for _ in range(30):
+            try:
+                shards = ClusterShards(f"127.0.0.1:{port}", tmp_path / "lib", seconds=3.0)
+                break
+            except MomentseekError as e:
+                said.append(str(e))
+        with Library.open(tmp_path / "lib", shard_client=shards) as library:
+            until(library, "whole", 60)
+            os.kill(gcs_of(port), signal.SIGKILL)
+            until(library, "away", 120)
+            assert [one.answering for one in shards.status()] == [0, 0]
+    with head(tmp_path, port):
+        with Library.open(tmp_path / "lib", shard_client=shards) as library:
+            until(library, "whole", 180)
+        shards.close()
+    assert not [text for text in said if "Error" in text]
