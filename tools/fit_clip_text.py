@@ -1,17 +1,19 @@
 """Fit what CLIP's image vectors are asked with where its text tower is missing, and write ``clip_text.npz``.
 
-    python tools/fit_clip_text.py CLIP_TEXT_FOLDER IMAGES.npz... [--check]
+    python tools/fit_clip_text.py CLIP_TEXT_FOLDER IMAGES.npz... [--wordnet FOLDER] [--check]
 
 CLIP_TEXT_FOLDER has text vectors that others published (``SOURCES``, with their SHA-256); the words of Visual Genome
 are those that ``momentseek models get clip-words`` fetches. None of these vectors is in the file that is written, only
 two linear maps fitted to them by ridge regression, and means. Each IMAGES.npz has unscaled image vectors of the tower,
-an array per video. ``--check`` prints how well the maps do on words that they were not fitted to.
+an array per video. ``--check`` prints how well the maps do on words that they were not fitted to. FOLDER has
+WordNet 3.0's data files, of which ``english.txt.xz`` is made.
 """
 
 from __future__ import annotations
 
 import argparse
 import io
+import lzma
 import re
 import zipfile
 import zlib
@@ -29,8 +31,8 @@ from momentseek.recognition.encoders.clip_text import (
     bridge_features,
     centre,
     read_word_vectors,
-    split_words,
 )
+from momentseek.recognition.encoders.english import ENGLISH_FILE, split_words
 from momentseek.recognition.encoders.minilm import load_minilm
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.encoders.things import unit_vectors
@@ -153,13 +155,31 @@ def fit(folder: Path, images: Sequence[Path], *, check: bool = False) -> dict[st
     }
 
 
+def english_words(wordnet: Path) -> list[str]:
+    """The single words of WordNet's files, those that are always written with a capital with one."""
+    found: set[str] = set()
+    for kind in ("noun", "verb", "adj", "adv"):
+        for line in (wordnet / f"data.{kind}").read_text("ascii").splitlines():
+            if not line.startswith(" "):
+                fields = line.split()
+                found |= {re.sub(r"\(.*", "", word) for word in fields[4 : 4 + 2 * int(fields[3], 16) : 2]}
+        exceptions = (wordnet / f"{kind}.exc").read_text("ascii").split()
+        found |= set(exceptions)
+    found = {word for word in found if word.isalpha() and len(word) > 1}
+    return sorted(word for word in found if word.islower() or word.lower() not in found)
+
+
 def main() -> None:
     """Fit the maps and write them into the package."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("images", type=Path, nargs="+")
+    parser.add_argument("--wordnet", type=Path)
     parser.add_argument("--check", action="store_true")
     given = parser.parse_args()
+    if given.wordnet is not None:
+        words = "\n".join(english_words(given.wordnet))
+        write_bytes(ENGLISH_FILE, lzma.compress(words.encode("ascii"), preset=9))
     write_npz(FITTED_FILE, fit(given.folder, given.images, check=given.check))
     print(f"{FITTED_FILE.name}: {FITTED_FILE.stat().st_size:,} bytes, SHA-256 {sha256(FITTED_FILE)}")
 

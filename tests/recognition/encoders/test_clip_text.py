@@ -116,3 +116,43 @@ def test_the_table_has_the_vectors_of_its_words(full):
 def test_the_table_is_converted_once(full, monkeypatch):
     monkeypatch.setattr(clip_text, "read_word_vectors", lambda folder: pytest.fail("it was read again"))
     assert clip_text.load_word_table().rows == full._table.rows
+
+
+def test_words_that_nobody_knows_are_said_and_near_ones_offered(full):
+    assert full.unknown_words("a dgo on a skatebord") == ["dgo", "skatebord"]
+    assert [full.suggestion(word) for word in ("dgo", "skatebord", "kitchn", "qwertz")] == [
+        "dog",
+        "skateboard",
+        "kitchen",
+        "",
+    ]
+    for rare in ("a paraglider", "man riding a segway", "doing aerobics", "Minecraft", "an axolotl", "Obama", "a café"):
+        assert full.unknown_words(rare) == []
+        assert full.knows(rare)
+
+
+@pytest.mark.parametrize("with_table", [True, False])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ein Hund",
+        "un perro",
+        "une femme",
+        "eine Frau mit einem Kind",
+        "der Hund läuft am Strand",
+        "die Katze",
+        "собака",
+        "犬",
+    ],
+)
+def test_other_languages_are_unknown(request, sentences, with_table, text):
+    words = request.getfixturevalue("full") if with_table else ClipWords(sentences, lambda: None)
+    assert not words.knows(text)
+    assert " ".join(words.unknown_words(text)) == text.lower()
+    assert unit_rows(words.encode([text])).all()
+
+
+@pytest.mark.parametrize("text", ["la la land", "El Capitan climbing", "a van on the road", "people die", "someone"])
+def test_english_is_not_taken_for_another_language(full, text):
+    assert full.knows(text)
+    assert not full.read(text).foreign

@@ -135,7 +135,8 @@ class ClipEncoder:
         read = self.words.read(text)
         words = (text,) if read.tower else read.by("table")
         unknown = read.by("unknown")
-        near = {word: found for word in unknown if (found := self.words.suggestion(word))}
+        tried = () if read.foreign else unknown
+        near = {word: found for word in tried if (found := self.words.suggestion(word))}
         return Understanding((self.name,), (), words, read.by("bridge"), unknown, near)
 
     def margin_query(self, text: str) -> tuple[Vectors, float]:

@@ -14,16 +14,25 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
+from momentseek.recognition.encoders.english import (
+    FOREIGN_WORDS,
+    LETTERS,
+    STOP_WORDS,
+    english_words,
+    is_english,
+    is_foreign,
+    nearest_spelling,
+    split_words,
+    word_forms,
+)
 from momentseek.recognition.encoders.network import read_pickle
 from momentseek.recognition.encoders.protocol import TextEncoder, Vectors
 from momentseek.recognition.encoders.protocol import fingerprint as fingerprint_of
@@ -44,19 +53,6 @@ RECIPE = "2"
 """Part of the fingerprint; change it whenever the same files would give other vectors."""
 MAX_NAME_WORDS = 3
 """Words of the longest names that are looked up as one."""
-_STOP = (
-    "a about all also an and any are as at be been being but by can clip could did do does doing for footage from had "
-    "has have having he her hers him his how i if image in into is it its just like me moment my of off on onto or our "
-    "out over own photo picture scene see seen she show showing shows shot so some somebody someone something than "
-    "that the their them then there these they this those through to together under up very video was we were what "
-    "when where which while who whose will with you your"
-)
-STOP_WORDS = frozenset(_STOP.split())
-"""Words that say nothing about a picture."""
-IRREGULAR = {
-    "calves": "calf", "children": "child", "feet": "foot", "geese": "goose", "knives": "knife", "leaves": "leaf",
-    "men": "man", "mice": "mouse", "people": "person", "teeth": "tooth", "wolves": "wolf", "women": "woman",
-}  # fmt: skip
 Source = Literal["table", "bridge", "ignored", "unknown"]
 
 
@@ -77,6 +73,8 @@ class Reading:
     words: tuple[ReadWord, ...]
     has_table: bool = True
     """Whether the table of words is on this machine; without it every word goes through the bridge."""
+    foreign: bool = False
+    """Whether it is in another language than English, so that every word is unknown."""
     tower: str = ""
     """The text tower that read the query as a whole; the words are then not looked up."""
 
@@ -180,38 +178,6 @@ def centre(vectors: Vectors) -> Vectors:
     return unit_vectors(unit - unit.mean(axis=0))
 
 
-def word_forms(word: str) -> list[str]:
-    """A word and what it may be a form of, the likeliest first; of a name, its last word changes.
-
-    >>> word_forms("teddy bears")
-    ['teddy bears', 'teddy bear']
-    >>> word_forms("running")
-    ['running', 'runnings', 'runn', 'runne', 'run']
-    """
-    stem = word[: word.rfind(" ") + 1]
-    last = word.removeprefix(stem)
-    found = [last]
-    if last in IRREGULAR:
-        found.append(IRREGULAR[last])
-    found += [last[:-3] + "y"] if last.endswith("ies") else []
-    found += [last[:-2]] if last.endswith(("ches", "shes", "sses", "xes", "oes", "zes")) else []
-    found.append(last[:-1] if last.endswith("s") and len(last) > 3 else last + "s")
-    for ending in ("ing", "ed"):
-        short = last.removesuffix(ending)
-        if short != last and len(short) > 2:
-            found += [short, short + "e"] + ([short[:-1]] if short[-1] == short[-2] else [])
-    return [stem + form for form in dict.fromkeys(found)]
-
-
-def split_words(text: str) -> list[str]:
-    """The words of a text, in lower case.
-
-    >>> split_words("A T-shirt, the dog's!")
-    ['a', 't', 'shirt', 'the', 'dog']
-    """
-    return [word.split("'")[0] for word in re.findall(r"[^\W_]+(?:'[^\W_]+)?", text.lower().replace("’", "'"))]
-
-
 def bridge_features(
     sentences: TextEncoder, names: Sequence[str], mean: Vectors | None = None
 ) -> tuple[Vectors, Vectors]:
@@ -280,7 +246,7 @@ class ClipWords:
         """One row per text; a text without any word that says something is read as a whole by the bridge."""
         if self._tower is not None:
             return unit_vectors(self._tower.encode(texts) - self._tower_mean)
-        says = [_says(self.read(text)) for text in texts]
+        says = [_says(self.read(text).words) for text in texts]
         asked = [word.text for words in says for word in words if not word.entry]
         asked += [text for text, words in zip(texts, says, strict=True) if len(words) != 1]
         asked = list(dict.fromkeys(asked))
@@ -303,8 +269,11 @@ class ClipWords:
     def read(self, text: str) -> Reading:
         """How a text is read: which words are in the table, which go through the bridge, and which say nothing."""
         if self._tower is not None:
-            return Reading((), self.has_table, self._tower.name)
-        words, found, at = split_words(text), [], 0
+            return Reading((), self.has_table, tower=self._tower.name)
+        words = split_words(text)
+        if is_foreign(words, self._table.rows if self._table else ()):
+            return Reading(tuple(ReadWord(word, "unknown") for word in words), self.has_table, foreign=True)
+        found, at = [], 0
         while at < len(words):
             name, entry = self._longest_name(words[at:])
             found.append(ReadWord(name, self._source(name, entry), entry))
@@ -315,8 +284,8 @@ class ClipWords:
         """Whether any word of a text means something to it."""
         if self._tower is not None:
             return True
-        reading = self.read(text)
-        return bool(reading.by("table") or reading.by("bridge"))
+        words = self.read(text).words
+        return any(word.source != "unknown" for word in _says(words) or words)
 
     def unknown_words(self, text: str) -> list[str]:
         """The words of a text that it cannot know: neither in the table nor familiar to MiniLM."""
@@ -324,8 +293,13 @@ class ClipWords:
 
     def suggestion(self, word: str) -> str:
         """A known word that is written nearly as an unknown one; empty if there is none."""
-        known = self._table.rows if self._table else ()
-        return next(iter(get_close_matches(word.lower(), known, n=1, cutoff=0.8)), "")
+        return nearest_spelling(word, self._spellings)
+
+    @cached_property
+    def _spellings(self) -> frozenset[str]:
+        """Words that are offered for others: English ones of the table, which has misspelt ones too."""
+        english = english_words()[0]
+        return english.intersection(self._table.rows) if self._table else english
 
     def _longest_name(self, words: Sequence[str]) -> tuple[str, str]:
         """The longest name that the table has at the beginning of some words, and its entry; else the first word."""
@@ -337,12 +311,23 @@ class ClipWords:
         raise AssertionError("there is always a first word")
 
     def _source(self, name: str, entry: str) -> Source:
-        if name in STOP_WORDS:
+        if name in FOREIGN_WORDS:
+            return "unknown"
+        if name in STOP_WORDS or name in LETTERS:
             return "ignored"
         if entry:
             return "table"
+        return "bridge" if is_english(name) or self._is_familiar(name) else "unknown"
+
+    def _is_familiar(self, word: str) -> bool:
+        """Whether MiniLM knows a word that is in no list: as one piece, or as long ones and not misspelt."""
+        tokens = getattr(self._sentences, "tokens", None)
+        if tokens is not None and len(tokens(word)) == 1 and word.isascii():
+            return True
         strange = getattr(self._sentences, "unknown_words", None)
-        return "unknown" if strange is not None and strange(name) else "bridge"
+        if strange is not None and strange(word):
+            return False
+        return self._table is None or not nearest_spelling(word, self._spellings)
 
     def _vector(self, word: ReadWord, bridged: Mapping[str, Vectors]) -> Vectors:
         return self._table[word.entry] if self._table and word.entry else bridged[word.text]
@@ -360,7 +345,7 @@ class ClipWords:
         return np.frombuffer(load_or_make("clip-text-mean", self.fingerprint, make), "<f4")
 
 
-def _says(reading: Reading) -> list[ReadWord]:
-    """The words whose vectors make up the query's: the known ones, or else the unknown ones."""
-    known = [word for word in reading.words if word.source in ("table", "bridge")]
-    return known or [word for word in reading.words if word.source == "unknown"]
+def _says(words: Sequence[ReadWord]) -> list[ReadWord]:
+    """The words whose vectors make up a query's: the known ones, or else the unknown ones."""
+    known = [word for word in words if word.source in ("table", "bridge")]
+    return known or [word for word in words if word.source == "unknown"]

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.recognition.encoders import minilm
+from momentseek.recognition.encoders.english import is_english, is_foreign, split_words, word_is_little
 from momentseek.recognition.encoders.network import build_network, read_tensors
 from momentseek.recognition.encoders.preprocessing import crop_square
 from momentseek.recognition.encoders.protocol import Pixels, TextEncoder, Understanding, Vectors
@@ -258,23 +259,30 @@ class ThingEncoder:
 
     def knows(self, text: str) -> bool:
         """Whether any word of a text means something to it."""
-        own = getattr(self._sentences, "knows", None)
-        return own is None or bool(own(text))
+        words, strange = split_words(text), self._strange_words(text)
+        return any(word not in strange for word in [word for word in words if not word_is_little(word)] or words)
 
     def understand(self, text: str) -> Understanding:
         """Which words of a text name labels; at others it guesses by the nearest meaning."""
-        labels = tuple(noun for noun, _ in named_kinds(text))
+        strange = self._strange_words(text)
+        labels = tuple(noun for noun, _ in named_kinds(text) if noun not in strange)
         named = {word for label in labels for word in label.split()}
         rest = [word for word in re.findall(r"\w+", text.lower()) if word not in named]
-        without = words_without_label(rest)
-        find = getattr(self._sentences, "unknown_words", None)
-        unknown = [] if find is None else [word.lower() for word in find(text)]
+        without = [word for word in words_without_label(rest) if word not in strange]
         return Understanding(
             (self.name,),
-            (*labels, *(word for word in rest if word not in without)),
-            guessed=tuple(word for word in without if word not in unknown),
-            unknown=tuple(word for word in without if word in unknown),
+            (*labels, *(word for word in rest if word not in without and word not in strange)),
+            guessed=tuple(without),
+            unknown=tuple(word for word in rest if word in strange),
         )
+
+    def _strange_words(self, text: str) -> set[str]:
+        """The words of a text that mean nothing to it; all of them where it is in another language."""
+        words = split_words(text)
+        if is_foreign(words):
+            return set(words)
+        find = getattr(self._sentences, "unknown_words", None)
+        return set() if find is None else {word for word in map(str.lower, find(text)) if not is_english(word)}
 
     def evidence(self, text: str) -> LabelEvidence:
         """A function of images' vectors: how surely each shows the things that a text names, by its labels alone.
