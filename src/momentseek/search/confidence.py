@@ -40,9 +40,9 @@ STRONG_EVIDENCE, FAIR_EVIDENCE = 0.3, 0.05
 """Evidence by labels from which a hit that stands out is strong, and any hit is fair (docs/searching.md)."""
 LABELLED_FAIR_CHANCE = 0.5
 """Chance below which a hit is fair where labels can make it strong: it need only be worth a look."""
-ODDS_WEIGHTS, ODDS_BASE = (16.3, 0.45, 4.7), -3.6
+ODDS_WEIGHTS, ODDS_BASE = (21.6, 0.6, 6.0), -5.0
 """Weights of CLIP's margin, of the surplus and of the labels in the log odds, and the base, fitted on judged hits."""
-STRONG_PROBABILITY, FAIR_PROBABILITY = 0.85, 0.3
+STRONG_PROBABILITY, FAIR_PROBABILITY = 0.88, 0.3
 """Probabilities from which a hit is strong, or fair, where CLIP has looked."""
 TOLERATED_SPREADS = 1.0
 """Spreads above the usual from which something to avoid counts."""
