@@ -68,12 +68,11 @@ def vector_texts(cues: Sequence[Cue]) -> list[str]:
 
 def passage_rows(rows: Vectors, cues: Sequence[Cue], found: Sequence[range]) -> Vectors:
     """The vectors of a video's passages, given its rows; the mean of the cues' where passages were not encoded."""
-    several = [some for some in found if len(some) > 1]
-    if len(rows) == len(cues) + len(several):
-        place = {some: len(cues) + at for at, some in enumerate(several)}
-        return rows[[place.get(some, some.start) for some in found]]
+    if len(rows) > len(cues):
+        several = np.cumsum([len(some) > 1 for some in found]) + len(cues) - 1
+        return rows[[row if len(some) > 1 else some.start for some, row in zip(found, several.tolist(), strict=True)]]
     sums = np.stack([rows[some.start : some.stop].sum(axis=0) for some in found])
-    return sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
+    return np.asarray(sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9), np.float32)
 
 
 def encode_cues(encoder: TextEncoder, cues: Sequence[Sequence[Cue]]) -> list[Vectors | None]:

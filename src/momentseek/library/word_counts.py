@@ -199,7 +199,7 @@ class _Frequencies(NamedTuple):
             return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
         ids, video, times, length = (np.concatenate(column) for column in zip(*forms, strict=True))
         each, first, place = np.unique(ids, return_index=True, return_inverse=True)
-        return cls(each, video[first], np.bincount(place, times, len(each)), length[first])
+        return cls(each, video[first], np.bincount(place, times, len(each)).astype(np.float64), length[first])
 
 
 def _count_forms(catalog: Catalog, index: WordIndex, term: str) -> WordCounts:

@@ -145,8 +145,8 @@ def said_reason(hit: Hit, query: Query) -> str:
     if "speech" not in hit.streams:
         return ""
     terms = sought_words(query)
-    has = WordMatcher([cue.text for cue in hit.said]).matches(terms).any(axis=0) if hit.said else []
-    found = [term for term, there in zip(terms, has, strict=False) if there]
+    has = WordMatcher([cue.text for cue in hit.said]).matches(terms)
+    found = [term for at, term in enumerate(terms) if has[:, at].any()]
     parts = [f"words {', '.join(map(tidy, found))}"] if found else []
     if hit.meant is not None:
         start, end, cosine = hit.meant

@@ -11,17 +11,21 @@ from functools import cached_property, reduce
 import numpy as np
 
 from momentseek.library.catalog import Catalog
+from momentseek.library.cue_vectors import passages
+from momentseek.library.database import SPEECH
 from momentseek.library.encoders import LibraryEncoders
 from momentseek.library.reader import LibraryReader, Snapshot
 from momentseek.library.tracks.sounds import sound_labels
 from momentseek.library.video import Video
 from momentseek.library.words import content_words
+from momentseek.media.subtitles.cues import Cue
 from momentseek.recognition.encoders.protocol import Understanding, Vectors
 from momentseek.recognition.encoders.text_cache import encode_cached
 from momentseek.recognition.exported.boundary_head import BoundaryHead
 from momentseek.search.stream_index import StreamIndex
 
 MAX_REMEMBERED_TEXTS = 512
+MAX_REMEMBERED_TRANSCRIPTS = 256
 
 Encode = Callable[[Sequence[str]], Vectors]
 """Turns texts into vectors, one row each."""
@@ -111,6 +115,7 @@ class LibraryState:
     vision: StreamIndex
     speech: StreamIndex
     known_videos: dict[int, Video] = field(default_factory=dict)
+    _spoken: dict[int, tuple[list[Cue], list[range]]] = field(default_factory=dict)
 
     @classmethod
     def open(cls, library: LibraryReader, snapshot: Snapshot) -> LibraryState:
@@ -146,3 +151,12 @@ class LibraryState:
         if new:
             self.known_videos.update((video.id, video) for video in self.catalog.videos(new))
         return {id: self.known_videos[id] for id in wanted if id in self.known_videos}
+
+    def spoken(self, video: int) -> tuple[list[Cue], list[range]]:
+        """What is said in a video: its cues, in the order of their vectors, and its passages."""
+        if video not in self._spoken:
+            if len(self._spoken) >= MAX_REMEMBERED_TRANSCRIPTS:
+                self._spoken.clear()
+            cues = self.catalog.own_cues(video, SPEECH)
+            self._spoken[video] = cues, passages(cues)
+        return self._spoken[video]

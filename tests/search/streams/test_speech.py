@@ -13,13 +13,14 @@ from momentseek.library.cue_vectors import PASSAGES_SETTING, encode_cues, fill_s
 from momentseek.library.encoders import installed_speech_encoder
 from momentseek.library.paths import LibraryPaths
 from momentseek.media.subtitles.cues import Cue
+from momentseek.search.confidence import Scale
 from momentseek.search.display import table
 from momentseek.search.engine import Engine
 from momentseek.search.export.json import hit_record
 from momentseek.search.hit import Results, StreamHit
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
-from momentseek.search.streams.speech import MIN_MEANING, MeaningQuery, fuse_hits
+from momentseek.search.streams.speech import MIN_MEANING, MeaningQuery, _meant_passages, fuse_hits
 
 TALK = [
     Cue(0.0, 3.0, "Good evening, and welcome to the programme."),
@@ -120,3 +121,13 @@ def test_a_weak_hit_by_words_gives_way_to_the_passage_it_is_in() -> None:
     fused = fuse_hits([weak, sure], [meant, same])
     assert [(hit.video, hit.start, hit.level) for hit in fused] == [(2, 0.0, "strong"), (1, 3.0, "fair")]
     assert fused[0].meant == same.meant
+
+
+def test_a_passage_counts_whose_cues_alone_mean_something_else() -> None:
+    """The vector of a passage is not made of those of its cues: all of them may point away from the query."""
+    query = np.array([1, 0, 0], np.float32)
+    rows = np.array([[-0.6, 0.8, 0], [-0.8, 0, 0.6], [0.8, 0.6, 0]], np.float32)
+    asked = MeaningQuery(query, Scale(0.0, 0.1, 60))
+    cues = [Cue(0, 2, "Never again"), Cue(2, 4, "says the raven")]
+    ((found, score),) = _meant_passages(rows, cues, passages(cues), asked)
+    assert (found, round(score, 3)) == (range(1), 0.8)

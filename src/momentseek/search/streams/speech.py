@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.catalog import Catalog
-from momentseek.library.cue_vectors import PASSAGES_SETTING, passage_rows, passages
+from momentseek.library.cue_vectors import PASSAGES_SETTING, passage_rows
 from momentseek.library.database import SPEECH
 from momentseek.library.timed_text import tracked_videos
 from momentseek.library.tracks.speech import transcript
@@ -28,7 +28,7 @@ from momentseek.search.streams.timed_text import MAX_CUE_GAP_SECONDS, MAX_UTTERA
 
 MAX_MEANT_HITS = 400
 """Passages of the same meaning that are ranked."""
-MAX_MEANT_VIDEOS = 100
+MAX_MEANT_VIDEOS = 40
 """Videos that are searched for passages of the same meaning."""
 MIN_MEANING = (0.35, 0.45)
 """Cosine below which a passage does not mean what is asked for, however far it stands out: in a library with up to
@@ -131,33 +131,34 @@ def find_meant(state: LibraryState, asked: MeaningQuery, allowed: Ids | None) ->
         if not np.isfinite(rows).all():
             index.damaged_videos.add(id)
             rows = np.where(np.isfinite(rows), rows, 0)
-        spoken = state.catalog.own_cues(id, SPEECH)
+        spoken, found_passages = state.spoken(id)
         if len(rows) < len(spoken):
             continue  # its cues have just been replaced
-        for cues, score in _meant_passages(rows, spoken, asked):
+        for cues, score in _meant_passages(rows, spoken, found_passages, asked):
             start, end = spoken[cues.start].start, max(spoken[at].end for at in cues)
             found.append((id, cues.start, score, start, end, top))
-    video, row, score, start, end, tops = zip(*found, strict=True) if found else ((),) * 6
-    return MeantCues(
-        np.array(video, np.int64), np.array(row, np.int64), np.array(score, np.float64), np.array(start, np.float64),
-        np.array(end, np.float64), np.array(tops, np.float64),
-    )  # fmt: skip
+    video, row, *numbers = np.array(found, np.float64).reshape(-1, 6).T
+    return MeantCues(video.astype(np.int64), row.astype(np.int64), *numbers)
 
 
-def _meant_passages(rows: Vectors, cues: Sequence[Cue], asked: MeaningQuery) -> Iterator[tuple[range, float]]:
+def _meant_passages(
+    rows: Vectors, cues: Sequence[Cue], found: Sequence[range], asked: MeaningQuery
+) -> Iterator[tuple[range, float]]:
     """The cues of a video's passages that mean what is asked for, best first, each cue once, with their cosines."""
-    found = passages(cues)
-    near = rows[: len(cues)] @ asked.vector
-    alone = [CUE_SHARE * float(near[some.start : some.stop].max()) for some in found]
-    scores = np.maximum(passage_rows(rows, cues, found) @ asked.vector, alone).tolist() if found else []
+    if not found:
+        return
+    near = np.append(rows[: len(cues)] @ asked.vector, np.float32(-1))
+    edges = np.array([(some.start, some.stop) for some in found]).ravel()
+    alone = CUE_SHARE * np.maximum.reduceat(near, edges)[::2]
+    scores = np.maximum(passage_rows(rows, cues, found) @ asked.vector, alone)
     taken: set[int] = set()
-    for at in sorted(range(len(found)), key=lambda at: (-scores[at], at)):
-        if asked.level(scores[at]) is None:
+    for at in np.argsort(-scores, kind="stable").tolist():
+        if asked.level(float(scores[at])) is None:
             return
         text = " ".join(cues[one].text for one in found[at])
         if taken.isdisjoint(found[at]) and len(set(words(text)) - COMMON_WORDS) >= MIN_MEANT_WORDS:
             taken.update(found[at])
-            yield _matching_cues(rows, found[at], asked.vector), scores[at]
+            yield _matching_cues(rows, found[at], asked.vector), float(scores[at])
 
 
 def _matching_cues(rows: Vectors, passage: range, vector: Vectors) -> range:
@@ -166,8 +167,9 @@ def _matching_cues(rows: Vectors, passage: range, vector: Vectors) -> range:
     runs = [(first, end) for first in range(len(passage)) for end in range(first + 1, len(passage) + 1)]
     whole = np.stack([sums[end] - sums[first] for first, end in runs])
     near = whole @ vector / np.maximum(np.linalg.norm(whole, axis=1), 1e-9)
-    good = [(end - first, value, first) for (first, end), value in zip(runs, near.tolist(), strict=True)
-            if value >= MATCHING_SHARE * float(near.max())]  # fmt: skip
+    best = float(near.max())
+    least = best - (1 - MATCHING_SHARE) * abs(best)
+    good = [(end - first, at, first) for (first, end), at in zip(runs, near.tolist(), strict=True) if at >= least]
     length, _, first = max(good)
     return passage[first : first + length]
 
