@@ -11,8 +11,8 @@ everything. How near a picture is to usual words is kept with it, as
     h = log(mean over usual words w of exp(β v·w)) / β
 
 and a query scores ``v·q - λ h``. By ``v·q - h``, how much better a query fits than usual words do, a search also tells
-"surely there" from "nearest": :meth:`ClipEncoder.margin_query`. A row is ``[v, h, f] / √(1 + H²)``, with f such that
-it has length 1.
+"surely there" from "nearest": :meth:`ClipEncoder.margin_query`. A row is ``[v, h, f, f, f, f] / √(1 + H²)``, with f
+such that it has length 1, in several columns so that none is much larger than the others where rows are rounded.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from momentseek.recognition.runtime import session
 from momentseek.recognition.weights.files import are_installed, load_or_make, packaged_weights, verify
 
 ASSET = packaged_weights("clip")
-CLIP_COLUMNS, ADDED_COLUMNS = 512, 2
+CLIP_COLUMNS, FILLER_COLUMNS = 512, 4
 SIDE_PIXELS = 160
 USUAL_SHARPNESS, USUAL_SHARE = 30.0, 0.5
 """β and λ of the usual words, chosen on real videos (docs/encoders.md)."""
-MAX_USUAL = 0.75
+MAX_USUAL = 0.4
 """H, which h does not exceed."""
 USUAL_WORDS = [
     "person", "man", "woman", "boy", "girl", "child", "baby", "crowd", "people", "group", "face", "hand", "player",
@@ -67,7 +67,7 @@ class ClipEncoder:
     """
 
     name = "clip"
-    dim = CLIP_COLUMNS + ADDED_COLUMNS
+    dim = CLIP_COLUMNS + 1 + FILLER_COLUMNS
     short_side = SIDE_PIXELS
 
     def __init__(self, sentences: TextEncoder, threads: int | None = None) -> None:
@@ -92,8 +92,8 @@ class ClipEncoder:
         rows = centre_images(np.concatenate(raw))
         near = np.exp(USUAL_SHARPNESS * (rows @ self._usual_words.T)).mean(axis=1)
         usual = np.clip(np.log(near) / USUAL_SHARPNESS, -MAX_USUAL, MAX_USUAL)
-        filler = np.sqrt(MAX_USUAL**2 - usual**2)
-        return unit_vectors(np.concatenate([rows, usual[:, None], filler[:, None]], axis=1))
+        filler = np.sqrt((MAX_USUAL**2 - usual**2) / FILLER_COLUMNS)
+        return unit_vectors(np.column_stack([rows, usual, *[filler] * FILLER_COLUMNS]))
 
     def _run(self, squares: Pixels) -> Vectors:
         vectors: Vectors = self._tower.run(["vectors"], {"images": squares})[0]
@@ -122,9 +122,7 @@ class ClipEncoder:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """One row per text, of length 1."""
-        rows = self.words.encode(texts)
-        added = np.tile(np.array([-USUAL_SHARE, 0], np.float32), (len(rows), 1))
-        return unit_vectors(np.concatenate([rows, added], axis=1))
+        return unit_vectors(_add_usual(self.words.encode(texts), USUAL_SHARE))
 
     def knows(self, text: str) -> bool:
         """Whether any word of a text means something to it."""
@@ -146,8 +144,12 @@ class ClipEncoder:
         (row,) = self.words.encode([text])
         said = [word.text for word in self.words.read(text).words if word.source != "ignored"]
         added = PEOPLE_MARGIN * sum(word in PEOPLE for word in said) / max(1, len(said))
-        length = np.sqrt(np.float32(1 + MAX_USUAL**2))
-        return np.concatenate([row * length, np.array([-length, 0], np.float32)]), added
+        return _add_usual(row[None], 1.0)[0] * np.sqrt(np.float32(1 + MAX_USUAL**2)), added
+
+
+def _add_usual(rows: Vectors, share: float) -> Vectors:
+    """Vectors of texts as they ask rows of images: a share of how near usual words are is taken off."""
+    return np.pad(np.column_stack([rows, np.full(len(rows), -share, np.float32)]), ((0, 0), (0, FILLER_COLUMNS)))
 
 
 def known_picture() -> Pixels:
