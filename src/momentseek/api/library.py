@@ -258,6 +258,8 @@ class Library:
     remove = _verb(LibraryStore.remove)
     transcribe = _verb(LibraryStore.transcribe)
     ocr = _verb(LibraryStore.ocr)
+    find_people = _verb(LibraryStore.find_people)
+    forget_people = _verb(LibraryStore.forget_people)
     encode = _verb(LibraryStore.encode)
     listen = _verb(LibraryStore.listen)
     describe = _verb(LibraryStore.describe)

@@ -32,6 +32,7 @@ SECTIONS = {
         "transcript": ("timed_text:transcript", "Show, edit or import what is said in a video."),
         "ocr": ("timed_text:ocr", "Read text in the pictures of videos (titles, slides, signs), and show it."),
         "sounds": ("timed_text:sounds", "Hear sounds other than speech in videos (applause, barking), and show them."),
+        "people": ("timed_text:people", "Count faces in videos, to find close-ups, two people or a crowd."),
         "describe": ("describe:command", "Describe moments in words: of data, or of a library."),
         "verify": ("library:verify", "Check every file and row of the library."),
         "compact": ("library:compact", "Free the space of removed videos."),

@@ -1,4 +1,4 @@
-"""``momentseek transcribe``, ``transcript``, ``ocr`` and ``sounds``: what is said, written and heard in videos."""
+"""``momentseek transcribe``, ``transcript``, ``ocr``, ``sounds`` and ``people``: text with times, made of videos."""
 
 from __future__ import annotations
 
@@ -398,3 +398,39 @@ def show_sounds(video: str, library: str | None, form: str, out: str | None) -> 
     else:
         text = cues_text(heard.cues, form)
     options.write_text(text, out)
+
+
+@click.command()
+@click.argument("videos", nargs=-1, metavar="[VIDEO]...")
+@options.library
+@click.option("--again", is_flag=True, help="Also look at videos that failed before, and those that are named again.")
+@click.option("--remove", is_flag=True, help="Delete all that was found about faces.")
+@options.wait
+@options.quiet
+@options.as_json
+def people(videos: tuple[str, ...], again: bool, remove: bool, quiet: bool, **given: Any) -> None:
+    """Count the faces in videos: how many, and whether they are close. Nobody is recognised.
+
+    Nothing does this unless you ask for it. Afterwards a search finds 'two people', 'a crowd' or
+    'a close-up'. docs/people.md says what is kept, and what it cannot do.
+
+    \b
+      momentseek models get blazeface
+      momentseek people
+      momentseek search 'described:"two people"'
+      momentseek people --remove
+    """
+    if remove:
+        with open_store(library_folder(given["library"]), create=False, wait=given["wait"]) as opened:
+            options.say(f"deleted what was found about faces in {count(opened.forget_people(), 'video')}")
+        return
+    report = ingest_more(
+        lambda opened, tell: opened.find_people(videos, again=again, progress=tell),
+        "counting faces",
+        again=["people", *videos],
+        quiet=quiet,
+        **given,
+    )
+    if not quiet:
+        unseen = f", {len(report.noted):,} could not be read" if report.noted else ""
+        options.say(f"faces counted in {count(report.faces, 'video')}{unseen}")

@@ -126,6 +126,8 @@ class AddReport:
     listened: int = 0
     """Number of videos in which a detector listened for sounds other than speech."""
     listened_seconds: float = 0.0
+    faces: int = 0
+    """Number of videos in which faces were counted."""
     sounds: int = 0
     """Number of sounds that it heard in them."""
     seconds: float = 0.0

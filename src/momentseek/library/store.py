@@ -28,9 +28,11 @@ from momentseek.library.paths import LibraryPaths, hold_lock
 from momentseek.library.reader import CLIP_SECONDS, LibraryReader
 from momentseek.library.report import AddReport, ShowIngest
 from momentseek.library.scan.recall import refresh_plan
+from momentseek.library.timed_text import forget_tracks
 from momentseek.library.tracks.background import PassRequest, run_pass, usual_threads
 from momentseek.library.tracks.captions import CaptionPass, open_scene_captioner
 from momentseek.library.tracks.ocr import OcrPass
+from momentseek.library.tracks.people import PEOPLE, PeoplePass
 from momentseek.library.tracks.second_pass import SecondPass, not_ready, second_pass
 from momentseek.library.tracks.sounds import SoundPass
 from momentseek.library.tracks.speech import Transcript, edit_transcript, transcribe_videos
@@ -206,6 +208,23 @@ class LibraryStore(LibraryReader):
         with self.changing():
             name = detector or self.options.sound_detector or YAMNET
             return run_pass(SoundPass(self._request(patterns, again, progress), name, usual_threads(), renew=True))
+
+    def find_people(
+        self, patterns: Patterns = (), *, again: bool = False, progress: ShowIngest | None = None
+    ) -> AddReport:
+        """Count faces, in all videos or those whose names match ``patterns``; nobody is recognised.
+
+        Searches then find "two people", "a crowd" and "a close-up". :meth:`forget_people` deletes what was found.
+        """
+        with self.changing():
+            return run_pass(PeoplePass(self._request(patterns, again, progress)))
+
+    def forget_people(self) -> int:
+        """Delete all that was found about faces; returns of how many videos."""
+        with self.changing(), self.catalog.changes():
+            videos = [row[0] for row in self.catalog.rows("SELECT video FROM tracks WHERE kind = ?", (PEOPLE.name,))]
+            forget_tracks(self.catalog, PEOPLE, videos, whole=True)
+        return len(videos)
 
     def ocr(
         self,
