@@ -117,8 +117,8 @@ class BlazeFace:
             x0 = (x - w / 2) * longest - (longest - width) / 2 + left
             y0 = (y - h / 2) * longest - (longest - height) / 2 + top
             whole = picture.shape[1], picture.shape[0]
-            shares = (x0 / whole[0], y0 / whole[1], w * longest / whole[0], h * longest / whole[1])
-            faces.append(Face(*map(float, shares), float(scores[cell])))
+            left_top, size = (x0 / whole[0], y0 / whole[1]), (w * longest / whole[0], h * longest / whole[1])
+            faces.append(Face(*(float(share) for share in (*left_top, *size, scores[cell]))))
         return faces
 
 
