@@ -65,7 +65,10 @@ def test_text_names_the_rules_the_letters_and_every_pair(folder: Path) -> None:
     result = compare(folder, "-m", "NDCG@10[IoU>={0.5,0.7}]", runs=("good", "fair", "poor"))
     assert result.exit_code == 0
     lines = result.stdout.split("\n")
-    assert lines[0] == "protocol paper, 40 queries, paired randomisation test, Holm-corrected, alpha 0.05"
+    assert lines[0] == (
+        "protocol paper, 40 queries in 9 videos, which are exchanged and drawn as a whole, paired randomisation test, "
+        "Holm-corrected, alpha 0.05"
+    )
     assert lines[2].split() == ["run", "NDCG@10[IoU>=0.5]", "NDCG@10[IoU>=0.7]"]
     assert [line.split()[:2] for line in lines[3:6]] == [["a", "good"], ["b", "fair"], ["c", "poor"]]
     assert [line.split()[2][6:] for line in lines[3:6]] == ["ᶜ", "ᶜ", ""]
@@ -164,3 +167,20 @@ def test_labels_take_as_many_folders_as_tell_the_files_apart() -> None:
     assert short_labels(["x.json", "a/x.json"]) == ["x", "a/x"]
     assert short_labels(["x.json", "x.json"]) == ["x", "x"]
     assert short_labels(["runs/.hidden", "y"]) == [".hidden", "y"]
+
+
+def test_seeds_of_a_system_are_found_by_a_pattern(folder: Path) -> None:
+    for name in ("good", "poor"):
+        for seed in (1, 2):
+            (folder / f"seed-{name}-{seed}.json").write_bytes((folder / f"{name}.json").read_bytes())
+    runs = (f"x:{folder}/seed-good-*.json", f"y:{folder}/seed-poor-*.json")
+    asked = ["--truth", str(folder / "truth.json"), "-m", "NDCG@10[IoU>=0.5]", "--power"]
+    result = CliRunner().invoke(cli, ["compare", *runs, *asked])
+    assert result.exit_code == 0, result.output
+    assert "2 seeds per system, t-test over queries and seeds" in result.stdout
+    assert "smallest findable" in result.stdout
+    alone = compare(folder, "-m", "NDCG@10[IoU>=0.5]", "--cluster", "none", runs=("good", "poor"))
+    assert "40 queries, paired" in alone.stdout
+    nothing = CliRunner().invoke(cli, ["compare", "x:nothing-*.json", runs[1], "--truth", str(folder / "truth.json")])
+    assert isinstance(nothing.exception, MomentseekError)
+    assert "no file fits the pattern nothing-*.json" in str(nothing.exception)

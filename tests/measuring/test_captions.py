@@ -33,7 +33,7 @@ def captions(seed, size=20, known=5, several=1):
         texts = [
             " ".join(w if rng.random() < known / 10 else str(rng.choice(WORDS)) for w in right) for _ in range(several)
         ]
-        rows.append((i, f"video {i % 4}", 0, 5 if i % 2 else 40, texts))
+        rows.append((i, f"video {i % 10}", 0, 5 if i % 2 else 40, texts))
     return CaptionTable.from_rows(rows)
 
 

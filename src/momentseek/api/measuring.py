@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TypeAlias, cast
+from dataclasses import replace
+from typing import Any, TypeAlias, cast
 
 from momentseek.api.files import Videos, open_corpus
 from momentseek.core.errors import MomentseekError, parameter
@@ -13,8 +14,8 @@ from momentseek.core.moments.judgements import Corpus, Judgements
 from momentseek.core.moments.run import Run
 from momentseek.core.moments.table import Policy
 from momentseek.measuring import official
+from momentseek.measuring.compare import System, unique_labels
 from momentseek.measuring.compare import compare as compare_evaluations
-from momentseek.measuring.compare import unique_labels
 from momentseek.measuring.comparison import Comparison
 from momentseek.measuring.diagnose import diagnosis
 from momentseek.measuring.diagnose.diagnosis import Diagnosis
@@ -85,6 +86,19 @@ def evaluate_all(
     ]
 
 
+def evaluate_systems(
+    systems: Mapping[str, Sequence[RunLike]], truth: TruthLike, measures: Iterable[str] | str | None = None, **read: Any
+) -> list[list[Evaluation]]:
+    """Score the runs of several systems, one run per seed; the options are those of :func:`evaluate`."""
+    flat = {
+        name if len(runs) == 1 else f"{name} #{number}": run
+        for name, runs in systems.items()
+        for number, run in enumerate(runs, start=1)
+    }
+    found = iter(evaluate_all(flat, truth, measures, **read))
+    return [[replace(next(found), run=name) for _ in runs] for name, runs in systems.items()]
+
+
 def official_report(
     run: RunLike,
     truth: TruthLike,
@@ -129,7 +143,7 @@ def home_protocol(truth: Judgements | CaptionTable) -> str:
 
 
 def compare(
-    runs: RunsLike | Sequence[Evaluation],
+    runs: RunsLike | Mapping[str, Sequence[RunLike]] | Sequence[Evaluation],
     truth: TruthLike | None = None,
     measures: Iterable[str] | str | None = None,
     *,
@@ -139,14 +153,16 @@ def compare(
     correction: str = "holm",
     alpha: float = 0.05,
     seed: int = 0,
+    cluster: str = "video",
     videos: Videos = None,
     invalid: Policy = "error",
 ) -> Comparison:
     """Compare runs query by query: who is better, by how much, and whether chance could explain it.
 
-    ``runs`` are runs or files (or a mapping from names to them), scored against ``truth`` as ``evaluate`` does; or
-    evaluations that are there already, which need no truth. ``test`` is ``"randomisation"``, ``"t"`` or ``"tukey"``,
-    ``correction`` is ``"holm"`` or ``"none"``, and a difference is significant if its p-value is at most ``alpha``.
+    ``runs`` are runs or files (or a mapping from names to them, or to lists of them: the seeds of a system), scored
+    against ``truth`` as ``evaluate`` does; or evaluations, which need no truth. ``test`` is ``"randomisation"``,
+    ``"t"`` or ``"tukey"``, ``correction`` is ``"holm"`` or ``"none"``, and a difference is significant if its p-value
+    is at most ``alpha``. Queries that share a video are resampled together, unless ``cluster`` is ``"none"``.
 
     >>> kitchen = "examples/kitchen/"
     >>> compare([kitchen + "careful.jsonl", kitchen + "hasty.jsonl"], kitchen + "truth.jsonl", "NDCG@10[IoU>=0.5]")
@@ -159,14 +175,18 @@ def compare(
                 f"evaluations have their truth and measures already; leave out {parameter('truth')} and "
                 f"{parameter('measures')}"
             )
-        evaluations = [run for run in runs if isinstance(run, Evaluation)]
+        systems: Sequence[System] = [run for run in runs if isinstance(run, Evaluation)]
     else:
         if truth is None:
             raise MomentseekError(f"a comparison of runs needs ground truth; give it ({parameter('truth')})")
-        evaluations = evaluate_all(
-            cast(RunsLike, runs), truth, chosen, protocol=protocol, missing=missing, videos=videos, invalid=invalid
-        )
-    return compare_evaluations(evaluations, test=test, correction=correction, alpha=alpha, seed=seed)
+        read: dict[str, Any] = {"protocol": protocol, "missing": missing, "videos": videos, "invalid": invalid}
+        if isinstance(runs, Mapping) and all(
+            isinstance(run, list) and not isinstance(run[0], Run) for run in runs.values()
+        ):
+            systems = evaluate_systems(cast(Mapping[str, Sequence[RunLike]], runs), truth, chosen, **read)
+        else:
+            systems = evaluate_all(cast(RunsLike, runs), truth, chosen, **read)
+    return compare_evaluations(systems, test=test, correction=correction, alpha=alpha, seed=seed, cluster=cluster)
 
 
 def diagnose(

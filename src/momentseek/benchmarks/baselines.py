@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +32,8 @@ class BaselineSettings:
     samples: int = DEFAULT_SAMPLES
     bandwidth: float | None = None
     top: int = DEFAULT_TOP
+    corpus: Mapping[str, float] = field(default_factory=dict)
+    """Videos and their seconds: if given, each prediction is in a video drawn from them (TVR, Table 3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,25 @@ class Baseline:
         """Predictions for every query of ``test``; ``train`` may be left out where nothing is learnt."""
         if self.learns and train is None:
             raise MomentseekError(f"{self.name} learns where moments lie; give the training set ({parameter('train')})")
-        return self.predictor(train if train is not None else test, test, settings or BaselineSettings())
+        settings = settings or BaselineSettings()
+        if settings.corpus:
+            return self._predict_anywhere(train, test, settings)
+        return self.predictor(train if train is not None else test, test, settings)
+
+    def _predict_anywhere(self, train: Judgements | None, test: Judgements, settings: BaselineSettings) -> Run:
+        """``top`` predictions per query, each the baseline's first in a video that is drawn from the corpus."""
+        names, seconds, top = tuple(settings.corpus), settings.corpus, settings.top
+        drawn = np.random.default_rng(settings.seed).integers(len(names), size=len(test) * top)
+        videos = [names[i] for i in drawn]
+        ends = [seconds[video] for video in videos]
+        asked = Judgements.from_groups(
+            range(len(videos)), [1] * len(videos), videos, [0.0] * len(videos), ends, durations=dict(seconds)
+        )
+        found = self.predict(train, asked, replace(settings, corpus={}, top=1))
+        scores = np.tile(np.arange(top, 0, -1.0), len(test))
+        return Run.from_groups(
+            test.query_ids, [top] * len(test), videos, found.start, found.end, scores, queries=test.queries
+        )
 
 
 @dataclass(frozen=True, eq=False)

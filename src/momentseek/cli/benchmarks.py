@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,7 +36,7 @@ from momentseek.core.reports import count, text_table
 @click.option("--out", "-o", "target", required=True, metavar="DIR", help="The folder to make.")
 @click.option(
     "--like",
-    type=click.Choice(["tvr", "charades", "activitynet"]),
+    type=click.Choice(["tvr", "charades", "activitynet", "tacos"]),
     default="tvr",
     show_default=True,
     help="The corpus to resemble: series with subtitles (tvr), or films whose moments follow habits.",
@@ -288,6 +290,8 @@ def _complete_tables(_: click.Context, __: click.Parameter, incomplete: str) -> 
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Seeds of every row.")
 @click.option("--steps", type=click.IntRange(min=1), help="Steps of every row, instead of the table's.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting of all rows.")
+@click.option("--protocol", metavar="NAME", help="Another evaluator than the paper's.")
+@click.option("--estimate", is_flag=True, help="Print the processor minutes of every row, and train nothing.")
 @click.option(
     "--run", "runs", multiple=True, metavar="ROW=FOLDER", help="A finished training run of a row; several are seeds."
 )
@@ -309,6 +313,8 @@ def reproduce(
     listed: bool,
     rows: str | None,
     runs: tuple[str, ...],
+    protocol: str | None,
+    estimate: bool,
     markdown: bool,
     latex: bool,
     on: str | None,
@@ -324,6 +330,8 @@ def reproduce(
       momentseek reproduce debiased-2 --list
     Table 2 of debiased grounding, on real features or else on simulated films:
       momentseek reproduce debiased-2 --data charades-cd
+    What that would take, row by row:
+      momentseek reproduce debiased-2 --data charades-cd --estimate
     Two rows of MVMR's Table 2, quickly:
       momentseek reproduce mvmr-2 --rows mmn,g2l --seeds 1 --steps 400
     All rows at once on a cluster, with a thread each:
@@ -339,11 +347,15 @@ def reproduce(
         raise MomentseekError("choose one of --markdown, --latex and --json")
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
-    from momentseek.benchmarks.reproduction.session import finished_runs, reproduce_table
+    from momentseek.benchmarks.reproduction.session import estimate_table, finished_runs, reproduce_table
 
+    given["rows"] = [name.strip() for name in (rows or "").split(",") if name.strip()]
+    if estimate:
+        _show_estimate(estimate_table(table, announce=(lambda _: None) if quiet else options.say, **given), as_json)
+        return
     result = reproduce_table(
         table,
-        rows=[name.strip() for name in (rows or "").split(",") if name.strip()],
+        protocol=protocol,
         finished=finished_runs(runs),
         progress=TrainingLine(quiet=quiet),
         announce=(lambda _: None) if quiet else options.say,
@@ -362,6 +374,15 @@ def reproduce(
         options.echo_json(result.as_json())
     else:
         click.echo(document(result, "markdown" if markdown else "latex" if latex else "text"), nl=False)
+
+
+def _show_estimate(rows: Sequence[Any], as_json: bool) -> None:
+    if as_json:
+        options.echo_json([asdict(row) for row in rows])
+        return
+    shown = [[row.label, f"{row.seeds:,}", f"{row.steps:,}", f"{row.minutes:,.1f}"] for row in rows]
+    shown.append(["all", "", "", f"{sum(row.minutes for row in rows):,.1f}"])
+    click.echo(text_table(["row", "seeds", "steps", "processor minutes"], shown))
 
 
 def _list_tables(table: str | None, as_json: bool) -> None:

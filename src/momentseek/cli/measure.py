@@ -7,20 +7,21 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from glob import glob
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
 import click
 
-from momentseek.api.measuring import compare as compare_evaluations
 from momentseek.api.measuring import evaluate as evaluate_run
-from momentseek.api.measuring import evaluate_all, official_report, ranked_moments
+from momentseek.api.measuring import evaluate_systems, official_report, ranked_moments
 from momentseek.cli import options
 from momentseek.core.errors import MomentseekError
 from momentseek.core.figures import check_folder
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
+from momentseek.measuring.compare import compare as compare_evaluations
 from momentseek.measuring.compare import largest_differences, unique_labels
 from momentseek.measuring.comparison import render, render_differences
 from momentseek.measuring.diagnose import diagnosis
@@ -159,6 +160,14 @@ def _say_notes(notes: Sequence[str]) -> None:
     metavar="[N]",
     help="Also list the N (10) queries on which the first two runs differ most, by the first measure.",
 )
+@click.option(
+    "--cluster",
+    type=click.Choice(["video", "none"]),
+    default="video",
+    show_default=True,
+    help="Resample the queries of a video together, or each by itself.",
+)
+@click.option("--power", is_flag=True, help="Also print the smallest difference that these queries could show.")
 @options.videos
 @options.invalid
 @click.option("--markdown", is_flag=True, help="Print a GitHub table, the best in bold.")
@@ -171,6 +180,7 @@ def compare(
     measures: tuple[str, ...],
     missing: Any,
     per_query: int | None,
+    power: bool,
     videos: str | None,
     invalid: Any,
     markdown: bool,
@@ -185,6 +195,8 @@ def compare(
       momentseek compare ours.json theirs.json --truth test.json -m 'NDCG@20[IoU>={0.3,0.5}]' --per-query
     Four systems, corrected for comparing all of them, as a table for a paper:
       momentseek compare a.json b.json c.json d.json -t test.json --test tukey --latex
+    Two systems trained with several seeds, NAME:PATTERN each:
+      momentseek compare 'ours:ours-*.json' 'theirs:theirs-*.json' -t test.json --power
 
     RUNs are ranked moments, or captions of moments. They are called a, b, c, … in the order given. A raised letter
     after a mean says that the run is significantly better than the run of that letter.
@@ -198,9 +210,9 @@ def compare(
     if markdown + latex + as_json > 1:
         raise MomentseekError("choose one of --markdown, --latex and --json")
     read = {"protocol": _check_names(protocol, measures), "missing": missing, "videos": videos}
-    named = dict(zip(unique_labels(short_labels(runs)), runs, strict=True))
-    evaluations = evaluate_all(named, truth, measures, invalid=invalid or "error", **read)
-    comparison = compare_evaluations(evaluations, **given)
+    found = evaluate_systems(_systems(runs), truth, measures, invalid=invalid or "error", **read)
+    comparison = compare_evaluations(found, **given)
+    evaluations = [seeds[0] for seeds in found]
     measure = comparison.names[0]
     apart = largest_differences(evaluations[0], evaluations[1], measure, per_query) if per_query else []
     if as_json:
@@ -210,11 +222,26 @@ def compare(
         options.echo_json(result)
         return
     style = "markdown" if markdown else "latex" if latex else "text"
-    click.echo(render(comparison, style))
+    click.echo(render(comparison, style, power=power))
     if per_query:
         title = comparison.title(measure)
         click.echo("\n" + render_differences(apart, title, comparison.runs, comparison.percent, style))
     _say_notes(list(dict.fromkeys(note for evaluation in evaluations for note in evaluation.notes)))
+
+
+def _systems(runs: Sequence[str]) -> dict[str, list[str]]:
+    """The files of every system: its own, or those that the pattern of NAME:PATTERN finds, one per seed."""
+    found: list[tuple[str, list[str]]] = []
+    for text, label in zip(runs, short_labels(runs), strict=True):
+        name, sign, pattern = text.partition(":")
+        if not sign or Path(text).exists():
+            found.append((label, [text]))
+            continue
+        files = sorted(glob(pattern))
+        if not files:
+            raise MomentseekError(f"{text}: no file fits the pattern {pattern}; write NAME:PATTERN, such as a:a-*.json")
+        found.append((name, files))
+    return dict(zip(unique_labels([name for name, _ in found]), [files for _, files in found], strict=True))
 
 
 @click.command()

@@ -12,6 +12,8 @@ import numpy as np
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import BoolArray, FloatArray
 from momentseek.measuring.comparison import LETTERS, Comparison, QueryDifference, RunPair
+from momentseek.measuring.reliability import NORMAL_95
+from momentseek.measuring.replicates import cluster_sums, replicated_test, smallest_findable, video_clusters
 from momentseek.measuring.resampling import (
     CONFIDENCE_LEVEL,
     bootstrap_means,
@@ -34,17 +36,27 @@ Test = Literal["randomisation", "t", "tukey"]
 Correction = Literal["holm", "none"]
 TESTS: tuple[str, ...] = get_args(Test)
 CORRECTIONS: tuple[str, ...] = get_args(Correction)
+CLUSTERS = ("video", "none")
+"""What is drawn and exchanged as one: queries of a video, or every query by itself."""
+
+
+System = Evaluation | Sequence[Evaluation]
+"""What is compared: one run, or the runs of one system's seeds."""
 
 
 def compare(
-    evaluations: Sequence[Evaluation],
+    systems: Sequence[System],
     *,
     test: str = "randomisation",
     correction: str = "holm",
     alpha: float = 0.05,
     seed: int = 0,
+    cluster: str = "video",
 ) -> Comparison:
     """Compare evaluations of several runs against one truth; differences are tested query by query.
+
+    Queries that share a video are exchanged and drawn together, unless ``cluster`` is ``none``. Of a system with several runs, one per seed, the mean
+    of each query counts, and the test is Student's over videos and seeds (``replicates.replicated_test``).
 
     ``test`` is ``randomisation`` (Fisher's, assumes nothing), ``t`` (Student's) or ``tukey`` (all runs at once).
     The correction is over the pairs of runs, within each measure; ``tukey`` has its own. BLEU and METEOR are no means
@@ -60,20 +72,39 @@ def compare(
     >>> comparison.means.ravel().tolist(), comparison.pairs[0].p, comparison.beaten("R@1[IoU>=0.5]", "good")
     ([1.0, 0.125], 0.015625, 'b')
     """
-    _check(evaluations, test, correction, alpha)
+    groups = [[system] if isinstance(system, Evaluation) else list(system) for system in systems]
+    evaluations = [group[0] for group in groups]
+    asked = evaluations[0].asked if evaluations else ("query", "queries")
+    seeded = any(len(group) > 1 for group in groups)
+    _check(groups, test, correction, alpha, seeded)
     labels = unique_labels([e.run for e in evaluations])
+    if cluster not in CLUSTERS:
+        raise MomentseekError(f"there is no cluster {cluster!r}; choose {' or '.join(CLUSTERS)}")
+    if cluster == "none":
+        groups = [[replace(e, judgements=None) for e in group] for group in groups]
+        evaluations = [group[0] for group in groups]
     head = evaluations[0]
-    values = np.stack([e.values for e in evaluations], axis=1)
+    clusters = video_clusters(head.judgements)
+    values = np.stack([np.mean([e.values for e in group], axis=0) for group in groups], axis=1)
     out = np.asarray(np.isnan(values).any(axis=1))
     values = np.where(out[:, None], np.nan, values)
 
     queries, runs, measures = values.shape
     first, second = np.triu_indices(runs, k=1)
     apart = differences(values[:, first], values[:, second]).reshape(queries, -1)
-    if test == "tukey":
-        correction, raw = "tukey", tukey_test(values, seed=seed)[first, second]
+    summed = cluster_sums(apart, clusters)
+    seeds = [np.where(out, np.nan, np.stack([e.values for e in group])) for group in groups]
+    found = [
+        [replicated_test(seeds[a][..., m], seeds[b][..., m], clusters) for m in range(measures)]
+        for a, b in zip(first, second, strict=True)
+    ]
+    error = np.array([[error for _, error in pair] for pair in found])
+    if seeded:
+        test, raw = "seeds", np.array([[p for p, _ in pair] for pair in found])
+    elif test == "tukey":
+        correction, raw = "tukey", tukey_test(cluster_sums(values, clusters), seed=seed)[first, second]
     else:
-        raw = (randomisation_test(apart, seed=seed) if test == "randomisation" else paired_t_test(apart)).reshape(
+        raw = (randomisation_test(summed, seed=seed) if test == "randomisation" else paired_t_test(summed)).reshape(
             -1, measures
         )
     whole = [m for m, name in enumerate(head.names) if name in head.parts]
@@ -83,11 +114,14 @@ def compare(
             exchange_test(pooled[a], pooled[b], head.names[m], seed=seed) for a, b in zip(first, second, strict=True)
         ]
     p = np.stack([holm(column) for column in raw.T], axis=1) if correction == "holm" else raw
-    resampled = bootstrap_means(values.reshape(queries, -1), seed=seed).reshape(-1, runs, measures)
+    resampled = bootstrap_means(values.reshape(queries, -1), clusters=clusters, seed=seed).reshape(-1, runs, measures)
     for r, evaluation in enumerate(pooled):
         everything = np.ones(queries, dtype=bool)
         resampled[:, r, whole] = resampled_figures(evaluation, everything, seed=seed)[:, whole]
     low, high = percentiles((resampled[:, first] - resampled[:, second]).reshape(len(resampled), -1), CONFIDENCE_LEVEL)
+    if seeded:  # a bootstrap of queries alone would leave out what seeds add
+        spread = error.reshape(-1) * NORMAL_95
+        low, high = np.nanmean(apart, axis=0) - spread, np.nanmean(apart, axis=0) + spread
     wins, ties, losses = outcomes(apart)
     effect = effect_size(apart)
     mean = np.array([[_mean(values[:, r, m]) for m in range(measures)] for r in range(runs)])
@@ -110,6 +144,7 @@ def compare(
             ties=int(ties[flat]),
             losses=int(losses[flat]),
             significant=bool(p[k, m] <= alpha),
+            findable=smallest_findable(float(error[k, m]), alpha),
         )
 
     return Comparison(
@@ -125,8 +160,10 @@ def compare(
         left_out=tuple(out.sum(axis=0).tolist()),
         means=mean,
         pairs=tuple(pair(m, k) for m in range(measures) for k in range(len(first))),
-        asked=head.asked,
+        asked=asked,
         titles=head.titles,
+        videos=None if clusters is None else int(clusters.max()) + 1,
+        seeds=tuple(len(group) for group in groups),
     )
 
 
@@ -182,7 +219,8 @@ def _mean(values: FloatArray) -> float:
     return float(counting.mean()) if len(counting) else float("nan")
 
 
-def _check(evaluations: Sequence[Evaluation], test: str, correction: str, alpha: float) -> None:
+def _check(groups: Sequence[Sequence[Evaluation]], test: str, correction: str, alpha: float, seeded: bool) -> None:
+    evaluations = [group[0] for group in groups]
     if len(evaluations) < 2:
         raise MomentseekError("a comparison needs at least two runs")
     if len(evaluations) > len(LETTERS):
@@ -198,7 +236,11 @@ def _check(evaluations: Sequence[Evaluation], test: str, correction: str, alpha:
             f"{', '.join(head.parts)}: figures of all captions together, for which there is only the randomisation "
             f"test ({parameter('test', 'randomisation')}); or choose other measures"
         )
-    for other in evaluations[1:]:
+    if seeded and head.parts:
+        raise MomentseekError(f"{', '.join(head.parts)}: are no means over captions, so seeds cannot be joined")
+    if seeded and test == "tukey":
+        raise MomentseekError(f"seeds of one system are tested pair by pair; leave out {parameter('test', 'tukey')}")
+    for other in [e for group in groups for e in group][1:]:
         for what, mine, theirs in (
             ("protocols", head.protocol, other.protocol),
             ("measures", head.names, other.names),

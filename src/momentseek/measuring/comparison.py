@@ -32,7 +32,12 @@ MAX_MEASURE_COLUMNS = 6
 """Number of measures above which the measures become the rows of a table and the runs its columns."""
 MAX_TEXT_COLUMNS = 100
 """Width of a text table, in characters, above which letters instead of the runs' names head the columns."""
-TEST_WORDS = {"randomisation": "paired randomisation test", "t": "paired t-test", "tukey": "randomised Tukey HSD test"}
+TEST_WORDS = {
+    "randomisation": "paired randomisation test",
+    "t": "paired t-test",
+    "tukey": "randomised Tukey HSD test",
+    "seeds": "t-test over queries and seeds",
+}
 CORRECTION_WORDS = {"holm": "Holm-corrected", "none": "uncorrected", "tukey": "corrected by the test itself"}
 
 
@@ -61,6 +66,8 @@ class RunPair:
     ties: int
     losses: int
     significant: bool
+    findable: float = math.nan
+    """The smallest true difference that such a test, uncorrected, finds four times in five."""
 
     def swap(self) -> RunPair:
         """The same pair with its two runs exchanged."""
@@ -101,6 +108,10 @@ class Comparison(Tabular):
     """What was asked, one and many: queries, or moments to be described."""
     titles: Mapping[str, str] = field(default_factory=dict)
     """Measure → how tables call it: with ``>`` where the protocol compares so, whatever the name says."""
+    videos: int | None = None
+    """Number of videos that queries share, and that are exchanged and drawn as one; None if no two share any."""
+    seeds: tuple[int, ...] = ()
+    """Number of runs per system."""
 
     def __repr__(self) -> str:
         queries = count(self.queries, *self.asked)
@@ -155,6 +166,8 @@ class Comparison(Tabular):
             "alpha": self.alpha,
             "seed": self.seed,
             "interval": CONFIDENCE_LEVEL,
+            "videos": self.videos,
+            "seeds": list(self.seeds),
             "runs": [{"letter": self.letter(run), "run": run} for run in self.runs],
             "measures": [
                 {
@@ -192,12 +205,12 @@ def _plain(value: object) -> object:
     return None if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
 
 
-def render(comparison: Comparison, style: str = "text") -> str:
+def render(comparison: Comparison, style: str = "text", *, power: bool = False) -> str:
     """The means, how to read them, and every two runs, as ``text``, ``markdown`` or ``latex``.
 
-    Markdown and LaTeX have the best of each measure in bold.
+    With ``power`` also the smallest difference that could be found with these queries. Markdown and LaTeX have the best of each measure in bold.
     """
-    means, pairs = _means_table(comparison), _pairs_table(comparison).render(style)
+    means, pairs = _means_table(comparison), _pairs_table(comparison, power).render(style)
     about = [summary(comparison), *notes(comparison)]
     if style == "markdown":
         return "\n\n".join([means.render(style), *map(markdown_text, about), pairs])
@@ -213,6 +226,10 @@ def render(comparison: Comparison, style: str = "text") -> str:
 def summary(comparison: Comparison) -> str:
     """One line: the protocol, the number of queries, the test."""
     asked = count(comparison.queries, *comparison.asked)
+    if comparison.videos is not None:
+        asked += f" in {count(comparison.videos, 'video')}, which are exchanged and drawn as a whole"
+    if max(comparison.seeds, default=1) > 1:
+        asked += f", {' and '.join(map(str, sorted(set(comparison.seeds))))} seeds per system"
     return (
         f"protocol {comparison.protocol}, {asked}, {TEST_WORDS[comparison.test]}, "
         f"{CORRECTION_WORDS[comparison.correction]}, alpha {comparison.alpha:g}"
@@ -292,7 +309,7 @@ def _mean_cell(comparison: Comparison, mean: float, best: float, beaten: str) ->
     return Cell(shown, shown == _figure(best, comparison.percent) != NO_VALUE, beaten)
 
 
-def _pairs_table(comparison: Comparison) -> Table:
+def _pairs_table(comparison: Comparison, power: bool) -> Table:
     def show(value: float) -> str:
         return _figure(value, comparison.percent, "+")
 
@@ -307,10 +324,12 @@ def _pairs_table(comparison: Comparison) -> Table:
             f"{pair.wins:,}",
             f"{pair.ties:,}",
             f"{pair.losses:,}",
+            *([show(pair.findable).lstrip("+")] if power else []),
         ]
 
     interval = f"{CONFIDENCE_LEVEL * 100:g} % interval"
     header = ["measure", "runs", "difference", interval, "p", "effect", "wins", "ties", "losses"]
+    header += ["smallest findable"] if power else []
     return Table(header, list(map(row, comparison.pairs)), align="llr")
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from momentseek.core.errors import MomentseekError
-from momentseek.core.moments.arrays import BoolArray, FloatArray
+from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray
 from momentseek.measuring.measures import CaptionMeasure
+from momentseek.measuring.replicates import cluster_sums, video_clusters
 from momentseek.measuring.result import Evaluation
 from momentseek.measuring.significance import MAX_EXACT_QUERIES, TEST_RESAMPLES, all_signs, random_signs
 
@@ -24,9 +25,14 @@ DRAWS_AT_ONCE = 1 << 20
 
 
 def bootstrap_interval(
-    values: FloatArray, *, level: float = CONFIDENCE_LEVEL, resamples: int = BOOTSTRAP_RESAMPLES, seed: int = 0
+    values: FloatArray,
+    *,
+    clusters: IntArray | None = None,
+    level: float = CONFIDENCE_LEVEL,
+    resamples: int = BOOTSTRAP_RESAMPLES,
+    seed: int = 0,
 ) -> tuple[FloatArray, FloatArray]:
-    """Low and high ends of the percentile interval of each column's mean over its rows.
+    """Low and high ends of the percentile interval of each column's mean over its rows, or over whole ``clusters``.
 
     ``values`` is (queries, measures); NaN means that the query does not count for that measure. Efron and
     Tibshirani, An Introduction to the Bootstrap (1993), chapter 13.
@@ -35,13 +41,15 @@ def bootstrap_interval(
     >>> low.round(2).tolist(), high.round(2).tolist()
     ([0.4, 0.5], [0.6, 0.5])
     """
-    return percentiles(bootstrap_means(values, resamples=resamples, seed=seed), level)
+    return percentiles(bootstrap_means(values, clusters=clusters, resamples=resamples, seed=seed), level)
 
 
-def bootstrap_means(values: FloatArray, *, resamples: int = BOOTSTRAP_RESAMPLES, seed: int = 0) -> FloatArray:
+def bootstrap_means(
+    values: FloatArray, *, clusters: IntArray | None = None, resamples: int = BOOTSTRAP_RESAMPLES, seed: int = 0
+) -> FloatArray:
     """(resamples, measures): each measure's mean over the same queries, drawn with replacement.
 
-    A resample in which no query counts for a measure gives NaN. All measures see the same draws, so that the
+    ``clusters`` numbers each query's group, such as its video: then whole groups are drawn. A resample in which no query counts for a measure gives NaN. All measures see the same draws, so that the
     difference of two columns is the resampled difference, provided that their NaNs agree.
 
     >>> bootstrap_means(np.array([[0.25], [0.25], [np.nan]]), resamples=3).ravel().tolist()
@@ -49,13 +57,14 @@ def bootstrap_means(values: FloatArray, *, resamples: int = BOOTSTRAP_RESAMPLES,
     """
     if resamples < 1:
         raise MomentseekError(f"{resamples} resamples make no interval; ask for at least 1")
-    queries, measures = values.shape
+    known = np.isfinite(values)
+    some_missing = not known.all() or clusters is not None
+    filled = cluster_sums(np.where(known, values, 0.0), clusters)
+    counting = cluster_sums(known.astype(np.float64), clusters)
+    queries, measures = filled.shape
     means = np.full((resamples, measures), np.nan)
     if queries == 0:
         return means
-    counting = np.isfinite(values)
-    filled = np.where(counting, values, 0.0)
-    some_missing = not counting.all()
     generator = np.random.default_rng(seed)
     step = max(1, DRAWS_AT_ONCE // queries)
     for first in range(0, resamples, step):
@@ -65,7 +74,7 @@ def bootstrap_means(values: FloatArray, *, resamples: int = BOOTSTRAP_RESAMPLES,
         draws += np.arange(rows, dtype=np.int64)[:, None] * queries
         counts = np.bincount(draws.ravel(), minlength=rows * queries).reshape(rows, queries).astype(np.float64)
         total = counts @ filled
-        size = counts @ counting.astype(np.float64) if some_missing else np.full_like(total, queries)
+        size = counts @ counting if some_missing else np.full_like(total, queries)
         np.divide(total, size, out=means[first : first + rows], where=size > 0)
     return means
 
@@ -94,10 +103,12 @@ def figure_intervals(result: Evaluation, some: BoolArray, *, seed: int = 0) -> t
 
 
 def resampled_figures(result: Evaluation, some: BoolArray, *, seed: int = 0) -> FloatArray:
-    """(resamples, measures): the figures of the same queries, drawn with replacement."""
+    """(resamples, measures): the figures of the same queries, drawn with replacement, by video if they share some."""
+    clusters = video_clusters(result.judgements)
     names = [name for name in result.names if name in result.parts]
     tables = [result.parts[name][some] for name in names]
-    means = bootstrap_means(np.column_stack([result.values[some], *tables]), seed=seed)
+    groups = None if clusters is None else np.unique(clusters[some], return_inverse=True)[1]
+    means = bootstrap_means(np.column_stack([result.values[some], *tables]), clusters=groups, seed=seed)
     figures = means[:, : len(result.names)].copy()
     at = len(result.names)
     for name, table in zip(names, tables, strict=True):
@@ -120,7 +131,9 @@ def exchange_test(first: Evaluation, second: Evaluation, name: str, *, seed: int
     measure = _caption_measure(first, name)
     one, two = first.parts[name], second.parts[name]
     counted = ~(np.isnan(one) | np.isnan(two)).any(axis=1)
-    one, two = one[counted], two[counted]
+    clusters = video_clusters(first.judgements)
+    groups = None if clusters is None else clusters[counted]
+    one, two = cluster_sums(one[counted], groups), cluster_sums(two[counted], groups)
     middle, half = (one + two).sum(axis=0) / 2, (one - two) / 2
 
     def differences(shift: FloatArray) -> FloatArray:

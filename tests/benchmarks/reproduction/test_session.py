@@ -13,7 +13,7 @@ import pytest
 
 from momentseek.benchmarks.reproduction.paper_table import PaperTable, parse_table
 from momentseek.benchmarks.reproduction.result import TableResult
-from momentseek.benchmarks.reproduction.session import reproduce_table
+from momentseek.benchmarks.reproduction.session import estimate_table, reproduce_table
 from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
 from momentseek.benchmarks.simulation.films import GroundingSettings
 from momentseek.core.errors import MomentseekError
@@ -210,3 +210,51 @@ def test_systems_that_never_differ_are_tied_everywhere(result: TableResult, tabl
     assert [row.label for row in found.rows] == ["R@1", "R@5"]
     assert all(row.cells[0].ours.mean == 100.0 for row in found.rows)
     refused("choose at least two rows", ties, out=out, rows=["mmn"])
+
+
+def test_a_caption_says_the_evaluator_and_every_setting_that_is_not_the_papers(result: TableResult) -> None:
+    assert "Measured by the protocol mvmr (MVMR's evaluator" in result.caption
+    assert "MMN" not in result.differences
+    assert "the paper prints no settings" in result.differences
+
+
+def test_settings_of_a_paper_that_differ_are_printed(table: PaperTable, data: Path, out: Path) -> None:
+    with_paper = replace(table, preset="mvmr-charades")
+    found = reproduce_table(with_paper, data=data, out=out, seeds=1, rows=["mmn", "crocs"])
+    assert found is not None
+    assert "Differs from the paper: all rows: hidden 8 (512), " in found.caption
+    assert "batch 8 (48)" in found.differences
+    assert "crocs: only_overlap_after" in found.differences
+    assert "4 steps (18 epochs)" in found.differences
+    assert "reject" not in found.differences
+
+
+def test_another_evaluator_can_be_named(table: PaperTable, data: Path, out: Path) -> None:
+    found = reproduce_table(table, data=data, out=out, seeds=1, rows=["mmn"], protocol="mvmr-all")
+    assert found is not None
+    assert "protocol mvmr-all" in found.caption
+    refused("there is no protocol 'mvmrall'; did you mean 'mvmr-all'", table, data=data, out=out, protocol="mvmrall")
+
+
+def test_a_given_run_of_another_row_is_refused(table: PaperTable, data: Path, out: Path, tmp_path: Path) -> None:
+    (crocs, *_) = sorted((out / "runs").glob("crocs-*"))
+    asked = {"data": data, "out": tmp_path, "rows": ["mmn"], "finished": {"mmn": [crocs]}}
+    refused("^row mmn: .* has the model crocs, not mmn; give another run", table, **asked)
+    (mmn, *_) = sorted((out / "runs").glob("mmn-*"))
+    other = with_row(table, "mmn", settings={"train": "val"})
+    refused("has the training split train, not val", other, **(asked | {"finished": {"mmn": [mmn]}}))
+    films = tmp_path / "films"
+    simulate_grounding(films, GroundingSettings(videos=40, video_dim=12, text_dim=8, pool=4, seed=1))
+    refused("was trained on other data than", table, **(asked | {"data": films, "finished": {"mmn": [mmn]}}))
+
+
+def test_rows_that_are_not_told_apart_share_a_letter(result: TableResult) -> None:
+    assert all(cell.letters for row in result.rows for cell in row.cells)
+    assert "Rows that share a letter are not told apart" in result.caption
+
+
+def test_an_estimate_trains_nothing_that_stays(table: PaperTable, data: Path, tmp_path: Path) -> None:
+    found = estimate_table(table, data=data, out=tmp_path, seeds=2, rows=["crocs"])
+    assert [(row.label, row.seeds, row.steps) for row in found] == [("first", 2, 2), ("crocs", 2, 2)]
+    assert all(row.minutes > 0 for row in found)
+    assert not list(tmp_path.iterdir())

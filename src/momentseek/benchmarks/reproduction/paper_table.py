@@ -16,6 +16,7 @@ from typing import Any
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.registry import did_you_mean
+from momentseek.measuring.measures import PROTOCOLS
 
 TABLE_KINDS = ("scores", "ties")
 """``scores``: a row per system. ``ties``: a row per measure, the share of queries on which all systems are equal."""
@@ -72,10 +73,13 @@ class PaperTable:
     source: str
     columns: tuple[TableColumn, ...]
     rows: Mapping[str, TableRow]
+    protocol: str
+    """The paper's evaluator."""
     kind: str = "scores"
     task: str = "SVMR"
-    protocol: str = "paper"
     percent: bool = False
+    run_time: bool = False
+    """Whether the paper prints run times: then ours are shown."""
     remarks: str = ""
     """What a reader of our column must know next to the paper's."""
     preset: str = ""
@@ -128,6 +132,8 @@ def parse_table(sections: Mapping[str, Any], name: str) -> PaperTable:
     table: PaperTable = _build(PaperTable, {"name": name, **given, "columns": columns, "rows": rows}, name)
     if table.kind not in TABLE_KINDS:
         raise MomentseekError(f"{name}: kind must be {' or '.join(TABLE_KINDS)}, not {table.kind!r}")
+    if table.protocol not in PROTOCOLS:
+        raise MomentseekError(f"{name}: no protocol {table.protocol!r}; {did_you_mean(table.protocol, PROTOCOLS)}")
     groups = table.simulation.get("settings", {})
     for row in rows.values():
         _check_row(table, row, groups)

@@ -25,9 +25,12 @@ from momentseek.core.figures import (
     point_with_error,
     subplots,
 )
-from momentseek.core.moments.arrays import FloatArray
-from momentseek.core.reports import NO_VALUE, STYLES, Table, decimals, to_plain
+from momentseek.core.moments.arrays import FloatArray, IntArray
+from momentseek.core.reports import NO_VALUE, STYLES, Cell, Table, decimals, to_plain
+from momentseek.measuring.measures import PROTOCOLS
+from momentseek.measuring.replicates import replicated_test, shared_letters
 from momentseek.measuring.resampling import SeedSpread, bootstrap_interval, spread
+from momentseek.measuring.significance import holm
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,6 +46,8 @@ class TableCell:
     seeds: tuple[float, ...]
     """Our figure with each seed."""
     paper: float | None
+    letters: str = ""
+    """Shared with the rows of the column that are not told apart from this one."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,8 @@ class ResultRow:
     steps: int = 0
     minutes: float = 0.0
     """Minutes that training took per seed, on the clock."""
+    search_seconds: float | None = None
+    """Seconds of the search for all queries of the first column's split, mean over seeds; None if not known."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,8 @@ class TableResult:
     rows: tuple[ResultRow, ...]
     data: str
     simulated: bool
+    differences: str = ""
+    """Settings that are not the paper's, with the paper's in brackets."""
 
     @property
     def caption(self) -> str:
@@ -80,9 +89,19 @@ class TableResult:
             if self.simulated
             else f"Ours: {self.data}, {over}."
         )
-        return " ".join(
-            part for part in (f"{self.table.title}.", f"Paper: {self.table.source}.", what, self.table.remarks) if part
+        letters = any(cell.letters for row in self.rows for cell in row.cells)
+        parts = (
+            f"{self.table.title}.",
+            f"Paper: {self.table.source}.",
+            what,
+            f"Measured by the protocol {self.table.protocol} ({PROTOCOLS[self.table.protocol].about}).",
+            self.table.remarks,
+            f"Differs from the paper: {self.differences}." if self.differences else "",
+            "Rows that share a letter are not told apart (p > 0.05, Holm-corrected, by video and seed)."
+            if letters
+            else "",
         )
+        return " ".join(part for part in parts if part)
 
     def as_json(self) -> dict[str, Any]:
         """Every figure with its spread, interval and seeds."""
@@ -92,6 +111,8 @@ class TableResult:
                 "label": row.label,
                 "steps": row.steps or None,
                 "best_steps": row.best_steps,
+                "minutes": row.minutes or None,
+                "search_seconds": row.search_seconds,
                 "cells": [
                     {
                         "column": column,
@@ -100,6 +121,7 @@ class TableResult:
                         "sd": cell.ours.sd,
                         "interval": [cell.low, cell.high],
                         "seeds": cell.seeds,
+                        "letters": cell.letters,
                     }
                     for column, cell in zip(self.columns, row.cells, strict=True)
                 ],
@@ -111,6 +133,8 @@ class TableResult:
                 "table": self.table.name,
                 "caption": self.caption,
                 "simulated": self.simulated,
+                "protocol": self.table.protocol,
+                "differences": self.differences,
                 "data": self.data,
                 "columns": self.columns,
                 "rows": rows,
@@ -119,8 +143,10 @@ class TableResult:
         return found
 
 
-def table_cell(values: Sequence[FloatArray], paper: float | None, percent: bool) -> TableCell:
-    """One figure from the queries' values of every seed.
+def table_cell(
+    values: Sequence[FloatArray], paper: float | None, percent: bool, clusters: IntArray | None = None
+) -> TableCell:
+    """One figure from the queries' values of every seed; its interval is drawn by clusters, such as videos.
 
     >>> cell = table_cell([np.array([1.0, 0.0]), np.array([1.0, 1.0])], 60.0, percent=True)
     >>> cell.ours.mean, cell.seeds, cell.paper
@@ -129,8 +155,28 @@ def table_cell(values: Sequence[FloatArray], paper: float | None, percent: bool)
     scale = 100.0 if percent else 1.0
     means = tuple(float(np.nanmean(each)) * scale if np.isfinite(each).any() else math.nan for each in values)
     queries = np.mean(np.stack(values), axis=0)[:, None]
-    low, high = bootstrap_interval(queries)
+    low, high = bootstrap_interval(queries, clusters=clusters)
     return TableCell(spread(means), float(low[0]) * scale, float(high[0]) * scale, means, paper)
+
+
+def row_letters(systems: Sequence[Sequence[FloatArray]], clusters: IntArray | None) -> list[str]:
+    """For each system, the letters it shares with those that its queries and seeds do not tell it from.
+
+    >>> apart = np.tile([0.0, 1.0], 20)
+    >>> row_letters([[apart], [apart], [apart / 9]], None)
+    ['a', 'a', 'b']
+    """
+    seeds = [np.stack(values) for values in systems]
+    first, second = np.triu_indices(len(seeds), k=1)
+    raw = [replicated_test(seeds[a], seeds[b], clusters)[0] for a, b in zip(first, second, strict=True)]
+    apart = np.zeros((len(seeds), len(seeds)), dtype=bool)
+    apart[first, second] = apart[second, first] = holm(np.array(raw)) <= ALPHA
+    means = [float(np.nanmean(each)) if np.isfinite(each).any() else math.nan for each in seeds]
+    return shared_letters(means, apart)
+
+
+ALPHA = 0.05
+"""Up to this corrected p-value two rows are told apart."""
 
 
 def tie_cell(systems: Sequence[Sequence[FloatArray]], percent: bool) -> TableCell:
@@ -197,18 +243,22 @@ def as_table(result: TableResult) -> Table:
     trained = any(row.best_steps for row in result.rows)
     header += [f"{result.columns[0]}, 95 % over queries", *(["best after, of steps"] if trained else [])]
     digits = 1 if result.table.percent else 3
+    timed = result.table.run_time and any(row.search_seconds is not None for row in result.rows)
+    header += ["search, seconds"] if timed else []
     rows = []
     for row in result.rows:
-        line = [row.label]
+        line: list[str | Cell] = [row.label]
         for cell, both in zip(row.cells, printed, strict=True):
             line += [decimals(cell.paper, digits + 1)] if both else []
             sd = f" ± {cell.ours.sd:.{digits}f}" if cell.ours.count > 1 else ""
-            line.append(NO_VALUE if math.isnan(cell.ours.mean) else f"{cell.ours.mean:.{digits}f}{sd}")
+            shown = NO_VALUE if math.isnan(cell.ours.mean) else f"{cell.ours.mean:.{digits}f}{sd}"
+            line.append(Cell(shown, raised=cell.letters))
         low, high = (decimals(value, digits) for value in (row.cells[0].low, row.cells[0].high))
         line.append(NO_VALUE if low == NO_VALUE else f"{low} to {high}")
         if trained:
             best = ", ".join(f"{step:,}" for step in row.best_steps)
             line.append(f"{best} of {row.steps:,}" if best else NO_VALUE)
+        line += [decimals(row.search_seconds, 1)] if timed else []
         rows.append(line)
     return Table(header, rows)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,6 +30,7 @@ from momentseek.measuring.evaluate import evaluate
 from momentseek.measuring.measures import parse_all
 from momentseek.measuring.result import labels_of
 from momentseek.models.features.data import Data
+from momentseek.models.training.checkpoint import load_checkpoint
 from momentseek.models.training.config import TrainConfig
 from momentseek.models.training.folder import find_checkpoint
 from momentseek.models.training.prediction import predict_split
@@ -81,6 +83,8 @@ def row_tasks(
             continue
         given = finished.get(row.name)
         count = len(given) if given else min([budget.seeds, *(len(found[need]) for need in row.needs)])
+        if given:
+            check_given(row, given, training_config(table, row, data.simulated, data.location, budget), data)
         found[row.name] = [
             RowTask(row, seed, given[seed], "given")
             if given
@@ -101,17 +105,17 @@ def check_tasks(tasks: Mapping[str, Sequence[RowTask]], data: Data) -> None:
                 raise MomentseekError(f"row {first.row.name}: {e}") from None
 
 
-def training_config(table: PaperTable, row: TableRow, data: Data, budget: Budget) -> TrainConfig:
+def training_config(table: PaperTable, row: TableRow, simulated: bool, path: str, budget: Budget) -> TrainConfig:
     """The settings of a row on real or simulated data, before seeds and the rows it goes on from."""
     simulation = table.simulation
-    name = simulation.get("preset", "simulation") if data.simulated else (row.preset or table.preset)
+    name = simulation.get("preset", "simulation") if simulated else (row.preset or table.preset)
     settings: dict[str, Any] = {**table.settings, **row.settings}
-    if data.simulated:
+    if simulated:
         groups = simulation.get("settings", {})
         for group in ("all", *row.use):
             settings |= groups.get(group, {})
         settings |= row.simulated
-    steps = budget.steps or (simulation.get("steps") if data.simulated else None)
+    steps = budget.steps or (simulation.get("steps") if simulated else None)
     if steps is not None and "training.steps" not in settings:
         settings["training.steps"] = steps = max(1, round(steps * row.share))
         settings["training.validate_every"] = max(1, steps // int(simulation.get("validations", 10)))
@@ -119,7 +123,79 @@ def training_config(table: PaperTable, row: TableRow, data: Data, budget: Budget
     sections = preset_table(name) if name else {}
     config = configure(sections, row.model, settings, f"table {table.name}, row {row.name}")
     config = config.with_changes(budget.settings) if budget.settings else config
-    return replace(config, data=replace(config.data, path=data.location))
+    return replace(config, data=replace(config.data, path=path))
+
+
+NOT_COMPARED = (
+    *WITHOUT_EFFECT,
+    "name",
+    "seed",
+    "report",
+    "validate_every",
+    "validations",
+    "minutes",
+    "steps",
+    "epochs",
+)
+"""Settings that are no difference from a paper, or are said otherwise."""
+
+
+def setting_differences(ours: TrainConfig, other: TrainConfig) -> list[str]:
+    """What differs between two configs of a model, as ``hidden 32 (512)``: first ours, then the other's."""
+    mine, theirs = ours.table(), other.table()
+    found = [
+        f"{name} {_shown(value)} ({_shown(theirs[section][name])})"
+        for section in ("model", "training")
+        for name, value in mine[section].items()
+        if name not in NOT_COMPARED and value != theirs[section].get(name, value)
+    ]
+    lengths = [f"{t.steps:,} steps" if t.steps else f"{t.epochs:g} epochs" for t in (ours.training, other.training)]
+    return found + ([f"{lengths[0]} ({lengths[1]})"] if lengths[0] != lengths[1] else [])
+
+
+def _shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value) if value != "" else "none"
+
+
+def paper_differences(table: PaperTable, tasks: Mapping[str, Sequence[RowTask]]) -> str:
+    """Every setting of the rows that is not the paper's, with the paper's in brackets; empty if there is none."""
+    rows: dict[str, list[str]] = {}
+    unknown: list[str] = []
+    for trained in tasks.values():
+        row = trained[0].row
+        if row.of:
+            continue
+        if not (row.preset or table.preset):
+            unknown.append(row.label)
+            continue
+        config = trained[0].config or load_checkpoint(find_checkpoint(trained[0].folder)).config
+        found = setting_differences(config, training_config(table, row, False, "", Budget()))
+        if found:
+            rows[row.label] = found
+    shared = [d for d in next(iter(rows.values()), []) if len(rows) > 1 and all(d in r for r in rows.values())]
+    parts = [f"all rows: {', '.join(shared)}"] if shared else []
+    for label, found in rows.items():
+        own = [d for d in found if d not in shared]
+        parts += [f"{label}: {', '.join(own)}"] if own else []
+    parts += [f"{', '.join(unknown)}: the paper prints no settings"] if unknown else []
+    return "; ".join(parts)
+
+
+def check_given(row: TableRow, runs: Sequence[Path], config: TrainConfig, data: Data) -> None:
+    """Refuse finished training runs that are not of the row's model, on its data and its training split."""
+    for run in runs:
+        saved = load_checkpoint(find_checkpoint(run))
+        for what, theirs, wanted in (
+            ("model", saved.config.model, config.model),
+            ("training split", saved.config.data.train, config.data.train),
+        ):
+            if theirs != wanted:
+                raise MomentseekError(f"row {row.name}: {run} has the {what} {theirs}, not {wanted}; give another run")
+        if (
+            not saved.imported
+            and data.fingerprint_of([config.data.train, saved.config.data.validate]) != saved.fingerprint
+        ):
+            raise MomentseekError(f"row {row.name}: {run} was trained on other data than {data.path}; give another run")
 
 
 def _task(
@@ -128,7 +204,7 @@ def _task(
     if row.of:
         source = needs[row.of]
         return RowTask(row, source.seed, source.folder, source.fingerprint, needs=needs)
-    config = training_config(table, row, data, budget)
+    config = training_config(table, row, data.simulated, data.location, budget)
     seed = config.training.seed + number
     stages = {"begin": row.begin, "first_stage": row.first_stage}
     paths = {key: str(needs[name].checkpoint) for key, name in stages.items() if name}
@@ -148,7 +224,15 @@ def _fingerprint(config: TrainConfig, data: Data, needs: Mapping[str, RowTask]) 
     return hashlib.sha256(seen.encode()).hexdigest()[:10]
 
 
-def task_scores(table: PaperTable, task: RowTask, data: Data, out: Path) -> list[FloatArray]:
+@dataclass(frozen=True)
+class RowScores:
+    """The values of every column's queries, and the seconds the search of the first column's split took."""
+
+    columns: list[FloatArray]
+    seconds: float | None
+
+
+def task_scores(table: PaperTable, task: RowTask, data: Data, out: Path) -> RowScores:
     """The values of every column's queries, for a trained row with one seed."""
     row = task.row
     videos = find_checkpoint(task.needs[row.videos].checkpoint) if row.videos else None
@@ -161,37 +245,43 @@ def task_scores(table: PaperTable, task: RowTask, data: Data, out: Path) -> list
     return _column_values(table, data, out, predict, files)
 
 
-def baseline_scores(table: PaperTable, row: TableRow, seed: int, train: str, data: Data, out: Path) -> list[FloatArray]:
+def baseline_scores(table: PaperTable, row: TableRow, seed: int, train: str, data: Data, out: Path) -> RowScores:
     """The same of a blind baseline with one seed."""
     name = row.baseline or ""
     if name not in BASELINES:
         raise MomentseekError(f"row {row.name}: there is no baseline {name!r}; {did_you_mean(name, BASELINES)}")
 
     def predict(split: str, depth: int) -> Run:
-        settings = BaselineSettings(seed=seed, top=depth)
-        return BASELINES[name].predict(data.split(train).timed_truth, data.split(split).timed_truth, settings)
+        asked = data.split(split)
+        corpus = tuple(asked.corpus) if table.task == "VCMR" and asked.truth.pools is None else ()
+        settings = BaselineSettings(seed=seed, top=depth, corpus={v: asked.durations[v] for v in corpus})
+        return BASELINES[name].predict(data.split(train).timed_truth, asked.timed_truth, settings)
 
-    return _column_values(table, data, out, predict, [name, seed, train, data.fingerprint_of([train])])
+    return _column_values(table, data, out, predict, [name, seed, train, data.fingerprint_of([train]), "corpus"])
 
 
-def _column_values(table: PaperTable, data: Data, out: Path, predict: Any, files: Sequence[Any]) -> list[FloatArray]:
+def _column_values(table: PaperTable, data: Data, out: Path, predict: Any, files: Sequence[Any]) -> RowScores:
     values: dict[str, dict[str, list[float | None]]] = {}
+    took: list[float | None] = []
     for split in dict.fromkeys(column.split for column in table.columns):
         names = list(dict.fromkeys(c.measure for c in table.columns if c.split == split))
         asked = [table.task, table.protocol, split, names, data.fingerprint_of([split]), __version__, *files]
         digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
         file = out / "scores" / f"{digest}.json"
-        known = _read(file)
+        known, seconds = _read(file)
         if known is None:
             # Ten predictions at least, so that suppression has something to choose from.
+            began = time.perf_counter()
             run = predict(split, max([10, *(measure.max_rank or 0 for measure in parse_all(names))]))
+            seconds = time.perf_counter() - began
             truth = data.split(split).timed_truth
             columns = evaluate(run, truth, names, protocol=table.protocol, missing="zero").values.T
             known = dict(zip(names, to_plain(columns), strict=True))
             make_folder(file.parent)
-            write_bytes(file, (json.dumps({"asked": asked, "values": known}) + "\n").encode())
+            write_bytes(file, (json.dumps({"asked": asked, "seconds": seconds, "values": known}) + "\n").encode())
         values[split] = known
-    return [_of_group(column, values[column.split][column.measure], data) for column in table.columns]
+        took.append(seconds)
+    return RowScores([_of_group(c, values[c.split][c.measure], data) for c in table.columns], took[0])
 
 
 def _of_group(column: TableColumn, values: Sequence[float | None], data: Data) -> FloatArray:
@@ -202,12 +292,14 @@ def _of_group(column: TableColumn, values: Sequence[float | None], data: Data) -
     return found
 
 
-def _read(file: Path) -> dict[str, list[float | None]] | None:
+def _read(file: Path) -> tuple[dict[str, list[float | None]] | None, float | None]:
     try:
-        values: dict[str, list[float | None]] = json.loads(file.read_text(encoding="utf-8"))["values"]
-    except (OSError, ValueError, KeyError, TypeError):  # computing again does no harm
-        return None
-    return values
+        found = json.loads(file.read_text(encoding="utf-8"))
+        values: dict[str, list[float | None]] = found["values"]
+        seconds = found.get("seconds")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # computing again does no harm
+        return None, None
+    return values, seconds if isinstance(seconds, float) else None
 
 
 def _digest(file: Path) -> str:

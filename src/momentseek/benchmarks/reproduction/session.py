@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from momentseek.benchmarks.debias.training import checkpoints
 from momentseek.benchmarks.reproduction.paper_table import PaperTable, TableRow, read_table
-from momentseek.benchmarks.reproduction.result import ResultRow, TableResult, table_cell, tie_cell
+from momentseek.benchmarks.reproduction.result import ResultRow, TableResult, row_letters, table_cell, tie_cell
 from momentseek.benchmarks.reproduction.rows import (
     Budget,
+    RowScores,
     RowTask,
     baseline_scores,
     check_tasks,
+    paper_differences,
     row_tasks,
     task_scores,
 )
@@ -24,10 +31,12 @@ from momentseek.benchmarks.simulation.settings import SimulationSettings
 from momentseek.cluster.tasks import ClusterTask
 from momentseek.cluster.training import in_data, train_run
 from momentseek.core.errors import MomentseekError, parameter
-from momentseek.core.moments.arrays import FloatArray
+from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.core.registry import did_you_mean
+from momentseek.measuring.measures import PROTOCOLS
+from momentseek.measuring.replicates import video_clusters
 from momentseek.models.features.data import DATA_FILE, Data
-from momentseek.models.training.folder import TrainingCallback
+from momentseek.models.training.folder import TrainingCallback, TrainingProgress
 from momentseek.models.training.prediction import read_report
 from momentseek.models.training.processes import thread_count
 from momentseek.models.training.session import train_or_read
@@ -108,6 +117,7 @@ def reproduce_table(
     seeds: int = 3,
     steps: int | None = None,
     settings: Sequence[str] = (),
+    protocol: str | None = None,
     finished: Mapping[str, Sequence[str | os.PathLike[str]]] | None = None,
     progress: TrainingCallback | None = None,
     announce: Announce = lambda _: None,
@@ -117,10 +127,11 @@ def reproduce_table(
 
     ``data`` is a folder with a data.toml; without one the table's simulation is made (there, if it is named). Training
     runs and scores go to ``out`` and are not made twice. ``rows`` chooses rows, ``steps`` and ``settings`` change how
-    they are trained, and ``finished`` names training runs to take for a row instead, one per seed. ``spread`` carries
-    out tasks on a cluster, and says whether all were. None if training was stopped; the same call goes on.
+    they are trained, ``protocol`` names another evaluator than the paper's, and ``finished`` training runs to take for
+    a row instead, one per seed. ``spread`` carries out tasks on a cluster, and says whether all were. None if training
+    was stopped; the same call goes on.
     """
-    plan = read_table(table) if isinstance(table, str) else table
+    plan = _plan(table, protocol)
     chosen = plan.choose_rows(rows)
     given = _given_checkpoints(plan, finished or {})
     if seeds < 1:
@@ -138,6 +149,74 @@ def reproduce_table(
         if not _train(tasks, opened, progress, announce):
             return None
         return _result(plan, shown, tasks, opened, Path(out), announce)
+
+
+ESTIMATED_STEPS = 8
+"""Steps that an estimate trains every row for; the first two are not counted."""
+
+
+@dataclass(frozen=True)
+class RowEstimate:
+    """What training a row would take."""
+
+    label: str
+    seeds: int
+    steps: int
+    minutes: float
+    """Minutes of the processor for all seeds, its validations included."""
+
+
+def estimate_table(
+    table: str | PaperTable,
+    *,
+    data: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] = "reproduction",
+    rows: Sequence[str] = (),
+    seeds: int = 3,
+    steps: int | None = None,
+    settings: Sequence[str] = (),
+    announce: Announce = lambda _: None,
+) -> list[RowEstimate]:
+    """Processor minutes of every row that is not trained yet, from a few steps and one validation of each."""
+    plan = _plan(table)
+    folder = data_folder(plan, Path(data) if data is not None else None, Path(out), announce)
+    found = []
+    with Data.open(folder) as opened, TemporaryDirectory() as scratch:
+        chosen = plan.choose_rows(rows)
+        whole = row_tasks(plan, chosen, opened, Path(out), Budget(seeds, steps, tuple(settings)), {})
+        short = [*settings, f"steps={ESTIMATED_STEPS}", f"validate_every={ESTIMATED_STEPS}"]
+        tried = row_tasks(plan, chosen, opened, Path(scratch), Budget(1, None, tuple(short)), {})
+        check_tasks(tried, opened)
+        for name, (task, *_) in tried.items():
+            if task.config is None:
+                continue
+            announce(f"trying {task.row.label} for {ESTIMATED_STEPS} steps")
+            times: dict[Any, float] = {}
+            last: list[TrainingProgress] = []
+
+            def note(progress: TrainingProgress, times: dict[Any, float] = times, last: Any = last) -> None:
+                times[progress.step if progress.doing == "training" else progress.doing] = time.process_time()
+                last[:] = [progress]
+
+            train_or_read(task.config, opened, task.folder, progress=note)
+            wanted = whole[name][0].config
+            assert wanted is not None
+            per_epoch = last[0].step / last[0].epoch
+            count = wanted.training.steps or max(1, math.ceil(wanted.training.epochs * per_epoch))
+            every = wanted.training.validate_every or max(1, round(per_epoch / wanted.training.validations))
+            step = (times[ESTIMATED_STEPS] - times[2]) / (ESTIMATED_STEPS - 2)
+            validation = times["validated"] - times["validating"]
+            todo = [t for t in whole[name] if t.config is not None and read_report(t.folder) is None]
+            seconds = len(todo) * (step * count + validation * (count // every + 1))
+            found.append(RowEstimate(task.row.label, len(todo), count, seconds / 60))
+    return found
+
+
+def _plan(table: str | PaperTable, protocol: str | None = None) -> PaperTable:
+    plan = read_table(table) if isinstance(table, str) else table
+    if protocol is not None and protocol not in PROTOCOLS:
+        raise MomentseekError(f"there is no protocol {protocol!r}; {did_you_mean(protocol, PROTOCOLS)}")
+    return replace(plan, protocol=protocol) if protocol else plan
 
 
 def finished_runs(runs: Sequence[str]) -> dict[str, list[str]]:
@@ -186,33 +265,57 @@ def _result(
     out: Path,
     announce: Announce,
 ) -> TableResult:
-    values: dict[str, list[list[FloatArray]]] = {}
+    scores: dict[str, list[RowScores]] = {}
     train = next((task.config.data.train for row in tasks.values() for task in row if task.config), "train")
     for row in shown:
         announce(f"measuring {row.label}")
         if row.baseline:
-            count = BASELINE_SEEDS if row.baseline in ("bias-based", "chance") else 1
-            values[row.name] = [baseline_scores(plan, row, seed, train, data, out) for seed in range(count)]
+            count = BASELINE_SEEDS if row.baseline in ("bias-based", "chance") or plan.task == "VCMR" else 1
+            scores[row.name] = [baseline_scores(plan, row, seed, train, data, out) for seed in range(count)]
         else:
-            values[row.name] = [task_scores(plan, task, data, out) for task in tasks[row.name]]
-    note = data.name
+            scores[row.name] = [task_scores(plan, task, data, out) for task in tasks[row.name]]
+    note, differs = data.name, paper_differences(plan, tasks)
+    values = {name: [one.columns for one in seeds] for name, seeds in scores.items()}
     if plan.kind == "ties":
-        return TableResult(plan, ("all tied",), tuple(_tie_rows(plan, values)), note, data.simulated)
+        return TableResult(plan, ("all tied",), tuple(_tie_rows(plan, values)), note, data.simulated, differs)
+    clusters = [video_clusters(data.split(column.split).truth) for column in plan.columns]
+    rows = [_row(plan, row, scores[row.name], tasks.get(row.name, ()), clusters) for row in shown]
+    for i, groups in enumerate(clusters):
+        letters = row_letters([[seed[i] for seed in values[row.name]] for row in shown], groups)
+        for at, own in enumerate(letters if len(shown) > 1 else []):
+            cells = list(rows[at].cells)
+            cells[i] = replace(cells[i], letters=own)
+            rows[at] = replace(rows[at], cells=tuple(cells))
     labels = tuple(column.label for column in plan.columns)
-    rows = tuple(_row(plan, row, values[row.name], tasks.get(row.name, ())) for row in shown)
-    return TableResult(plan, labels, rows, note, data.simulated)
+    return TableResult(plan, labels, tuple(rows), note, data.simulated, differs)
 
 
 def _row(
-    plan: PaperTable, row: TableRow, values: Sequence[Sequence[FloatArray]], tasks: Sequence[RowTask]
+    plan: PaperTable,
+    row: TableRow,
+    scores: Sequence[RowScores],
+    tasks: Sequence[RowTask],
+    clusters: Sequence[IntArray | None],
 ) -> ResultRow:
     paper = row.paper or [None] * len(plan.columns)
-    cells = tuple(table_cell([seed[i] for seed in values], paper[i], plan.percent) for i in range(len(plan.columns)))
+    cells = tuple(
+        table_cell([seed.columns[i] for seed in scores], paper[i], plan.percent, clusters[i])
+        for i in range(len(plan.columns))
+    )
     reports = [read_report(saved.parent if (saved := task.checkpoint).is_file() else saved) or {} for task in tasks]
     best = tuple(int(r["best_step"]) for r in reports if r.get("best_step") is not None)
     steps = max((int(r.get("steps", 0)) for r in reports), default=0)
     seconds = [float(r.get("seconds", 0.0)) for r in reports]
-    return ResultRow(row.name, row.label, cells, best, steps, sum(seconds) / 60 / max(1, len(seconds)))
+    searched = [one.seconds for one in scores if one.seconds is not None]
+    return ResultRow(
+        row.name,
+        row.label,
+        cells,
+        best,
+        steps,
+        sum(seconds) / 60 / max(1, len(seconds)),
+        sum(searched) / len(searched) if searched and not row.baseline else None,
+    )
 
 
 def _tie_rows(plan: PaperTable, values: Mapping[str, Sequence[Sequence[FloatArray]]]) -> list[ResultRow]:

@@ -27,6 +27,8 @@ class CorpusForm:
     """Parameters of the beta distribution of favourite places; below 1 they crowd at the films' start and end."""
     format: str
     ending: str
+    longest_ood: float = 1.0
+    """The longest moment of test_ood, as a share of its film: ActivityNet-CD leaves longer ones to training."""
 
     @property
     def middle(self) -> tuple[float, float]:
@@ -37,10 +39,12 @@ class CorpusForm:
 
 FORMS = {
     "charades": CorpusForm((18.0, 45.0), 1.0, 2, (0.1, 0.5), False, (0.5, 0.6), "charades-sta", "txt"),
-    "activitynet": CorpusForm((40.0, 200.0), 2.0, 4, (0.05, 0.9), True, (0.3, 0.3), "activitynet", "json"),
+    "activitynet": CorpusForm((40.0, 200.0), 2.0, 4, (0.05, 0.9), True, (0.3, 0.3), "activitynet", "json", 0.5),
+    "tacos": CorpusForm((240.0, 480.0), 4.0, 8, (0.02, 0.15), True, (1.0, 1.0), "activitynet", "json"),
 }
 """Charades-STA has films of 29 s with moments of 8 s, ActivityNet Captions of 118 s with moments of 40 s that overlap
-and crowd in the corners of the map of starts and ends (MVMR, Table 1; debiased grounding, Fig. 2)."""
+and crowd in the corners of the map of starts and ends (MVMR, Table 1; debiased grounding, Fig. 2), TACoS of 367 s with
+many moments of 32 s."""
 
 
 SPLIT_SHARES = {"train": 0.6, "val": 0.06, "test_iid": 0.17, "test_ood": 0.17}
@@ -61,7 +65,7 @@ class GroundingSettings:
     pool: int = 50
     """Videos searched per query of ``mvmr``."""
     like: str = "charades"
-    """The corpus that the films resemble: charades or activitynet."""
+    """The corpus that the films resemble: charades, activitynet or tacos."""
     video_dim: int = 128
     text_dim: int = 96
 
@@ -124,9 +128,11 @@ class Habits:
     def span(self, action: int, bias: float, broken: bool, rng: np.random.Generator) -> tuple[float, float]:
         """Start and end of a moment as shares of its film: by habit with probability ``bias``, else anywhere.
 
-        Where habits are ``broken``, half a film away from the favourite place instead, at any length.
+        Where habits are ``broken``, half a film away from the favourite place instead, at any length up to the form's
+        longest there.
         """
-        length, place = rng.uniform(*self.form.lengths), rng.random()
+        shortest, longest = self.form.lengths
+        length, place = rng.uniform(shortest, min(longest, self.form.longest_ood) if broken else longest), rng.random()
         if rng.random() < bias:
             usual = float(self.place[action]) + HABIT_DEVIATION * rng.standard_normal()
             if broken:

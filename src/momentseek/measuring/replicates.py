@@ -1,0 +1,126 @@
+"""Queries that share a video and seeds of one system: what a test must not take for independent.
+
+Several queries of a dataset ask about one video, and one hard video makes all of them hard. A bootstrap draws whole
+videos, a randomisation exchanges them, and trained seeds are a second source of chance next to the queries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+
+import numpy as np
+
+from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray
+from momentseek.core.moments.captions import CaptionTable
+from momentseek.core.moments.judgements import Judgements
+from momentseek.measuring.significance import two_sided_p
+
+POWER = 0.8
+"""The chance of finding a difference that is called findable."""
+
+
+def video_clusters(truth: Judgements | CaptionTable | None) -> IntArray | None:
+    """The number of each query's video, that of its most relevant moment; None if no two queries share one.
+
+    >>> truth = Judgements.from_rows([("a", "x", 0, 1, 1), ("b", "y", 0, 1, 1), ("c", "x", 2, 3, 1)])
+    >>> video_clusters(truth).tolist()
+    [0, 1, 0]
+    """
+    if truth is None or not len(truth):
+        return None
+    relevance = truth.relevance if isinstance(truth, Judgements) else np.ones(len(truth.start))
+    order = np.lexsort((-relevance, truth.row_query))
+    some = truth.counts > 0
+    video = len(truth.videos) + np.arange(len(truth))  # queries without a moment stand alone
+    video[some] = truth.video[order[truth.offsets[:-1][some]]]
+    _, clusters = np.unique(video, return_inverse=True)
+    return clusters if clusters.max() + 1 < len(clusters) else None
+
+
+def cluster_sums(values: FloatArray, clusters: IntArray | None) -> FloatArray:
+    """Values (queries, …) added up over the queries of each cluster; NaN counts as nothing.
+
+    >>> cluster_sums(np.array([[1.0], [2.0], [np.nan]]), np.array([0, 0, 1])).tolist()
+    [[3.0], [0.0]]
+    """
+    if clusters is None:
+        return values
+    sums = np.zeros((int(clusters.max(initial=-1)) + 1, *values.shape[1:]))
+    np.add.at(sums, clusters, np.nan_to_num(values))
+    return sums
+
+
+def cluster_variance(values: FloatArray, clusters: IntArray | None) -> float:
+    """Squared standard error of the mean of one value per query, with clusters in place of queries.
+
+    >>> twice = np.repeat([0.0, 1.0, 1.0], 2)
+    >>> round(cluster_variance(twice, np.repeat(np.arange(3), 2)) / cluster_variance(twice, None), 2)
+    2.5
+    """
+    counted = np.isfinite(values)
+    if counted.sum() < 2:
+        return math.nan
+    rest = np.where(counted, values - values[counted].mean(), np.nan)[:, None]
+    there = counted if clusters is None else cluster_sums(counted[:, None].astype(np.float64), clusters)[:, 0] > 0
+    count, sums = int(there.sum()), np.nan_to_num(cluster_sums(rest, clusters))
+    return float((sums**2).sum()) / int(counted.sum()) ** 2 * count / max(1, count - 1)
+
+
+def replicated_test(first: FloatArray, second: FloatArray, clusters: IntArray | None) -> tuple[float, float]:
+    r"""p-value and standard error of the difference of two systems' means, each (seeds, queries).
+
+    .. math:: t = \bar d / \sqrt{s_v^2 + s_A^2 / n_A + s_B^2 / n_B}
+
+    with the variance over videos of the seeds' mean difference and the variances over seeds; degrees of freedom by
+    Welch and Satterthwaite. Queries that do not count for a seed hold NaN and are left out.
+    """
+    counted = np.isfinite(first).all(axis=0) & np.isfinite(second).all(axis=0)
+    if counted.sum() < 2:
+        return 1.0, math.nan
+    first, second = np.where(counted, first, np.nan), np.where(counted, second, np.nan)
+    apart = first.mean(axis=0) - second.mean(axis=0)
+    videos = int(counted.sum()) if clusters is None else len(np.unique(clusters[counted]))
+    parts = [(cluster_variance(apart, clusters), videos - 1)]
+    for seeds in (np.nanmean(first, axis=1), np.nanmean(second, axis=1)):
+        if len(seeds) > 1:
+            parts.append((float(seeds.var(ddof=1)) / len(seeds), len(seeds) - 1))
+    whole = sum(variance for variance, _ in parts)
+    difference = float(np.nanmean(apart))
+    if whole <= 1e-24:
+        return (1.0 if abs(difference) <= 1e-12 else 0.0), 0.0
+    freedom = whole**2 / sum(variance**2 / max(1, degrees) for variance, degrees in parts)
+    return two_sided_p(difference / math.sqrt(whole), freedom), math.sqrt(whole)
+
+
+def smallest_findable(error: float, alpha: float = 0.05) -> float:
+    """The smallest true difference that a test at ``alpha`` finds four times in five, given its standard error.
+
+    >>> round(smallest_findable(0.01), 3)
+    0.028
+    """
+    normal = NormalDist()
+    return error * (normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(POWER))
+
+
+def shared_letters(means: Sequence[float], apart: BoolArray) -> list[str]:
+    """Letters such that two systems share one exactly if they are not ``apart`` (systems, systems); best first.
+
+    Piepho, An algorithm for a letter-based representation of all-pairwise comparisons, J. Comp. Graph. Stat. 13 (2004).
+
+    >>> shared_letters([0.9, 0.8, 0.1], np.array([[0, 0, 1], [0, 0, 1], [1, 1, 0]], dtype=bool))
+    ['a', 'a', 'b']
+    """
+    order = sorted((i for i in range(len(means)) if not math.isnan(means[i])), key=lambda i: -means[i])
+    columns = [set(order)]
+    for place, i in enumerate(order):
+        for j in order[place + 1 :]:
+            if apart[i, j]:
+                split = [c - {k} for c in columns if {i, j} <= c for k in (i, j)]
+                columns = [c for c in columns if not {i, j} <= c]
+                for column in split:
+                    if not any(column <= other for other in columns):
+                        columns = [c for c in columns if not c <= column] + [column]
+    columns.sort(key=lambda c: sorted(order.index(i) for i in c))
+    return ["".join(chr(97 + n % 26) for n, c in enumerate(columns) if i in c) for i in range(len(means))]

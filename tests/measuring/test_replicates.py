@@ -1,0 +1,113 @@
+"""A constructed null: two systems that are equally good, on videos with five queries each and over seeds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from momentseek.core.moments.judgements import Judgements
+from momentseek.measuring.compare import compare
+from momentseek.measuring.comparison import render
+from momentseek.measuring.measures import parse_all
+from momentseek.measuring.replicates import (
+    cluster_sums,
+    replicated_test,
+    shared_letters,
+    smallest_findable,
+    video_clusters,
+)
+from momentseek.measuring.resampling import bootstrap_interval
+from momentseek.measuring.result import Evaluation
+from momentseek.measuring.significance import randomisation_test
+
+VIDEOS, QUERIES = 60, 5
+CLUSTERS = np.repeat(np.arange(VIDEOS), QUERIES)
+
+
+def null(rng: np.random.Generator, columns: int) -> np.ndarray:
+    """Differences of two equal systems: what a video adds to all of its queries, and what each query adds."""
+    return np.repeat(rng.normal(0, 1, (VIDEOS, columns)), QUERIES, axis=0) + rng.normal(0, 1, (len(CLUSTERS), columns))
+
+
+def test_type_i_error_on_the_constructed_null_is_five_percent_by_video_and_not_by_query() -> None:
+    apart = null(np.random.default_rng(0), 4000)
+    by_video = (randomisation_test(cluster_sums(apart, CLUSTERS), resamples=2000) <= 0.05).mean()
+    by_query = (randomisation_test(apart[:, :1000], resamples=1000) <= 0.05).mean()
+    assert 0.04 <= by_video <= 0.06
+    assert by_query > 0.2
+
+
+def test_intervals_by_video_cover_the_truth() -> None:
+    apart = null(np.random.default_rng(1), 3000)
+    low, high = bootstrap_interval(apart, clusters=CLUSTERS, resamples=1000)
+    assert 0.04 <= ((low > 0) | (high < 0)).mean() <= 0.065
+
+
+@pytest.mark.parametrize("seed_share", [0.0, 0.1, 0.4])
+def test_type_i_error_with_seeds_is_five_percent_however_much_seeds_differ(seed_share: float) -> None:
+    rng = np.random.default_rng(2)
+    found = []
+    for _ in range(2000):
+        apart = null(rng, 1)[:, 0] / 2
+        systems = [
+            sign * apart + rng.normal(0, seed_share, (3, 1)) + rng.normal(0, 0.3, (3, len(CLUSTERS)))
+            for sign in (1, -1)
+        ]
+        found.append(replicated_test(*systems, CLUSTERS)[0])
+    assert 0.035 <= np.mean(np.array(found) <= 0.05) <= 0.06
+
+
+def evaluation(values: np.ndarray, run: str) -> Evaluation:
+    rows = [(f"q{i}", f"v{c}", 0, 1, 1) for i, c in enumerate(CLUSTERS)]
+    return Evaluation(
+        protocol="paper", run=run, query_ids=tuple(f"q{i}" for i in range(len(values))), queries=None,
+        measures=tuple(parse_all(["AxIoU@1"], {})), values=values[:, None], judgements=Judgements.from_rows(rows),
+    )  # fmt: skip
+
+
+def test_a_comparison_takes_seeds_together_and_says_what_it_did() -> None:
+    rng = np.random.default_rng(3)
+    hard = np.repeat(rng.random(VIDEOS), QUERIES)
+    ours, theirs = (
+        [evaluation(np.clip(0.5 * hard + gain + rng.normal(0, 0.02, len(hard)), 0, 1), name) for _ in range(3)]
+        for name, gain in (("ours", 0.25), ("theirs", 0.1))
+    )
+    found = compare([ours, theirs])
+    assert found.seeds == (3, 3)
+    assert found.videos == VIDEOS
+    (pair,) = found.pairs
+    assert pair.significant
+    assert pair.low < 0.15 < pair.high
+    assert found.means[0, 0] == pytest.approx(np.mean([e.means["AxIoU@1"] for e in ours]))
+    text = render(found, power=True)
+    assert "300 queries in 60 videos, which are exchanged and drawn as a whole, 3 seeds per system" in text
+    assert "t-test over queries and seeds" in text
+    assert "smallest findable" in text
+    assert "smallest findable" not in render(found)
+
+
+def test_the_smallest_findable_difference_is_found_four_times_in_five() -> None:
+    rng = np.random.default_rng(4)
+    apart = null(rng, 2000)
+    error = math.sqrt(1 / VIDEOS + 1 / len(CLUSTERS))
+    p = randomisation_test(cluster_sums(apart + smallest_findable(error), CLUSTERS), resamples=1000)
+    assert 0.75 <= (p <= 0.05).mean() <= 0.85
+
+
+def test_queries_of_one_video_each_are_no_clusters() -> None:
+    assert video_clusters(Judgements.from_rows([("a", "x", 0, 1, 1), ("b", "y", 0, 1, 1)])) is None
+    assert video_clusters(None) is None
+
+
+def test_two_systems_share_a_letter_exactly_if_they_are_not_apart() -> None:
+    rng = np.random.default_rng(5)
+    for count in (1, 2, 5, 9):
+        means = rng.random(count)
+        apart = np.abs(means[:, None] - means) + rng.random((count, count)) * 0.2 > 0.3
+        apart = apart & apart.T & ~np.eye(count, dtype=bool)
+        letters = shared_letters(means.tolist(), apart)
+        for i in range(count):
+            for j in range(count):
+                assert bool(set(letters[i]) & set(letters[j])) == (not apart[i, j]), (letters, i, j)
