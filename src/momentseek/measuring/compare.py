@@ -55,8 +55,9 @@ def compare(
 ) -> Comparison:
     """Compare evaluations of several runs against one truth; differences are tested query by query.
 
-    Queries that share a video are exchanged and drawn together, unless ``cluster`` is ``none``. Of a system with several runs, one per seed, the mean
-    of each query counts, and the test is Student's over videos and seeds (``replicates.replicated_test``).
+    Queries that share a video are exchanged and drawn together, unless ``cluster`` is ``none``. Of a system with
+    several runs, one per seed, the mean of each query counts, and the test is Student's over videos and seeds
+    (``replicates.replicated_test``).
 
     ``test`` is ``randomisation`` (Fisher's, assumes nothing), ``t`` (Student's) or ``tukey`` (all runs at once).
     The correction is over the pairs of runs, within each measure; ``tukey`` has its own. BLEU and METEOR are no means

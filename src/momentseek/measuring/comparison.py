@@ -208,7 +208,8 @@ def _plain(value: object) -> object:
 def render(comparison: Comparison, style: str = "text", *, power: bool = False) -> str:
     """The means, how to read them, and every two runs, as ``text``, ``markdown`` or ``latex``.
 
-    With ``power`` also the smallest difference that could be found with these queries. Markdown and LaTeX have the best of each measure in bold.
+    With ``power`` also the smallest difference that could be found with these queries. Markdown and LaTeX have the best
+    of each measure in bold.
     """
     means, pairs = _means_table(comparison), _pairs_table(comparison, power).render(style)
     about = [summary(comparison), *notes(comparison)]

@@ -49,8 +49,9 @@ def bootstrap_means(
 ) -> FloatArray:
     """(resamples, measures): each measure's mean over the same queries, drawn with replacement.
 
-    ``clusters`` numbers each query's group, such as its video: then whole groups are drawn. A resample in which no query counts for a measure gives NaN. All measures see the same draws, so that the
-    difference of two columns is the resampled difference, provided that their NaNs agree.
+    ``clusters`` numbers each query's group, such as its video: then whole groups are drawn. A resample in which no
+    query counts for a measure gives NaN. All measures see the same draws, so that the difference of two columns is the
+    resampled difference, provided that their NaNs agree.
 
     >>> bootstrap_means(np.array([[0.25], [0.25], [np.nan]]), resamples=3).ravel().tolist()
     [0.25, 0.25, 0.25]
