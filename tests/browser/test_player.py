@@ -64,7 +64,7 @@ def test_the_end_of_a_video_that_is_no_whole_millisecond_long_can_be_dragged(
     served = light_serving(film, tmp_path / "library")
     for fragment in ("#v=1", "#v=1&t=1,5.667"):
         page = open_page(served.address + fragment, reduced_motion="reduce")
-        page.wait_for_selector("[data-edge=end]:visible")
+        page.wait_for_selector("[data-edge=end][aria-valuenow]:visible")
         assert float(page.locator("[data-edge=end]").get_attribute("aria-valuenow")) == 5.667
         drag(page, "end", 4.0)
         assert abs(span(page)[1] - 4.0) < 0.1

@@ -30,7 +30,7 @@ def test_a_visit_that_keeps_finds_and_removes(
     served = serving(tmp_path / "library")
     page = open_page(served.address + "#q=a%20rocket%20taking%20off", reduced_motion="reduce")
     page.wait_for_selector("ol.hits > li")
-    assert "read by words like them: “taking”, “off”" in page.locator(".summary").inner_text()
+    assert "Read by words like them: “taking”, “off”" in page.locator(".summary").inner_text()
     first = page.locator("ol.hits > li").first
     moment = first.locator("a.moment").get_attribute("href").split("&q=")[0]
     first.get_by_role("button", name="Keep").click()
