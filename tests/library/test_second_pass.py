@@ -9,6 +9,7 @@ import shutil
 import signal
 import threading
 import time
+import wave
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -199,6 +200,15 @@ def test_newest_first_and_of_these_shortest(
     monkeypatch.setattr(SecondPass, "work", lambda self, video: names.append(video.name) or real(self, video))
     assert both.encode().seen == 3
     assert names == ["short.mp4", "long.mp4", "old.mp4"]
+
+
+def test_a_recording_of_sound_does_not_wait(both: LibraryStore, films: Path) -> None:
+    with wave.open(str(films / "talk.wav"), "wb") as file:
+        file.setparams((1, 2, 8000, 0, "NONE", ""))
+        file.writeframes(bytes(2 * 8000))
+    report = both.add(films)
+    assert (report.added, report.seen, report.noted) == (4, 3, [])
+    assert (both.status().seen, both.status().unseen, both.status().unseeable) == (3, 0, 0)
 
 
 def test_large_segments_are_rewritten_less_often(

@@ -95,7 +95,8 @@ def _second_line(found: Status, encode: str) -> list[str]:
         return []
     rest = f"; the rest: {encode}" if found.unseen else ""
     failed = f", {found.unseeable:,} could not be seen" if found.unseeable else ""
-    return [f"seen      {found.seen:,} of {count(found.videos, 'video')} by {found.second_encoder}{failed}{rest}"]
+    pictured = found.seen + found.unseen + found.unseeable  # recordings of sound have nothing to be seen
+    return [f"seen      {found.seen:,} of {count(pictured, 'video')} by {found.second_encoder}{failed}{rest}"]
 
 
 def _text_lines(found: Status, transcribe: str, ocr: str, listen: str) -> list[str]:

@@ -102,7 +102,7 @@ export function libraryView() {
       facts,
       tile("Videos", many(held.videos)), tile("Length", length(held.seconds)), tile("Lines said", many(held.cues)),
       held.read ? tile("Lines on screen", many(held.lines)) : null,
-      held.second_encoder ? tile(`Seen by ${held.second_encoder}`, `${many(held.seen)} of ${count(held.videos, "video")}`) : null,
+      held.second_encoder ? tile(`Seen by ${held.second_encoder}`, `${many(held.seen)} of ${count(held.seen + held.unseen, "video")}`) : null,
     );
     setChildren(
       advanced,
