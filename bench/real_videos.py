@@ -1,6 +1,7 @@
 """How good a search is on real videos with judged queries: every localiser, and how far levels can be trusted.
 
     python bench/real_videos.py FOLDER... [--libraries DIR] [--localisers NAMES] [--figures DIR] [--sources FILE]
+    python bench/real_videos.py FOLDER... --encoders things,clip,things+clip [--libraries DIR]
 
 A FOLDER has ``videos/``, ``truth.jsonl`` (our native form; relevance 1 to 4, 3 and 4 count as right) and, if there are
 things to ask for that are nowhere, ``absent.json`` (the first folder's goes for the others as well). Libraries are
@@ -8,6 +9,9 @@ made in DIR once, under the folder's name, with the default encoder, and kept. P
 of queries whose first hit is in a right video (VR@1), R@1 and NDCG@10 at IoU 0.5 with 95 % bootstrap intervals; over
 all folders but the first (films, say) the difference from the default, resampled by query; then right hits by level
 and by score. ``--figures`` draws that.
+
+``--encoders`` makes a library with each encoder instead, and prints how good each is, the difference from the last one
+with its interval, the levels, and the processor seconds that adding took.
 
 ``--sources`` (a JSON list of ``{"video", "repo"}``) asks whether the default localiser's settings are fitted to these
 videos: its settings are chosen on moments of all sources but some, and measured on moments of those (five folds). A
@@ -58,18 +62,22 @@ class JudgedSet:
     library: ms.Library
     queries: dict[str, list[dict[str, Any]]]
     absent: list[str]
+    seconds: float
+    """Processor seconds that adding the videos took, those of other processes included."""
 
 
-def read_set(folder: Path, libraries: Path, absent: Path) -> JudgedSet:
+def read_set(folder: Path, libraries: Path, absent: Path, encoder: str | None = None) -> JudgedSet:
     queries: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for line in (folder / "truth.jsonl").read_text().splitlines():
         row = json.loads(line)
         queries[row["query_id"]].append(row)
-    library = ms.Library.open(libraries / folder.name, create=True)
+    name = folder.name if encoder is None else f"{folder.name}-{encoder}"
+    library = ms.Library.open(libraries / name, create=True, encoder=encoder)
+    begun = sum(os.times()[:4])
     library.add([folder / "videos"])
-    return JudgedSet(
-        folder.name, library, dict(sorted(queries.items())), json.loads(absent.read_text()) if absent.exists() else []
-    )
+    seconds = sum(os.times()[:4]) - begun
+    nowhere = json.loads(absent.read_text()) if absent.exists() else []
+    return JudgedSet(folder.name, library, dict(sorted(queries.items())), nowhere, seconds)
 
 
 def overlap(hit: ms.Hit, row: dict[str, Any]) -> float:
@@ -148,6 +156,24 @@ def compare_localisers(sets: list[JudgedSet], names: list[str]) -> None:
             ]
         )
     print(text_table(["localiser", *MEASURES, *(f"default - it, {m}" for m in MEASURES)], rows, align="lrrrlll"))
+
+
+def compare_encoders(folders: Sequence[Path], libraries: Path, encoders: Sequence[str]) -> None:
+    for folder in folders:
+        sets = {one: read_set(folder, libraries, folders[0] / "absent.json", one) for one in encoders}
+        found = {one: measure(judged, DEFAULT_LOCALISER) for one, judged in sets.items()}
+        print(f"\n{folder.name}: {len(found[encoders[-1]])} queries")
+        rows = []
+        for one, judged in sets.items():
+            first, ten = told_hits(judged)
+            levels = [bins_by_level([(level, right) for level, _, right in hits], LEVELS) for hits in (first, ten)]
+            strong = " ".join(f"{bins[-1].right} of {bins[-1].count}" for bins in levels)
+            nowhere = [judged.library.search(query, k=1)[0].level for query in judged.absent]
+            shown = f"{nowhere.count('strong')} strong, {nowhere.count('fair')} fair of {len(nowhere)}"
+            less = figures_text(found[encoders[-1]] - found[one])
+            rows.append([one, *figures_text(found[one]), *less, strong, shown, f"{judged.seconds:.0f}"])
+        columns = [*MEASURES, *(f"last - it, {m}" for m in MEASURES), "strong right", "nowhere", "adding, s"]
+        print(text_table(["encoder", *columns], rows, align="l" + "l" * 8 + "r"), flush=True)
 
 
 Told = list[tuple[str, float, bool]]
@@ -324,10 +350,14 @@ def main() -> None:
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--libraries", type=Path, default=Path("libraries"))
     parser.add_argument("--localisers", default=",".join(LOCALISERS))
+    parser.add_argument("--encoders", help="compare these instead of localisers")
     parser.add_argument("--figures", type=Path)
     parser.add_argument("--sources", type=Path)
     args = parser.parse_args()
     os.environ.setdefault("MOMENTSEEK_TRANSCRIBE", "off")  # what is said is another question
+    if args.encoders:
+        compare_encoders(args.folders, args.libraries, args.encoders.split(","))
+        return
     sets = [read_set(folder, args.libraries, args.folders[0] / "absent.json") for folder in args.folders]
     compare_localisers(sets, args.localisers.split(","))
     show_reliability(sets, args.figures)

@@ -7,7 +7,7 @@ import { screen } from "./screen.js";
 import { keepButton } from "./bookmarks.js";
 
 const PREVIEW_DELAY_MS = 250;
-const LEVELS = { strong: "Strong match", fair: "Fair match", weak: "Weak match" };
+const LEVELS = { strong: "Strong match", fair: "Fair match", weak: "Not sure" };
 const STREAM_WORDS = { vision: "seen", speech: "said", text: "written", described: "described", sound: "heard", name: "named", rerank: "re-ranked" }; // as the command line says it
 
 /** A text with the ranges that were found marked. Ranges count characters, not JavaScript's half characters. */
