@@ -24,6 +24,8 @@ STREAM_WEIGHTS = {"vision": 1.0, "speech": 1.0, "text": 0.8, "described": 0.8, "
 LEVEL_WEIGHTS: Mapping[Level, float] = {"strong": 1.0, "fair": 0.7, "weak": 0.1}
 """What a stream's rank counts by how sure it is: else the first hit of a stream that has nothing to do with the query
 would count fully. A weak one counts little: on real videos it is as often wrong as chance."""
+FEW_WORDS_WEIGHT = 0.1
+"""What weak speech counts of that: one word of a query is said anywhere, and must not decide between pictures."""
 SURE_MEANING, UNSURE_MEANING_WEIGHT = 0.42, 0.99
 """Cosine below which speech found by meaning alone goes after a picture of the same rank, and what it counts then."""
 MIN_MOMENT_SECONDS = 0.5
@@ -99,6 +101,8 @@ class Candidate:
     def stream_weight(self, stream: str) -> float:
         """What a stream's rank of it counts: the stream's weight, times that of its level."""
         weight = STREAM_WEIGHTS[stream] * LEVEL_WEIGHTS[self.levels[stream]]
+        if stream == "speech" and self.levels[stream] == "weak":
+            weight *= FEW_WORDS_WEIGHT
         return weight * UNSURE_MEANING_WEIGHT if stream == "speech" and self._is_unsure_meaning else weight
 
 
