@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 from tests.recognition.encoders.graphs import write_model
+from tests.recognition.encoders.onnx_graph import Graph
 
+from momentseek.core.errors import MomentseekError
 from momentseek.recognition.encoders import clip_text
 from momentseek.recognition.encoders.clip_text import (
     DIM,
     SENTENCE_SHARE,
     TABLE,
+    TOWER,
     ClipWords,
     WordTable,
     centre_images,
@@ -17,7 +20,9 @@ from momentseek.recognition.encoders.clip_text import (
 from momentseek.recognition.encoders.dual_encoder import load_dual_encoder
 from momentseek.recognition.encoders.minilm import ASSET, load_minilm
 from momentseek.recognition.encoders.text_cache import unit_rows
-from momentseek.recognition.weights.files import are_installed
+from momentseek.recognition.encoders.things import label_names, sentences_for
+from momentseek.recognition.weights.files import are_installed, hashes, sha256
+from momentseek.recognition.weights.hub import write_lock
 
 pytestmark = pytest.mark.skipif(not are_installed(ASSET), reason="MiniLM is not on this machine")
 NAMES = "dog", "dogs", "hot dog", "man", "golden retriever", "door", "knife"
@@ -90,18 +95,53 @@ def test_images_are_stored_without_the_usual_picture():
     assert centred[1, 1] < -0.5
 
 
-def test_the_text_tower_is_asked_where_it_is_here(sentences, tmp_path, monkeypatch):
+def text_graph(dim=DIM):
+    """The largest numbers of random vectors of the tokens, which padding with a mark does not change."""
+    graph = Graph("text")
+    ids = graph.input("input_ids", "int64", ["n", "t"])
+    table = np.random.default_rng(3).normal(size=(400, dim)).astype(np.float32)
+    rows = graph.add("Gather", graph.constant("table", table), ids)
+    graph.add("ReduceMax", rows, axes=[1], keepdims=0, output="text_embeds")
+    graph.output("text_embeds", "float32", ["n", dim])
+    return graph.model()
+
+
+@pytest.fixture
+def tower(tmp_path, monkeypatch):
+    """CLIP's text tower as it is after `models get`, but tiny."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    tower = load_dual_encoder(write_model(tmp_path / "model"))
-    words = ClipWords(sentences, tower=tower)
-    rows = words.encode(["a man", "two dogs run"])
-    assert rows.shape == (2, tower.dim)
-    assert unit_rows(rows).all()
-    mean = np.frombuffer(words._tower_mean, np.float32)
-    expected = tower.encode(["a man", "two dogs run"]) - mean
-    np.testing.assert_allclose(rows, expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-5)
-    assert words.read("a man").tower == tower.name
-    assert words.fingerprint != ClipWords(sentences).fingerprint
+    monkeypatch.setenv("MOMENTSEEK_MODELS", str(tmp_path))
+    folder = write_model(tmp_path / TOWER, **{"onnx/text_model.onnx": text_graph()})
+    found = hashes([folder / "onnx/text_model.onnx", folder / "tokenizer.json"])
+    written = {str(path.relative_to(folder)): digest for path, digest in found.items()}
+    write_lock(TOWER, "here", written)
+    return folder
+
+
+def test_the_text_tower_is_asked_where_it_is_here(sentences, tower):
+    words = ClipWords(sentences, lambda: None)
+    texts = ["a man", "two dogs run"]
+    rows = words.encode(texts)
+    whole = load_dual_encoder(tower)
+    mean = whole.encode(sentences_for(label_names())).mean(axis=0)
+    expected = whole.encode(texts) - mean
+    np.testing.assert_allclose(rows, expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-4)
+    assert words.read("ein Mann").tower == TOWER
+    assert words.knows("ein Mann")
+    assert words.unknown_words("ein Mann") == []
+    assert words.fingerprint != ClipWords(sentences, lambda: None, lambda: None).fingerprint
+
+
+def test_a_damaged_or_other_text_tower_is_refused(sentences, tower):
+    (tower / "onnx/text_model.onnx").write_bytes(text_graph() + b" ")
+    with pytest.raises(MomentseekError, match=r"text_model\.onnx"):
+        ClipWords(sentences).encode(["a man"])
+    (tower / "onnx/text_model.onnx").write_bytes(text_graph(6))
+    write_lock(TOWER, "here", {})
+    assert clip_text.load_text_tower() is None
+    write_lock(TOWER, "here", {"onnx/text_model.onnx": sha256(tower / "onnx/text_model.onnx")})
+    with pytest.raises(MomentseekError, match="6 numbers and not 512"):
+        clip_text.load_text_tower()
 
 
 def test_the_table_has_the_vectors_of_its_words(full):

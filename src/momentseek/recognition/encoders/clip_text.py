@@ -22,6 +22,8 @@ from typing import Literal
 
 import numpy as np
 
+from momentseek.core.errors import MomentseekError
+from momentseek.recognition.encoders.dual_encoder import TextTower
 from momentseek.recognition.encoders.english import (
     FOREIGN_WORDS,
     LETTERS,
@@ -37,7 +39,9 @@ from momentseek.recognition.encoders.network import read_pickle
 from momentseek.recognition.encoders.protocol import TextEncoder, Vectors
 from momentseek.recognition.encoders.protocol import fingerprint as fingerprint_of
 from momentseek.recognition.encoders.things import label_names, sentences_for, unit_vectors
+from momentseek.recognition.weights.catalog import find_hub_model
 from momentseek.recognition.weights.files import are_installed, load_or_make, packaged_weights, verify
+from momentseek.recognition.weights.hub import check_model, model_folder, read_lock
 
 FITTED_FILE = Path(__file__).with_name("clip_text.npz")
 TABLE = packaged_weights("clip-words")
@@ -48,6 +52,7 @@ SENTENCE_SHARE = 0.3
 BRIDGE_WAVES = 2000
 """Features of the bridge besides MiniLM's numbers."""
 WAVE_SCALE = 0.85
+TOWER = "clip-b16-text"
 DIM = 512
 RECIPE = "2"
 """Part of the fingerprint; change it whenever the same files would give other vectors."""
@@ -149,6 +154,17 @@ def load_word_table() -> WordTable | None:
     return WordTable(json.loads(words), np.frombuffer(data, "<f2").reshape(-1, DIM))
 
 
+def load_text_tower() -> TextTower | None:
+    """CLIP's own text tower, where it was downloaded."""
+    if not read_lock(TOWER) or not model_folder(TOWER).is_dir():
+        return None
+    folder = check_model(find_hub_model(TOWER))
+    tower = TextTower(folder, TOWER)
+    if tower.dim != DIM:
+        raise MomentseekError(f"{folder}: gives {tower.dim} numbers and not {DIM}; it is not ViT-B/16's text tower")
+    return tower
+
+
 def read_word_vectors(folder: Path) -> dict[str, Vectors]:
     """The names of the table with their ViT-B/32 text vectors: words of Visual Genome, and two lists of things.
 
@@ -216,12 +232,15 @@ class ClipWords:
         self,
         sentences: TextEncoder,
         find_table: Callable[[], WordTable | None] = load_word_table,
-        tower: TextEncoder | None = None,
+        find_tower: Callable[[], TextEncoder | None] = load_text_tower,
     ) -> None:
         self._sentences = sentences
-        self._find_table = find_table
-        self._tower = tower
+        self._find_table, self._find_tower = find_table, find_tower
         self._maps = fitted_maps()
+
+    @cached_property
+    def _tower(self) -> TextEncoder | None:
+        return self._find_tower()
 
     @cached_property
     def _table(self) -> WordTable | None:

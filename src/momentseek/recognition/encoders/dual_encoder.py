@@ -277,3 +277,40 @@ def load_dual_encoder(
     """
     path = Path(folder).expanduser().absolute()
     return DualEncoder(find_files(path), name or f"file:{path}", template=template, threads=threads)
+
+
+class TextTower:
+    """The text half of CLIP alone, from a folder with ``text_model.onnx`` and ``tokenizer.json``."""
+
+    def __init__(self, folder: Path, name: str, threads: int | None = None) -> None:
+        self.name = name
+        self._folder, self._threads = folder, threads
+        self._graph = _graph(folder, "text_model")
+        self._files = [self._graph, _require_file(folder, "tokenizer.json")]
+        found = hashes(self._files)
+        parts = (RECIPE, *(f"{path.name} {found[path]}" for path in self._files))
+        self.fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    @cached_property
+    def dim(self) -> int:
+        """Columns of the vectors."""
+        return int(self.encode(["a"]).shape[1])
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """One row per text; of a text longer than the model can read, the beginning."""
+        size = self._tower.batch or _batch_size(self._graph, TEXTS_PER_BATCH)
+        shape = self._tower.shape("input_ids")
+        fixed = shape[1] if len(shape) == 2 and isinstance(shape[1], int) else None
+        rows = []
+        for at in range(0, len(texts), size):
+            ids, mask = self._tokens(texts[at : at + size], fixed)
+            rows.append(self._tower(input_ids=ids, attention_mask=mask))
+        return np.concatenate(rows) if rows else np.empty((0, self.dim), np.float32)
+
+    @cached_property
+    def _tower(self) -> EncoderTower:
+        return EncoderTower(self._graph, ("text_embeds",), "clip", self._threads)
+
+    @cached_property
+    def _tokens(self) -> TextTokenizer:
+        return load_tokenizer(self._folder, {}, {}, "clip")
