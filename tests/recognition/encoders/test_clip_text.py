@@ -111,7 +111,8 @@ def tower(tmp_path, monkeypatch):
     """CLIP's text tower as it is after `models get`, but tiny."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("MOMENTSEEK_MODELS", str(tmp_path))
-    folder = write_model(tmp_path / TOWER, **{"onnx/text_model.onnx": text_graph()})
+    files = {"onnx/text_model.onnx": text_graph(), "config.json": b'{"model_type": "clip"}'}
+    folder = write_model(tmp_path / TOWER, **files)
     found = hashes([folder / "onnx/text_model.onnx", folder / "tokenizer.json"])
     written = {str(path.relative_to(folder)): digest for path, digest in found.items()}
     write_lock(TOWER, "here", written)
