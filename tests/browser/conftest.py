@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
+import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -24,6 +26,7 @@ CHROMIUM = os.environ.get("MOMENTSEEK_CHROMIUM") or next(filter(None, map(shutil
 FLAGS = ("--no-sandbox", "--disable-gpu", "--in-process-gpu", "--renderer-process-limit=1")
 """Nobody looks at the pictures, and a test opens one page after the other: fewer processes do as well."""
 TOKEN = "a token nobody would guess"
+ROOT = Path(__file__).parent.parent.parent
 WATCH_FRAMES = """
 document.addEventListener("loadedmetadata", (event) => {
   const video = event.target;
@@ -182,6 +185,28 @@ def start_browser(chromium: str) -> Callable[[], Any]:
         return _RUNNING[-1]
 
     return start
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The script: from MOMENTSEEK_AXE, node_modules, or npm; otherwise nothing."""
+    given = os.environ.get("MOMENTSEEK_AXE")
+    for place in (Path(given) if given else None, ROOT / "node_modules" / "axe-core" / "axe.min.js"):
+        if place is not None and place.is_file():
+            return place.read_text()
+    if shutil.which("npm") is None:
+        return ""
+    folder = tmp_path_factory.mktemp("axe")
+    fetched = subprocess.run(
+        ["npm", "pack", "axe-core@4", "--silent"], cwd=folder, capture_output=True, timeout=60, check=False
+    )
+    packed = next(folder.glob("*.tgz"), None)
+    if fetched.returncode or packed is None:
+        return ""
+    with tarfile.open(packed) as archive:
+        script = archive.extractfile("package/axe.min.js")
+        assert script is not None
+        return script.read().decode()
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ def test_from_an_empty_page_to_the_first_answer(
     make_video: Callable[..., Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    axe: str,
 ) -> None:
     home = tmp_path / "home"
     (home / "Harbour").mkdir(parents=True)
@@ -28,6 +29,9 @@ def test_from_an_empty_page_to_the_first_answer(
     if shots := os.environ.get("MOMENTSEEK_SCREENSHOTS"):
         Path(shots).mkdir(parents=True, exist_ok=True)
         page.screenshot(path=f"{shots}/first-run.png", full_page=True)
+    if axe:
+        page.evaluate(axe)
+        assert page.evaluate("axe.run(document, {resultTypes: ['violations'], preload: false})")["violations"] == []
     page.get_by_role("button", name="Open home, 1 video").click()
     page.get_by_role("button", name="Add Harbour").click()
     page.get_by_text("1 video added").wait_for(timeout=60_000)
