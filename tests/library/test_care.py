@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from momentseek.library.database import TrackKind
 from momentseek.library.location import library_folder
 from momentseek.library.options import WritePace
 from momentseek.library.report import AddInterrupted
+from momentseek.library.scrub import SCRUB_FILE, scrub_library
 from momentseek.library.segments import StoredVectors
 from momentseek.library.store import LibraryStore, watch
 from momentseek.media.subtitles.cues import Cue
@@ -305,3 +307,46 @@ def test_clips_of_impossible_length_are_refused(tmp_path: Path) -> None:
     with pytest.raises(MomentseekError, match="not possible"):
         LibraryStore.open(tmp_path / "l", create=True, clip_seconds=0.0)
     assert not (tmp_path / "l").exists()
+
+
+def test_a_scrub_reads_everything_slowly_and_goes_on(library: LibraryStore, films: Path) -> None:
+    library.add(films / "a.mp4")
+    library.add(films / "b.mp4")
+    names = sorted(row.name for row in library.catalog.segments())
+    waits: list[float] = []
+    report = scrub_library(library, 0.001, waits.append)
+    assert (report.problems, report.resumed) == ([], False)
+    assert report.files == len(names)
+    assert report.bytes == sum((library.paths.segments / f"{name}.vec").stat().st_size for name in names)
+    assert sum(waits[-1:]) > report.bytes / 1000 - 5
+    flipped = library.paths.segments / f"{names[0]}.vec"
+    data = bytearray(flipped.read_bytes())
+    data[-1] ^= 1
+    flipped.write_bytes(data)
+
+    def stop(_: float) -> None:
+        if (library.path / SCRUB_FILE).exists():
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        scrub_library(library, 0.001, stop)
+    report = scrub_library(library, 1e6)
+    assert report.resumed
+    assert report.files == len(names) - 1
+    assert [str(flipped) in text for text in report.problems] == [True]
+    assert not (library.path / SCRUB_FILE).exists()
+    with library.catalog.changes() as db:
+        db.execute("UPDATE videos SET height = 1")
+    assert any("videos" in text for text in library.scrub(1e6).problems)
+
+
+def test_the_command_scrubs_for_a_timer(
+    library: LibraryStore, films: Path, command: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    library.add(films)
+    library.close()
+    assert "nothing wrong" in command("verify", "--scrub", "--library", library.path).stderr
+    segment = next(library.paths.segments.glob("*.vec"))
+    segment.write_bytes(segment.read_bytes()[:-1])
+    done = command("verify", "--scrub", "100", "--library", library.path)
+    assert (done.returncode, segment.name in done.stdout) == (1, True)

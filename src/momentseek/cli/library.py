@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import click
@@ -22,6 +23,7 @@ from momentseek.library.paths import clock_text
 from momentseek.library.reader import Status
 from momentseek.library.scan.recall import RecallReport, recall_report
 from momentseek.library.scan.scan import Scan
+from momentseek.library.scrub import MEGABYTES_PER_SECOND
 from momentseek.library.store import LibraryStore
 from momentseek.library.verify import VerifyReport
 from momentseek.library.video import Failure, Video
@@ -230,10 +232,21 @@ def remove(
     is_flag=True,
     help="Repair what can be repaired; videos whose vectors are lost are removed, and `retry` adds them again.",
 )
+@click.option(
+    "--scrub",
+    "megabytes",
+    type=click.FloatRange(min=0, min_open=True),
+    is_flag=False,
+    flag_value=MEGABYTES_PER_SECOND,
+    metavar="[MB/S]",
+    help="Instead, read everything at MB/S (default: 50) and compare checksums, going on where that was stopped.",
+)
 @click.option("--recall", is_flag=True, help="Also measure how much of the exact answer the quick search finds.")
 @options.wait
 @options.as_json
-def verify(library: str | None, repair: bool, recall: bool, wait: float, as_json: bool) -> None:
+def verify(
+    library: str | None, repair: bool, megabytes: float | None, recall: bool, wait: float, as_json: bool
+) -> None:
     """Check every file and row of the library.
 
     Checks the database and its indices, the hash, header, counts and vectors of every segment, and
@@ -242,7 +255,14 @@ def verify(library: str | None, repair: bool, recall: bool, wait: float, as_json
     \b
     Repair a library after a disk fault:
       momentseek verify --repair && momentseek retry
+    Every night, from a timer:
+      momentseek verify --scrub
     """
+    if megabytes is not None:
+        if repair or recall:
+            raise click.UsageError("--scrub only reads; leave --repair and --recall out.")
+        _scrub(library_folder(library), megabytes, as_json)
+        return
     with open_store(library_folder(library), create=False, wait=wait) as opened:
         report = opened.verify(repair=repair)
         measured = _recall(opened) if recall and report.clean else None
@@ -254,6 +274,23 @@ def verify(library: str | None, repair: bool, recall: bool, wait: float, as_json
     else:
         _show_report(report, measured)
     if not report.clean:
+        sys.exit(1)
+
+
+def _scrub(folder: Path, megabytes: float, as_json: bool) -> None:
+    with open_store(folder, create=False) as opened:
+        report = opened.scrub(megabytes)
+    if as_json:
+        options.echo_json(asdict(report))
+    else:
+        for text in report.problems:
+            click.echo(f"problem: {text}")
+        read = f"{count(report.files, 'file')}, {options.size_text(report.bytes)}"
+        how = " (going on where the last one was stopped)" if report.resumed else ""
+        wrong = f"{count(len(report.problems), 'problem')}; see verify --repair"
+        verdict = wrong if report.problems else "nothing wrong"
+        options.say(f"read {read}{how}: {verdict}")
+    if report.problems:
         sys.exit(1)
 
 

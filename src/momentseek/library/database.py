@@ -377,8 +377,11 @@ class Database:
             raise unusable(self.path, e) from None
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> None:
-        """Execute an SQL statement inside ``changes()``; for the modules of this package only."""
-        self._db.execute(sql, values)
+        """Execute an SQL statement, usually inside ``changes()``; for the modules of this package only."""
+        try:
+            self._db.execute(sql, values)
+        except DATABASE_ERRORS as e:
+            raise unusable(self.path, e) from None
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a setting of the library."""
@@ -390,10 +393,7 @@ class Database:
 
     def set(self, key: str, value: Any) -> None:
         """Store a setting of the library, inside ``changes()`` or on its own."""
-        try:
-            self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, json.dumps(value)))
-        except DATABASE_ERRORS as e:
-            raise unusable(self.path, e) from None
+        self.run("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, json.dumps(value)))
 
     def generation(self) -> int:
         """A number that changes whenever another connection has committed something; cheap to ask for."""
@@ -424,11 +424,15 @@ def unusable(path: Path, e: Exception) -> LibraryError:
             f"{path}: holds no library yet, as a first add that was stopped leaves it; run: "
             f"momentseek add FOLDER{library_option(path.parent)}"
         )
+    if "disk I/O error" in text:
+        return LibraryError(
+            f"{path}: the disk cannot read or write it ({text}); check the disk and the room on it, and run this again"
+        )
     if "decode to UTF-8" in text:
         return LibraryError(f"{path}: holds damaged text; run: momentseek verify --repair, then momentseek retry")
     if "malformed" in text or "not a database" in text or "no such table" in text:
         return LibraryError(f"{path}: is damaged ({text}); move it away and add the videos again")
-    return LibraryError(f"{path}: the catalog cannot be used ({text})")
+    return LibraryError(f"{path}: the catalog cannot be used ({text}); run: momentseek verify")
 
 
 def damaged_row(path: Path, table: str, name: object) -> LibraryError:

@@ -28,6 +28,7 @@ from momentseek.library.paths import LibraryPaths, hold_lock
 from momentseek.library.reader import CLIP_SECONDS, LibraryReader
 from momentseek.library.report import AddReport, ShowIngest
 from momentseek.library.scan.recall import refresh_plan
+from momentseek.library.scrub import MEGABYTES_PER_SECOND, ScrubReport, scrub_library
 from momentseek.library.timed_text import forget_tracks
 from momentseek.library.tracks.background import PassRequest, run_pass, usual_threads
 from momentseek.library.tracks.captions import CaptionPass, open_scene_captioner
@@ -331,6 +332,10 @@ class LibraryStore(LibraryReader):
             report.problems += problems
             report.notes += notes
         return report
+
+    def scrub(self, megabytes: float = MEGABYTES_PER_SECOND) -> ScrubReport:
+        """Read everything slowly and compare it with its checksums, going on where the last scrub was stopped."""
+        return scrub_library(self, megabytes)
 
     def reencode(self, spec: str, *, progress: ShowIngest | None = None) -> AddReport:
         """Encode all videos again with another encoder; searches use the old vectors until all new ones are there.

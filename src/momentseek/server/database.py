@@ -208,6 +208,8 @@ class ServerDatabase:
             return LibraryBusyError(f"another process is writing {self.contents}; try again in a moment")
         if "full" in message:
             return LibraryError(f"{self.path}: the disk is full; make room and try again")
+        if "disk I/O error" in message:
+            return LibraryError(f"{self.path}: the disk cannot read or write it ({message}); check the disk")
         if "readonly" in message or "unable to open" in message:
             return LibraryError(f"{self.path}: cannot be opened or written ({message}); check the folder's permissions")
         return LibraryError(

@@ -36,7 +36,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.progress import ShowCount
 from momentseek.library import encoders
 from momentseek.library.catalog import ID_STEP_SETTING, LEAST_ID_SETTING, Catalog, SegmentRow
-from momentseek.library.database import CATALOG_FILE
+from momentseek.library.database import CATALOG_FILE, DATABASE_ERRORS, unusable
 from momentseek.library.ingest.add import ADDING_SETTING
 from momentseek.library.location import address_of, copies_folder
 from momentseek.library.merging import refuse_damage
@@ -190,8 +190,11 @@ def _set_ids(catalog: Catalog, number: int, shards: int, least: int) -> None:
 
 
 def _copy_database(source: Path, target: Path) -> None:
-    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
-        old.backup(new)
+    try:
+        with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
+            old.backup(new)
+    except DATABASE_ERRORS as e:
+        raise unusable(source, e) from None
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from momentseek.library.merging import CompactReport
 from momentseek.library.options import AddOptions
 from momentseek.library.reader import Snapshot, Status
 from momentseek.library.report import AddInterrupted, AddReport, ShowIngest
+from momentseek.library.scrub import MEGABYTES_PER_SECOND, ScrubReport
 from momentseek.library.store import LibraryStore
 from momentseek.library.tracks.speech import Transcript
 from momentseek.library.verify import VerifyReport
@@ -240,6 +241,10 @@ class ShardedStore(LibraryStore):
         report = add_up(found, words=all(part.words for part in found))
         report.problems += find_doubles(self.manifest, self.shards)
         return report
+
+    def scrub(self, megabytes: float = MEGABYTES_PER_SECOND) -> ScrubReport:
+        """Read everything of every shard slowly and compare it with its checksums."""
+        return add_up([one.scrub(megabytes) for one in self.shards])
 
     def reencode(self, spec: str, **how: Any) -> AddReport:
         """Encode all videos again with another encoder, shard after shard; until all are done, searches are refused."""

@@ -145,6 +145,12 @@ def plan_fault(folder: Path) -> str | None:
     return None
 
 
+def plan_files(folder: Path) -> list[Path]:
+    """The files of the plan in a folder that are named by the hash of their bytes; none if it has no sound header."""
+    header = _header(folder)
+    return [] if header is None else [folder / name for name in _files(header)]
+
+
 def drop_plan(folder: Path) -> None:
     """Delete the plan in a folder."""
     (folder / PLAN_FILE).unlink(missing_ok=True)
