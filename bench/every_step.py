@@ -3,7 +3,7 @@
     python bench/every_step.py [--sample 60] [--only add] [--seed 0]
 
 The n-th operation (open, read, write, flush, rename, delete, make a folder, cut short; SQLite's included) fails,
-for n = 1, 2, … until there is none left: with EIO; with ENOSPC, from then on; with a short write; with EINTR; with EACCES.
+for n = 1, 2, … until none is left: with EIO; with ENOSPC, from then on; with a short write; with EINTR; with EACCES.
 Each time the command must end well or say in one sentence what is wrong and what to do; the library must verify, hold
 what it held before or after the command, and end as if nothing had been when the command runs again.
 
