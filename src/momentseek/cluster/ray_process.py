@@ -122,7 +122,7 @@ def tell_head(connection: Connection, cluster: Cluster, address: str) -> None:
     connection.send(("head", None, gcs or address.rpartition("/")[2]))
 
 
-def raised(content: tuple[str, str]) -> MomentseekError:
+def error_of(content: tuple[str, str]) -> MomentseekError:
     """The error that the process has reported."""
     return ERRORS.get(content[0], MomentseekError)(content[1])
 
@@ -148,7 +148,7 @@ class ClusterShards(ShardClient):
                 if found is None:
                     raise LibraryError(f"{self._address}: the shards were not open after {JOIN_SECONDS:.0f} s")
                 if found[0] == "error":
-                    raise raised(found[2])
+                    raise error_of(found[2])
                 if found[0] == "ready":
                     break
         except BaseException:
@@ -165,7 +165,7 @@ class ClusterShards(ShardClient):
                 waiting = None if found is None else self._waiting.pop(found[1], None)
                 if found is not None and waiting is not None:
                     kind, _, content = found
-                    waiting.set_exception(raised(content)) if kind == "error" else waiting.set_result(content)
+                    waiting.set_exception(error_of(content)) if kind == "error" else waiting.set_result(content)
         except ClusterLostError:
             self._lose(process)
         pause = AGAIN_SECONDS[0]
@@ -286,7 +286,7 @@ def follow(process: RayProcess) -> Iterator[Any]:
         if found is not None:
             kind, _, content = found
             if kind == "error":
-                raise raised(content)
+                raise error_of(content)
             if kind != "head":
                 yield kind, content
             if kind in ("report", "interrupted"):

@@ -23,7 +23,7 @@ class LibraryOrigin(Protocol):
     def freshen(self) -> None:
         """Bring the copy up to date, if nobody has looked for a while."""
 
-    def outdated(self) -> str:
+    def why_outdated(self) -> str:
         """Why the copy may be old, as one clause; empty if it is not."""
 
     def bring_vectors(self, names: Callable[[], Iterable[str]]) -> None:

@@ -90,7 +90,7 @@ class WarmState:
         """One question about the library as it is now."""
         answer, origin = getattr(self.part(), method)(**arguments), self._library.origin
         if origin is not None and isinstance(answer, PartStatistics):
-            return replace(answer, outdated=origin.outdated())
+            return replace(answer, outdated=origin.why_outdated())
         return answer
 
 

@@ -167,7 +167,7 @@ class ShardReplica(ReplicaFiles):
         else:
             _away.pop(library, None)
 
-    def outdated(self) -> str:
+    def why_outdated(self) -> str:
         """Why what is here may be old; empty if the store answered when it was last asked."""
         library = parent_address(self.origin.address)[0]
         if library not in _away:
