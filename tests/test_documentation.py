@@ -150,7 +150,9 @@ def test_the_commands_that_show_what_users_ask_for_exist():
         for words in map(shlex.split, commands):
             command = cli
             while isinstance(command, click.Group) and words and not words[0].startswith("-"):  # serve is both
-                command = command.get_command(click.Context(command), words.pop(0))
+                name = words.pop(0)
+                command = command.get_command(click.Context(command), name)
+                assert command is not None, shown
             command.make_context("momentseek", words, resilient_parsing=True)
             known = {flag for one in command.params for flag in (*one.opts, *one.secondary_opts)}
             assert {word for word in words if word.startswith("--")} <= known, words
