@@ -64,3 +64,22 @@ def test_other_questions_lose_the_words_of_asking(asked: str, text: str, note: s
 def test_what_is_no_question_stays_as_it_is(text: str) -> None:
     query = Query.parse(text)
     assert read_question(query) == (query, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("a beach without people", "a beach -people"),
+        ("man without a shirt", "man -shirt"),
+        ("a street without any cars at night", "a street at night -cars"),
+        ("dog without leash -cat", "dog -cat -leash"),
+    ],
+)
+def test_what_is_missing_is_avoided(text: str, read: str) -> None:
+    found = read_question(Query.parse(text))
+    assert (str(found.query), found.note) == (read, f"read as: {read}")
+
+
+@pytest.mark.parametrize("text", ["without", "without people", '"without people"', "going without"])
+def test_without_alone_is_a_word(text: str) -> None:
+    assert read_question(Query.parse(text)).note == ""

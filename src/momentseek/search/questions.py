@@ -1,7 +1,8 @@
 """Questions: a query that asks something, read by rules as what it asks for.
 
 "What did he say about the door?" is about what is said, and a door in the picture is no answer to it; "when does the
-dog jump?" is about a dog that jumps, and the words of asking are noise. English only; what no rule knows stays.
+dog jump?" is about a dog that jumps, and the words of asking are noise. "A beach without people" avoids people, which
+an encoder of pictures would look for. English only; what no rule knows stays.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from dataclasses import replace
 from typing import NamedTuple
 
-from momentseek.search.query import Query
+from momentseek.search.query import Part, Query
 
 _ASKS = r"(?:what|when|where|who|why|which|how often|how many times|did|does|do|has|have|is|was)\b"
 _SAY = r"(?:say|says|said|saying|mention(?:s|ed|ing)?|discuss(?:es|ed|ing)?|explain(?:s|ed|ing)?)"
@@ -43,6 +44,10 @@ _SEEN_RULES = tuple(
 )
 """Other questions, with what a search cannot tell of them."""
 _ENDINGS = re.compile(r"(?: (?:happen|happens|happened|occur|occurs|appear|appears|come up))?[ ?!.]*$", re.IGNORECASE)
+_PLACES = r"(?:at|by|during|from|in|near|on|under)"
+_WITHOUT = re.compile(
+    rf"(?P<seen>.+?) without (?:any |an? |the )?(?P<avoided>\w+(?: \w+)??)(?P<place> {_PLACES} .+)?", re.IGNORECASE
+)
 NOTES = {
     "said": "read as a question about what is said",
     "": "read as a question about",
@@ -65,6 +70,8 @@ def read_question(query: Query) -> ReadQuestion:
     Query(text='', parts=(), ..., said=('the door',), ..., within=('film*',), ...)
     >>> str(read_question(Query.parse("When does the dog jump?")).query)
     'the dog jump'
+    >>> read_question(Query.parse("a beach without people at sunset")).note
+    'read as: a beach at sunset -people'
     >>> read_question(Query.parse("a man who says hello")).note
     ''
     """
@@ -79,4 +86,9 @@ def read_question(query: Query) -> ReadQuestion:
         if found := rule.fullmatch(text):
             topic = found["topic"].strip()
             return ReadQuestion(replace(query, text=topic), f"{NOTES[kind]}: {topic}")
+    if found := _WITHOUT.fullmatch(query.text):
+        plain = replace(
+            query, text=found["seen"] + (found["place"] or ""), avoid=(*query.avoid, Part(found["avoided"]))
+        )
+        return ReadQuestion(plain, f"read as: {plain}")
     return ReadQuestion(query)

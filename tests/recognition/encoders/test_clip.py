@@ -9,9 +9,11 @@ import pytest
 from skimage import data
 
 from momentseek.core.errors import MomentseekError
+from momentseek.media.decode import frames
 from momentseek.recognition.encoders import clip_tower
 from momentseek.recognition.encoders.clip import ASSET, ClipEncoder, known_picture
 from momentseek.recognition.encoders.clip_tower import Matrix, build_tower, read_weights, resize_positions
+from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.encoders.registry import image_text_encoder, text_encoder
 from momentseek.recognition.runtime import session
 from momentseek.recognition.weights.files import are_installed, verify
@@ -95,3 +97,29 @@ def test_a_tower_that_is_computed_wrongly_is_refused(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("momentseek.recognition.encoders.clip.KNOWN_NUMBERS", (9.0, 9.0))
     with pytest.raises(MomentseekError, match="install another onnxruntime"):
         encoder.encode_images([data.coffee()])
+
+
+@needs_clip
+@pytest.mark.parametrize(
+    "query", ["a person", "a woman", "a man", "children", "a crowd", "people", "people walking", "someone"]
+)
+def test_people_are_found_on_real_videos(people: tuple[ClipEncoder, Vectors, int], query: str) -> None:
+    encoder, rows, count = people
+    scores = rows @ encoder.encode([query])[0]
+    assert scores.argmax() < count
+    assert scores[:count].mean() > scores[count:].mean()
+
+
+@pytest.fixture(scope="module")
+def people(data: Path) -> tuple[ClipEncoder, Vectors, int]:
+    """Rows of pictures with people, then of animals, things and places, and the number of the first."""
+    shown = ["r005", "r035", "r071", "r090", "r096", "r099", "r111", "r125"]
+    absent = ["r033", "r037", "r039", "r040", "r048", "r072", "r091", "r116"]
+    encoder = image_text_encoder("clip")
+    assert isinstance(encoder, ClipEncoder)
+    folder = data / "real-videos" / "videos"
+    videos = [path for name in (*shown, *absent) for path in folder.glob(f"{name}.*")]
+    if len(videos) < len(shown) + len(absent):
+        pytest.skip("no real videos here")
+    pictures = [list(frames(path, 0.5, short_side=160, end=6.0))[-1].pixels for path in videos]
+    return encoder, encoder.encode_images(pictures), len(shown)
