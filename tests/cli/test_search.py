@@ -97,10 +97,11 @@ def test_explanations_have_ranks_scores_and_the_curve(library):
     lines = search(library, "dog beach", "--explain", "-k", 1).stdout.splitlines()
     assert lines[2].startswith("   speech rank 1, score ")
     assert "; vision rank 1, score " in lines[2]
-    assert len(lines[3].strip()) == 30
-    assert set(lines[3].strip()) <= set("▁▂▃▄▅▆▇█")
-    assert set(lines[4].strip()) == {"━"}
-    assert 9 <= len(lines[4]) - 3 - lines[4].count("━") <= 11
+    assert lines[3].strip() == "said: words dog"
+    assert len(lines[4].strip()) == 30
+    assert set(lines[4].strip()) <= set("▁▂▃▄▅▆▇█")
+    assert set(lines[5].strip()) == {"━"}
+    assert 9 <= len(lines[5]) - 3 - lines[5].count("━") <= 11
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from momentseek.recognition.encoders.clip_text import (
     TABLE,
     TOWER,
     ClipWords,
-    WordTable,
+    ClipWordTable,
     centre_images,
     fitted_maps,
 )
@@ -37,7 +37,7 @@ def sentences():
 def small(sentences):
     rows = np.random.default_rng(1).normal(size=(len(NAMES), DIM))
     return ClipWords(
-        sentences, lambda: WordTable(NAMES, (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16))
+        sentences, lambda: ClipWordTable(NAMES, (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16))
     )
 
 

@@ -72,7 +72,7 @@ class ReadWord:
 
 
 @dataclass(frozen=True)
-class Reading:
+class TextReading:
     """How a query was read, word by word."""
 
     words: tuple[ReadWord, ...]
@@ -121,7 +121,7 @@ def centre_images(vectors: Vectors) -> Vectors:
     return unit_vectors(unit_vectors(vectors) - mean_picture())
 
 
-class WordTable:
+class ClipWordTable:
     """The vectors of words in ViT-B/16's text space, of length 1."""
 
     def __init__(self, words: Sequence[str], vectors: Vectors) -> None:
@@ -137,7 +137,7 @@ class WordTable:
         return next((form for form in word_forms(word) if form in self.rows), "")
 
 
-def load_word_table() -> WordTable | None:
+def load_word_table() -> ClipWordTable | None:
     """The table of words, converted once, ever; None if it is not on this machine."""
     if not are_installed(TABLE):
         return None
@@ -151,7 +151,7 @@ def load_word_table() -> WordTable | None:
     words, _, data = load_or_make("clip-words", f"{RECIPE} {TABLE.fingerprint} {maps.fingerprint}", make).partition(
         b"\n"
     )
-    return WordTable(json.loads(words), np.frombuffer(data, "<f2").reshape(-1, DIM))
+    return ClipWordTable(json.loads(words), np.frombuffer(data, "<f2").reshape(-1, DIM))
 
 
 def load_text_tower() -> TextTower | None:
@@ -231,7 +231,7 @@ class ClipWords:
     def __init__(
         self,
         sentences: TextEncoder,
-        find_table: Callable[[], WordTable | None] = load_word_table,
+        find_table: Callable[[], ClipWordTable | None] = load_word_table,
         find_tower: Callable[[], TextEncoder | None] = load_text_tower,
     ) -> None:
         self._sentences = sentences
@@ -243,7 +243,7 @@ class ClipWords:
         return self._find_tower()
 
     @cached_property
-    def _table(self) -> WordTable | None:
+    def _table(self) -> ClipWordTable | None:
         return self._find_table()
 
     @cached_property
@@ -285,19 +285,19 @@ class ClipWords:
         features, _ = bridge_features(self._sentences, texts, self._maps.bridge_mean)
         return unit_vectors(features @ self._maps.bridge)
 
-    def read(self, text: str) -> Reading:
+    def read(self, text: str) -> TextReading:
         """How a text is read: which words are in the table, which go through the bridge, and which say nothing."""
         if self._tower is not None:
-            return Reading((), self.has_table, tower=self._tower.name)
+            return TextReading((), self.has_table, tower=self._tower.name)
         words = split_words(text)
         if is_foreign(words, self._table.rows if self._table else ()):
-            return Reading(tuple(ReadWord(word, "unknown") for word in words), self.has_table, foreign=True)
+            return TextReading(tuple(ReadWord(word, "unknown") for word in words), self.has_table, foreign=True)
         found, at = [], 0
         while at < len(words):
             name, entry = self._longest_name(words[at:])
             found.append(ReadWord(name, self._source(name, entry), entry))
             at += name.count(" ") + 1
-        return Reading(tuple(found), self.has_table)
+        return TextReading(tuple(found), self.has_table)
 
     def knows(self, text: str) -> bool:
         """Whether any word of a text means something to it."""

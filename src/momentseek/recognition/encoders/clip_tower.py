@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.recognition.encoders.network import GraphBuilder
 from momentseek.recognition.encoders.protocol import Vectors
 
 LAYERS, WIDTH, HEADS, PATCH, GRID = 12, 768, 12, 16, 14
@@ -29,7 +30,6 @@ EPSILON = 1e-5
 MEAN = (0.48145466, 0.4578275, 0.40821073)
 DEVIATION = (0.26862954, 0.26130258, 0.27577711)
 """Mean and deviation of the colours, from 0 to 1, by which CLIP's pixels are scaled."""
-IR_VERSION, OPSET = 8, 17
 QUICK_GELU = 1.702
 
 
@@ -76,7 +76,7 @@ def _layer_name(output: str) -> str:
 
 def build_tower(weights: Weights, side: int) -> bytes:
     """An ONNX file from ``images``, uint8 ``(n, side, side, 3)``, to ``vectors``, ``(n, 512)``, of any length."""
-    build = _Builder(weights)
+    build = _TowerBuilder(weights)
     x = build.add("Cast", "images", to=1)
     x = build.add("Mul", x, build.constant("scale", 1 / (255 * np.array(DEVIATION))))
     x = build.add("Sub", x, build.constant("shift", np.array(MEAN) / np.array(DEVIATION)))
@@ -95,7 +95,7 @@ def build_tower(weights: Weights, side: int) -> bytes:
         x = build.layer(x, f"encoder.layers.{layer}.", last=layer == LAYERS - 1)
     x = build.add("Squeeze", build.normalise(x, "post_layernorm"), build.integers("token axis", [1]))
     build.add("MatMul", x, build.weight("projection.weight"), output="vectors")
-    return build.model(side)
+    return build.finish("clip-vit-b16", ["n", side, side, 3], "vectors", 512)
 
 
 def resize_positions(table: Vectors, grid: int) -> Vectors:
@@ -113,30 +113,12 @@ def resize_positions(table: Vectors, grid: int) -> Vectors:
     return np.concatenate([table[:1], np.stack(sized, axis=-1).reshape(grid * grid, -1)])
 
 
-class _Builder:
-    """The nodes of the graph in the order of computation; each method gives the name of its result."""
+class _TowerBuilder(GraphBuilder):
+    """Builds the layers of the tower."""
 
     def __init__(self, weights: Weights) -> None:
-        self.onnx = optional_module("onnx", "search")
+        super().__init__()
         self.weights = weights
-        self.file = self.onnx.ModelProto(producer_name="momentseek", ir_version=IR_VERSION)
-        self.kept: set[str] = set()
-
-    def add(self, operator: str, *inputs: str, output: str = "", **attributes: Any) -> str:
-        nodes = self.file.graph.node
-        output = output or f"{operator}_{len(nodes)}"
-        nodes.append(self.onnx.helper.make_node(operator, inputs, [output], output, **attributes))
-        return output
-
-    def keep(self, name: str, value: NDArray[Any]) -> str:
-        if name not in self.kept:  # written into the file at once: all weights together take 165 MB
-            kind = self.onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
-            self.file.graph.initializer.add(name=name, data_type=kind, dims=value.shape, raw_data=value.tobytes())
-            self.kept.add(name)
-        return name
-
-    def constant(self, name: str, value: NDArray[Any] | np.generic) -> str:
-        return self.keep(name, np.asarray(value, np.float32))
 
     def integers(self, name: str, value: list[int]) -> str:
         return self.keep(name, np.array(value, np.int64))
@@ -186,15 +168,3 @@ class _Builder:
         wide = self.linear(self.normalise(x, f"{at}layer_norm2"), f"{at}mlp.fc1")
         gate = self.add("Sigmoid", self.add("Mul", wide, self.constant("gelu", np.float32(QUICK_GELU))))
         return self.add("Add", x, self.linear(self.add("Mul", wide, gate), f"{at}mlp.fc2"))
-
-    def model(self, side: int) -> bytes:
-        """The file's bytes."""
-        helper, types = self.onnx.helper, self.onnx.TensorProto
-        images = helper.make_tensor_value_info("images", types.UINT8, ["n", side, side, 3])
-        vectors = helper.make_tensor_value_info("vectors", types.FLOAT, ["n", 512])
-        self.file.graph.name = "clip-vit-b16"
-        self.file.graph.input.append(images)
-        self.file.graph.output.append(vectors)
-        self.file.opset_import.append(helper.make_opsetid("", OPSET))
-        data: bytes = self.file.SerializeToString()
-        return data

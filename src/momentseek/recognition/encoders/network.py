@@ -36,7 +36,7 @@ Weights = Mapping[str, NDArray[Any]]
 
 def build_network(weights: Weights, stages: tuple[tuple[int, int], ...] = LITE2_STAGES) -> bytes:
     """An ONNX file from ``images``, uint8 ``(n, height, width, 3)``, to ``logits``, ``(n, 1000)``."""
-    build = _Builder(weights)
+    build = _LiteBuilder(weights)
     x = build.add("Cast", "images", to=1)
     x = build.add("Sub", x, build.constant("mean", np.float32(MEAN)))
     x = build.add("Div", x, build.constant("deviation", np.float32(DEVIATION)))
@@ -51,27 +51,54 @@ def build_network(weights: Weights, stages: tuple[tuple[int, int], ...] = LITE2_
     x = build.add("Flatten", build.add("GlobalAveragePool", x))
     linear = [build.constant(name, weights[name]) for name in ("_fc.weight", "_fc.bias")]
     build.add("Gemm", x, *linear, transB=1, output="logits")
-    return build.model()
+    return build.finish("efficientnet-lite", ["n", "height", "width", 3], "logits", CLASSES)
 
 
-class _Builder:
-    """The nodes of the graph in the order of computation; each method gives the name of its result."""
+class GraphBuilder:
+    """The nodes of an ONNX graph in the order of computation; each method gives the name of its result."""
 
-    def __init__(self, weights: Weights) -> None:
+    def __init__(self) -> None:
         self.onnx = optional_module("onnx", "search")
-        self.weights = weights
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-        self.zero, self.six = (self.constant(name, np.float32(n)) for name, n in (("zero", 0), ("six", 6)))
+        self.file = self.onnx.ModelProto(producer_name="momentseek", ir_version=IR_VERSION)
+        self.kept: set[str] = set()
 
     def add(self, operator: str, *inputs: str, output: str = "", **attributes: Any) -> str:
-        output = output or f"{operator}_{len(self.nodes)}"
-        self.nodes.append(self.onnx.helper.make_node(operator, inputs, [output], output, **attributes))
+        """Add a node."""
+        nodes = self.file.graph.node
+        output = output or f"{operator}_{len(nodes)}"
+        nodes.append(self.onnx.helper.make_node(operator, inputs, [output], output, **attributes))
         return output
 
-    def constant(self, name: str, value: NDArray[Any] | np.generic) -> str:
-        self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(value), name))
+    def keep(self, name: str, value: NDArray[Any]) -> str:
+        """Keep numbers under a name, once."""
+        if name not in self.kept:  # written into the file at once, so that large weights are not in memory twice
+            kind = self.onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
+            self.file.graph.initializer.add(name=name, data_type=kind, dims=value.shape, raw_data=value.tobytes())
+            self.kept.add(name)
         return name
+
+    def constant(self, name: str, value: NDArray[Any] | np.generic) -> str:
+        """Keep numbers as float32."""
+        return self.keep(name, np.asarray(value, np.float32))
+
+    def finish(self, name: str, images: list[int | str], result: str, columns: int) -> bytes:
+        """The file's bytes: a graph from ``images`` of a shape, as bytes, to a table of floats."""
+        helper, types, graph = self.onnx.helper, self.onnx.TensorProto, self.file.graph
+        graph.name = name
+        graph.input.append(helper.make_tensor_value_info("images", types.UINT8, images))
+        graph.output.append(helper.make_tensor_value_info(result, types.FLOAT, ["n", columns]))
+        self.file.opset_import.append(helper.make_opsetid("", OPSET))
+        data: bytes = self.file.SerializeToString()
+        return data
+
+
+class _LiteBuilder(GraphBuilder):
+    """Builds the blocks of EfficientNet-Lite."""
+
+    def __init__(self, weights: Weights) -> None:
+        super().__init__()
+        self.weights = weights
+        self.zero, self.six = (self.constant(name, np.float32(n)) for name, n in (("zero", 0), ("six", 6)))
 
     def relu6(self, x: str) -> str:
         return self.add("Clip", x, self.zero, self.six)
@@ -98,17 +125,6 @@ class _Builder:
         y = self.relu6(self.convolution(y, f"{at}_depthwise_conv", f"{at}_bn1", stride))
         y = self.convolution(y, f"{at}_project_conv", f"{at}_bn2")
         return self.add("Add", y, x) if residual else y
-
-    def model(self) -> bytes:
-        """The file's bytes."""
-        helper = self.onnx.helper
-        images = helper.make_tensor_value_info("images", self.onnx.TensorProto.UINT8, ["n", "height", "width", 3])
-        logits = helper.make_tensor_value_info("logits", self.onnx.TensorProto.FLOAT, ["n", CLASSES])
-        graph = helper.make_graph(self.nodes, "efficientnet-lite", [images], [logits], self.constants)
-        opsets = [helper.make_opsetid("", OPSET)]
-        model = helper.make_model(graph, producer_name="momentseek", ir_version=IR_VERSION, opset_imports=opsets)
-        data: bytes = model.SerializeToString()
-        return data
 
     def _scale(self, norm: str) -> NDArray[Any]:
         variance = self.weights[f"{norm}.running_var"].astype(np.float64)
