@@ -21,7 +21,7 @@ test test-all test-quick: export OPENBLAS_NUM_THREADS ?= 1
 with-types = @mkdir -p artefacts; $(BIN)/mypy $(if $(CI),--cache-dir=/dev/null) >artefacts/types.txt 2>&1 & types=$$!; trap "kill $$types" INT TERM; \
 	$(1); tests=$$?; wait $$types; typed=$$?; cat artefacts/types.txt; exit $$((tests || typed))
 
-.PHONY: demo test test-all test-quick coverage lint style bench fuzz clean install-locked lock native
+.PHONY: demo test test-all test-quick coverage lint style bench fuzz sanitize audit clean install-locked lock native
 
 # The models for searching without a network, once per user; without a connection, those that are here are used.
 get-models = @$(BIN)/momentseek models get --yes >/dev/null || echo "going on with the models that are here"
@@ -79,8 +79,22 @@ bench: .venv/installed-dev native
 
 # Coverage-guided fuzzing of every reader of hostile input, a minute each: make fuzz FUZZ_SECONDS=600 FUZZ_TARGETS=subtitles
 FUZZ_SECONDS ?= 60
-fuzz: .venv/installed-fuzz
+fuzz: .venv/installed-fuzz sanitize
 	$(BIN)/python fuzz/run.py --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+# The kernels' tests with kernels that check every access and every operation (ASan, UBSan), in a copy of the package.
+SANITIZERS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+sanitize: .venv/installed-dev
+	rm -rf .venv/sanitized && mkdir .venv/sanitized && cp -r src .venv/sanitized
+	CC=gcc $(BIN)/python .venv/sanitized/src/momentseek/core/native/build.py $(SANITIZERS)
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+	  ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 PYTHONPATH=.venv/sanitized/src \
+	  $(BIN)/python -m pytest -q tests/core/native tests/library/scan tests/core/test_ranking_top.py
+
+# Known faults of what we depend on, as pip-audit finds them; needs the network.
+audit: .venv/bin/python
+	$(PIP) pip-audit
+	$(BIN)/pip-audit --require-hashes --disable-pip -r requirements.lock
 
 # Everything but training, each file checked by its SHA-256; `make lock` writes the hashes after constraints.txt changed.
 install-locked: .venv/bin/python

@@ -20,3 +20,9 @@ def test_outputs_may_not_destroy_anything(tmp_path):
     ):
         with pytest.raises(MomentseekError, match=why):
             check_targets([str(labels)], [str(o) for o in outputs], force)
+
+
+def test_a_flag_that_only_sets_something_is_part_of_the_command(momentseek, monkeypatch, tmp_path):
+    monkeypatch.setenv("MOMENTSEEK_INSECURE_CLUSTER", "")
+    done = momentseek("add", str(tmp_path / "none"), "--insecure", "--library", str(tmp_path / "library"))
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr

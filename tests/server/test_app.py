@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from fastapi.testclient import TestClient
 
 from momentseek.api.library import Library
 from momentseek.core.errors import MomentseekError
+from momentseek.server import app as app_module
 from momentseek.server.app import create_app
+from momentseek.server.settings import ServerSettings
 
 
 def test_a_fault_while_warming_up_does_not_end_the_server(
@@ -49,3 +53,24 @@ def test_two_applications_of_a_process_serve_each_its_own_library(
     counts = [client.get("/api/v1/status").json()["library"]["videos"] for client in (first, second, first)]
     assert counts == [2, 3, 2]
     assert first.get("/api/v1/openapi.json").json() == second.get("/api/v1/openapi.json").json()
+
+
+def test_a_server_scrubs_its_library_each_night(
+    serve: Callable[..., TestClient], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segment = next((place / "segments").glob("*.vec"))
+    segment.write_bytes(segment.read_bytes()[:-1] + b"!")
+    told, waits = threading.Event(), []
+    monkeypatch.setattr(app_module.log, "error", lambda text, *rest: segment.name in rest[0] and told.set())
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) > 1:
+            threading.Event().wait()
+
+    monkeypatch.setattr(app_module, "time", SimpleNamespace(sleep=wait, localtime=time.localtime))
+    serve(place, scrub_at="03:30")
+    assert told.wait(20)
+    assert 0 < waits[0] <= 24 * 3600
+    with pytest.raises(MomentseekError, match="no time of day"):
+        ServerSettings(scrub_at="half past three")

@@ -148,7 +148,7 @@ def given_words(*, absolute: bool = False) -> list[str]:
         return os.path.abspath(os.path.expanduser(value)) if whole else str(value)
 
     for parameter in context.command.params:
-        value = context.params.get(parameter.name or "")
+        value = context.params.get(parameter.name or "", True)  # a flag that only sets something is no parameter
         typed = context.get_parameter_source(parameter.name or "") is click.core.ParameterSource.COMMANDLINE
         if not typed or parameter.name == "library":
             continue

@@ -81,6 +81,7 @@ DATABASE_VARIABLE = "MOMENTSEEK_DATABASE"
     help="A PostgreSQL database for sessions, judgements and bookmarks, e.g. postgresql://USER@HOST/NAME; "
     "servers that share it are one. Default: files in the library's folder.",
 )
+@click.option("--scrub-at", metavar="HH:MM", help="Read the whole library each night, and log what is damaged.")
 @options.on_shards
 @click.option("--replicas", type=click.IntRange(1, 64), default=1, show_default=True, help="With --on: of each shard.")
 @click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
@@ -98,6 +99,7 @@ def command(
     allowed_hosts: tuple[str, ...],
     changes: bool | None,
     database: str | None,
+    scrub_at: str | None,
     on: str | None,
     replicas: int,
     open_page: bool,
@@ -138,6 +140,7 @@ def command(
         compare_with=tuple(library_folder(one) for one in compare_with),
         rerank=tuple(Path(one).expanduser().absolute() for one in rerank),
         allow_changes=changes,
+        scrub_at=scrub_at,
         database=database,
     )
     folder = library_folder(library)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -11,7 +14,7 @@ import anyio.to_thread
 from fastapi import FastAPI
 
 from momentseek import __version__
-from momentseek.api.library import Library
+from momentseek.api.library import Library, open_store
 from momentseek.cluster.shard_client import ShardClient
 from momentseek.core.errors import MomentseekError
 from momentseek.search.rerank import open_reranker
@@ -36,7 +39,9 @@ from momentseek.server.routes import (
 from momentseek.server.schemas import API
 from momentseek.server.security.middleware import protect
 from momentseek.server.service import Service
-from momentseek.server.settings import ServerSettings
+from momentseek.server.settings import ServerSettings, seconds_until
+
+log = logging.getLogger("momentseek.server")
 
 API_ROUTERS = (
     library_routes.router,
@@ -97,9 +102,26 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         tasks.start_soon(_warm_up, service)
         if service.settings.watch:
             service.jobs.watch(service.roots)
+        if service.settings.scrub_at is not None:
+            threading.Thread(
+                target=_scrub, args=(service.database.folder, service.settings.scrub_at), daemon=True
+            ).start()
         yield
         tasks.cancel_scope.cancel()
     await anyio.to_thread.run_sync(service.close)
+
+
+def _scrub(library: Path, clock: str) -> None:
+    """Read the whole library each night, slowly; what is wrong goes to the log. One that is stopped goes on later."""
+    while True:
+        time.sleep(seconds_until(clock, time.localtime()))
+        try:
+            with open_store(library, create=False) as store:
+                problems = store.scrub().problems
+        except MomentseekError as e:
+            problems = [str(e)]
+        for text in problems:
+            log.error("%s; run: momentseek verify --repair", text)
 
 
 async def _warm_up(service: Service) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,6 +86,9 @@ class ServerSettings:
     allow_changes: bool | None = None
     """Whether clients may remove videos and change the encoder; None: only where others cannot reach the server."""
 
+    scrub_at: str | None = None
+    """When to read the whole library and compare checksums each night, as ``03:30``; None for never."""
+
     database: str | None = None
     """``postgresql://…`` for sessions, judgements and bookmarks, shared by servers; None: files with the library."""
 
@@ -99,6 +103,8 @@ class ServerSettings:
             )
         if self.watch and not self.folders:
             raise MomentseekError(f"there is nothing to watch; name a folder ({parameter('folder', 'FOLDER')})")
+        if self.scrub_at is not None:
+            seconds_until(self.scrub_at, time.localtime())
         if len(self.rerankers) < len(self.rerank):
             raise MomentseekError(f"two of the folders in {parameter('rerank')} have the same name; rename one of them")
 
@@ -148,3 +154,19 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def seconds_until(clock: str, now: time.struct_time) -> float:
+    """Seconds until a clock next shows a time of day.
+
+    >>> seconds_until("03:30", time.strptime("2026-01-01 03:00:00", "%Y-%m-%d %H:%M:%S"))
+    1800.0
+    >>> seconds_until("03:30", time.strptime("2026-01-01 03:30:00", "%Y-%m-%d %H:%M:%S"))
+    86400.0
+    """
+    try:
+        wanted = time.strptime(clock, "%H:%M")
+    except ValueError:
+        raise MomentseekError(f"{clock!r} is no time of day; give one as 03:30 ({parameter('scrub_at')})") from None
+    ahead = 60 * (60 * (wanted.tm_hour - now.tm_hour) + wanted.tm_min - now.tm_min) - now.tm_sec
+    return float(ahead if ahead > 0 else ahead + 24 * 3600)
