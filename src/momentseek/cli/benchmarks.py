@@ -326,16 +326,12 @@ def reproduce(
 
     \b
     Which tables there are, and the rows of one:
-      momentseek reproduce --list
       momentseek reproduce debiased-2 --list
     Table 2 of debiased grounding, on real features or else on simulated films:
       momentseek reproduce debiased-2 --data charades-cd
     What that would take, row by row:
       momentseek reproduce debiased-2 --data charades-cd --estimate
-    Two rows of MVMR's Table 2, quickly:
-      momentseek reproduce mvmr-2 --rows mmn,g2l --seeds 1 --steps 400
-    All rows at once on a cluster, with a thread each:
-      momentseek reproduce debiased-2 --data /mnt/charades-cd --out /mnt/tables --set threads=1 --on auto
+    All rows at once on a cluster: the same with --set threads=1 --on auto
 
     DIR/TABLE.md, .tex, .html (with figures) and .json are the table; DIR/runs and DIR/scores are shared by all tables.
     What is finished is not done again: the same command continues after an interruption, and prints the same table.
@@ -367,13 +363,17 @@ def reproduce(
         sys.exit(130)
     write_documents(result, Path(given["out"]))
     if not quiet:
-        if find_spec("matplotlib") is None:
-            options.say("note: the page has no figures; they need matplotlib: pip install 'momentseek[plots]'")
-        options.say(f"wrote {Path(given['out']) / table}.md, .tex, .html and .json")
+        _say_written(Path(given["out"]) / table)
     if as_json:
         options.echo_json(result.as_json())
     else:
         click.echo(document(result, "markdown" if markdown else "latex" if latex else "text"), nl=False)
+
+
+def _say_written(stem: Path) -> None:
+    if find_spec("matplotlib") is None:
+        options.say("note: the page has no figures; they need matplotlib: pip install 'momentseek[plots]'")
+    options.say(f"wrote {stem}.md, .tex, .html and .json")
 
 
 def _show_estimate(rows: Sequence[Any], as_json: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from momentseek.core.errors import MomentseekError, parameter
-from momentseek.core.moments.arrays import BoolArray, FloatArray
+from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray
 from momentseek.measuring.comparison import LETTERS, Comparison, QueryDifference, RunPair
 from momentseek.measuring.reliability import NORMAL_95
 from momentseek.measuring.replicates import cluster_sums, replicated_test, smallest_findable, video_clusters
@@ -73,19 +73,10 @@ def compare(
     >>> comparison.means.ravel().tolist(), comparison.pairs[0].p, comparison.beaten("R@1[IoU>=0.5]", "good")
     ([1.0, 0.125], 0.015625, 'b')
     """
-    groups = [[system] if isinstance(system, Evaluation) else list(system) for system in systems]
-    evaluations = [group[0] for group in groups]
-    asked = evaluations[0].asked if evaluations else ("query", "queries")
-    seeded = any(len(group) > 1 for group in groups)
-    _check(groups, test, correction, alpha, seeded)
-    labels = unique_labels([e.run for e in evaluations])
-    if cluster not in CLUSTERS:
-        raise MomentseekError(f"there is no cluster {cluster!r}; choose {' or '.join(CLUSTERS)}")
-    if cluster == "none":
-        groups = [[replace(e, judgements=None) for e in group] for group in groups]
-        evaluations = [group[0] for group in groups]
-    head = evaluations[0]
-    clusters = video_clusters(head.judgements)
+    groups = _groups(systems, test, correction, alpha, cluster)
+    evaluations, seeded = [group[0] for group in groups], any(len(group) > 1 for group in groups)
+    labels, head = unique_labels([e.run for e in evaluations]), evaluations[0]
+    clusters = video_clusters(head.judgements) if cluster == "video" else None
     values = np.stack([np.mean([e.values for e in group], axis=0) for group in groups], axis=1)
     out = np.asarray(np.isnan(values).any(axis=1))
     values = np.where(out[:, None], np.nan, values)
@@ -93,36 +84,25 @@ def compare(
     queries, runs, measures = values.shape
     first, second = np.triu_indices(runs, k=1)
     apart = differences(values[:, first], values[:, second]).reshape(queries, -1)
-    summed = cluster_sums(apart, clusters)
-    seeds = [np.where(out, np.nan, np.stack([e.values for e in group])) for group in groups]
-    found = [
-        [replicated_test(seeds[a][..., m], seeds[b][..., m], clusters) for m in range(measures)]
-        for a, b in zip(first, second, strict=True)
-    ]
-    error = np.array([[error for _, error in pair] for pair in found])
+    p_seeds, error = _seed_tests(groups, out, first, second, clusters)
     if seeded:
-        test, raw = "seeds", np.array([[p for p, _ in pair] for pair in found])
+        test, raw = "seeds", p_seeds
     elif test == "tukey":
         correction, raw = "tukey", tukey_test(cluster_sums(values, clusters), seed=seed)[first, second]
     else:
-        raw = (randomisation_test(summed, seed=seed) if test == "randomisation" else paired_t_test(summed)).reshape(
-            -1, measures
-        )
+        raw = _pair_tests(cluster_sums(apart, clusters), test, seed).reshape(-1, measures)
     whole = [m for m, name in enumerate(head.names) if name in head.parts]
     pooled = [_without(evaluation, out) for evaluation in evaluations] if whole else []
     for m in whole:
-        raw[:, m] = [
-            exchange_test(pooled[a], pooled[b], head.names[m], seed=seed) for a, b in zip(first, second, strict=True)
-        ]
+        both = zip(first, second, strict=True)
+        raw[:, m] = [exchange_test(pooled[a], pooled[b], head.names[m], seed=seed) for a, b in both]
     p = np.stack([holm(column) for column in raw.T], axis=1) if correction == "holm" else raw
     resampled = bootstrap_means(values.reshape(queries, -1), clusters=clusters, seed=seed).reshape(-1, runs, measures)
     for r, evaluation in enumerate(pooled):
-        everything = np.ones(queries, dtype=bool)
-        resampled[:, r, whole] = resampled_figures(evaluation, everything, seed=seed)[:, whole]
+        resampled[:, r, whole] = resampled_figures(evaluation, np.ones(queries, dtype=bool), seed=seed)[:, whole]
     low, high = percentiles((resampled[:, first] - resampled[:, second]).reshape(len(resampled), -1), CONFIDENCE_LEVEL)
     if seeded:  # a bootstrap of queries alone would leave out what seeds add
-        spread = error.reshape(-1) * NORMAL_95
-        low, high = np.nanmean(apart, axis=0) - spread, np.nanmean(apart, axis=0) + spread
+        low, high = (np.nanmean(apart, axis=0) + side * NORMAL_95 * error.reshape(-1) for side in (-1, 1))
     wins, ties, losses = outcomes(apart)
     effect = effect_size(apart)
     mean = np.array([[_mean(values[:, r, m]) for m in range(measures)] for r in range(runs)])
@@ -161,11 +141,44 @@ def compare(
         left_out=tuple(out.sum(axis=0).tolist()),
         means=mean,
         pairs=tuple(pair(m, k) for m in range(measures) for k in range(len(first))),
-        asked=asked,
+        asked=head.asked,
         titles=head.titles,
         videos=None if clusters is None else int(clusters.max()) + 1,
         seeds=tuple(len(group) for group in groups),
     )
+
+
+def _groups(
+    systems: Sequence[System], test: str, correction: str, alpha: float, cluster: str
+) -> list[list[Evaluation]]:
+    """The runs of every system, checked."""
+    groups = [[system] if isinstance(system, Evaluation) else list(system) for system in systems]
+    _check(groups, test, correction, alpha, any(len(group) > 1 for group in groups))
+    if cluster not in CLUSTERS:
+        raise MomentseekError(f"there is no cluster {cluster!r}; choose {' or '.join(CLUSTERS)}")
+    return groups
+
+
+def _pair_tests(apart: FloatArray, test: str, seed: int) -> FloatArray:
+    return randomisation_test(apart, seed=seed) if test == "randomisation" else paired_t_test(apart)
+
+
+def _seed_tests(
+    groups: Sequence[Sequence[Evaluation]],
+    out: BoolArray,
+    first: IntArray,
+    second: IntArray,
+    clusters: IntArray | None,
+) -> tuple[FloatArray, FloatArray]:
+    """(pairs, measures) twice: p-values over videos and seeds, and standard errors."""
+    seeds = [np.where(out, np.nan, np.stack([e.values for e in group])) for group in groups]
+    found = np.array(
+        [
+            [replicated_test(seeds[a][..., m], seeds[b][..., m], clusters) for m in range(out.shape[1])]
+            for a, b in zip(first, second, strict=True)
+        ]
+    ).reshape(len(first), -1, 2)
+    return found[..., 0], found[..., 1]
 
 
 def largest_differences(first: Evaluation, second: Evaluation, measure: str, n: int = 10) -> list[QueryDifference]:

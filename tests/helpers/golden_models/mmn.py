@@ -58,7 +58,8 @@ def compare_losses(
     clean = golden.output["loss_sent_without_exp0"]
     golden.check_numbers(matching(False), to_query + clean, "without exp(0)", by=1 if single(golden) else 100)
     order = torch.argsort(model.cells.start * model.cells.clips + model.cells.end).argsort()
-    assert torch.equal(order[iou.topk(config.positives).indices], golden.output["positive_cell"])
+    ours, theirs = order[iou.topk(config.positives).indices], golden.output["positive_cell"]
+    assert torch.equal(ours.sort(1).values, theirs.sort(1).values), "equal overlaps have no order"
     terms = model.terms(batch, words, videos, 0)
     overall = terms["overlap"] + terms["matching"]
     assert abs(float(overall - golden.output["loss_overall"])) < 2e-6, "the truth's times have single precision"

@@ -52,7 +52,7 @@ def test_captions_are_torchs(settings: dict[str, object], tmp_path: Path) -> Non
     done = export_captioner(model, "mmt", tmp_path / "out", trained={"step": 3})
     assert done.difference < 1e-4
     ours, parts = ExportedCaptioner(tmp_path / "out", threads=1), random_parts(model)
-    inputs = stack_moments(parts, KNOWN, model.dims.video)
+    inputs = stack_moments(parts, KNOWN, model.dims.video, model.config.modalities)
     for decoding in (DecodingSettings(longest=7), DecodingSettings(3, 0.8, 7)):
         assert ours.describe(parts, decoding) == model.describe(inputs, decoding)
     assert ours.describe(parts) == model.describe(inputs)

@@ -143,7 +143,10 @@ def test_the_loss_counts_words_and_not_padding() -> None:
 def test_gradients_reach_every_parameter(modalities: str, follow: str) -> None:
     model = build_mmt(modalities=modalities, **{"as": follow})
     loss_of(model, batch_of(random_inputs(8, columns=model.dims.video), random_captions(8))).backward()  # type: ignore[no-untyped-call]
-    assert [n for n, p in model.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0] == []
+    still = [n for n, p in model.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0]
+    if not model.dims.video:  # of what stands for no video only the last constant learns at first
+        still = [name for name in still if not name.startswith("video.") or name == "video.norm.bias"]
+    assert still == []
     assert float(model.embedding.weight.grad[KNOWN.number[PAD]].abs().sum()) == 0  # type: ignore[index]
 
 

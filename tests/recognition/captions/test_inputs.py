@@ -45,7 +45,7 @@ def test_what_is_not_to_be_read_is_not_there(modalities: str, clips: int, words:
 
 def test_long_moments_keep_evenly_spaced_clips_and_the_first_words() -> None:
     long = CaptionPreparation(max_clips=4, max_words=2).part(0, 30, ROWS, LINES, 1.5)
-    assert long.clips[:, 0].tolist() == [ROWS[i, 0] for i in (0, 6, 13, 19)]
+    assert long.clips[:, 0].tolist() == [ROWS[i, 0] for i in (0, 6, 12, 19)]
     assert long.words == ("a", "b")
 
 

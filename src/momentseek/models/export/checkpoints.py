@@ -125,7 +125,7 @@ def _random_moments(model: MMT, clips: int, words: int) -> Inputs:
         )
         for less in range(3)
     ]
-    found = stack_moments(parts, known, model.dims.video)
+    found = stack_moments(parts, known, model.dims.video, prepared.modalities)
     given = {"clips": found.clips, "tokens": found.tokens, "mask": found.mask}
     return {name: torch.from_numpy(values) for name, values in given.items()}
 

@@ -97,7 +97,9 @@ class CaptionMoments:
 
     def inputs(self, places: Iterable[int], vocabulary: Vocabulary) -> MomentInputs:
         """Some moments as input of a captioner."""
-        return stack_moments([self.part(place) for place in places], vocabulary, self.columns)
+        return stack_moments(
+            [self.part(place) for place in places], vocabulary, self.columns, self.preparation.modalities
+        )
 
     def _lines_of(self, video: str) -> list[SaidLine]:
         if video not in self._lines:

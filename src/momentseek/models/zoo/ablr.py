@@ -17,11 +17,13 @@ from torch.nn import functional as F
 
 from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
 from momentseek.models.features.data import Dims
-from momentseek.models.layers.projection import Dropout, JointClips
+from momentseek.models.layers.projection import Dropout, JointClips, clip_width
 from momentseek.models.layers.recurrent import Recurrent
 from momentseek.models.model import CorpusModel, GroundingConfig, Predicted, at_least, one_of
 from momentseek.models.registry import register
 
+WIDE_FEATURES = 4096
+"""Columns of features from which they are made narrower before the LSTM reads them, as in the public code."""
 FLOOR = 1e-12
 """What is added to attention under a logarithm."""
 SHORTEST_SHARE = 1e-4
@@ -83,8 +85,10 @@ class Ablr(CorpusModel):
     def __init__(self, config: AblrConfig, dims: Dims) -> None:
         super().__init__(config, dims)
         hidden = config.hidden
-        self.clip_in = JointClips(config, dims)
-        self.clip_states = Recurrent(hidden, 2 * hidden)
+        columns = sum(clip_width(dims, config, name) for name in config.modality_names)
+        narrow = columns >= WIDE_FEATURES or len(config.modality_names) > 1
+        self.clip_in = JointClips(config, dims) if narrow else None
+        self.clip_states = Recurrent(hidden if narrow else columns, 2 * hidden)
         self.word_states = Recurrent(dims.query, 2 * hidden)
         self.clip_out, self.word_out = nn.Linear(2 * hidden, hidden), nn.Linear(2 * hidden, hidden)
         self.dropout = Dropout(config.dropout)
@@ -113,7 +117,9 @@ class Ablr(CorpusModel):
 
     def encode_clips(self, clips: Clips) -> Encodings:
         """The states of the clips."""
-        states = self.dropout(self.clip_states(self.clip_in(clips), clips.mask)[0])
+        (name, *_) = self.config.modality_names
+        rows = clips.modality(name) if self.clip_in is None else self.clip_in(clips)
+        states = self.dropout(self.clip_states(rows, clips.mask)[0])
         return {"clips": F.relu(self.clip_out(states)), "mask": clips.mask}
 
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
@@ -157,4 +163,4 @@ class Ablr(CorpusModel):
         }
 
 
-register("ablr", AblrConfig, Ablr, "ABLR: start and end regressed from co-attention of words and clips")
+register("ablr", AblrConfig, Ablr, "ABLR: start and end regressed from co-attention of words and clips", format=2)

@@ -233,7 +233,7 @@ class Drn(CorpusModel):
             terms["distance"] = -(iou.clamp(min=1e-6).log() * right).sum() / right.sum().clamp(min=1)
         if stage != STAGES[0]:
             self.graded.fill_(1.0)
-            good = right & (iou.detach() > self.config.good)
+            good = iou.detach() > self.config.good  # wherever a position lies, as in the public code
             error = F.smooth_l1_loss(grades.sigmoid(), iou.detach(), reduction="none")
             terms["grade"] = (error * good).sum() / good.sum().clamp(min=1)
         return terms

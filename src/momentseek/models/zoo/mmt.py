@@ -23,6 +23,8 @@ from momentseek.recognition.captions.inputs import PAD
 
 NORM_EPSILON = 1e-12
 REDUCTIONS = ("sum", "mean")
+NO_VIDEO_COLUMNS = 2
+"""Columns of zeros that stand for the clips of a captioner that sees none, as in the public code."""
 
 
 def smoothed_divergence(logits: Tensor, target: Tensor, smoothing: float) -> Tensor:
@@ -109,7 +111,7 @@ class MMT(Captioner):
         self.pad = self.vocabulary.number[PAD]
         self.embedding = nn.Embedding(count, config.word_dim, padding_idx=self.pad)
         self.words = NormProjection(config.word_dim, hidden, config.dropout)
-        self.video = NormProjection(dims.video, hidden, config.dropout) if dims.video else None
+        self.video = NormProjection(dims.video or NO_VIDEO_COLUMNS, hidden, config.dropout)
         self.kind = nn.Embedding(2, hidden)
         self.norm = nn.LayerNorm(hidden)
         self.dropout = Dropout(config.dropout)
@@ -135,10 +137,13 @@ class MMT(Captioner):
     def encode(self, clips: Tensor, tokens: Tensor, mask: Tensor) -> Tensor:
         seen, read = clips.shape[1], tokens.shape[1] - clips.shape[1]
         x: Tensor = self.words(self.embedding(tokens))
-        if self.video is not None:
+        if self.config.preparation.sees:
             nothing = self.video(clips.new_zeros(1, 1, clips.shape[2])).expand(clips.shape[0], read, -1)
             x = x + torch.cat([self.video(clips), nothing], 1)
-        text = self.config.max_clips + 2  # words have the same places however many clips there are
+        else:
+            x = x + self.video(clips.new_zeros(1, 1, NO_VIDEO_COLUMNS))
+        # words have the same places however many clips there are
+        text = self.config.max_clips + 2 if self.config.preparation.sees else 2
         places = torch.cat([self.places[:seen], self.places[text : text + read]])
         kinds = torch.cat([self.kind.weight[:1].expand(seen, -1), self.kind.weight[1:].expand(read, -1)])
         x = self.dropout(self.norm(x + places + kinds))

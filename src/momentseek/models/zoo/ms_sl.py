@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -150,11 +151,11 @@ class MsSl(CorpusModel):
         best = (dots / lengths.clamp(min=1e-8)).max(2)
         return best.values, dots.amax(2), best.indices
 
-    def frame_scores(self, query: Tensor, guide: Tensor, frames: Tensor, mask: Tensor) -> Tensor:
-        """(queries, n): cosine of every query with frames i attended by guide i, (n, hidden) and (n, L, hidden)."""
+    def frame_scores(self, query: Tensor, guide: Tensor, frames: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """(queries, n) twice: cosine and dot product of queries with frames i (n, L, hidden) attended by guide i."""
         weight = torch.einsum("nd,nld->nl", guide, self.key(frames)).masked_fill(~mask, -torch.inf).softmax(1)
         seen = torch.einsum("nl,nld->nd", weight, self.value(frames))
-        return F.normalize(query, dim=1) @ F.normalize(seen, dim=1).T
+        return F.normalize(query, dim=1) @ F.normalize(seen, dim=1).T, query @ seen.T
 
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
         """``clip_share`` of the best clip's cosine and the rest of the frames'."""
@@ -194,13 +195,15 @@ class MsSl(CorpusModel):
         pool = Negatives(config.hard_from, config.hard_pool).at(epoch)
         weight = pair_weights(pairs.weight, config.weighting)
         guide = spans[pairs.video, best[pairs.query, pairs.video]]
-        frame = self.frame_scores(query[pairs.query], guide, videos["frames"][pairs.video], videos["mask"][pairs.video])
+        frame, frame_dots = self.frame_scores(
+            query[pairs.query], guide, videos["frames"][pairs.video], videos["mask"][pairs.video]
+        )
         known = self.siblings(pairs)
         return {
-            "clip": weighted_mean(self.clip_triplets(cosine, pairs, pool, rng), weight),
+            "clip": self.clip_triplets(cosine, pairs, weight, pool, rng),
             "clip contrast": config.clip_contrast * clip_contrast(dots, pairs, weight),
             "frame": weighted_mean(frame_triplets(frame, known, config.margin, pool, rng), weight),
-            "frame contrast": config.frame_contrast * weighted_mean(frame_contrast_of(frame, known), weight),
+            "frame contrast": config.frame_contrast * weighted_mean(frame_contrast_of(frame_dots, known), weight),
         }
 
     def siblings(self, pairs: BatchPairs) -> Tensor:
@@ -209,18 +212,22 @@ class MsSl(CorpusModel):
             return torch.eye(len(pairs.query), dtype=torch.bool, device=pairs.query.device)
         return pairs.positive[pairs.query][:, pairs.video] | pairs.positive[pairs.query][:, pairs.video].T
 
-    def clip_triplets(self, cosine: Tensor, pairs: BatchPairs, pool: int | None, rng: torch.Generator) -> Tensor:
-        """(pairs,): against a wrong video; and a video's mean over its queries against a wrong query."""
+    def clip_triplets(
+        self, cosine: Tensor, pairs: BatchPairs, weight: Tensor, pool: int | None, rng: torch.Generator
+    ) -> Tensor:
+        """Pairs against a wrong video, and videos, by the mean over their queries, against a wrong query."""
         margin, known = self.config.margin, related_masks(pairs)
         own = cosine[pairs.query, pairs.video]
         rows = cosine[pairs.query]
         wrong, found = draw_negatives(rows, ~known.videos, pool, rng)
-        value = torch.where(found, hinge(own, rows.gather(1, wrong[:, None])[:, 0], margin), 0.0)
+        to_video = torch.where(found, hinge(own, rows.gather(1, wrong[:, None])[:, 0], margin), 0.0)
+        video, first = np.unique(pairs.video.cpu().numpy(), return_index=True)
         right = pairs.positive.to(cosine)
-        mean = ((cosine * right).sum(0) / right.sum(0).clamp(min=1))[pairs.video]
-        columns = cosine.T[pairs.video]
-        wrong, found = draw_negatives(columns, ~known.queries, None if pool is None else 1, rng)
-        return value + torch.where(found, hinge(mean, columns.gather(1, wrong[:, None])[:, 0], margin), 0.0)
+        mean = ((cosine * right).sum(0) / right.sum(0).clamp(min=1))[video]
+        columns = cosine.T[video]
+        wrong, found = draw_negatives(columns, ~known.queries[first], None if pool is None else 1, rng)
+        to_query = torch.where(found, hinge(mean, columns.gather(1, wrong[:, None])[:, 0], margin), 0.0)
+        return weighted_mean(to_video, weight) + to_query.mean()
 
 
 def clip_contrast(dots: Tensor, pairs: BatchPairs, weight: Tensor) -> Tensor:

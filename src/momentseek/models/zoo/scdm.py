@@ -110,8 +110,9 @@ class Modulation(nn.Module):
         super().__init__()
         self.kind = kind
         if kind == "words":
-            self.word, self.step = nn.Linear(hidden, hidden), nn.Linear(hidden, hidden, bias=False)
-            self.score = nn.Linear(hidden, 1, bias=False)
+            width = max(1, hidden // 2)  # 256 of 512, as in the public code
+            self.word, self.step = nn.Linear(hidden, width), nn.Linear(hidden, width, bias=False)
+            self.score = nn.Linear(width, 1, bias=False)
         if kind != "none":
             self.scale, self.shift = nn.Linear(hidden, hidden), nn.Linear(hidden, hidden)
 
@@ -271,4 +272,6 @@ class Scdm(CorpusModel):
         return terms
 
 
-register("scdm", ScdmConfig, Scdm, "SCDM: anchors over temporal convolutions that the query modulates step by step")
+register(
+    "scdm", ScdmConfig, Scdm, "SCDM: anchors over temporal convolutions that the query modulates step by step", format=2
+)

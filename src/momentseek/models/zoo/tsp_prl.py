@@ -23,7 +23,7 @@ from momentseek.models.registry import register
 
 BRANCHES = (4, 3, 3, 3, 3)
 """Moves of each kind."""
-HALF_LENGTHS = (0.6, 0.75, 0.5 / 1.2, 0.5 / 1.5)
+HALF_LENGTHS = (0.6, 0.75, 0.417, 0.333)
 """Half the new length, as a share of the old, of each scaling."""
 
 
@@ -227,7 +227,7 @@ class TspPrl(CorpusModel):
         window, state = first_window(count), torch.zeros_like(query)
         ended = torch.zeros(len(query), dtype=torch.bool, device=query.device)
         visited, scores = [], []
-        for _ in range(self.config.moves + 1):
+        for _ in range(self.config.moves):
             found, state = self.decide(query, clips, count, window, state)
             visited.append(window)
             scores.append(F.logsigmoid(found.guess).masked_fill(ended, -torch.inf))
@@ -250,7 +250,9 @@ class TspPrl(CorpusModel):
         rooted = self.phase.name == "root"
         window, state = first_window(count), torch.zeros_like(query)
         running = torch.ones(len(query), device=query.device)
-        parts: dict[str, list[Tensor]] = {n: [] for n in ("chance", "entropy", "value", "reward", "counted", "guess")}
+        parts: dict[str, list[Tensor]] = {
+            n: [] for n in ("chance", "entropy", "value", "reward", "counted", "guess", "near")
+        }
         for _ in range(config.moves):
             found, state = self.decide(query, clips, count, window, state)
             greedy = found.leaf.argmax(2)
@@ -275,6 +277,7 @@ class TspPrl(CorpusModel):
                 parts[name].append(part)
             error = F.binary_cross_entropy_with_logits(found.guess, before.clamp(0, 1), reduction="none")
             parts["guess"].append(error * (before > 0))
+            parts["near"].append((before > 0).to(error))
             running = running * ~bad
             window = torch.where(running[:, None] > 0, moved, window)
         whole = {name: torch.stack(values, 1) for name, values in parts.items()}
@@ -285,7 +288,7 @@ class TspPrl(CorpusModel):
         return {
             "policy": (acted * whole["counted"]).sum() / total,
             "value": (ahead.square() * whole["counted"]).sum() / total,
-            "guess": (whole["guess"] * whole["counted"]).sum() / total,
+            "guess": (whole["guess"] * whole["counted"]).sum() / (whole["near"] * whole["counted"]).sum().clamp(min=1),
         }
 
 

@@ -105,11 +105,11 @@ class SegmentLocaliser(nn.Module):
         self.word_norm, self.clip_norm = PairNorm(hidden), PairNorm(hidden)
         self.join = nn.Linear(2 * hidden, hidden)
         self.body = nn.Sequential(
-            nn.Linear(3 * hidden, hidden, bias=False), PairNorm(hidden), nn.ReLU(), Dropout(config.dropout),
-            nn.Linear(hidden, hidden, bias=False), PairNorm(hidden), nn.ReLU(),
+            nn.Linear(3 * hidden, 3 * hidden, bias=False), PairNorm(3 * hidden), nn.ReLU(), Dropout(config.dropout),
+            nn.Linear(3 * hidden, 3 * hidden, bias=False), PairNorm(3 * hidden), nn.ReLU(),
         )  # fmt: skip
-        self.score = nn.Linear(hidden, len(ANCHORS))
-        self.refine = nn.Linear(hidden, 2 * len(ANCHORS))
+        self.score = nn.Linear(3 * hidden, len(ANCHORS))
+        self.refine = nn.Linear(3 * hidden, 2 * len(ANCHORS))
 
     def encode_video(self, clips: Clips) -> Encodings:
         """States of the clips (n, T, hidden), and the last ones of all layers (n, layers · hidden)."""
@@ -244,7 +244,8 @@ class Wssl(CorpusModel):
         again = self.segment(self.localiser.encode_sentence(likeliest), videos)
         return {
             "caption": -chance.mean(),
-            "consistency": self.config.consistency * (again - segment).square().mean(),
+            "consistency": self.config.consistency
+            * (_centre_width(again) - _centre_width(tried).detach()).square().mean(),
         }
 
     def segment(self, queries: Encodings, videos: Encodings) -> Tensor:
@@ -270,10 +271,17 @@ class Wssl(CorpusModel):
         return likeness.view(count, len(ANCHORS)).argmax(1).to(words.device)
 
 
+def _centre_width(segment: Tensor) -> Tensor:
+    start, end = segment.unbind(-1)
+    return torch.stack([(start + end) / 2, end - start], -1)
+
+
 def _likeness(written: Tensor, query: Tensor) -> float:
     """ROUGE-L of a caption and a query, both as entries of the vocabulary."""
     one, two = ([str(entry) for entry in row.tolist() if entry != PADDING] for row in (written, query))
     return rouge_l_score(one or [""], [two])
 
 
-register("wssl", WsslConfig, Wssl, "WSSL: segments from captions alone, by a localiser and a captioner that agree")
+register(
+    "wssl", WsslConfig, Wssl, "WSSL: segments from captions alone, by a localiser and a captioner that agree", format=2
+)

@@ -150,7 +150,7 @@ class CaptionPreparation:
         if self.columns is not None:
             chosen = chosen[:, slice(*self.columns)]
         if len(chosen) > self.max_clips:
-            chosen = chosen[np.linspace(0, len(chosen) - 1, self.max_clips).round().astype(np.int64)]
+            chosen = chosen[np.linspace(0, len(chosen) - 1, self.max_clips).astype(np.int64)]
         return MomentParts(chosen if self.sees else chosen[:0], tuple(words[: self.max_words]) if self.reads else ())
 
 
@@ -182,8 +182,10 @@ class MomentInputs:
         return len(self.tokens)
 
 
-def stack_moments(parts: Sequence[MomentParts], vocabulary: Vocabulary, columns: int) -> MomentInputs:
-    """The parts of moments as one input."""
+def stack_moments(
+    parts: Sequence[MomentParts], vocabulary: Vocabulary, columns: int, modalities: str = "video+subtitle"
+) -> MomentInputs:
+    """The parts of moments as one input; the two places of a modality that is not read are padding."""
     number, count = vocabulary.number, len(parts)
     seen = 2 + max((len(p.clips) for p in parts), default=0)
     read = 2 + max((len(p.words) for p in parts), default=0)
@@ -195,6 +197,10 @@ def stack_moments(parts: Sequence[MomentParts], vocabulary: Vocabulary, columns:
             clips[row, 1 : 1 + length] = part.clips
         tokens[row, : length + 2] = [number[CLS], *[number[VID]] * length, number[SEP]]
         tokens[row, seen : seen + len(said)] = said
+    if modalities == "subtitle":
+        tokens[:, :seen] = number[PAD]
+    elif modalities == "video":
+        tokens[:, seen:] = number[PAD]
     return MomentInputs(clips, tokens, tokens != number[PAD])
 
 

@@ -76,7 +76,8 @@ class ExportedCaptioner:
         """A caption for each moment, prepared by ``about.preparation``."""
         known, captions = self.about.vocabulary, []
         for first in range(0, len(parts), MOMENTS_PER_RUN):
-            inputs = stack_moments(parts[first : first + MOMENTS_PER_RUN], known, self.about.columns)
+            some = parts[first : first + MOMENTS_PER_RUN]
+            inputs = stack_moments(some, known, self.about.columns, self.about.preparation.modalities)
             given = {"clips": inputs.clips, "tokens": inputs.tokens, "mask": inputs.mask}
             (memory,) = self._moments.run(["memory"], given)
 
