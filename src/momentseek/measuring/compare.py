@@ -85,12 +85,10 @@ def compare(
     first, second = np.triu_indices(runs, k=1)
     apart = differences(values[:, first], values[:, second]).reshape(queries, -1)
     p_seeds, error = _seed_tests(groups, out, first, second, clusters)
-    if seeded:
-        test, raw = "seeds", p_seeds
-    elif test == "tukey":
+    test, raw = ("seeds", p_seeds) if seeded else (test, _pair_tests(cluster_sums(apart, clusters), test, seed))
+    if test == "tukey":
         correction, raw = "tukey", tukey_test(cluster_sums(values, clusters), seed=seed)[first, second]
-    else:
-        raw = _pair_tests(cluster_sums(apart, clusters), test, seed).reshape(-1, measures)
+    raw = raw.reshape(-1, measures)
     whole = [m for m, name in enumerate(head.names) if name in head.parts]
     pooled = [_without(evaluation, out) for evaluation in evaluations] if whole else []
     for m in whole:

@@ -70,7 +70,9 @@ def test_an_image_text_encoder_of_ones_own(monkeypatch):
         register_image_text("test-own", object)
     with pytest.raises(MomentseekError, match="begins like a place to load from"):
         register_image_text("hub:own", object)
-    with pytest.raises(MomentseekError, match="there is no image-text encoder 'xyz'; there are things, clip, .*test-own"):
+    with pytest.raises(
+        MomentseekError, match="there is no image-text encoder 'xyz'; there are things, clip, .*test-own"
+    ):
         image_text_encoder("xyz")
 
 
