@@ -42,7 +42,7 @@ LABELLED_FAIR_CHANCE = 0.5
 """Chance below which a hit is fair where labels can make it strong: it need only be worth a look."""
 ODDS_WEIGHTS, ODDS_BASE = (21.6, 0.6, 6.0), -5.0
 """Weights of CLIP's margin, of the surplus and of the labels in the log odds, and the base, fitted on judged hits."""
-STRONG_PROBABILITY, FAIR_PROBABILITY = 0.88, 0.3
+STRONG_PROBABILITY, FAIR_PROBABILITY = 0.9, 0.3
 """Probabilities from which a hit is strong, or fair, where CLIP has looked."""
 TOLERATED_SPREADS = 1.0
 """Spreads above the usual from which something to avoid counts."""
