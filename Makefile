@@ -21,7 +21,7 @@ test test-all test-quick: export OPENBLAS_NUM_THREADS ?= 1
 with-types = @mkdir -p artefacts; $(BIN)/mypy $(if $(CI),--cache-dir=/dev/null) >artefacts/types.txt 2>&1 & types=$$!; trap "kill $$types" INT TERM; \
 	$(1); tests=$$?; wait $$types; typed=$$?; cat artefacts/types.txt; exit $$((tests || typed))
 
-.PHONY: demo test test-all test-quick coverage lint style bench fuzz sanitize audit clean install-locked lock native
+.PHONY: demo test test-all test-quick coverage lint style bench fuzz sanitize audit clean install-locked lock native tables
 
 # The models for searching without a network, once per user; without a connection, those that are here are used.
 get-models = @$(BIN)/momentseek models get --yes >/dev/null || echo "going on with the models that are here"
@@ -106,6 +106,11 @@ lock: .venv/installed-dev
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-annotate --quiet \
 	  --constraints constraints.txt --group build $(addprefix --extra ,parquet plots offline speech ocr demo serve mcp) \
 	  --custom-compile-command 'make lock' --output-file requirements.lock
+
+# The papers' tables again, on simulated data: what each would take (EST=--estimate), or all of them, over three seeds.
+tables: .venv/installed-dev
+	for table in mvmr-2 mvmr-3 debiased-2 tvr-ranking-5 tvr-3 mvmr-2-activitynet debiased-2-activitynet mvmr-2-tacos; do \
+		OMP_NUM_THREADS=1 nice -n 19 .venv/bin/momentseek reproduce $$table --out artefacts/tables $(EST) || exit 1; done
 
 clean:
 	rm -rf .venv artefacts .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -27,6 +27,8 @@ SOURCES = {
     "tvr-ranking-6": "tvr-ranking",
     "tvr-3": "tvr-xml",
     "tvr-5": "tvr-xml",
+    "tvr-8": "tvr-xml",
+    "tvr-9": "tvr-xml",
 }
 
 
