@@ -72,7 +72,9 @@ from momentseek.search.streams.vision import MAX_VIDEOS, VisionQuery, build_visi
 
 T = TypeVar("T")
 MAX_NEAREST_HITS = 3
-"""Hits that are shown, as not sure, where none is fair."""
+"""Hits that are shown, as not sure, where none is fair …"""
+SMALL_LIBRARY_CLIPS = 200
+"""… for an example only where there are fewer clips (five minutes)."""
 LARGE_DIFFERENCE_ODDS = 2.0
 """Difference of log odds of two pictures that is large, where scores are fused."""
 LARGE_DIFFERENCE_SPREADS = 2.0
@@ -516,7 +518,8 @@ class SearchSession:
         elif sure:
             shown = sure[:k]
         else:
-            nearest = self.query.picture_parts and not self._unknown_words
+            small = self._library.vision.clips < SMALL_LIBRARY_CLIPS
+            nearest = (small or self.query.picture_parts) and not self._unknown_words
             shown = chosen[: min(k, MAX_NEAREST_HITS)] if nearest else []
             if chosen and not self._unknown_words:
                 notes.append("nothing matches well; these are the nearest" if shown else "nothing matches well")
