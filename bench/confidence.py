@@ -86,7 +86,7 @@ def best(world: World, vector: np.ndarray) -> tuple[str, int, float]:
     )
     listed = world.vision.scan.search(search.probes, MAX_VIDEOS, gone=world.vision.gone).ids[0]
     scores = in_order(search.video_scores(state, listed.tolist()))
-    hits = seek_spans(scores, search.budget(1), lambda id: search.spans(state, id))
+    hits = seek_spans(scores, search.budget(1), lambda ids: search.spans(state, ids))
     found = sort_hits(hit for some in hits for hit in some)[0]
     return found.level, found.video, found.peak
 

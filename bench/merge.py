@@ -54,7 +54,7 @@ def merge(lists: dict[int, tuple[VideoList, ...]], answers: dict[int, FoundMomen
     join_lists(lists, VIDEOS)
     searched = [answer.searched for answer in answers.values() if answer.searched is not None]
     scores, found = SearchedVideos.join(searched, VIDEOS)
-    seek_spans(scores, PageBudget(Scale(0.0, 0.1, 4000), 40), found.__getitem__)
+    seek_spans(scores, PageBudget(Scale(0.0, 0.1, 4000), 40), lambda ids: [found[id] for id in ids])
     MeantCues.join([answer.meant for answer in answers.values() if answer.meant is not None])
     best_sounds([match for answer in answers.values() for match in answer.sounds])
     for kind in KINDS:

@@ -255,7 +255,7 @@ class LibraryPart:
         """The spans on videos of this part, until it has a page of them."""
         search = self._vision_search(asked, vision)
         scores = in_order(search.video_scores(self.state, [] if videos is None else videos.tolist()))
-        hits = seek_spans(scores, search.budget(page), lambda id: search.spans(self.state, id))
+        hits = seek_spans(scores, search.budget(page), lambda ids: search.spans(self.state, ids))
         return SearchedVideos(np.array(list(scores), np.int64), np.array(list(scores.values()), np.float64), hits)
 
     def _texts(
@@ -308,7 +308,7 @@ class LibraryPart:
                 found[id] = moments_of_video(state, asked.vision, video)
         if asked.vision is not None and spans:
             search = self._vision_search(asked, asked.vision)
-            found |= {id: search.spans(state, id) for id in spans}
+            found |= zip(spans, search.spans(state, spans), strict=True)
         return VideoDetails(
             {id: self._best_span(asked, video) for id, video in state.videos(best).items()},
             self._unwanted_times(asked.query, set(unwanted)) if unwanted else {},
@@ -393,7 +393,7 @@ class LibraryPart:
         starts, ends = fit_spans(spans.start, spans.end, video.duration)
         for start, end, peak in zip(starts.tolist(), ends.tolist(), spans.peak.tolist(), strict=True):
             covers = min(end, said.end) - max(start, said.start) >= (said.end - said.start) / 2
-            if covers and asked.vision.level(curve, start, end) != "weak":
+            if covers and asked.vision.level_on(curve, start, end) != "weak":
                 return replace(said, start=start, end=end, peak=peak)
         return None
 

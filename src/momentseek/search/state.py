@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-
-import numpy as np
 
 from momentseek.library.catalog import Catalog
 from momentseek.library.cue_vectors import passages
@@ -20,11 +17,10 @@ from momentseek.library.video import Video
 from momentseek.library.words import content_words
 from momentseek.media.subtitles.cues import Cue
 from momentseek.recognition.encoders.protocol import Understanding, Vectors
-from momentseek.recognition.encoders.text_cache import encode_cached
+from momentseek.recognition.encoders.text_cache import RecentTexts, encode_cached
 from momentseek.recognition.exported.boundary_head import BoundaryHead
 from momentseek.search.stream_index import StreamIndex
 
-MAX_REMEMBERED_TEXTS = 512
 MAX_REMEMBERED_TRANSCRIPTS = 256
 
 Encode = Callable[[Sequence[str]], Vectors]
@@ -39,21 +35,14 @@ class QueryEncoder:
 
     def __init__(self, encoders: LibraryEncoders) -> None:
         self._encoders = encoders
-        self._vectors: OrderedDict[tuple[str, str], Vectors] = OrderedDict()
+        self._recent: dict[str, RecentTexts] = {}
         self._labels: dict[str, Vectors] = {}
 
     def encode(self, stream: str, texts: Sequence[str]) -> Vectors:
         """The vectors of texts for a stream (``vision``, ``speech``, or a trained model's ``spans``), a row each."""
-        new = [text for text in dict.fromkeys(texts) if (stream, text) not in self._vectors]
-        if new:
-            for text, row in zip(new, self._encoders.for_queries(stream).encode(new), strict=True):
-                self._vectors[stream, text] = row
-        for text in texts:
-            self._vectors.move_to_end((stream, text))
-        out = np.stack([self._vectors[stream, text] for text in texts])
-        while len(self._vectors) > MAX_REMEMBERED_TEXTS:
-            self._vectors.popitem(last=False)
-        return out
+        if stream not in self._recent:
+            self._recent[stream] = RecentTexts(lambda some: self._encoders.for_queries(stream).encode(some))
+        return self._recent[stream](texts)
 
     def blocks(self, stream: str) -> tuple[tuple[str, int], ...]:
         """Name and columns of each encoder where two make the vectors of a stream together; empty where one does."""
@@ -93,7 +82,7 @@ class QueryEncoder:
 
     def forget(self) -> None:
         """Forget all vectors, because another encoder now makes the library's."""
-        self._vectors.clear()
+        self._recent.clear()
         self._labels.clear()
 
 

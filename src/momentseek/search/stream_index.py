@@ -7,21 +7,23 @@ videos are, not on how they are stored, and samples of parts of a library make u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.core.native.kernels import float_copy
 from momentseek.library.scan.scan import Scan
 from momentseek.library.segments import Segment, locate
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.boundary_head import BoundaryHead
 from momentseek.recognition.exported.moment_map import MomentMap
+from momentseek.search.localise.height import Layout
 
 SAMPLE_CLIPS = 8192
 """Clips from which it is judged what is usual for a query."""
@@ -29,8 +31,8 @@ SAMPLE_MOMENTS = 1 << 15
 """Rows of moments from which the same is judged where a model keeps vectors of moments …"""
 MIN_SAMPLE_WINDOWS = 32
 """… those of at least this many windows."""
-BLOCK_VALUES = 1 << 17
-"""Values of a block of a product, fewer than BLAS shares among threads."""
+BLOCK_VALUES = 1 << 24
+"""Numbers of the vectors that are read at a time."""
 
 Ids = NDArray[np.int64]
 """Ids of videos in the catalog."""
@@ -67,6 +69,20 @@ class SamplePart:
     stretches: tuple[KeyedRows, ...] = ()
 
 
+class VideoRows(NamedTuple):
+    """The vectors of several videos, one video after another."""
+
+    ids: list[int]
+    offsets: NDArray[np.int64]
+    """Where each video begins, and where the last one ends."""
+    rows: Vectors
+
+    @classmethod
+    def of(cls, ids: list[int], parts: Sequence[NDArray[np.float16]]) -> VideoRows:
+        """Videos with their vectors as they are stored."""
+        return cls(ids, np.cumsum([0, *map(len, parts)]), float_copy(np.concatenate(parts)))
+
+
 @dataclass(frozen=True, eq=False)
 class StreamIndex:
     """The vectors that one stream searches: its segments, in one state of the library."""
@@ -85,6 +101,8 @@ class StreamIndex:
     """The trained model's head that finds spans, if it has one."""
     moments: MomentMap | None = None
     """The moments of which a trained model keeps vectors, if it does."""
+    layouts: dict[int, Layout] = field(default_factory=dict)
+    """The layouts of the clips of videos that were searched."""
 
     @cached_property
     def scan(self) -> Scan:
@@ -112,15 +130,21 @@ class StreamIndex:
         """Where the videos of each segment begin among all."""
         return np.cumsum([0, *(len(s.ids) for s in self.segments)])
 
+    def places(self, videos: Sequence[int]) -> dict[int, tuple[int, int]]:
+        """In which segment videos are, and where; those that are in none are left out."""
+        ids, order = self._sorted_ids
+        wanted = np.asarray(videos, np.int64)
+        near = np.searchsorted(ids, wanted)
+        here = near < len(ids)
+        here[here] = ids[near[here]] == wanted[here]
+        at = order[near[here]]
+        segment = np.searchsorted(self._first_videos, at, side="right") - 1
+        pairs = zip(segment.tolist(), (at - self._first_videos[segment]).tolist(), strict=True)
+        return dict(zip(wanted[here].tolist(), pairs, strict=True))
+
     def place(self, video: int) -> tuple[int, int] | None:
         """In which segment a video is, and where; None if it is in none."""
-        ids, order = self._sorted_ids
-        near = int(np.searchsorted(ids, video))
-        if near == len(ids) or ids[near] != video:
-            return None
-        at = int(order[near])
-        segment = int(np.searchsorted(self._first_videos, at, side="right")) - 1
-        return segment, at - int(self._first_videos[segment])
+        return self.places([video]).get(video)
 
     @cached_property
     def clips(self) -> int:
@@ -156,6 +180,22 @@ class StreamIndex:
         """The vectors of a video's clips (or cues); None if it has none here."""
         place = self.place(video)
         return None if place is None else self.segments[place[0]].vectors(place[1])
+
+    def read(self, videos: Sequence[int]) -> Iterator[VideoRows]:
+        """The vectors of videos, many videos at a time; those without any are left out."""
+        ids: list[int] = []
+        parts: list[NDArray[np.float16]] = []
+        for id, (segment, at) in self.places(videos).items():
+            offsets = self.segments[segment].offsets
+            part = self.segments[segment].half[offsets[at] : offsets[at + 1]]
+            if len(part) and sum(map(len, parts)) * part.shape[1] + part.size > BLOCK_VALUES and ids:
+                yield VideoRows.of(ids, parts)
+                ids, parts = [], []
+            if len(part):
+                ids.append(id)
+                parts.append(part)
+        if ids:
+            yield VideoRows.of(ids, parts)
 
     def span_rows(self, video: int) -> Vectors | None:
         """The vectors by which a trained model finds a video's spans; None if it has none here."""
@@ -349,14 +389,9 @@ def chosen_rows(keys: Keys, lengths: NDArray[np.int64], step: int) -> tuple[NDAr
 
 
 def row_products(rows: Vectors, vector: Vectors) -> NDArray[np.float32]:
-    """``rows @ vector``, in blocks too small for BLAS to share among threads, which would cost more than it gives.
-
-    8,192 rows of 256 take 6 ms at once, and 1 ms in blocks (two cores); the bits are the same.
+    """``rows @ vector``, each row by itself: BLAS gives a row other last bits among other rows, and wakes threads.
 
     >>> row_products(np.eye(3, dtype=np.float32), np.array([3, 4, 5], np.float32)).tolist()
     [3.0, 4.0, 5.0]
     """
-    if rows.size <= BLOCK_VALUES:
-        return np.asarray(rows @ vector)
-    step = max(1, BLOCK_VALUES // rows.shape[1])
-    return np.concatenate([rows[at : at + step] @ vector for at in range(0, len(rows), step)])
+    return np.asarray(np.einsum("ij,j->i", rows, vector))

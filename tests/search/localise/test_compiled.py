@@ -8,7 +8,6 @@ from hypothesis.extra.numpy import arrays
 
 from momentseek.core.native.kernels import every_processor, kernels
 from momentseek.search.localise.height import compiled_stretches, python_stretches
-from momentseek.search.localise.localiser import Background, Curve
 from momentseek.search.localise.scenes import clear_changes, clearness, feature_change
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="the kernels are not built")
@@ -39,19 +38,17 @@ def test_changes_are_equal_to_the_last_bit(dim: int, clips: int, seed: int, stil
     spread=st.floats(1e-3, 0.5),
 )
 def test_stretches_are_the_same(scores: np.ndarray, edges: set[int], base: float, spread: float) -> None:
-    curve = Curve.regular(scores, seconds=1.5)
     places = np.array(sorted(edge for edge in edges if edge < len(scores)), np.int64)
-    found, want = (find(curve, places, base, spread) for find in (compiled_stretches, python_stretches))
+    found, want = (find(scores, places, base, spread) for find in (compiled_stretches, python_stretches))
     assert [column.tolist() for column in found] == [column.tolist() for column in want]
 
 
 def test_the_last_of_equal_clips_is_not_preferred_to_the_first() -> None:
-    curve = Curve.regular([0.5] * 8, seconds=1, background=Background.of(np.linspace(0, 0.2, 100)))
-    firsts, lasts = compiled_stretches(curve, np.array([4], np.int64), 0.1, 0.01)
+    firsts, lasts = compiled_stretches(np.full(8, 0.5, np.float32), np.array([4], np.int64), 0.1, 0.01)
     assert (firsts.tolist(), lasts.tolist()) == ([0], [8])
 
 
 @pytest.mark.parametrize("edges", [[0], [8], [-1], [3, 3], [5, 2]])
 def test_edges_outside_or_out_of_order_are_refused(edges: list[int]) -> None:
     with pytest.raises(IndexError):
-        compiled_stretches(Curve.regular([0.1] * 8, seconds=1), np.array(edges, np.int64), 0.0, 0.1)
+        compiled_stretches(np.full(8, 0.1, np.float32), np.array(edges, np.int64), 0.0, 0.1)

@@ -40,6 +40,10 @@ def test_shards_together_seek_the_spans_that_one_library_seeks(seed, videos, sha
         id: [StreamHit(id, 0.0, 1.0, value, SCALE.level(value - n)) for n in range(int(rng.integers(0, 4)))]
         for id, value in worth.items()
     }
+
+    def find(ids: Sequence[int]) -> list[list[StreamHit]]:
+        return [hits[id] for id in ids]
+
     owner = dict(zip(worth, rng.integers(0, shards, videos).tolist(), strict=True))
     asked: list[int] = []
 
@@ -47,7 +51,7 @@ def test_shards_together_seek_the_spans_that_one_library_seeks(seed, videos, sha
         parts = []
         for shard in range(shards):
             mine = in_order({id: value for id, value in worth.items() if owner[id] == shard})
-            found = seek_spans(mine, SEARCH.budget(page), hits.__getitem__)
+            found = seek_spans(mine, SEARCH.budget(page), find)
             asked.extend(list(mine)[: len(found)])
             parts.append(SearchedVideos(np.array(list(mine), np.int64), np.array(list(mine.values())), found))
         return parts
@@ -58,7 +62,9 @@ def test_shards_together_seek_the_spans_that_one_library_seeks(seed, videos, sha
 
     paged = PagedSearch(SEARCH.budget, depth, shards, begin, go_on)
     for page in pages:
-        found = seek_spans(dict(list(in_order(worth).items())[:depth]), SEARCH.budget(page), hits.__getitem__)
+        found = seek_spans(
+            dict(list(in_order(worth).items())[:depth]), SEARCH.budget(page), lambda ids: [hits[id] for id in ids]
+        )
         hits_found, whole = paged.result(page)
         assert sorted(map(repr, hits_found)) == sorted(repr(hit) for some in found for hit in some)
         assert whole == (len(found) == min(depth, videos))

@@ -38,6 +38,7 @@ from momentseek.recognition.encoders.english import (
 from momentseek.recognition.encoders.network import read_pickle
 from momentseek.recognition.encoders.protocol import TextEncoder, Vectors
 from momentseek.recognition.encoders.protocol import fingerprint as fingerprint_of
+from momentseek.recognition.encoders.text_cache import RecentTexts
 from momentseek.recognition.encoders.things import label_names, sentences_for, unit_vectors
 from momentseek.recognition.weights.catalog import find_hub_model
 from momentseek.recognition.weights.files import are_installed, load_or_make, packaged_weights, verify
@@ -237,6 +238,7 @@ class ClipWords:
         self._sentences = sentences
         self._find_table, self._find_tower = find_table, find_tower
         self._maps = fitted_maps()
+        self._recent = RecentTexts(self._encode)
 
     @cached_property
     def _tower(self) -> TextEncoder | None:
@@ -263,6 +265,9 @@ class ClipWords:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """One row per text; a text without any word that says something is read as a whole by the bridge."""
+        return self._recent(texts)
+
+    def _encode(self, texts: Sequence[str]) -> Vectors:
         if self._tower is not None:
             return unit_vectors(self._tower.encode(texts) - self._tower_mean)
         says = [_says(self.read(text).words) for text in texts]

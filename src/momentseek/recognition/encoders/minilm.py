@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from momentseek.core.errors import optional_module
 from momentseek.recognition.encoders.protocol import Vectors
+from momentseek.recognition.encoders.text_cache import RecentTexts
 from momentseek.recognition.runtime import session
 from momentseek.recognition.weights.files import packaged_weights, verify
 
@@ -24,6 +25,8 @@ DIM = 384
 MAX_TOKENS = 256
 """The model's own limit; the tokenizer file in the package says 128, which would cut long subtitles."""
 TEXTS_PER_BATCH = 32
+MIN_FILLED = 0.7
+"""Share of the longest text's tokens that others of its batch have at least."""
 MIN_PIECE = 2.7
 """Mean letters of the pieces of a word that is known."""
 
@@ -38,10 +41,17 @@ class MiniLM:
         self._session = session
         self._tokenizer = tokenizer
         self.fingerprint = fingerprint
+        self._recent = RecentTexts(self._encode_texts)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row per text; of a text longer than 256 tokens, the beginning."""
-        tokens = [e.ids for e in self._tokenizer.encode_batch(list(texts))]
+        """One row per text; of a text longer than 256 tokens, the beginning. The last texts are remembered."""
+        return (self._recent if len(texts) <= TEXTS_PER_BATCH else self._encode_texts)(texts)
+
+    def _encode_texts(self, texts: Sequence[str]) -> Vectors:
+        if len(texts) <= TEXTS_PER_BATCH:  # threads would take longer to wake
+            tokens = [self._tokenizer.encode(text).ids for text in texts]
+        else:
+            tokens = [e.ids for e in self._tokenizer.encode_batch(list(texts))]
         rows = np.empty((len(tokens), DIM), dtype=np.float32)
         for batch in _batches([len(t) for t in tokens]):
             rows[batch] = self._encode([tokens[i] for i in batch])
@@ -118,9 +128,14 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Places of texts of like length, longest first, so that little is computed on padding.
 
     >>> import momentseek.recognition.encoders.minilm as minilm
-    >>> list(minilm._batches([3, 9, 3]))
-    [[1, 0, 2]]
+    >>> list(minilm._batches([3, 9, 3, 8]))
+    [[1, 3], [0, 2]]
     """
-    order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable").tolist()
-    for at in range(0, len(order), TEXTS_PER_BATCH):
-        yield order[at : at + TEXTS_PER_BATCH]
+    batch: list[int] = []
+    for at in np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable").tolist():
+        if batch and (len(batch) == TEXTS_PER_BATCH or lengths[at] < MIN_FILLED * lengths[batch[0]]):
+            yield batch
+            batch = []
+        batch.append(at)
+    if batch:
+        yield batch

@@ -7,6 +7,7 @@ import os
 import re
 import sqlite3
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -29,6 +30,31 @@ LOCK_SECONDS = 30.0
 """Seconds to wait for another process that writes."""
 EncodeChunks = Callable[[Sequence[list[str]]], Iterable[Vectors]]
 """Encodes lists of texts elsewhere, and gives the vectors of each, in order."""
+
+
+class RecentTexts:
+    """Encodes texts, and remembers the vectors of the last ones."""
+
+    def __init__(self, encode: Callable[[Sequence[str]], Vectors], limit: int = 512) -> None:
+        self._encode, self._limit = encode, limit
+        self._rows: dict[str, Vectors] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, texts: Sequence[str]) -> Vectors:
+        """One row per text."""
+        if not texts:
+            return self._encode(texts)
+        with self._lock:
+            known = {text: self._rows.pop(text) for text in dict.fromkeys(texts) if text in self._rows}
+            self._rows |= known  # the last ones are at the end
+        if new := [text for text in dict.fromkeys(texts) if text not in known]:
+            fresh = {text: row.copy() for text, row in zip(new, self._encode(new), strict=True)}
+            known |= fresh
+            with self._lock:
+                self._rows |= fresh
+                for text in list(self._rows)[: -self._limit]:
+                    del self._rows[text]
+        return np.stack([known[text] for text in texts])
 
 
 def text_key(text: str) -> bytes:

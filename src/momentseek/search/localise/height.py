@@ -15,12 +15,14 @@ costs 1 at a cut and 4 elsewhere (Viterbi 1967). docs/localising.md has what oth
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from momentseek.core.moments.arrays import FloatArray, Positions
 from momentseek.core.native.kernels import address, call, kernels, writable
 from momentseek.search.confidence import NORMAL_QUARTILE
-from momentseek.search.localise.localiser import LOCALISERS, MAX_SPANS, Background, Curve, Proposals
+from momentseek.search.localise.localiser import LOCALISERS, MAX_SPANS, Background, Curve, Floats32, Proposals
 from momentseek.search.localise.scenes import clear_changes, edge_times
 
 NEIGHBOUR_CLIPS = 4
@@ -56,20 +58,24 @@ def height(curve: Curve) -> Proposals:
     >>> height(short).start.tolist(), height(short).end.tolist()
     ([0.0], [8.0])
     """
-    find = python_stretches if kernels() is None else compiled_stretches
-    firsts, lasts = find(curve, scene_edges(curve), *usual_level(curve))
+    firsts, lasts = stretches(curve.scores, scene_edges(curve), *usual_level(curve))
     times = edge_times(curve)
     best = [curve.scores[a:b].max() for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True)]
     falling = np.minimum.accumulate(np.array(best, np.float64))
     return Proposals.of_clips(curve, firsts, lasts, falling, times[firsts], times[lasts])
 
 
-def compiled_stretches(curve: Curve, edges: Positions, base: float, spread: float) -> tuple[Positions, Positions]:
+def stretches(scores: Floats32, edges: Positions, base: float, spread: float) -> tuple[Positions, Positions]:
+    """First and last clips (exclusive) of the moments on a curve, given the edges of its scenes and what is usual."""
+    return (python_stretches if kernels() is None else compiled_stretches)(scores, edges, base, spread)
+
+
+def compiled_stretches(scores: Floats32, edges: Positions, base: float, spread: float) -> tuple[Positions, Positions]:
     """What :func:`python_stretches` finds, by a compiled kernel."""
     firsts, lasts, found = np.empty(MAX_SPANS, np.int64), np.empty(MAX_SPANS, np.int64), np.empty(1, np.int64)
     call(
         kernels().stretches_of_height,
-        address(curve.scores, np.float32, len(curve)), len(curve), address(edges, np.int64, len(edges)), len(edges),
+        address(scores, np.float32, len(scores)), len(scores), address(edges, np.int64, len(edges)), len(edges),
         base, (NOISE_SPREADS * spread) ** 2, NEIGHBOUR_CLIPS, HEIGHT_SHARE, MAX_CLIP_GAIN, MIN_HEIGHT_SHARE,
         CUT_COST, EDGE_COST, writable(firsts, np.int64, MAX_SPANS), writable(lasts, np.int64, MAX_SPANS), MAX_SPANS,
         writable(found, np.int64, 1),
@@ -77,11 +83,11 @@ def compiled_stretches(curve: Curve, edges: Positions, base: float, spread: floa
     return firsts[: found[0]], lasts[: found[0]]
 
 
-def python_stretches(curve: Curve, edges: Positions, base: float, spread: float) -> tuple[Positions, Positions]:
+def python_stretches(curve: Floats32, edges: Positions, base: float, spread: float) -> tuple[Positions, Positions]:
     """First and last clips (exclusive) of the moment about the best clip, then of those about the best other clips."""
-    scores = curve.scores.astype(np.float64)
+    scores = curve.astype(np.float64)
     smooth = neighbour_means(curve, edges)
-    costs = edge_costs(len(curve), edges)
+    costs = edge_costs(len(scores), edges)
     free = np.ones(len(scores), bool)
     spans: list[tuple[int, int]] = []
     least = base + MIN_HEIGHT_SHARE * (float(scores.max()) - base)
@@ -101,18 +107,18 @@ def python_stretches(curve: Curve, edges: Positions, base: float, spread: float)
     return firsts, lasts
 
 
-def neighbour_means(curve: Curve, edges: Positions) -> FloatArray:
+def neighbour_means(scores: Floats32, edges: Positions) -> FloatArray:
     """(T,) mean score of each clip and its neighbours between the same two edges of shots.
 
-    >>> neighbour_means(Curve.regular([0.25, 0.25, 1.0, 0.5], seconds=2), np.array([2])).tolist()
+    >>> neighbour_means(np.float32([0.25, 0.25, 1.0, 0.5]), np.array([2])).tolist()
     [0.25, 0.25, 0.75, 0.75]
     """
-    places = np.arange(len(curve))
-    bounds = np.concatenate(([0], edges, [len(curve)]))
+    places = np.arange(len(scores))
+    bounds = np.concatenate(([0], edges, [len(scores)]))
     shot = np.searchsorted(bounds, places, side="right")
     low = np.maximum(places - NEIGHBOUR_CLIPS, bounds[shot - 1])
     high = np.minimum(places + NEIGHBOUR_CLIPS + 1, bounds[shot])
-    sums = np.concatenate(([0.0], np.cumsum(curve.scores, dtype=np.float64)))
+    sums = np.concatenate(([0.0], np.cumsum(scores, dtype=np.float64)))
     result: FloatArray = (sums[high] - sums[low]) / (high - low)
     return result
 
@@ -131,6 +137,21 @@ def scene_edges(curve: Curve) -> Positions:
     return np.unique(np.concatenate((cuts, clear)))
 
 
+class Layout(NamedTuple):
+    """What is known of a video's clips whatever is asked."""
+
+    times: FloatArray
+    """(T + 1,) where moments may begin and end, at each boundary of clips."""
+    middles: FloatArray
+    edges: Positions
+    """Boundaries at which a scene ends."""
+
+    @classmethod
+    def of(cls, curve: Curve) -> Layout:
+        """The layout of a curve's clips."""
+        return cls(edge_times(curve), curve.middles, scene_edges(curve))
+
+
 def usual_level(curve: Curve) -> tuple[float, float]:
     """Median and spread of the query's scores in the library; without one, of the lower half of the curve.
 
@@ -140,6 +161,11 @@ def usual_level(curve: Curve) -> tuple[float, float]:
     """
     if (usual := curve.background) is None:
         usual = Background.of(np.sort(curve.scores)[: max(1, (len(curve) + 1) // 2)])
+    return level_of(usual)
+
+
+def level_of(usual: Background) -> tuple[float, float]:
+    """Median and spread of the scores that are usual."""
     low, middle, high = usual.quartiles
     return middle, max(middle - low, high - middle, MIN_SPREAD) / NORMAL_QUARTILE
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -20,7 +21,7 @@ from momentseek.search.hit import StreamHit
 from momentseek.search.stream_index import Ids
 
 MORE_VIDEOS = 32
-"""Videos on which spans are asked for at a time where parts have stopped too soon."""
+"""Videos on which spans are asked for at a time."""
 
 
 class VideoList(NamedTuple):
@@ -99,14 +100,21 @@ def in_order(scores: Mapping[int, float]) -> dict[int, float]:
 
 
 def seek_spans(
-    scores: Mapping[int, float], budget: SpanBudget, find: Callable[[int], list[StreamHit]]
+    scores: Mapping[int, float], budget: SpanBudget, find: Callable[[Sequence[int]], Sequence[list[StreamHit]]]
 ) -> list[list[StreamHit]]:
-    """The spans on each of the first videos, until the budget is spent."""
+    """The spans on each of the first videos, until the budget is spent.
+
+    ``find`` is asked for those of many videos at a time, and gives those of one or more, in order.
+    """
+    ids = list(scores)
+    found: list[list[StreamHit]] = []
     out: list[list[StreamHit]] = []
-    for id, score in scores.items():
+    for at, score in enumerate(scores.values()):
         if not budget.allows(score):
             break
-        out.append(find(id))
+        if at == len(found):
+            found += find(ids[at : at + MORE_VIDEOS])
+        out.append(found[at])
         budget.spend(out[-1])
     return out
 
@@ -157,12 +165,11 @@ class PagedSearch:
         found = seek_spans(self._scores, self._budget(page), self._spans)
         return sort_hits(hit for some in found for hit in some), len(found) == len(self._scores)
 
-    def _spans(self, video: int) -> list[StreamHit]:
-        if video not in self._found:
-            unknown = [id for id in self._scores or () if id not in self._found]
-            wanted = unknown[:MORE_VIDEOS]
+    def _spans(self, videos: Sequence[int]) -> list[list[StreamHit]]:
+        if videos[0] not in self._found:
+            wanted = [id for id in self._scores or () if id not in self._found][:MORE_VIDEOS]
             self._found |= {id: [] for id in wanted} | self._go_on(wanted)  # nothing, if a part is away now
-        return self._found[video]
+        return [self._found[id] for id in takewhile(self._found.__contains__, videos)]
 
 
 def sort_hits(hits: Iterable[StreamHit]) -> list[StreamHit]:

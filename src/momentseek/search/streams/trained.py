@@ -17,7 +17,7 @@ from momentseek.recognition.exported.moment_map import MomentScores
 from momentseek.search.confidence import Scale
 from momentseek.search.fusion import KnownVideo
 from momentseek.search.hit import StreamHit
-from momentseek.search.localise.localiser import LEARNED_LOCALISER, MAX_SPANS, Curve
+from momentseek.search.localise.localiser import LEARNED_LOCALISER, MAX_SPANS, Curve, localise
 from momentseek.search.state import LibraryState
 from momentseek.search.streams.span_search import SpanBudget
 from momentseek.search.streams.vision import (
@@ -55,6 +55,21 @@ class HeadSearch(VisionSearch):
         """The model's score of each video."""
         found = {id: state.vision.rows(id) for id in state.videos(videos)}
         return {id: self._head.match(rows, self.query.vector) for id, rows in found.items() if rows is not None}
+
+    def spans(self, state: LibraryState, videos: Sequence[int]) -> list[list[StreamHit]]:
+        """The head's spans. The model says how well a video as a whole answers; that is compared with other videos."""
+        found = []
+        for id in videos:
+            curve = build_curve(state.vision, self.query, known) if (known := state.videos([id]).get(id)) else None
+            if curve is None or curve.bounds is None or self.query.videos is None:
+                found += super().spans(state, [id])
+                continue
+            spans, level = localise(curve, self.localiser), self.query.videos.level(curve.bounds.match)
+            columns = zip(
+                spans.start.tolist(), spans.end.tolist(), spans.score.tolist(), spans.peak.tolist(), strict=True
+            )
+            found.append([StreamHit(id, start, end, score, level, peak) for start, end, score, peak in columns])
+        return found
 
 
 def choose_search(query: VisionQuery, localiser: str, head: BoundaryHead | None) -> VisionSearch:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.core.errors import MomentseekError
-from momentseek.core.moments.arrays import FloatArray
+from momentseek.core.moments.arrays import FloatArray, Positions
 from momentseek.library.video import Video
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.boundary_head import Boundaries
 from momentseek.search.confidence import SCENE_CLIPS, TOLERATED_SPREADS, Scale, evidence, odds_level
 from momentseek.search.hit import Level, StreamHit
-from momentseek.search.localise.localiser import LEARNED_LOCALISER, Background, Curve, Proposals, localise
+from momentseek.search.localise.height import Layout, level_of, stretches
+from momentseek.search.localise.localiser import DEFAULT_LOCALISER, MAX_CLIPS, Background, Curve, localise
 from momentseek.search.query import Part
 from momentseek.search.state import Encode, Evidence, LibraryState
-from momentseek.search.stream_index import SampledIndex, StreamIndex, row_products
+from momentseek.search.stream_index import SampledIndex, StreamIndex, VideoRows, row_products
 from momentseek.search.streams.moment_map import MapQuery, build_map_query, score_moments
 from momentseek.search.streams.span_search import SpanBudget
 
@@ -29,6 +31,8 @@ MIN_VIDEOS = 8
 """Videos on which spans are sought in any case."""
 BLOCK_SHARES = (1.0, 3.0)
 """How much each of two encoders counts, the quick one first (docs/searching.md)."""
+MAX_LAYOUTS = 20_000
+"""Videos whose clips' layouts are kept for further searches."""
 MIN_AVOIDED_LENGTH = 0.1
 """Length below which nothing is left of a thing to avoid once what is looked for is taken out of it."""
 
@@ -93,21 +97,28 @@ class VisionQuery:
         """Whether hits are judged by the odds that two encoders give: the second has looked at clips of the library."""
         return self.evidence is not None and len(self.blocks) > 1 and self.blocks[1].scale is not None
 
-    def clip_values(self, curve: Curve) -> FloatArray:
-        """By what the clips of a video are compared with those of others: log odds where there are some, or scores."""
-        if not self.by_odds or self.evidence is None or curve.features is None:
-            return curve.scores.astype(np.float64)
-        return self.scale.log_odds(curve.scores, *self.evidence(curve.features).T)
+    def signs(self, rows: Vectors | None) -> Vectors | None:
+        """How surely clips show what the query names, given their vectors; None where that is not known."""
+        return None if self.evidence is None or rows is None else self.evidence(rows)
 
-    def level(self, curve: Curve, start: float, end: float) -> Level:
+    def clip_values(self, scores: NDArray[np.float32], signs: Vectors | None) -> FloatArray:
+        """By what clips are compared with those of other videos: log odds where there are some, or scores."""
+        if not self.by_odds or signs is None:
+            return scores.astype(np.float64)
+        return self.scale.log_odds(scores, *signs.T)
+
+    def level(self, scores: NDArray[np.float32], signs: Vectors | None) -> Level:
+        """How sure it is that the clips of a span show what is looked for."""
+        if signs is None:
+            return self.scale.level(evidence(scores))
+        if self.by_odds:
+            return odds_level(float(self.clip_values(scores, signs).max()))
+        return self.scale.labelled_level(scores, signs if signs.ndim == 1 else signs[:, 0])
+
+    def level_on(self, curve: Curve, start: float, end: float) -> Level:
         """How sure it is that a span of a video shows what is looked for."""
         inside = curve.inside(start, end)
-        if self.by_odds:
-            return odds_level(float(self.clip_values(curve)[inside].max()))
-        if self.evidence is None or curve.features is None:
-            return self.scale.level(evidence(curve.scores_within(start, end)))
-        found = self.evidence(curve.features[inside])
-        return self.scale.labelled_level(curve.scores[inside], found if found.ndim == 1 else found[:, 0])
+        return self.level(curve.scores[inside], self.signs(None if curve.features is None else curve.features[inside]))
 
     def scores(self, clips: Vectors) -> NDArray[np.float32]:
         """The score of each clip, given the clips' vectors."""
@@ -212,8 +223,6 @@ class VisionSearch(ABC):
 
     def __init__(self, query: VisionQuery, localiser: str) -> None:
         self.query, self.localiser = query, localiser
-        self.curves: dict[int, Curve] = {}
-        """The curves of the videos that were searched, by id."""
 
     @property
     @abstractmethod
@@ -232,20 +241,15 @@ class VisionSearch(ABC):
     def video_scores(self, state: LibraryState, videos: Sequence[int]) -> dict[int, float]:
         """The scores of videos; those without vectors, or with damaged ones, are missing."""
 
-    def spans(self, state: LibraryState, video: int) -> list[StreamHit]:
-        """The spans that the localiser proposes on a video."""
-        curve = self.curve(state, video)
-        return [] if curve is None else hits_on_curve(video, curve, self.query, self.localiser)
-
-    def curve(self, state: LibraryState, video: int) -> Curve | None:
-        """The curve of a video, built once; None if it has no undamaged vectors."""
-        if video not in self.curves:
-            known = state.videos([video])
-            curve = build_curve(state.vision, self.query, known[video]) if known else None
-            if curve is None:
-                return None
-            self.curves[video] = curve
-        return self.curves[video]
+    def spans(self, state: LibraryState, videos: Sequence[int]) -> list[list[StreamHit]]:
+        """The spans that the localiser proposes on each of some videos, best first."""
+        known = state.videos(videos)
+        found: dict[int, list[StreamHit]] = {}
+        for block, scores in score_videos(state.vision, self.query, list(known)):
+            chosen = [known[id] for id in block.ids]
+            spans = propose_spans(state.vision, self.query, self.localiser, chosen, block, scores)
+            found |= span_hits(self.query, block, scores, spans)
+        return [found.get(id, []) for id in videos]
 
 
 class ClipSearch(VisionSearch):
@@ -269,9 +273,11 @@ class ClipSearch(VisionSearch):
 
     def video_scores(self, state: LibraryState, videos: Sequence[int]) -> dict[int, float]:
         """The score of each video's best clip."""
-        state.videos(videos)
-        curves = {id: self.curve(state, id) for id in videos}
-        return {id: float(curve.scores.max()) for id, curve in curves.items() if curve is not None}
+        found: dict[int, float] = {}
+        for block, scores in score_videos(state.vision, self.query, list(state.videos(videos))):
+            best = np.maximum.reduceat(scores, block.offsets[:-1])
+            found |= zip(block.ids, best.tolist(), strict=True)
+        return found
 
 
 class PageBudget:
@@ -300,13 +306,10 @@ def build_curve(index: StreamIndex, query: VisionQuery, video: Video) -> Curve |
     if not np.isfinite(rows).all():
         index.damaged_videos.add(video.id)
         return None
-    edges = np.arange(len(rows) + 1, dtype=np.float64) * index.clip_seconds
-    if video.duration > edges[-2]:
-        edges[-1] = video.duration
     scores = query.scores(rows)
     return Curve(
         scores,
-        edges,
+        clip_edges(index, video, len(rows)),
         rows,
         np.asarray(video.shots, np.float64),
         query.background,
@@ -332,42 +335,152 @@ def _boundaries(
     return index.head.bounds(curve, index.head.match(rows, query.vector), less)
 
 
-def hits_on_curve(video: int, curve: Curve, query: VisionQuery, localiser: str) -> list[StreamHit]:
-    """The spans that a localiser proposes on one curve, as hits.
-
-    How sure they are is judged by the clips in them, except for a boundary head's: the model says how well the video as
-    a whole answers, and that is compared with other videos.
-    """
-    spans = localise(curve, localiser)
-    bounds = curve.bounds if localiser == LEARNED_LOCALISER else None
-    scores = spans.score if bounds is not None else rank_scores(curve, spans, query.clip_values(curve))
-    out = []
-    for start, end, score, peak in zip(spans.start, spans.end, scores, spans.peak, strict=True):
-        if bounds is not None and query.videos is not None:
-            level = query.videos.level(bounds.match)
-        else:
-            level = odds_level(score) if query.by_odds else query.level(curve, start, end)
-        out.append(StreamHit(video, float(start), float(end), float(score), level, float(peak)))
-    return out
+def score_videos(
+    index: StreamIndex, query: VisionQuery, videos: Sequence[int]
+) -> Iterator[tuple[VideoRows, NDArray[np.float32]]]:
+    """The vectors and scores of the clips of videos, many at a time; without videos whose vectors are damaged."""
+    for block in index.read(videos):
+        with np.errstate(invalid="ignore", over="ignore"):
+            scores = query.scores(block.rows)
+        whole = np.logical_and.reduceat(np.isfinite(scores), block.offsets[:-1])
+        if whole.all():
+            yield block, scores
+            continue
+        index.damaged_videos.update(id for id, good in zip(block.ids, whole, strict=True) if not good)
+        yield from score_videos(index, query, [id for id, good in zip(block.ids, whole, strict=True) if good])
 
 
-def rank_scores(curve: Curve, spans: Proposals, values: FloatArray) -> FloatArray:
-    """By what spans of one video, in their localiser's order, are ranked among those of other videos.
+class BlockSpans(NamedTuple):
+    """Spans on the videos of a block, those of a video together and in its localiser's order."""
+
+    video: Positions
+    """Places of their videos in the block."""
+    start: FloatArray
+    end: FloatArray
+    peak: FloatArray
+    first: Positions
+    """Places of their first clips in the block …"""
+    last: Positions
+    """… and of those after their last ones."""
+
+    @classmethod
+    def join(cls, parts: Sequence[BlockSpans]) -> BlockSpans:
+        """The spans of several lists, in the order of their videos."""
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        order = np.argsort(columns[0], kind="stable")
+        return cls(*(column[order] for column in columns))
+
+
+def propose_spans(
+    index: StreamIndex,
+    query: VisionQuery,
+    localiser: str,
+    videos: Sequence[Video],
+    block: VideoRows,
+    scores: NDArray[np.float32],
+) -> BlockSpans:
+    """The spans on the videos of a block: by the default localiser at once, by others and on long videos one by one."""
+    sizes = np.diff(block.offsets)
+    at_once = (sizes <= MAX_CLIPS) & (localiser == DEFAULT_LOCALISER)
+    parts = [_default_spans(index, query, videos, block, scores, np.flatnonzero(at_once))] if at_once.any() else []
+    for at in np.flatnonzero(~at_once).tolist():
+        curve = build_curve(index, query, videos[at])
+        if curve is not None:
+            spans = localise(curve, localiser)
+            inside = [np.flatnonzero(curve.inside(*ends)) for ends in zip(spans.start, spans.end, strict=True)]
+            first, last = np.array([(some[0], some[-1] + 1) for some in inside]).T + block.offsets[at]
+            parts.append(BlockSpans(np.full(len(spans), at), spans.start, spans.end, spans.peak, first, last))
+    return BlockSpans.join(parts)
+
+
+def _default_spans(
+    index: StreamIndex,
+    query: VisionQuery,
+    videos: Sequence[Video],
+    block: VideoRows,
+    scores: NDArray[np.float32],
+    places: Positions,
+) -> BlockSpans:
+    """What ``localise`` finds by the default localiser on some videos of a block, for all of them together."""
+    layouts, found, usual = [], [], level_of(query.background)
+    for at in places.tolist():
+        clips = slice(block.offsets[at], block.offsets[at + 1])
+        layouts.append(clip_layout(index, videos[at], block.rows[clips]))
+        found.append(stretches(scores[clips], layouts[-1].edges, *usual))
+    nth = np.repeat(np.arange(len(places)), [len(firsts) for firsts, _ in found])
+    video = places[nth]
+    first, last = (np.concatenate(column) for column in zip(*found, strict=True))
+    edge = np.cumsum([0, *(len(layout.times) for layout in layouts)])[nth]
+    times, middles = (np.concatenate(column) for column in list(zip(*layouts, strict=True))[:2])
+    start, end = times[edge + first], times[edge + last]
+    first, last = first + block.offsets[video], last + block.offsets[video]
+    best = np.array([a + scores[a:b].argmax() for a, b in zip(first.tolist(), last.tolist(), strict=True)])
+    peak = np.clip(middles[best - block.offsets[video] + edge - nth], start, end)
+    order = np.lexsort((end, start, -falling(scores[best].astype(np.float64), nth), nth))
+    return BlockSpans(video[order], start[order], end[order], peak[order], first[order], last[order])
+
+
+def span_hits(
+    query: VisionQuery, block: VideoRows, scores: NDArray[np.float32], spans: BlockSpans
+) -> dict[int, list[StreamHit]]:
+    """The hits of spans by video. How sure they are is judged by the clips in them.
 
     Which video comes first, which span of a video, and where it begins and ends are three questions. A localiser
     answers the last two, by scores that only its own curve gives a meaning to; videos are compared by their best clip.
     So the first span has the value of the video's best clip, each other one that of the best clip in it, or its
     predecessor's if that is less.
-
-    >>> curve = Curve.regular([0.5, 0.1, 0.3, 0.4], seconds=1.5)
-    >>> spans = Proposals.from_columns([0, 3, 4.5], [1.5, 4.5, 6], [3, 2, 1], [1, 4, 5])
-    >>> rank_scores(curve, spans, curve.scores.astype(float)).round(2).tolist()
-    [0.5, 0.3, 0.3]
     """
-    best = [values[curve.inside(start, end)].max() for start, end in zip(spans.start, spans.end, strict=True)]
-    best[:1] = [values.max()]
-    result: FloatArray = np.minimum.accumulate(np.asarray(best, np.float64))
+    signs = query.signs(block.rows)
+    values = query.clip_values(scores, signs)
+    bounds = np.stack([spans.first, spans.last], axis=1).ravel()
+    best = np.maximum.reduceat(np.append(values, -np.inf), bounds)[::2]
+    begins = np.diff(spans.video, prepend=-1) > 0
+    best[begins] = np.maximum.reduceat(values, block.offsets[:-1])[spans.video[begins]]
+    out: dict[int, list[StreamHit]] = {}
+    numbers = zip(*(column.tolist() for column in (*spans, falling(best, spans.video))), strict=True)
+    for video, start, end, peak, first, last, score in numbers:
+        if query.by_odds:
+            level = odds_level(score)
+        else:
+            level = query.level(scores[first:last], None if signs is None else signs[first:last])
+        id = block.ids[video]
+        out.setdefault(id, []).append(StreamHit(id, start, end, score, level, peak))
+    return out
+
+
+def falling(values: FloatArray, groups: Positions) -> FloatArray:
+    """Each value, or the least before it in its group; ``groups`` ascend.
+
+    >>> falling(np.array([0.5, 0.3, 0.4, 0.9]), np.array([0, 0, 0, 2])).tolist()
+    [0.5, 0.3, 0.3, 0.9]
+    """
+    begin = np.flatnonzero(np.diff(groups, prepend=-1))
+    sizes = np.diff(begin, append=len(groups))
+    row = np.repeat(np.arange(len(begin)), sizes)
+    column = np.arange(len(groups)) - begin[row]
+    table = np.full((len(begin), sizes.max(initial=0)), np.inf)
+    table[row, column] = values
+    result: FloatArray = np.minimum.accumulate(table, axis=1)[row, column]
     return result
+
+
+def clip_layout(index: StreamIndex, video: Video, rows: Vectors) -> Layout:
+    """The layout of a video's clips, made when it is first searched."""
+    if video.id not in index.layouts:
+        if len(index.layouts) >= MAX_LAYOUTS:
+            index.layouts.clear()
+        shots = np.asarray(video.shots, np.float64)
+        curve = Curve(np.zeros(len(rows), np.float32), clip_edges(index, video, len(rows)), rows, shots)
+        index.layouts[video.id] = Layout.of(curve)
+    return index.layouts[video.id]
+
+
+def clip_edges(index: StreamIndex, video: Video, clips: int) -> FloatArray:
+    """Where the clips of a video begin and end, in seconds."""
+    edges: FloatArray = np.arange(clips + 1, dtype=np.float64) * index.clip_seconds
+    if video.duration > edges[-2]:
+        edges[-1] = video.duration
+    return edges
 
 
 def _clip_scores(
