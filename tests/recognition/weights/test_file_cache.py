@@ -71,7 +71,7 @@ def test_an_image_text_encoder_of_ones_own(monkeypatch):
     with pytest.raises(MomentseekError, match="begins like a place to load from"):
         register_image_text("hub:own", object)
     with pytest.raises(
-        MomentseekError, match="there is no image-text encoder 'xyz'; there are things, clip, .*test-own"
+        MomentseekError, match=r"there is no image-text encoder 'xyz'; there are things, clip, .*test-own"
     ):
         image_text_encoder("xyz")
 
