@@ -59,7 +59,7 @@ def gaps(
 ) -> tuple[SplitGap, ...]:
     """The gap between iid and ood of each system on each measure; the first system is what others are compared with.
 
-    Queries of a split are drawn with replacement, the same for all systems (paired), those of the two splits apart.
+    Queries of a split are drawn with replacement, by video, the same for all systems (paired); each split by itself.
 
     >>> import numpy as np
     >>> def alike(value, queries): return SeedScores(np.full((1, 18), value), np.full((queries, 18), value))
@@ -68,7 +68,9 @@ def gaps(
     (0.8, None, 0.2, 0.2)
     """
     drawn_iid, drawn_ood = (
-        bootstrap_means(np.concatenate([s.gap_values() for s in side], axis=1), seed=seed + i)
+        bootstrap_means(
+            np.concatenate([s.gap_values() for s in side], axis=1), clusters=side[0].clusters, seed=seed + i
+        )
         for i, side in enumerate((iid, ood))
     )
     drawn = drawn_iid - drawn_ood

@@ -13,10 +13,11 @@ import numpy as np
 
 from momentseek.benchmarks.baselines import BASELINES, BaselineSettings
 from momentseek.core.errors import MomentseekError, parameter
-from momentseek.core.moments.arrays import FloatArray
+from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
 from momentseek.measuring.evaluate import evaluate
+from momentseek.measuring.replicates import video_clusters
 from momentseek.measuring.result import Missing
 
 IOU_THRESHOLDS = tuple(round(0.1 * i, 1) for i in range(1, 10))
@@ -45,6 +46,8 @@ class SeedScores:
 
     means: FloatArray
     values: FloatArray
+    clusters: IntArray | None = None
+    """Number of each query's video, where queries share videos."""
 
     def gap_values(self) -> FloatArray:
         """Values per query of the measures whose gap is reported."""
@@ -69,7 +72,7 @@ def score_seeds(runs: Sequence[Run | None], truth: Judgements, missing: Missing 
             values[i] = found.values
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a split that no seed answered has no mean
-        return SeedScores(means, np.nanmean(values, axis=0))
+        return SeedScores(means, np.nanmean(values, axis=0), video_clusters(truth))
 
 
 def blind_systems(iid: Judgements, ood: Judgements, train: Judgements | None, seeds: int = 5) -> list[System]:

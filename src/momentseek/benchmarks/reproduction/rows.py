@@ -144,7 +144,7 @@ def setting_differences(ours: TrainConfig, other: TrainConfig) -> list[str]:
     """What differs between two configs of a model, as ``hidden 32 (512)``: first ours, then the other's."""
     mine, theirs = ours.table(), other.table()
     found = [
-        f"{name} {_shown(value)} ({_shown(theirs[section][name])})"
+        f"{name} {_setting_text(value)} ({_setting_text(theirs[section][name])})"
         for section in ("model", "training")
         for name, value in mine[section].items()
         if name not in NOT_COMPARED and value != theirs[section].get(name, value)
@@ -153,7 +153,7 @@ def setting_differences(ours: TrainConfig, other: TrainConfig) -> list[str]:
     return found + ([f"{lengths[0]} ({lengths[1]})"] if lengths[0] != lengths[1] else [])
 
 
-def _shown(value: Any) -> str:
+def _setting_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value) if value != "" else "none"
 
 

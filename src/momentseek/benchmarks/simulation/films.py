@@ -39,7 +39,9 @@ class CorpusForm:
 
 FORMS = {
     "charades": CorpusForm((18.0, 45.0), 1.0, 2, (0.1, 0.5), False, (0.5, 0.6), "charades-sta", "txt"),
-    "activitynet": CorpusForm((40.0, 200.0), 2.0, 4, (0.05, 0.9), True, (0.3, 0.3), "activitynet", "json", 0.5),
+    "activitynet": CorpusForm(
+        (40.0, 200.0), 2.0, 4, (0.05, 0.9), True, (0.3, 0.3), "activitynet", "json", longest_ood=0.5
+    ),
     "tacos": CorpusForm((240.0, 480.0), 4.0, 8, (0.02, 0.15), True, (1.0, 1.0), "activitynet", "json"),
 }
 """Charades-STA has films of 29 s with moments of 8 s, ActivityNet Captions of 118 s with moments of 40 s that overlap
