@@ -47,7 +47,8 @@ class FusedEvidence:
         if self.margin is None:
             return found
         second = wide[:, self.columns :]
-        margins = np.where(second.any(axis=1), second @ self.margin + np.float32(self.added), np.float32(np.nan))
+        found_margins = np.einsum("ij,j->i", second, self.margin) + np.float32(self.added)  # row by row, to the bit
+        margins = np.where(second.any(axis=1), found_margins, np.float32(np.nan))
         return np.stack([found, margins], axis=1)
 
 
