@@ -119,8 +119,8 @@ class Scale:
         best = NormalDist().inv_cdf(0.5 ** (1 / self.scenes))
         surplus = (np.asarray(scores, np.float64) - self.centre) / self.spread - best
         signs = [np.nan_to_num(np.asarray(margins, np.float64)), surplus, np.asarray(labels, np.float64)]
-        odds: FloatArray = sum(weight * sign for weight, sign in zip(ODDS_WEIGHTS, signs, strict=True)) + ODDS_BASE
-        return odds
+        weighted = [weight * sign for weight, sign in zip(ODDS_WEIGHTS, signs, strict=True)]
+        return np.asarray(sum(weighted, start=np.asarray(ODDS_BASE)), np.float64)
 
     def labelled_level(self, scores: ArrayLike, evidence: ArrayLike) -> Level:
         """How sure a hit is, given its clips' scores and how surely labels say that each shows what is asked for.
