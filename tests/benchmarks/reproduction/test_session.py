@@ -254,6 +254,8 @@ def test_rows_that_are_not_told_apart_share_a_letter(result: TableResult) -> Non
 
 
 def test_an_estimate_trains_nothing_that_stays(table: PaperTable, data: Path, tmp_path: Path) -> None:
+    same = replace(table, rows={**table.rows, "twin": replace(table.rows["first"], name="twin", hidden=False)})
+    assert len(estimate_table(same, data=data, out=tmp_path, seeds=1, rows=["first", "twin"])) == 2
     found = estimate_table(table, data=data, out=tmp_path, seeds=2, rows=["crocs"])
     assert [(row.label, row.seeds, row.steps) for row in found] == [("first", 2, 2), ("crocs", 2, 2)]
     assert all(row.minutes > 0 for row in found)

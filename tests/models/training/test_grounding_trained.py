@@ -32,7 +32,7 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "ctrl": {"steps": 120, "seed": 2},
     "acrn": {"steps": 120, "lr": 0.02, "batch": 24},
     "tcn_dcm": {"steps": 150, "hidden": 24, "max_clips": 8, "longest": 8, "lr": 1e-2, **ONE_LAYER, "other_videos": 0.0},
-    "ablr": {"steps": 300},
+    "ablr": {"steps": 600},
     "drn": {"steps": 200, "hidden": 24, "wide": 24},
     "scdm": {"steps": 200, "hidden": 24, **STRETCHED, "lr": 5e-3, "centre": 1.0, "width": 1.0},
     "g2l": {

@@ -187,12 +187,13 @@ def estimate_table(
         short = [*settings, f"steps={ESTIMATED_STEPS}", f"validate_every={ESTIMATED_STEPS}"]
         tried = row_tasks(plan, chosen, opened, Path(scratch), Budget(1, None, tuple(short)), {})
         check_tasks(tried, opened)
+        trials: dict[Path, tuple[dict[Any, float], list[TrainingProgress]]] = {}
         for name, (task, *_) in tried.items():
             if task.config is None:
                 continue
             announce(f"trying {task.row.label} for {ESTIMATED_STEPS} steps")
-            times: dict[Any, float] = {}
-            last: list[TrainingProgress] = []
+            # rows that differ in their number of steps alone are one trial
+            times, last = trials.setdefault(task.folder, ({}, []))
 
             def note(progress: TrainingProgress, times: dict[Any, float] = times, last: Any = last) -> None:
                 times[progress.step if progress.doing == "training" else progress.doing] = time.process_time()
