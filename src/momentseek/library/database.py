@@ -431,7 +431,10 @@ def unusable(path: Path, e: Exception) -> LibraryError:
     if "decode to UTF-8" in text:
         return LibraryError(f"{path}: holds damaged text; run: momentseek verify --repair, then momentseek retry")
     if "malformed" in text or "not a database" in text or "no such table" in text:
-        return LibraryError(f"{path}: is damaged ({text}); move it away and add the videos again")
+        return LibraryError(
+            f"{path}: is damaged ({text}); run the command again, and if it says the same, move it away and add the "
+            "videos again"
+        )
     return LibraryError(f"{path}: the catalog cannot be used ({text}); run: momentseek verify")
 
 
