@@ -111,8 +111,7 @@ class TableResult:
                 "label": row.label,
                 "steps": row.steps or None,
                 "best_steps": row.best_steps,
-                "minutes": row.minutes or None,
-                "search_seconds": row.search_seconds,
+                **({"search_seconds": row.search_seconds} if self.table.run_time else {}),
                 "cells": [
                     {
                         "column": column,
