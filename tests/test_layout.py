@@ -16,8 +16,8 @@ TESTS = Path(__file__).parent
 WITHOUT_A_FOLDER = {"browser", "server/database"}
 """Folders of tests that drive several folders at once, or have fixtures of their own."""
 LIMITS = {
-    "modules": 480,
-    "lines": 85_000,
+    "modules": 510,
+    "lines": 92_500,
     "late imports": 60,
     "entries at the top": 12,
     "functions over 100 lines": 0,
