@@ -141,8 +141,10 @@ def build_vision_query(
     weights = np.array([part.weight for part in seen], np.float32)
     rows = encode([part.text for part in (*seen, *avoid)])
     unweighted = vector_of_parts(weights, rows[: len(seen)], index.block_edges)
-    vector = balance(unweighted, index)
-    spread = Scale.of(row_products(index.sample, vector)).spread
+    blocks = block_queries(unweighted, index)
+    vector = balance(unweighted, index, blocks)
+    usual = row_products(index.sample, vector)
+    spread = Scale.of(usual).spread
     avoided = []
     for part, avoided_row in zip(avoid, rows[len(seen) :], strict=True):
         row = balance(avoided_row, index)
@@ -151,7 +153,8 @@ def build_vision_query(
         if direction is None:
             raise MomentseekError(f"the query looks for and avoids the same: {part.text}; take one of them out")
         avoided.append((direction, part.weight, Scale.of(row_products(index.sample, direction))))
-    usual = _clip_scores(index.sample, vector, avoided, spread)
+    if avoided:
+        usual = _clip_scores(index.sample, vector, avoided, spread)
     query = VisionQuery(
         vector,
         tuple(avoided),
@@ -159,7 +162,7 @@ def build_vision_query(
         Scale.of(usual, index.clips),
         Background.of(usual),
         evidence=named,
-        blocks=block_queries(unweighted, index),
+        blocks=blocks,
     )
     if encode_spans is not None and index.moments is not None:
         rows = encode_spans([part.text for part in (*seen, *avoid)])
@@ -196,13 +199,13 @@ def block_queries(vector: Vectors, index: SampledIndex) -> tuple[BlockQuery, ...
     )
 
 
-def balance(vector: Vectors, index: SampledIndex) -> Vectors:
+def balance(vector: Vectors, index: SampledIndex, blocks: Sequence[BlockQuery] | None = None) -> Vectors:
     """A query's vector such that each of two encoders speaks by how far a clip stands out for it.
 
     Scores of two encoders scatter differently. So each block of columns is divided by the spread of its scores on the
     library's clips: the inner product with a clip is then the sum of both z-scores, up to a constant.
     """
-    blocks = block_queries(vector, index)
+    blocks = block_queries(vector, index) if blocks is None else blocks
     if not blocks:
         return vector
     weights = [0.0 if one.scale is None else share / one.scale.spread for one, share in zip(blocks, BLOCK_SHARES)]  # noqa: B905
