@@ -518,7 +518,7 @@ class SearchSession:
         elif sure:
             shown = sure[:k]
         else:
-            small = self._library.vision.clips < SMALL_LIBRARY_CLIPS
+            small = self.vision_query is not None and self._library.vision.clips < SMALL_LIBRARY_CLIPS
             nearest = (small or self.query.picture_parts) and not self._unknown_words
             shown = chosen[: min(k, MAX_NEAREST_HITS)] if nearest else []
             if chosen and not self._unknown_words:
