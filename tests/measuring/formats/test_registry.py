@@ -26,7 +26,7 @@ def test_every_format_says_what_it_is_and_reads_its_kind(sample_name):
 
 def test_names_are_unique():
     with pytest.raises(MomentseekError, match="a format called 'tvr' is there already"):
-        register("tvr", "truth", "another", lambda _: False, lambda *_: None)
+        register("tvr", lambda _: False, lambda *_: None, kind="truth", title="another")
 
 
 @pytest.mark.parametrize(

@@ -93,21 +93,5 @@ def _truth(
     )
 
 
-register(
-    "activitynet",
-    "truth",
-    "ActivityNet Captions truth",
-    claims_activitynet,
-    read_activitynet,
-    write_activitynet,
-    notes="Train has 4 moments with start >= end. Queries have no ids: VIDEO:i is the video's sentence i, from 0.",
-)
-register(
-    "charades-cd",
-    "truth",
-    "Charades-CD or ActivityNet-CD truth",
-    claims_cd,
-    read_cd,
-    write_cd,
-    notes="Durations are decoded ones (video_duration); many ends lie beyond them. Ids as in activitynet.",
-)
+register("activitynet", claims_activitynet, read_activitynet, write_activitynet)
+register("charades-cd", claims_cd, read_cd, write_cd)

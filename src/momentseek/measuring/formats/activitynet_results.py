@@ -68,12 +68,4 @@ def write_results(runs: Runs, _: Writing) -> bytes:
     return writers.dump({"version": "VERSION 1.0", "results": results, "external_data": {"used": False, "details": ""}})
 
 
-register(
-    "activitynet-results",
-    "run",
-    "an ActivityNet results file",
-    claims_results,
-    read_results,
-    write_results,
-    notes="One prediction per sentence; entry i of a video answers its sentence i.",
-)
+register("activitynet-results", claims_results, read_results, write_results)

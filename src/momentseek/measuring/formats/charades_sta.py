@@ -73,14 +73,4 @@ def write_truth(truth: Judgements, _: Writing) -> bytes:
     return "".join(lines).encode()
 
 
-register(
-    "charades-sta",
-    "truth",
-    "Charades-STA truth",
-    claims_truth,
-    read_truth,
-    write_truth,
-    suffix=".txt",
-    notes="No durations (give `videos`); train has 4 moments with start >= end, and of all 16,128 ends 2,286 lie "
-    "beyond the decoded video. Ids are VIDEO:i.",
-)
+register("charades-sta", claims_truth, read_truth, write_truth)

@@ -84,21 +84,5 @@ def write_results(table: CaptionTable, _: Writing) -> bytes:
     return writers.dump([{"image_id": writers.write_id(name), "caption": text} for name, text in pairs])
 
 
-register(
-    "coco-captions",
-    "captions",
-    "COCO caption annotations",
-    claims_annotations,
-    read_annotations,
-    write_annotations,
-    notes="Ids are images; it says nothing of videos and times.",
-)
-register(
-    "coco-results",
-    "captions",
-    "COCO caption results",
-    claims_results,
-    read_results,
-    write_results,
-    notes="One caption per image; it says nothing of videos and times.",
-)
+register("coco-captions", claims_annotations, read_annotations, write_annotations)
+register("coco-results", claims_results, read_results, write_results)

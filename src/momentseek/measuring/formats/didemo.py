@@ -82,12 +82,4 @@ def write_truth(truth: Judgements, _: Writing) -> bytes:
     return writers.dump(entries)
 
 
-register(
-    "didemo",
-    "truth",
-    "DiDeMo truth",
-    claims_truth,
-    read_truth,
-    write_truth,
-    notes="Times are 5 s segments, both ends included; a hit needs two annotators.",
-)
+register("didemo", claims_truth, read_truth, write_truth)

@@ -56,12 +56,4 @@ def _name(video: str, corpus: Corpus | None) -> str:
     return f"v_{name}" if corpus and name not in corpus.videos and f"v_{name}" in corpus.videos else name
 
 
-register(
-    "hidden-challenges",
-    "truth",
-    "five annotators' re-annotation",
-    claims_truth,
-    read_truth,
-    suffix=".csv",
-    notes="Times are percent of the video: give `videos` to have seconds. The query's id is its HIT.",
-)
+register("hidden-challenges", claims_truth, read_truth)

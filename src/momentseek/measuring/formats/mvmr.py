@@ -103,13 +103,4 @@ def _times(span: list[float], framed: bool) -> list[float]:
     return [to_frames(t, "mvmr") for t in span] if framed else span
 
 
-register(
-    "mvmr",
-    "truth",
-    "MVMR truth",
-    claims_truth,
-    read_truth,
-    write_truth,
-    notes="Positives lie in several videos of the query's pool. TACoS' file is in frames, positives included; the "
-    "official evaluation leaves out queries whose pool is not full.",
-)
+register("mvmr", claims_truth, read_truth, write_truth)

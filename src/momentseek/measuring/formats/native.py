@@ -343,23 +343,5 @@ def _lines(columns: Columns) -> bytes:
     )
 
 
-register(
-    "native",
-    "truth",
-    "momentseek's own truth",
-    claims_truth,
-    read_truth,
-    write_truth,
-    suffix=".jsonl",
-    notes="Carries everything measures use; any query id.",
-)
-register(
-    "native-run",
-    "run",
-    "momentseek's own predictions",
-    claims_run,
-    read_runs,
-    write_runs,
-    suffix=".jsonl",
-    notes="Rank is the rows' order within the query.",
-)
+register("native", claims_truth, read_truth, write_truth)
+register("native-run", claims_run, read_runs, write_runs)

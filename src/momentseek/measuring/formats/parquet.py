@@ -144,23 +144,5 @@ def _bytes(columns: Columns) -> bytes:
     return data
 
 
-register(
-    "parquet",
-    "truth",
-    "momentseek's own truth as Parquet",
-    claims_truth,
-    read_truth,
-    write_truth,
-    suffix=".parquet",
-    notes="native's columns; needs the extra momentseek[parquet].",
-)
-register(
-    "parquet-run",
-    "run",
-    "momentseek's own predictions as Parquet",
-    claims_run,
-    read_runs,
-    write_runs,
-    suffix=".parquet",
-    notes="native-run's columns; needs the extra momentseek[parquet].",
-)
+register("parquet", claims_truth, read_truth, write_truth)
+register("parquet-run", claims_run, read_runs, write_runs)

@@ -111,16 +111,7 @@ def _ratings(saliency: Saliency, query: int, windows: Any) -> dict[str, Any]:
     }
 
 
-register(
-    "qvhighlights",
-    "truth",
-    "QVHighlights truth",
-    claims_truth,
-    read_truth,
-    write_truth,
-    suffix=".jsonl",
-    notes="Several windows of one video per query; saliency of 2 s clips by three annotators.",
-)
+register("qvhighlights", claims_truth, read_truth, write_truth)
 
 
 def claims_submission(document: Document) -> bool:
@@ -186,13 +177,4 @@ def write_submission(runs: Runs, _: Writing) -> bytes:
     return writers.dump_lines(entries)
 
 
-register(
-    "qvhighlights-submission",
-    "run",
-    "a QVHighlights submission",
-    claims_submission,
-    read_submission,
-    write_submission,
-    suffix=".jsonl",
-    notes="The first window is the prediction for R1; mAP sorts by score. Saliency travels with it.",
-)
+register("qvhighlights-submission", claims_submission, read_submission, write_submission)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any, Literal
 
 from momentseek.core.errors import MomentseekError
@@ -73,15 +75,18 @@ class FileFormat:
 
 FORMATS: Registry[FileFormat] = Registry("format", package="momentseek.measuring.formats")
 """Name → format; every file of this folder that defines one adds it with ``register``."""
+ABOUT: dict[str, dict[str, Any]] = tomllib.loads((files(__package__) / "formats.toml").read_text("utf-8"))
+"""Name → kind, title, suffix and notes of the formats of this folder."""
 UNSUPPORTED_HINTS: list[tuple[Claims, str]] = []
 """Files that no format reads but people try, and a hint for each."""
 
 
-def register(
-    name: str, kind: Kind, title: str, claims: Claims, read: Reader, write: Writer | None = None, **more: str
-) -> None:
-    """Make a format known by its name, which no other may have; ``more`` are further fields of ``FileFormat``."""
-    FORMATS.add(name, FileFormat(name, kind, title, claims, read, write, **more))
+def register(name: str, claims: Claims, read: Reader, write: Writer | None = None, **about: Any) -> None:
+    """Make a format known by its name, which no other may have.
+
+    ``about`` gives its kind, title, suffix and notes, unless ``formats.toml`` has them.
+    """
+    FORMATS.add(name, FileFormat(name=name, claims=claims, read=read, write=write, **(about or ABOUT[name])))
 
 
 def explain(claims: Claims, sentence: str) -> None:

@@ -159,24 +159,8 @@ def _frames(truth: Judgements, format: str, length: Any) -> dict[str, Any]:
     return result
 
 
-register(
-    "tacos",
-    "truth",
-    "TACoS truth (2D-TAN's version)",
-    claims_2d_tan,
-    read_tacos,
-    write_2d_tan,
-    notes="Times are frames and become seconds by fps (29.4). Not the same annotations as tacos-tall.",
-)
-register(
-    "tacos-tall",
-    "truth",
-    "TACoS truth (TALL's version)",
-    claims_tall,
-    read_tacos,
-    write_tall,
-    notes="Times and durations are frames; fps is not in the file: 29.4, as all TACoS videos have.",
-)
+register("tacos", claims_2d_tan, read_tacos, write_2d_tan)
+register("tacos-tall", claims_tall, read_tacos, write_tall)
 explain(
     _mixes_frames_and_seconds,
     "it has TACoS' videos, some as long as frames would make them and other numbers that no frames are, so that its "

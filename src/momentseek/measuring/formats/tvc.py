@@ -76,14 +76,4 @@ def write_captions(table: CaptionTable, _: Writing) -> bytes:
     return writers.dump_lines(entries)
 
 
-register(
-    "tvc",
-    "captions",
-    "TVC captions",
-    claims_captions,
-    read_captions,
-    write_captions,
-    suffix=".jsonl",
-    notes="Annotations and predictions have the same shape; of predictions the first caption counts. The public "
-    "test split has moments without captions.",
-)
+register("tvc", claims_captions, read_captions, write_captions)

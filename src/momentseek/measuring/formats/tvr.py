@@ -100,23 +100,6 @@ def _has_no_times(document: Document) -> bool:
     return checked.has_keys(first, "desc_id", "desc") and "ts" not in first and "predictions" not in first
 
 
-register(
-    "tvr",
-    "truth",
-    "TVR truth",
-    claims_truth,
-    read_truth,
-    write_truth,
-    suffix=".jsonl",
-    notes="One moment per query; with 4 or more times (DiDeMo in TVR's form) a hit needs 2 of them. "
-    "Written without a newline at the end, as the originals are.",
-)
-register(
-    "tvr-durations",
-    "corpus",
-    "TVR's durations and indices",
-    claims_durations,
-    read_durations,
-    notes="Submissions name videos by these indices.",
-)
+register("tvr", claims_truth, read_truth, write_truth)
+register("tvr-durations", claims_durations, read_durations)
 explain(_has_no_times, "it holds queries without times, as TVR's public test split does, so there is nothing to score")

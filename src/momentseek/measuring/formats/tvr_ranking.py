@@ -158,23 +158,6 @@ def _is_raw_annotation(document: Document) -> bool:
     return document.data[:64].split(b"\n")[0].strip() == b"pair_id,worker,relevance"
 
 
-register(
-    "tvr-ranking",
-    "truth",
-    "TVR-Ranking judgements",
-    claims_truth,
-    read_truth,
-    write_truth,
-    notes="Relevance 0–4; training lists have none, and every moment of theirs counts as 1.",
-)
-register(
-    "tvr-ranking-flat",
-    "truth",
-    "TVR-Ranking's older pair list",
-    claims_flat,
-    read_flat,
-    write_flat,
-    suffix=".jsonl",
-    notes="One query–moment pair per line, grouped on reading.",
-)
+register("tvr-ranking", claims_truth, read_truth, write_truth)
+register("tvr-ranking-flat", claims_flat, read_flat, write_flat)
 explain(_is_raw_annotation, "it holds TVR-Ranking's single workers' labels, which name no moments")

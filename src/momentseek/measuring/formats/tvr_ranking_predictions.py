@@ -140,30 +140,6 @@ def write_indexed(runs: Runs, writing: Writing) -> bytes:
     )
 
 
-register(
-    "tvr-ranking-predictions",
-    "run",
-    "TVR-Ranking predictions",
-    claims_predictions,
-    read_predictions,
-    write_predictions,
-    notes="Rank is the list's order; model_scores never reorder it.",
-)
-register(
-    "spr",
-    "run",
-    "SPR predictions",
-    claims_spr,
-    read_predictions,
-    write_spr,
-    notes="Rank is moment_rank, whatever the list's order; written from 1. Scores are not carried.",
-)
-register(
-    "tvr-ranking-indexed",
-    "run",
-    "predictions by video index",
-    claims_indexed,
-    read_indexed_predictions,
-    write_indexed,
-    notes="Needs `videos`: the indices are those of video_name_duration_id.json.",
-)
+register("tvr-ranking-predictions", claims_predictions, read_predictions, write_predictions)
+register("spr", claims_spr, read_predictions, write_spr)
+register("tvr-ranking-indexed", claims_indexed, read_indexed_predictions, write_indexed)

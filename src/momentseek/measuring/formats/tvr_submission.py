@@ -114,12 +114,4 @@ def video_index(runs: Runs, writing: Writing) -> dict[str, int]:
     return {video: number for number, video in writing.corpus.names.items()}
 
 
-register(
-    "tvr-submission",
-    "run",
-    "a TVR submission",
-    claims_submission,
-    read_submission,
-    write_submission,
-    notes="Videos are indices of its own video2idx; up to three lists (VCMR, SVMR, VR); query ids are numbers.",
-)
+register("tvr-submission", claims_submission, read_submission, write_submission)

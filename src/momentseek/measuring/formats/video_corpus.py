@@ -62,21 +62,5 @@ def read_charades(document: Document, _: Reading) -> Corpus:
     return checked.collection(entries, document)
 
 
-register(
-    "video-corpus",
-    "corpus",
-    "a video corpus",
-    claims_corpus,
-    read_corpus,
-    write_corpus,
-    notes="{video: seconds}, or {video: [seconds, index]} where predictions go by index.",
-)
-register(
-    "charades-csv",
-    "corpus",
-    "Charades' list of videos",
-    claims_charades,
-    read_charades,
-    suffix=".csv",
-    notes="Its lengths are on average 0.16 s shorter than the decoded videos.",
-)
+register("video-corpus", claims_corpus, read_corpus, write_corpus)
+register("charades-csv", claims_charades, read_charades)
