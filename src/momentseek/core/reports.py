@@ -142,7 +142,7 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, caption:
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = (), line_end: str = "\n") -> str:
+def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
     """Rows as CSV, with texts that no spreadsheet runs as a formula; columns are all keys, in order of appearance.
 
     >>> csv_text([{"name": "=1", "share": 0.5}, {"name": "b", "more": None}])
@@ -150,7 +150,7 @@ def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = (), lin
     """
     text = io.StringIO(newline="")
     names = columns or list(dict.fromkeys(key for row in rows for key in row))
-    writer = csv.DictWriter(text, names, lineterminator=line_end)
+    writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
     writer.writerows(map(safe_row, rows))
     return text.getvalue()

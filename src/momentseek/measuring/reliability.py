@@ -9,11 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
-
 
 RIGHT_RELEVANCE = 3.0
 """Relevance from which a moment is what was asked for, on TVR-Ranking's scale from 0 to 4."""

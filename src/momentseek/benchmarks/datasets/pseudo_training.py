@@ -36,7 +36,7 @@ from momentseek.core.moments.table import Policy
 from momentseek.core.progress import ShowCount
 from momentseek.core.reports import count, text_table
 from momentseek.measuring.formats import read_corpus
-from momentseek.measuring.formats.checked import first_record, has_keys, ids, records, strings
+from momentseek.measuring.formats.checked import has_keys, ids, records, strings
 from momentseek.measuring.formats.document import open_document
 from momentseek.measuring.formats.files import read_truth
 from momentseek.measuring.formats.writers import require_durations, row_videos, spans, write_id
@@ -274,7 +274,7 @@ def read_query_texts(path: str | os.PathLike[str]) -> list[str]:
 def read_queries_by_id(path: str | os.PathLike[str]) -> dict[str, str]:
     """Read the text of every query id of a file, whether or not the file has moments."""
     document = open_document(path)
-    first = first_record(document)
+    first = document.first_record
     for key, words in QUERY_KEYS:
         if has_keys(first, key, words):
             entries: list[Any] = records(document)

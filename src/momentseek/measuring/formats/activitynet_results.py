@@ -13,7 +13,7 @@ from momentseek.measuring.formats.registry import Reading, Runs, Writing, regist
 
 def claims_results(document: Document) -> bool:
     """An object whose ``results`` are lists of predictions by video."""
-    first = checked.first_record(document)
+    first = document.first_record
     if not checked.has_keys(first, "results") or not isinstance(first["results"], dict):
         return False
     some = next(iter(first["results"].values()), None)

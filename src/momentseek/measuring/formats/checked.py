@@ -23,14 +23,6 @@ SAME_DURATION = 1e-3
 """Seconds by which two statements of one video's duration may differ, as rounded ones do."""
 
 
-def first_record(document: Document) -> Any:
-    """The first element of a JSON list or JSON Lines file, or the JSON value itself, in outline."""
-    if not document.is_json:
-        return None
-    value = document.outline
-    return value[0] if isinstance(value, list) and value else value
-
-
 def first_value(document: Document) -> Any:
     """The first value of a JSON object in outline, or None where the document is anything else."""
     value = document.outline if document.is_json else None

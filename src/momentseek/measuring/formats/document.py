@@ -104,6 +104,12 @@ class Document:
         """What tells a format: the JSON value, where long lists of records may be cut to their first."""
         return self.json if self.record_lists is None else self.record_lists.outline()
 
+    @property
+    def first_record(self) -> Any:
+        """The first element of a JSON list or JSON Lines file, or the JSON value itself, in outline."""
+        value = self.outline if self.is_json else None
+        return value[0] if isinstance(value, list) and value else value
+
     def _require_utf8(self) -> None:
         try:
             self.data.decode()

@@ -21,7 +21,7 @@ from momentseek.core.moments.table import MomentTable
 from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
 from momentseek.measuring.formats.record_lists import NumberColumn, RecordLists, agreed_durations
-from momentseek.measuring.formats.registry import Reading, Runs, Writing, register
+from momentseek.measuring.formats.registry import Reading, Runs, register
 
 Columns = dict[str, list[Any]]
 REQUIRED = ("query_id", "video", "start", "end")
@@ -272,14 +272,9 @@ def _queries(lists: RecordLists) -> tuple[tuple[str, ...], IntArray] | None:
 NULL_SAYS_SOMETHING = {*REQUIRED, "relevance", "score"}
 
 
-def claims_truth(document: Document) -> bool:
-    """Whether a file has rows of our own form with ``relevance``."""
-    return checked.has_keys(checked.first_record(document), *REQUIRED, "relevance")
-
-
 def claims_run(document: Document) -> bool:
     """Whether a file has rows of our own form without ``relevance``."""
-    first = checked.first_record(document)
+    first = document.first_record
     return checked.has_keys(first, *REQUIRED) and "relevance" not in first
 
 
@@ -320,16 +315,6 @@ def _columns(document: Document, *, labels: bool = False) -> Columns:
     return columns | {name: [r.get(name) for r in rows] for name in wanted}
 
 
-def write_truth(truth: Judgements, _: Writing) -> bytes:
-    """Write judgements with everything that measures need."""
-    return _lines(truth_columns(truth))
-
-
-def write_runs(runs: Runs, _: Writing) -> bytes:
-    """Write one run, or one for each task."""
-    return _lines(run_columns(runs, "native-run"))
-
-
 def _lines(columns: Columns) -> bytes:
     names = tuple(columns)
     optional = [n not in NULL_SAYS_SOMETHING for n in names]
@@ -343,5 +328,5 @@ def _lines(columns: Columns) -> bytes:
     )
 
 
-register("native", claims_truth, read_truth, write_truth)
-register("native-run", claims_run, read_runs, write_runs)
+register("native", None, read_truth, lambda truth, _: _lines(truth_columns(truth)))
+register("native-run", claims_run, read_runs, lambda runs, _: _lines(run_columns(runs, "native-run")))

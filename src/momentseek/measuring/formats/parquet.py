@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.limits import max_bytes
-from momentseek.core.moments.judgements import Judgements
 from momentseek.measuring.formats.document import Document
 from momentseek.measuring.formats.native import (
     OPTIONAL,
@@ -17,43 +17,17 @@ from momentseek.measuring.formats.native import (
     truth_columns,
     truth_from,
 )
-from momentseek.measuring.formats.registry import Reading, Runs, Writing, register
+from momentseek.measuring.formats.registry import register
 
 MAX_ROWS = 50_000_000
 DAMAGE_ERRORS = (OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
 """What pyarrow raises on damaged files, besides its own exceptions."""
 
 
-def claims_truth(document: Document) -> bool:
-    """Parquet with a ``relevance`` column."""
+def _claims(document: Document, *, graded: bool) -> bool:
+    """Whether a file is Parquet with our columns, and with ``relevance`` or without it."""
     names = _names(document)
-    return set(REQUIRED) <= names and "relevance" in names
-
-
-def claims_run(document: Document) -> bool:
-    """Whether a file is Parquet without a column ``relevance``."""
-    names = _names(document)
-    return set(REQUIRED) <= names and "relevance" not in names
-
-
-def read_truth(document: Document, reading: Reading) -> Judgements:
-    """Read judgements from the columns of the native format."""
-    return truth_from(_columns(document, labels=True), document, reading)
-
-
-def read_runs(document: Document, reading: Reading) -> Runs:
-    """Read runs from the columns of the native format."""
-    return runs_from(_columns(document), document, reading)
-
-
-def write_truth(truth: Judgements, _: Writing) -> bytes:
-    """Write judgements in the columns of the native format."""
-    return _bytes(truth_columns(truth))
-
-
-def write_runs(runs: Runs, _: Writing) -> bytes:
-    """Write runs in the columns of the native format."""
-    return _bytes(run_columns(runs, "parquet-run"))
+    return set(REQUIRED) <= names and ("relevance" in names) == graded
 
 
 def _pyarrow() -> Any:
@@ -144,5 +118,15 @@ def _bytes(columns: Columns) -> bytes:
     return data
 
 
-register("parquet", claims_truth, read_truth, write_truth)
-register("parquet-run", claims_run, read_runs, write_runs)
+register(
+    "parquet",
+    partial(_claims, graded=True),
+    lambda document, reading: truth_from(_columns(document, labels=True), document, reading),
+    lambda truth, _: _bytes(truth_columns(truth)),
+)
+register(
+    "parquet-run",
+    partial(_claims, graded=False),
+    lambda document, reading: runs_from(_columns(document), document, reading),
+    lambda runs, _: _bytes(run_columns(runs, "parquet-run")),
+)

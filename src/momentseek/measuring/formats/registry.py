@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from typing import Any, Literal
 
@@ -76,17 +77,26 @@ class FileFormat:
 FORMATS: Registry[FileFormat] = Registry("format", package="momentseek.measuring.formats")
 """Name → format; every file of this folder that defines one adds it with ``register``."""
 ABOUT: dict[str, dict[str, Any]] = tomllib.loads((files(__package__) / "formats.toml").read_text("utf-8"))
-"""Name → kind, title, suffix and notes of the formats of this folder."""
+"""Name → kind, keys, title, suffix and notes of the formats of this folder."""
 UNSUPPORTED_HINTS: list[tuple[Claims, str]] = []
 """Files that no format reads but people try, and a hint for each."""
 
 
-def register(name: str, claims: Claims, read: Reader, write: Writer | None = None, **about: Any) -> None:
+def register(name: str, claims: Claims | None, read: Reader, write: Writer | None = None, **about: Any) -> None:
     """Make a format known by its name, which no other may have.
 
-    ``about`` gives its kind, title, suffix and notes, unless ``formats.toml`` has them.
+    ``about`` gives its kind, title, suffix and notes, and its ``keys`` where nothing else claims files of it; formats
+    of this folder have them in ``formats.toml``.
     """
-    FORMATS.add(name, FileFormat(name=name, claims=claims, read=read, write=write, **(about or ABOUT[name])))
+    known = {**ABOUT.get(name, {}), **about}
+    keys = known.pop("keys", ())
+    claims = claims or partial(_has_keys, keys)
+    FORMATS.add(name, FileFormat(name=name, claims=claims, read=read, write=write, **known))
+
+
+def _has_keys(keys: Sequence[str], document: Document) -> bool:
+    first = document.first_record
+    return isinstance(first, dict) and all(key in first for key in keys)
 
 
 def explain(claims: Claims, sentence: str) -> None:

@@ -14,7 +14,7 @@ from momentseek.measuring.formats.registry import Reading, Writing, register
 
 def claims_captions(document: Document) -> bool:
     """Whether a file has one object per line with a clip id and its captions, or its video and times."""
-    first = checked.first_record(document)
+    first = document.first_record
     return checked.has_keys(first, "clip_id", "descs") or checked.has_keys(first, "clip_id", "vid_name", "ts")
 
 

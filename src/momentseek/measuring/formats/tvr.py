@@ -14,11 +14,6 @@ MIN_DIDEMO_ANNOTATORS = 4
 """Number of time spans per query from which TVR's evaluator asks a prediction to match two (DiDeMo in TVR's form)."""
 
 
-def claims_truth(document: Document) -> bool:
-    """Whether a file has one object per line with a description, its video and its times."""
-    return checked.has_keys(checked.first_record(document), "desc_id", "vid_name", "ts")
-
-
 def read_truth(document: Document, reading: Reading) -> Judgements:
     """One moment per query with relevance 1; DiDeMo-style entries have one per annotator."""
     entries = checked.records(document)
@@ -96,10 +91,10 @@ def _is_pair(value: Any) -> bool:
 
 
 def _has_no_times(document: Document) -> bool:
-    first = checked.first_record(document)
+    first = document.first_record
     return checked.has_keys(first, "desc_id", "desc") and "ts" not in first and "predictions" not in first
 
 
-register("tvr", claims_truth, read_truth, write_truth)
+register("tvr", None, read_truth, write_truth)
 register("tvr-durations", claims_durations, read_durations)
 explain(_has_no_times, "it holds queries without times, as TVR's public test split does, so there is nothing to score")

@@ -13,11 +13,6 @@ from momentseek.measuring.formats.registry import Reading, Writing, explain, reg
 CARRIED_KEYS = ("pair_id", "caption", "similarity")
 
 
-def claims_truth(document: Document) -> bool:
-    """A list of queries, each with its ``relevant_moment`` list."""
-    return checked.has_keys(checked.first_record(document), "query_id", "relevant_moment")
-
-
 def read_truth(document: Document, reading: Reading) -> Judgements:
     """The current form. Training lists have no relevance: every moment counts as 1."""
     if (truth := _from_columns(document, reading)) is not None:
@@ -61,11 +56,6 @@ def _from_columns(document: Document, reading: Reading) -> Judgements | None:
         invalid=reading.invalid,
         source=str(document.path),
     )
-
-
-def claims_flat(document: Document) -> bool:
-    """The 2024-04 form: one query–moment pair per line."""
-    return checked.has_keys(checked.first_record(document), "query_id", "video_name", "timestamp", "pair_id")
 
 
 def read_flat(document: Document, reading: Reading) -> Judgements:
@@ -158,6 +148,6 @@ def _is_raw_annotation(document: Document) -> bool:
     return document.data[:64].split(b"\n")[0].strip() == b"pair_id,worker,relevance"
 
 
-register("tvr-ranking", claims_truth, read_truth, write_truth)
-register("tvr-ranking-flat", claims_flat, read_flat, write_flat)
+register("tvr-ranking", None, read_truth, write_truth)
+register("tvr-ranking-flat", None, read_flat, write_flat)
 explain(_is_raw_annotation, "it holds TVR-Ranking's single workers' labels, which name no moments")

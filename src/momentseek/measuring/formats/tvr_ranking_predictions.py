@@ -111,11 +111,6 @@ def write_spr(runs: Runs, _: Writing) -> bytes:
     )
 
 
-def claims_indexed(document: Document) -> bool:
-    """The authors' prediction files: ``[{query_id, query, predictions: [[video index, start, end, score]]}]``."""
-    return checked.has_keys(checked.first_record(document), "query_id", "predictions")
-
-
 def read_indexed_predictions(document: Document, reading: Reading) -> Runs:
     """Needs the file that numbers the videos."""
     if reading.corpus is None or not reading.corpus.names:
@@ -142,4 +137,4 @@ def write_indexed(runs: Runs, writing: Writing) -> bytes:
 
 register("tvr-ranking-predictions", claims_predictions, read_predictions, write_predictions)
 register("spr", claims_spr, read_predictions, write_spr)
-register("tvr-ranking-indexed", claims_indexed, read_indexed_predictions, write_indexed)
+register("tvr-ranking-indexed", None, read_indexed_predictions, write_indexed)

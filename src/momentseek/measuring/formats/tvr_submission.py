@@ -19,7 +19,7 @@ INDEX_KEYS = ("video2idx", "vid2idx")
 
 def claims_submission(document: Document) -> bool:
     """One object with ``video2idx`` (or SQuiDNet's ``vid2idx``) and at least one task's list."""
-    first = checked.first_record(document)
+    first = document.first_record
     return isinstance(first, dict) and any(k in first for k in INDEX_KEYS) and any(t in first for t in TASKS)
 
 

@@ -137,12 +137,12 @@ def require_durations(truth: Judgements, format: str) -> list[float]:
     return [float(seconds) for seconds in truth.durations]
 
 
-def single(runs: Sequence[Run], format: str, *, moments: bool = True) -> Run:
+def single(runs: Sequence[Run], format: str) -> Run:
     """The one run of a format that holds one, with finite scores."""
     if len(runs) != 1:
         tasks = ", ".join(r.task for r in runs)
         raise MomentseekError(f"{format} holds one list of predictions, but {runs[0].source} has {len(runs)} ({tasks})")
-    if moments and runs[0].task == "VR":
+    if runs[0].task == "VR":
         raise MomentseekError(f"{format} holds moments, but {runs[0].source} ranks whole videos (VR)")
     finite_scores(runs[0], format)
     return runs[0]

@@ -275,13 +275,13 @@ def seconds(stamp: str) -> float | None:
     return (-total if sign else total) / 1000
 
 
-def stamp(time: float, mark: str = ",") -> str:
-    """A time as SRT writes it, to the millisecond; with ``mark="."`` as WebVTT does.
+def stamp(time: float) -> str:
+    """A time as SRT writes it, to the millisecond.
 
-    >>> stamp(3723.45), stamp(59.9996, ".")
-    ('01:02:03,450', '00:01:00.000')
+    >>> stamp(3723.45), stamp(59.9996)
+    ('01:02:03,450', '00:01:00,000')
     """
     milliseconds = max(0, round(time * 1000))
     minutes, rest = divmod(milliseconds, 60_000)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours:02d}:{minutes:02d}:{rest // 1000:02d}{mark}{rest % 1000:03d}"
+    return f"{hours:02d}:{minutes:02d}:{rest // 1000:02d},{rest % 1000:03d}"

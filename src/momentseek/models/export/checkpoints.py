@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.models.captioner import Captioner
-from momentseek.models.export.graphs import Axes, Inputs, difference_from_torch, trace
+from momentseek.models.export.graphs import Axes, Inputs, PartOfModel, difference_from_torch, trace
 from momentseek.models.export.writing import ExportReport, export, write_export
 from momentseek.models.features.data import Data
 from momentseek.models.model import CorpusModel
@@ -39,24 +39,20 @@ UNUSABLE = "this export cannot serve a library: "
 PathLike = str | os.PathLike[str]
 
 
-class MomentMemory(nn.Module):
+class MomentMemory(PartOfModel):
     """Moments as the decoder reads them."""
 
-    def __init__(self, model: MMT) -> None:
-        super().__init__()
-        self.model = model
+    model: MMT
 
     def forward(self, clips: Tensor, tokens: Tensor, mask: Tensor) -> Tensor:
         """(moments, clips, columns), (moments, rows) twice -> (moments, rows, hidden)."""
         return self.model.encode(clips, tokens, mask)
 
 
-class NextWord(nn.Module):
+class NextWord(PartOfModel):
     """Scores of the word that comes next."""
 
-    def __init__(self, model: MMT) -> None:
-        super().__init__()
-        self.model = model
+    model: MMT
 
     def forward(self, memory: Tensor, mask: Tensor, begun: Tensor) -> Tensor:
         """(captions, rows, hidden), (captions, rows), (captions, words) -> (captions, vocabulary)."""

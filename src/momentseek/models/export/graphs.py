@@ -55,6 +55,14 @@ class ExportableKind:
     """Makes the graphs of a model in evaluation mode, with the settings of the export (``end_time``, ``window``, …)."""
 
 
+class PartOfModel(nn.Module):
+    """What a model computes for one graph, as a module by itself."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+
 def trace(module: nn.Module, given: Inputs, outputs: Sequence[str], axes: Axes) -> bytes:
     """A module as an ONNX graph, from one call; ``given`` are its arguments in order. Unused ones are left out."""
     optional_module("onnx", "train")

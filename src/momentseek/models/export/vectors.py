@@ -15,7 +15,14 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from momentseek.models.batch import Clips, Words
-from momentseek.models.export.graphs import ExportableKind, ModelGraphs, difference_from_torch, random_rows, trace
+from momentseek.models.export.graphs import (
+    ExportableKind,
+    ModelGraphs,
+    PartOfModel,
+    difference_from_torch,
+    random_rows,
+    trace,
+)
 from momentseek.models.layers.projection import clip_width
 from momentseek.models.model import CorpusModel
 from momentseek.models.zoo.mmn import OVERLAP_SHARPNESS, Mmn
@@ -23,12 +30,10 @@ from momentseek.models.zoo.xml import XML
 from momentseek.recognition.exported.manifest import CLIPS_GRAPH, WORDS_GRAPH
 
 
-class ClipVectors(nn.Module):
+class ClipVectors(PartOfModel):
     """XML's clips: unit vectors to match, side by side and divided by the root of their number, and the last layers."""
 
-    def __init__(self, model: XML) -> None:
-        super().__init__()
-        self.model = model
+    model: XML
 
     def forward(self, mask: Tensor, *parts: Tensor) -> tuple[Tensor, Tensor]:
         """(videos, clips) and each modality's (videos, clips, columns); what stands in padding means nothing."""
@@ -38,16 +43,14 @@ class ClipVectors(nn.Module):
         return torch.cat(match, -1) / math.sqrt(len(names)), torch.cat([stacks[name][-1] for name in names], -1)
 
 
-class QueryVectors(nn.Module):
+class QueryVectors(PartOfModel):
     """XML's queries.
 
     The dot product of a query's and a clip's ``match`` is the mean of the modalities' cosines, that of their ``spans``
     the model's curve.
     """
 
-    def __init__(self, model: XML) -> None:
-        super().__init__()
-        self.model = model
+    model: XML
 
     def forward(self, words: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """(queries, words, columns), (queries, words) -> ``match`` and ``spans``."""
@@ -56,15 +59,13 @@ class QueryVectors(nn.Module):
         return match / math.sqrt(len(names)), spans / len(names)
 
 
-class MomentVectors(nn.Module):
+class MomentVectors(PartOfModel):
     """MMN's candidate moments in both spaces, side by side, of length 1 together.
 
     The product with a query's vector is the mean of both cosines.
     """
 
-    def __init__(self, model: Mmn) -> None:
-        super().__init__()
-        self.model = model
+    model: Mmn
 
     def forward(self, *parts: Tensor) -> Tensor:
         """Each modality's (videos, clips, columns) -> (videos, cells, columns)."""
@@ -73,12 +74,10 @@ class MomentVectors(nn.Module):
         return torch.cat([found["match"], found["overlap"]], -1) * math.sqrt(0.5)
 
 
-class MomentQueryVectors(nn.Module):
+class MomentQueryVectors(PartOfModel):
     """MMN's queries in both spaces, as ``MomentVectors`` has the moments."""
 
-    def __init__(self, model: Mmn) -> None:
-        super().__init__()
-        self.model = model
+    model: Mmn
 
     def forward(self, words: Tensor, mask: Tensor) -> Tensor:
         """(queries, words, columns), (queries, words) -> (queries, columns)."""

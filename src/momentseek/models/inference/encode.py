@@ -26,6 +26,7 @@ from momentseek.recognition.exported.preparation import bounds
 
 StageCallback = Callable[[str, int, int], None]
 """Called with the name of a stage, how much of it is done, and how much there is."""
+QUERIES_AT_ONCE = 256
 MAX_MAP_NUMBERS = 1 << 25
 """Numbers in the maps of candidate moments that are held at once: 128 MB."""
 P = TypeVar("P", Clips, Words)
@@ -190,12 +191,7 @@ def encode_corpus(
 
 
 def encode_queries(
-    model: CorpusModel,
-    split: DataSplit,
-    query_ids: Sequence[str],
-    *,
-    batch: int = 256,
-    progress: StageCallback | None = None,
+    model: CorpusModel, split: DataSplit, query_ids: Sequence[str], *, progress: StageCallback | None = None
 ) -> EncodedCorpus:
     """Encode queries with a model, and keep its encodings in the order of ``query_ids``."""
     config = model.config
@@ -206,7 +202,7 @@ def encode_queries(
         padded = dataclasses.replace(_pad(words, padding), ids=words.ids)  # which are as wide for any texts
         return model.encode_words(_move(padded, device_of(model)))
 
-    return _encode_all(model, query_ids, counts, encode, batch, "queries", progress)
+    return _encode_all(model, query_ids, counts, encode, QUERIES_AT_ONCE, "queries", progress)
 
 
 def _encode_all(

@@ -24,8 +24,6 @@ Encoder = nn.Module
 """Called as ``encoder(x, mask)``: (rows, length, hidden) and the mask of what is there, to the same shape."""
 MAX_CLIP_SCORES = 1 << 24
 """Scores of clips held at a time while searching: 64 MB."""
-ASSIGNMENT_NORMS = ("linear", "layer", "batch")
-"""What stands between a vector's products with the clusters and their softmax: a bias, or a normalisation."""
 
 
 class Attention(nn.Module):

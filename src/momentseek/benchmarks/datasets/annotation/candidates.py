@@ -35,7 +35,7 @@ from momentseek.core.moments.arrays import BoolArray, IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.reports import count
 from momentseek.measuring.formats import read_truth
-from momentseek.measuring.formats.checked import column, first_record, has_keys, is_number, matrix, records, strings
+from momentseek.measuring.formats.checked import column, has_keys, is_number, matrix, records, strings
 from momentseek.measuring.formats.document import open_document
 from momentseek.recognition.encoders.registry import text_encoder
 from momentseek.recognition.encoders.text_cache import encode_cached
@@ -222,7 +222,7 @@ def write_candidates(candidates: Iterable[AnnotationCandidate]) -> bytes:
 def read_candidates(path: str | os.PathLike[str]) -> list[AnnotationCandidate]:
     """Read a file of candidates, or the moments of any truth file, in the file's order."""
     document = open_document(path)
-    if not has_keys(first_record(document), *CANDIDATE_KEYS):
+    if not has_keys(document.first_record, *CANDIDATE_KEYS):
         return _from_truth(read_truth(path, invalid="keep"))
     rows = records(document)
     texts = [strings(rows, key, document) for key in ("pair_id", "query_id", "query", "video")]

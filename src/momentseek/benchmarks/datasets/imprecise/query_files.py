@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from momentseek.benchmarks.datasets.imprecise.names import show_of
 from momentseek.core.errors import MomentseekError, parameter
-from momentseek.measuring.formats.checked import check_types, column, first_record, has_keys, records, strings
+from momentseek.measuring.formats.checked import check_types, column, has_keys, records, strings
 from momentseek.measuring.formats.document import Document, open_document
 
 QueryFileKind = Literal["tvr", "native", "text"]
@@ -58,7 +58,7 @@ class QueryFile:
 def read_query_file(path: str | Path, type: str | None = None) -> QueryFile:
     """Recognise and read a file of queries; ``type`` selects TVR's descriptions of one type (v, t, vt)."""
     document = open_document(path)
-    first = first_record(document)
+    first = document.first_record
     if has_keys(first, "desc_id", "desc"):
         return _read_records(document, "tvr", "desc_id", "desc", "vid_name", type)
     if has_keys(first, "query_id", "query"):
