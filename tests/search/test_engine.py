@@ -376,6 +376,9 @@ def test_of_words_that_the_encoder_does_not_know_nothing_is_sure(tmp_path, monke
     assert {hit.level for hit in ask(on, "qqqq", all=True)} == {"weak"}
     assert [set(hit.streams) & {"speech"} for hit in ask(on, "said:xyz")] == [{"speech"}]
     assert not ask(on, "a dog").note.startswith("the encoder")
+    near = Understanding(("words",), unknown=("qqqq",), suggestions={"qqqq": "dog"})
+    monkeypatch.setattr(WordVectors, "understand", lambda self, text: near, raising=False)
+    assert ask(on, "qqqq").note == "not known: “qqqq” (did you mean “dog”?)"
 
 
 @pytest.mark.parametrize("fusion", sorted(FUSIONS))

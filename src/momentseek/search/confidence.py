@@ -44,6 +44,8 @@ ODDS_WEIGHTS, ODDS_BASE = (21.6, 0.6, 6.0), -5.0
 """Weights of CLIP's margin, of the surplus and of the labels in the log odds, and the base, fitted on judged hits."""
 STRONG_PROBABILITY, FAIR_PROBABILITY = 0.9, 0.3
 """Probabilities from which a hit is strong, or fair, where CLIP has looked."""
+MAX_SURPLUS = 10.0
+"""Spreads up to which the surplus counts: where most clips are alike (a camera that films a wall), all stands out."""
 TOLERATED_SPREADS = 1.0
 """Spreads above the usual from which something to avoid counts."""
 MIN_CLIPS = 24
@@ -115,9 +117,12 @@ class Scale:
         >>> odds = Scale(0.0, 1.0, 400).log_odds([6, 3], [0, 0], [0.3, 0.1])
         >>> [odds_level(x) for x in odds]
         ['strong', 'weak']
+        >>> [odds_level(x) for x in Scale(0.0, 1e-6, 400).log_odds([-1, 1], [0, 0], [0, 0])]
+        ['weak', 'fair']
         """
         best = NormalDist().inv_cdf(0.5 ** (1 / self.scenes))
         surplus = (np.asarray(scores, np.float64) - self.centre) / self.spread - best
+        surplus = np.clip(surplus, -MAX_SURPLUS, MAX_SURPLUS)
         signs = [np.nan_to_num(np.asarray(margins, np.float64)), surplus, np.asarray(labels, np.float64)]
         weighted = [weight * sign for weight, sign in zip(ODDS_WEIGHTS, signs, strict=True)]
         return np.asarray(sum(weighted, start=np.asarray(ODDS_BASE)), np.float64)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from momentseek.core.reports import text_table, width
 from momentseek.library.catalog import MIN_FUZZY_LETTERS
 from momentseek.library.words import WordMatcher, content_words, is_one_letter_off, plain_words, words
+from momentseek.recognition.encoders.protocol import Understanding
 from momentseek.search.hit import Hit, heard_labels, hidden_text
 from momentseek.search.query import Query
 
@@ -128,6 +129,18 @@ def reason(hit: Hit) -> str:
     if hit.first is not None:
         return f"re-ranked; its video was #{hit.first.rank}"
     return ", ".join(f"{verb} #{hit.streams[name].rank}" for name, verb in STREAM_VERBS.items() if name in hit.streams)
+
+
+def recognised(understood: Understanding) -> str:
+    """What encoders of pictures recognised in a query, in the words of the JSON; empty if none was asked.
+
+    >>> recognised(Understanding(("things", "clip"), labels=("dog",), words=("dog", "runs"), unknown=("qwz",)))
+    'recognised by things, clip: labels dog; words dog, runs; unknown qwz'
+    """
+    kinds = {name: getattr(understood, name) for name in ("labels", "words", "guessed", "unknown")}
+    parts = [f"{name} {', '.join(map(tidy, words))}" for name, words in kinds.items() if words]
+    named = "; ".join(parts) or "nothing"
+    return f"recognised by {', '.join(understood.encoders)}: {named}" if understood.encoders else ""
 
 
 def details(hit: Hit) -> str:

@@ -79,7 +79,9 @@ LARGE_DIFFERENCE_ODDS = 2.0
 """Difference of log odds of two pictures that is large, where scores are fused."""
 LARGE_DIFFERENCE_SPREADS = 2.0
 """Spreads between the scores of two pictures that are a large difference, where scores are fused."""
-UNKNOWN_WORDS_NOTE = "the encoder of pictures knows no word of the query; ask in other words, or see docs/encoders.md"
+UNKNOWN_WORDS_NOTE = (
+    "the encoder of pictures knows no word of the query; ask in other words, and offline in English (docs/encoders.md)"
+)
 MAX_NAMED_WORDS = 6
 DAMAGED_NOTE = "some of the library's vectors are damaged; run momentseek verify"
 NOT_RERANKED_NOTE = "the query says nothing that a picture could show, so the moments were not re-ranked"
@@ -90,13 +92,18 @@ def understanding_notes(understood: Understanding) -> list[str]:
 
     >>> understanding_notes(Understanding(guessed=("segway",), unknown=("dgo",), suggestions={"dgo": "dog"}))
     ['not known: “dgo” (did you mean “dog”?)', 'read by words like it: “segway”']
+    >>> understanding_notes(Understanding(guessed=("segway",), missing=("clip-words",)))
+    ['words are read less well without clip-words; get it with: momentseek models get clip-words']
     """
     notes = []
     if understood.unknown:
         near = understood.suggestions
         named = (f"“{w}” (did you mean “{near[w]}”?)" if w in near else f"“{w}”" for w in understood.unknown)
         notes.append("not known: " + ", ".join([*named][:MAX_NAMED_WORDS]))
-    if understood.guessed:
+    if understood.missing:
+        names = " ".join(understood.missing)
+        notes.append(f"words are read less well without {names}; get it with: momentseek models get {names}")
+    elif understood.guessed:
         named = (f"“{word}”" for word in understood.guessed[:MAX_NAMED_WORDS])
         notes.append(f"read by words like {'it' if len(understood.guessed) == 1 else 'them'}: {', '.join(named)}")
     return notes
@@ -528,7 +535,8 @@ class SearchSession:
             heard = sound_words_in(self._understood.unknown, self._sounds)
             unknown = tuple(word for word in self._understood.unknown if word not in heard)
             self._understood = replace(self._understood, unknown=unknown)
-        notes += [UNKNOWN_WORDS_NOTE] if self._unknown_words else understanding_notes(self._understood)
+        unread = self._unknown_words and not self._understood.suggestions
+        notes += [UNKNOWN_WORDS_NOTE] if unread else understanding_notes(self._understood)
         if self._damaged:
             notes.append(DAMAGED_NOTE)
         if self.options.rerank is not None and not self.query.picture_parts:

@@ -135,7 +135,8 @@ class ClipEncoder:
         unknown = read.by("unknown")
         tried = () if read.foreign else unknown
         near = {word: found for word in tried if (found := self.words.suggestion(word))}
-        return Understanding((self.name,), (), words, read.by("bridge"), unknown, near)
+        missing = () if read.has_table or read.tower else (self.words.name,)
+        return Understanding((self.name,), (), words, read.by("bridge"), unknown, near, missing)
 
     def margin_query(self, text: str) -> tuple[Vectors, float]:
         """What gives, by its product with an image's row, how much better a text fits it than usual words do; and what

@@ -30,6 +30,8 @@ class Understanding:
     """Words that mean nothing."""
     suggestions: Mapping[str, str] = field(default_factory=dict)
     """For unknown words, a known one that is spelt nearly so."""
+    missing: tuple[str, ...] = ()
+    """Models that are not downloaded, without which words are read less well."""
 
     @property
     def unfamiliar(self) -> tuple[str, ...]:
@@ -48,6 +50,7 @@ class Understanding:
             tuple(guessed),
             tuple(unknown),
             {word: near for one in (self, other) for word, near in one.suggestions.items() if word in unknown},
+            _unique(self.missing, other.missing),
         )
 
 

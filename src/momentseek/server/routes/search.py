@@ -70,6 +70,7 @@ class UnderstandingOut(BaseModel):
     guessed: list[str] = Field(description="Words that are read by words like them.")
     unknown: list[str] = Field(description="Words that mean nothing.")
     suggestions: dict[str, str] = Field(description="For unknown words, a known one that is spelt nearly so.")
+    missing: list[str] = Field([], description="Models that are not downloaded, without which words are read worse.")
 
 
 class SearchOut(BaseModel):

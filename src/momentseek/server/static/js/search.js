@@ -205,7 +205,7 @@ export function searchView(go) {
     const words = shown ? `${found} in ${time}${shown > 1 ? ", best match first" : ""}` : nothing;
     const tools = asked.query && [saveSearchButton(asked.query, chosen()), shown > 0 && exports()];
     const note = answer.note && answer.note[0].toUpperCase() + answer.note.slice(1);
-    setChildren(summary, h("span", {}, example() + words), note && h("span", { class: "note" }, note), tools);
+    setChildren(summary, h("span", { title: recognised(answer.understood) }, example() + words), note && h("span", { class: "note" }, note), tools);
     announce(`${shown ? found : words || note}${answer.hidden ? `, ${weaker(answer.hidden)} hidden` : ""}`);
     setChildren(
       after,
@@ -256,6 +256,14 @@ export function searchView(go) {
 
 /** The server counts weak moments up to a limit. */
 const weaker = (hidden) => (hidden < MAX_HIDDEN ? count(hidden, "weaker result") : `${MAX_HIDDEN} or more weaker results`);
+
+/** What the encoders of pictures recognised in a query, as `search --explain` says it. */
+function recognised(understood) {
+  if (!understood?.encoders.length) return null;
+  const kinds = ["labels", "words", "guessed", "unknown"].filter((kind) => understood[kind].length);
+  const named = kinds.map((kind) => `${kind} ${understood[kind].join(", ")}`).join("; ");
+  return `recognised by ${understood.encoders.join(", ")}: ${named || "nothing"}`;
+}
 
 function lengthOf(seconds) {
   return seconds < 5400 ? count(Math.max(1, Math.round(seconds / 60)), "minute") : `${(seconds / 3600).toFixed(1)} hours`;
