@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from momentseek.core.errors import MomentseekError, parameter
+from momentseek.core.moments.arrays import FloatArray
 from momentseek.core.moments.run import Run
 from momentseek.measuring.formats import checked, writers
 from momentseek.measuring.formats.document import Document
 from momentseek.measuring.formats.registry import Reading, Runs, Writing, register
 from momentseek.measuring.formats.tvr_submission import indexed_entries, read_indexed, video_index
+
+Ranked = tuple[list[str], list[int], Sequence[str], FloatArray, FloatArray | None]
+"""Queries, their numbers of moments, and the videos, times (moments, 2) and scores of all moments."""
 
 
 def claims_predictions(document: Document) -> bool:
@@ -35,36 +40,30 @@ def _first_moment(document: Document) -> Any:
 
 def read_predictions(document: Document, reading: Reading) -> Runs:
     """Rank is the list's order, or SPR's ``moment_rank``, which as a score becomes minus itself."""
-    if (run := _from_columns(document, reading)) is not None:
-        return (run,)
+    query_ids, counts, videos, times, score = _from_columns(document) or _from_records(document)
+    given = (query_ids, counts, videos, times[:, 0], times[:, 1], score)
+    return (Run.from_groups(*given, invalid=reading.invalid, source=str(document.path)),)
+
+
+def _from_records(document: Document) -> Ranked:
     by_query = checked.mapping(document)
     per_query = checked.check_types(list(by_query.values()), {list}, document, "predictions", "a list")
     moments = checked.flatten(per_query)
     times = checked.matrix(checked.column(moments, "timestamp", document), 2, document, "timestamp")
     document.reject_repeats("timestamp", len(moments))
-    score = None
+    counts, score = [len(some) for some in per_query], None
     if checked.has_keys(next(iter(moments), None), "model_scores"):
         score = checked.numbers(checked.column(moments, "model_scores", document), document, "model_scores")
     elif checked.has_keys(next(iter(moments), None), "moment_rank"):
         rank = checked.numbers(checked.column(moments, "moment_rank", document), document, "moment_rank")
-        query = np.repeat(np.arange(len(per_query)), [len(some) for some in per_query])
+        query = np.repeat(np.arange(len(per_query)), counts)
         order = np.lexsort((rank, query))  # stable: of equal ranks, the first of the list is first
         moments, times, score = [moments[i] for i in order.tolist()], times[order], -rank[order]
-    run = Run.from_groups(
-        list(by_query),
-        map(len, per_query),
-        checked.strings(moments, "video_name", document),
-        times[:, 0],
-        times[:, 1],
-        score,
-        invalid=reading.invalid,
-        source=str(document.path),
-    )
-    return (run,)
+    return list(by_query), counts, checked.strings(moments, "video_name", document), times, score
 
 
-def _from_columns(document: Document, reading: Reading) -> Run | None:
-    """A run whose file is nothing but lists of like records with scores, as machines write them."""
+def _from_columns(document: Document) -> Ranked | None:
+    """The same of a file that is nothing but lists of like records with scores, as machines write them."""
     lists = document.record_lists
     if lists is None or not isinstance(lists.rest, dict):
         return None
@@ -74,16 +73,7 @@ def _from_columns(document: Document, reading: Reading) -> Run | None:
         return None
     if score is None and "moment_rank" in lists.columns:
         return None  # which is another order than that of the lists
-    return Run.from_groups(
-        list(lists.rest),
-        counts,
-        videos,
-        times[:, 0],
-        times[:, 1],
-        score,
-        invalid=reading.invalid,
-        source=str(document.path),
-    )
+    return list(lists.rest), counts, videos, times, score
 
 
 def write_predictions(runs: Runs, _: Writing) -> bytes:

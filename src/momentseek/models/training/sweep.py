@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +11,7 @@ from typing import Any
 
 from momentseek.core.atomic import write_all
 from momentseek.core.errors import MomentseekError
-from momentseek.core.reports import markdown_table, safe_row
+from momentseek.core.reports import csv_text, markdown_table
 from momentseek.measuring.measures import expand
 from momentseek.models.features.data import Data
 from momentseek.models.training.config import TrainConfig, summed_measures
@@ -165,14 +163,9 @@ def markdown_text(done: Rows, measures: Sequence[str], note: str = "") -> str:
 def write_tables(out: Path, done: Rows, measures: Sequence[str], note: str) -> None:
     """Write table.csv, table.json and table.md, all three or none."""
     table = table_rows(done)
-    columns = list(dict.fromkeys(key for row in table for key in row))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(map(safe_row, table))
     write_all(
         {
-            out / "table.csv": text.getvalue().encode(),
+            out / "table.csv": csv_text(table).encode(),
             out / "table.json": (
                 json.dumps({"note": note, "rows": table}, indent=2, ensure_ascii=False) + "\n"
             ).encode(),
