@@ -172,7 +172,7 @@ def test_adding_says_what_is_missing_and_asks_on_a_terminal(offline, home, monke
     asking.offer_models()
     said = capsys.readouterr().err
     assert "clip (2 MB): what clip brings; things (2 MB)" in said
-    assert said.endswith("get it with: momentseek models get\n")
+    assert said.endswith("get them with: momentseek models get\n")
     asking.offer_models(quiet=True)
     assert capsys.readouterr().err == ""
     asked = []

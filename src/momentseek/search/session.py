@@ -532,9 +532,10 @@ class SearchSession:
                 notes.append("nothing matches well; these are the nearest" if shown else "nothing matches well")
         notes += [self._missing_weights] if self._missing_weights else []
         if self._sounds:
-            heard = sound_words_in(self._understood.unknown, self._sounds)
-            unknown = tuple(word for word in self._understood.unknown if word not in heard)
-            self._understood = replace(self._understood, unknown=unknown)
+            strange = self._understood.guessed, self._understood.unknown
+            heard = sound_words_in(self._understood.unfamiliar, self._sounds)
+            guessed, unknown = (tuple(word for word in words if word not in heard) for words in strange)
+            self._understood = replace(self._understood, guessed=guessed, unknown=unknown)
         unread = self._unknown_words and not self._understood.suggestions
         notes += [UNKNOWN_WORDS_NOTE] if unread else understanding_notes(self._understood)
         if self._damaged:

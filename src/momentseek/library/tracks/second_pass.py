@@ -112,6 +112,14 @@ class SecondPass(TrackPass):
         self._joined_at, self._join_seconds = time.monotonic(), 0.0
         self._clip_seconds = self.library.clip_seconds
         self._held: dict[str, Segment] = {}
+        self._stopped = False
+
+    def __exit__(self, *reason: object) -> None:
+        """Stop, and wait for the pictures at hand: a process that ends while a thread computes them is aborted."""
+        self._stopped, answers = True, self._answers
+        super().__exit__(*reason)
+        if answers is not None:
+            answers.close()
 
     # in the thread
 
@@ -158,6 +166,8 @@ class SecondPass(TrackPass):
         try:
             with closing(sparse_frames(file, slots, second.short_side)) as frames:
                 for frame in frames:
+                    if self._stopped:
+                        raise MomentseekError("the second pass was stopped")
                     waiting.append(frame.pixels)
                     if len(waiting) == BATCH_PICTURES:
                         found.append(second.encode_images(waiting))
