@@ -74,7 +74,7 @@ class ClipEncoder:
         self.words = ClipWords(sentences)
         self._threads = threads
         mean = hashlib.sha256(mean_picture().tobytes()).hexdigest()
-        parts = ("clip", RECIPE, ASSET.fingerprint, str(SIDE_PIXELS), mean)
+        parts = ("clip", RECIPE, str(self.dim), ASSET.fingerprint, str(SIDE_PIXELS), mean)
         self.fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     @property
