@@ -46,7 +46,9 @@ _SEEN_RULES = tuple(
 _ENDINGS = re.compile(r"(?: (?:happen|happens|happened|occur|occurs|appear|appears|come up))?[ ?!.]*$", re.IGNORECASE)
 _PLACES = r"(?:at|by|during|from|in|near|on|under)"
 _WITHOUT = re.compile(
-    rf"(?P<seen>.+?) without (?:any |an? |the )?(?P<avoided>\w+(?: \w+)??)(?P<place> {_PLACES} .+)?", re.IGNORECASE
+    r"(?P<seen>.+?),? (?:without|with no|but no) (?:any |an? |the )?"
+    rf"(?P<avoided>\w+(?: \w+)??)(?P<place> {_PLACES} .+)?",
+    re.IGNORECASE,
 )
 NOTES = {
     "said": "read as a question about what is said",
@@ -72,6 +74,8 @@ def read_question(query: Query) -> ReadQuestion:
     'the dog jump'
     >>> read_question(Query.parse("a beach without people at sunset")).note
     'read as: a beach at sunset -people'
+    >>> read_question(Query.parse("a street with no cars")).note
+    'read as: a street -cars'
     >>> read_question(Query.parse("a man who says hello")).note
     ''
     """
