@@ -37,7 +37,7 @@ from momentseek.recognition.encoders.clip import ClipEncoder
 from momentseek.recognition.encoders.fused import FusedEncoder
 from momentseek.recognition.encoders.minilm import load_minilm
 from momentseek.recognition.encoders.registry import image_text_encoder
-from momentseek.recognition.weights.files import are_installed, packaged_weights
+from momentseek.recognition.weights.files import are_installed, models_folder, packaged_weights
 from momentseek.recognition.weights.files import locate as locate_weights
 
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
@@ -470,8 +470,9 @@ def test_exchanged_weights_are_refused_and_the_first_encoder_works(
     (name,) = asset.files
     data = bytearray((locate_weights(asset) / name).read_bytes())
     data[len(data) // 2] ^= 1
+    shutil.copytree(models_folder(), tmp_path / "models", copy_function=os.symlink)
     monkeypatch.setenv("MOMENTSEEK_MODELS", str(tmp_path / "models"))
-    asset.kept.mkdir(parents=True)
+    (asset.kept / name).unlink()
     (asset.kept / name).write_bytes(data)
     with LibraryStore.open(tmp_path / "library", create=True, encoder=DEFAULT_ENCODER) as library:
         monkeypatch.setattr(

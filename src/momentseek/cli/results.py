@@ -19,7 +19,7 @@ from momentseek.cli.terminal import draw, draw_picture, supported_images
 from momentseek.core.atomic import write_all
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
-from momentseek.search.display import card, recognised, remarks, table
+from momentseek.search.display import card, recognition_text, remarks, table
 from momentseek.search.export import clip_name, hits_to_run, render
 from momentseek.search.hit import Hit, Results
 
@@ -62,7 +62,7 @@ def show_results(library: Library, results: Results, explain: bool, images: bool
             click.echo(card(hit, results.query, columns=columns, bold=True, explain=explain))
     elif results:
         click.echo(table(results, results.query, columns=columns, bold=terminal, explain=explain))
-    if explain and (named := recognised(results.understood)):
+    if explain and (named := recognition_text(results.understood)):
         click.echo(named)
     remark = remarks(results.hidden, results.note or ("" if results or results.hidden else "nothing found"))
     if remark:

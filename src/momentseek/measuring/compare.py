@@ -65,9 +65,9 @@ def compare(
 
     >>> from momentseek.measuring.evaluate import evaluate
     >>> from momentseek import Judgements, Run
-    >>> truth = Judgements.from_rows([(q, "video", 0, 10, 4) for q in range(8)])
-    >>> good = Run.from_rows([(q, "video", 0, 9, 1.0) for q in range(8)])
-    >>> poor = Run.from_rows([(q, "video", 0, 9 if q < 1 else 3, 1.0) for q in range(8)])
+    >>> truth = Judgements.from_rows([(q, f"video {q}", 0, 10, 4) for q in range(8)])
+    >>> good = Run.from_rows([(q, f"video {q}", 0, 9, 1.0) for q in range(8)])
+    >>> poor = Run.from_rows([(q, f"video {q}", 0, 9 if q < 1 else 3, 1.0) for q in range(8)])
     >>> runs = [evaluate(r, truth, "R@1[IoU>=0.5]", label=name) for r, name in [(good, "good"), (poor, "poor")]]
     >>> comparison = compare(runs)
     >>> comparison.means.ravel().tolist(), comparison.pairs[0].p, comparison.beaten("R@1[IoU>=0.5]", "good")

@@ -131,10 +131,10 @@ def reason(hit: Hit) -> str:
     return ", ".join(f"{verb} #{hit.streams[name].rank}" for name, verb in STREAM_VERBS.items() if name in hit.streams)
 
 
-def recognised(understood: Understanding) -> str:
+def recognition_text(understood: Understanding) -> str:
     """What encoders of pictures recognised in a query, in the words of the JSON; empty if none was asked.
 
-    >>> recognised(Understanding(("things", "clip"), labels=("dog",), words=("dog", "runs"), unknown=("qwz",)))
+    >>> recognition_text(Understanding(("things", "clip"), labels=("dog",), words=("dog", "runs"), unknown=("qwz",)))
     'recognised by things, clip: labels dog; words dog, runs; unknown qwz'
     """
     kinds = {name: getattr(understood, name) for name in ("labels", "words", "guessed", "unknown")}

@@ -141,7 +141,7 @@ class LibraryState:
             self.known_videos.update((video.id, video) for video in self.catalog.videos(new))
         return {id: self.known_videos[id] for id in wanted if id in self.known_videos}
 
-    def spoken(self, video: int) -> tuple[list[Cue], list[range]]:
+    def find_spoken(self, video: int) -> tuple[list[Cue], list[range]]:
         """What is said in a video: its cues, in the order of their vectors, and its passages."""
         if video not in self._spoken:
             if len(self._spoken) >= MAX_REMEMBERED_TRANSCRIPTS:

@@ -131,7 +131,7 @@ def find_meant(state: LibraryState, asked: MeaningQuery, allowed: Ids | None) ->
         if not np.isfinite(rows).all():
             index.damaged_videos.add(id)
             rows = np.where(np.isfinite(rows), rows, 0)
-        spoken, found_passages = state.spoken(id)
+        spoken, found_passages = state.find_spoken(id)
         if len(rows) < len(spoken):
             continue  # its cues have just been replaced
         for cues, score in _meant_passages(rows, spoken, found_passages, asked):
