@@ -265,7 +265,7 @@ def test_an_encoder_that_changed_under_its_name_is_refused(
 
     library.add(films)
     registry.IMAGE_TEXT_ENCODERS["colours"] = lambda: light.Colours("3")
-    with LibraryStore.open(library.path) as again, pytest.raises(MomentseekError, match="another 'colours'"):
+    with LibraryStore.open(library.path) as again, pytest.raises(MomentseekError, match="another version of 'colours'"):
         again.add(films)
 
 

@@ -61,8 +61,8 @@ class LibraryEncoders:
             row = self._catalog.encoder("vision")
             if row is not None and not is_by(row, encoder):
                 raise MomentseekError(
-                    f"{self._folder}: its vectors were made by another {spec!r} than the one here ({row.name}); "
-                    f"bring that back, or make them anew: {reencode_command(self._folder, spec)}"
+                    f"{self._folder}: its vectors were made by another version of {spec!r} than the one here; "
+                    f"bring that back, or encode the videos again: {reencode_command(self._folder, spec)}"
                 )
             self._vision = encoder
         return self._vision
