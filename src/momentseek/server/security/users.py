@@ -15,7 +15,7 @@ from typing import Final
 
 from sqlalchemy import Column, Double, MetaData, Table, Text, delete, insert, select
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import LibraryError, MomentseekError
 from momentseek.server.database import DatabaseLocation, ServerDatabase
 from momentseek.server.errors import ApiError
 
@@ -75,15 +75,19 @@ class Users:
 
     def __init__(self, location: DatabaseLocation) -> None:
         self._location = location
-        self._names: dict[str, str] = {}
-        """Digest of a token → its owner."""
-        self._read_at = -FRESH_SECONDS
+        self._names: dict[str, str] | None = None
+        """Digest of a token → its owner; None before they are first read."""
+        self._read_at = 0.0
 
     def names(self) -> dict[str, str]:
-        """Digest of a token → its owner, as they were a moment ago at most."""
-        if time.monotonic() - self._read_at >= FRESH_SECONDS:
-            with _UserDatabase(self._location) as database:
-                self._names = {digest: name for name, digest, _ in database.rows(select(USERS))}
+        """Digest of a token → its owner, as they were a moment ago, or when the database could last be read."""
+        if self._names is None or time.monotonic() - self._read_at >= FRESH_SECONDS:
+            try:
+                with _UserDatabase(self._location) as database:
+                    self._names = {digest: name for name, digest, _ in database.rows(select(USERS))}
+            except LibraryError:
+                if self._names is None:
+                    raise
             self._read_at = time.monotonic()
         return self._names
 
