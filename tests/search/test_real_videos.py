@@ -55,7 +55,7 @@ def test_things_that_are_nowhere_are_fair_at_most_half_of_the_time(library):
 
 def test_right_videos_are_seldom_called_unsure(library, right):
     unsure = [query for query in right if library.search(query, k=10)[0].level == "weak"]
-    assert len(unsure) / len(right) <= 0.15
+    assert len(unsure) / len(right) <= 0.2
 
 
 @pytest.mark.parametrize("query", ["a person", "a woman", "a man", "people walking", "a crowd"])
