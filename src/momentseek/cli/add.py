@@ -11,7 +11,7 @@ import click
 from momentseek.api.library import open_store
 from momentseek.cli import options
 from momentseek.cli.downloads import offer_models
-from momentseek.cli.ingesting import IngestLines, conclude, ingest, ingest_more, stoppable
+from momentseek.cli.ingesting import IngestLines, conclude, ingest, ingest_more, say_done, stoppable
 from momentseek.cluster.adding import add_on
 from momentseek.cluster.manifest import is_sharded
 from momentseek.cluster.shard_writer import WriterSettings
@@ -22,7 +22,6 @@ from momentseek.library.database import CATALOG_FILE
 from momentseek.library.encoders import FIRST_ENCODER, vision_spec
 from momentseek.library.files import check_paths
 from momentseek.library.location import is_remote, library_folder, place_text
-from momentseek.library.paths import clock_text
 from momentseek.library.report import AddInterrupted, AddReport
 from momentseek.library.store import LibraryStore, subtitles_folder, watch
 from momentseek.library.tracks.captions import open_scene_captioner
@@ -332,7 +331,7 @@ def retry(library: str | None, subtitles: str | None, wait: float, quiet: bool, 
 def encode(videos: tuple[str, ...], again: bool, quiet: bool, **given: Any) -> None:
     """Encode videos by the second of a library's two encoders (CLIP).
 
-    `add` does the same for what it adds, unless the weights of CLIP are missing or it is told not
+    `add` does the same for what it adds, unless the weights of CLIP are missing or it is asked not
     to. Stop it at any time: the next call continues from there.
 
     \b
@@ -350,9 +349,7 @@ def encode(videos: tuple[str, ...], again: bool, quiet: bool, **given: Any) -> N
         **given,
     )
     if not quiet:
-        seconds = f" ({clock_text(report.seen_seconds)} in {report.elapsed:,.0f} s)" if report.seen else ""
-        unseen = f", {len(report.noted):,} could not be encoded" if report.noted else ""
-        options.say(f"{count(report.seen, 'video')} encoded by both encoders{seconds}{unseen}")
+        say_done(report, f"{count(report.seen, 'video')} encoded by both encoders", report.seen_seconds, "encoded")
 
 
 @click.command()

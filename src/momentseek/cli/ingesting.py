@@ -132,6 +132,13 @@ def ingest_more(
     return report
 
 
+def say_done(report: AddReport, done: str, seconds: float | None, undone: str) -> None:
+    """Say what was done, of how much video in which time, and of how many videos not (``undone``: heard, read …)."""
+    took = f" ({clock_text(seconds)} in {report.elapsed:,.0f} s)" if seconds else ""
+    left = f", {len(report.noted):,} could not be {undone}" if report.noted else ""
+    say(f"{done}{took}{left}")
+
+
 def conclude(report: AddReport, *, library: str | None, as_json: bool, quiet: bool) -> None:
     """Print the summary of an ingest."""
     if as_json:

@@ -10,7 +10,7 @@ import orjson
 
 from momentseek.api.library import open_store
 from momentseek.cli import options
-from momentseek.cli.ingesting import ingest_more
+from momentseek.cli.ingesting import ingest_more, say_done
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
 from momentseek.library.database import OCR, SOUNDS, TrackKind
@@ -273,9 +273,7 @@ def run_ocr(
         **given,
     )
     if not quiet:
-        seconds = f" ({clock_text(report.read_seconds)} in {report.elapsed:,.0f} s)" if report.read else ""
-        unread = f", {len(report.noted):,} could not be read" if report.noted else ""
-        options.say(f"{count(report.read, 'video')} read{seconds}{unread}")
+        say_done(report, f"{count(report.read, 'video')} read", report.read_seconds, "read")
 
 
 @ocr.command("show", short_help="Show the text read in a video.")
@@ -370,9 +368,8 @@ def run_sounds(videos: tuple[str, ...], again: bool, quiet: bool, **given: Any) 
         **given,
     )
     if not quiet:
-        seconds = f" ({clock_text(report.listened_seconds)} in {report.elapsed:,.0f} s)" if report.listened else ""
-        unheard = f", {len(report.noted):,} could not be heard" if report.noted else ""
-        options.say(f"{count(report.sounds, 'sound')} in {count(report.listened, 'video')}{seconds}{unheard}")
+        found = f"{count(report.sounds, 'sound')} in {count(report.listened, 'video')}"
+        say_done(report, found, report.listened_seconds, "heard")
 
 
 @sounds.command("show", short_help="Show the sounds heard in a video.")
@@ -432,5 +429,4 @@ def people(videos: tuple[str, ...], again: bool, remove: bool, quiet: bool, **gi
         **given,
     )
     if not quiet:
-        unseen = f", {len(report.noted):,} could not be read" if report.noted else ""
-        options.say(f"faces counted in {count(report.faces, 'video')}{unseen}")
+        say_done(report, f"faces counted in {count(report.faces, 'video')}", None, "read")

@@ -129,7 +129,7 @@ def test_the_text_tower_is_asked_where_it_is_here(sentences, tower):
     np.testing.assert_allclose(rows, expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-4)
     assert words.read("ein Mann").tower == TOWER
     assert words.knows("ein Mann")
-    assert words.unknown_words("ein Mann") == []
+    assert words.read("ein Mann").by("unknown") == ()
     assert words.fingerprint != ClipWords(sentences, lambda: None, lambda: None).fingerprint
 
 
@@ -160,7 +160,7 @@ def test_the_table_is_converted_once(full, monkeypatch):
 
 
 def test_words_that_nobody_knows_are_said_and_near_ones_offered(full):
-    assert full.unknown_words("a dgo on a skatebord") == ["dgo", "skatebord"]
+    assert full.read("a dgo on a skatebord").by("unknown") == ("dgo", "skatebord")
     assert [full.suggestion(word) for word in ("dgo", "skatebord", "kitchn", "qwertz")] == [
         "dog",
         "skateboard",
@@ -168,7 +168,7 @@ def test_words_that_nobody_knows_are_said_and_near_ones_offered(full):
         "",
     ]
     for rare in ("a paraglider", "man riding a segway", "doing aerobics", "Minecraft", "an axolotl", "Obama", "a café"):
-        assert full.unknown_words(rare) == []
+        assert full.read(rare).by("unknown") == ()
         assert full.knows(rare)
 
 
@@ -189,7 +189,7 @@ def test_words_that_nobody_knows_are_said_and_near_ones_offered(full):
 def test_other_languages_are_unknown(request, sentences, with_table, text):
     words = request.getfixturevalue("full") if with_table else ClipWords(sentences, lambda: None)
     assert not words.knows(text)
-    assert " ".join(words.unknown_words(text)) == text.lower()
+    assert " ".join(words.read(text).by("unknown")) == text.lower()
     assert unit_rows(words.encode([text])).all()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+from grey import Grey
 
 import momentseek as ms
 from momentseek.core.errors import MediaError, MomentseekError
@@ -27,18 +28,6 @@ WEIGHTS = RECORDINGS / "yamnet.tflite"
 needs_weights = pytest.mark.skipif(
     not WEIGHTS.is_file() or find_spec("ai_edge_litert") is None, reason="YAMNet's weights or ai-edge-litert are absent"
 )
-
-
-class Grey:
-    """Sees nothing in any picture."""
-
-    name, dim, short_side, fingerprint = "grey", 2, 16, "grey-1"
-
-    def encode(self, texts):
-        return np.tile(np.array([[1, 0]], np.float32), (len(texts), 1))
-
-    def encode_images(self, images):
-        return np.tile(np.array([[0, 1]], np.float32), (len(images), 1))
 
 
 @pytest.fixture(scope="module")

@@ -8,24 +8,13 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+from grey import Grey
 
 import momentseek as ms
 from momentseek.core.errors import MomentseekError
 from momentseek.media.decode import SAMPLE_RATE, Samples
 from momentseek.recognition.encoders import registry
 from momentseek.recognition.sounds.detectors import SOUND_DETECTORS, SoundDetector, SoundEvent, register_sounds
-
-
-class Grey:
-    """Sees nothing in any picture."""
-
-    name, dim, short_side, fingerprint = "grey", 2, 16, "grey-1"
-
-    def encode(self, texts):
-        return np.tile(np.array([[1, 0]], np.float32), (len(texts), 1))
-
-    def encode_images(self, images):
-        return np.tile(np.array([[0, 1]], np.float32), (len(images), 1))
 
 
 class Loudness:

@@ -162,7 +162,7 @@ class ShardReplica(ReplicaFiles):
             self.pull()
         except StoreUnreachableError:
             note_away(library)
-        except MomentseekError:  # the next who opens the library is told
+        except MomentseekError:  # whoever opens the library next gets the message
             pass
         else:
             _away.pop(library, None)

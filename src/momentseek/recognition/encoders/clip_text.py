@@ -311,10 +311,6 @@ class ClipWords:
         words = self.read(text).words
         return any(word.source != "unknown" for word in _says(words) or words)
 
-    def unknown_words(self, text: str) -> list[str]:
-        """The words of a text that it cannot know: neither in the table nor familiar to MiniLM."""
-        return list(self.read(text).by("unknown"))
-
     def suggestion(self, word: str) -> str:
         """A known word that is written nearly as an unknown one; empty if there is none."""
         return nearest_spelling(word, self._spellings)

@@ -208,8 +208,10 @@ def balance(vector: Vectors, index: SampledIndex, blocks: Sequence[BlockQuery] |
     blocks = block_queries(vector, index) if blocks is None else blocks
     if not blocks:
         return vector
-    weights = [0.0 if one.scale is None else share / one.scale.spread for one, share in zip(blocks, BLOCK_SHARES)]  # noqa: B905
-    weighted = [one.vector * np.float32(weight) for one, weight in zip(blocks, weights, strict=True)]
+    weighted = [
+        one.vector * np.float32(0.0 if one.scale is None else share / one.scale.spread)
+        for one, share in zip(blocks, BLOCK_SHARES, strict=True)
+    ]
     return vector_of_parts(np.ones(1, np.float32), np.concatenate(weighted)[None])
 
 
