@@ -16,9 +16,9 @@ TESTS = Path(__file__).parent
 WITHOUT_A_FOLDER = {"browser", "server/database"}
 """Folders of tests that drive several folders at once, or have fixtures of their own."""
 LIMITS = {
-    "modules": 510,
-    "lines": 92_500,
-    "late imports": 60,
+    "modules": 560,
+    "lines": 101_000,
+    "late imports": 80,
     "entries at the top": 12,
     "functions over 100 lines": 0,
     "commands over 60 lines": 0,
