@@ -112,6 +112,8 @@ class TrainingSettings:
     """CPU threads; None leaves it to PyTorch."""
     save_minutes: float = 5.0
     """Minutes after which, at the latest, a checkpoint is written."""
+    trackers: tuple[str, ...] = ("tensorboard",)
+    """What follows training besides log.csv: TensorBoard where it is installed, and trackers of plug-ins."""
 
     def __post_init__(self) -> None:
         for name, allowed in SETTING_CHOICES.items():

@@ -77,7 +77,7 @@ def prepare_folder(folder: Path, config: TrainConfig, resume: bool, force: bool)
 
 
 class TrainingLog:
-    """Writes a row of figures per step to log.csv, and to an event file where TensorBoard is installed.
+    """Writes a row of figures per step to log.csv.
 
     When training continues from a step, the rows after it are dropped.
     """
@@ -90,16 +90,11 @@ class TrainingLog:
                 self._rows = [
                     r for r in csv.DictReader(f) if (r.get("step") or "").isdigit() and int(r["step"]) <= step
                 ]
-        self._events = _event_writer(folder, step)
         if self._rows:
             self._write()
 
-    def add(self, step: int, values: Mapping[str, float]) -> None:
+    def log(self, step: int, values: Mapping[str, float]) -> None:
         """Add the row of a step; columns for which it has no value stay empty."""
-        if self._events is not None:
-            for name, value in values.items():
-                self._events.add_scalar(name, value, step)
-            self._events.flush()
         self._rows.append({"step": str(step)} | {name: f"{value:.6g}" for name, value in values.items()})
         self._write()
 
@@ -110,20 +105,6 @@ class TrainingLog:
         writer.writeheader()
         writer.writerows(self._rows)
         write_bytes(self.path, text.getvalue().encode())
-
-    def close(self) -> None:
-        """Close the event file."""
-        if self._events is not None:
-            self._events.close()
-
-
-def _event_writer(folder: Path, step: int) -> Any:
-    """TensorBoard's own writer, where it is installed; from a later step on, what older files say of it is dropped."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        return None
-    return SummaryWriter(str(folder), purge_step=step or None)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,6 @@ from momentseek.models.training.folder import (
     BEST_CHECKPOINT,
     LAST_CHECKPOINT,
     TrainingCallback,
-    TrainingLog,
     TrainingOutcome,
     TrainingProgress,
 )
@@ -47,6 +46,7 @@ from momentseek.models.training.optimisers import (
 from momentseek.models.training.prediction import write_report
 from momentseek.models.training.processes import Interrupts, Processes, TrainingInterrupted, join_processes
 from momentseek.models.training.setup import TrainingSetup, prepare_training
+from momentseek.models.training.trackers import TrackedRun, Trackers
 
 STEPS_PER_LOG_ROW = 50
 """Steps between two rows of the log, unless a validation comes first."""
@@ -110,7 +110,8 @@ class TrainingLoop:
         if prepared.resumed is not None:
             restore_optimiser(self.optimiser, dict(prepared.resumed.optimiser))
             self.counts = LoopState(**prepared.resumed.state)
-        self.log = TrainingLog(out, self.counts.step) if processes.first else None
+        followed = TrackedRun(out, self.config.table(), self.counts.step)
+        self.trackers = Trackers(followed, self.training.trackers) if processes.first else None
         self._sums: dict[str, float] = {}
         self._summed = 0
         self._began = time.monotonic() - self.counts.seconds
@@ -121,15 +122,21 @@ class TrainingLoop:
 
     def run(self) -> TrainingOutcome:
         """Train to the end, or until interrupted."""
+        outcome: TrainingOutcome | None = None
+        try:
+            outcome = self._run()
+        finally:
+            if self.trackers is not None:
+                self.trackers.finish(outcome)
+        return outcome
+
+    def _run(self) -> TrainingOutcome:
         self.model.train()
         try:
             self._score()
             stopped = self._steps()
         except TrainingInterrupted:
             stopped = "interrupted"
-        finally:
-            if self.log is not None:
-                self.log.close()
         self._save()
         report: dict[str, Any] = {}
         if stopped != "interrupted" and self.processes.first:
@@ -226,8 +233,8 @@ class TrainingLoop:
         if self._due() or counts.step % STEPS_PER_LOG_ROW == 0:
             row = {f"loss/{name}": value for name, value in self._means().items()}
             row = {"epoch": counts.step / self.per_epoch, "loss": sum(row.values()), **row, "lr": rate}
-            if self.log is not None:
-                self.log.add(counts.step, row | {"minutes": counts.seconds / 60})
+            if self.trackers is not None:
+                self.trackers.log(counts.step, row | {"minutes": counts.seconds / 60})
             self._last_terms = self._means()
             self._sums, self._summed = {}, 0
         if time.monotonic() - self._saved > self.training.save_minutes * 60:
@@ -248,8 +255,8 @@ class TrainingLoop:
                 self._write(BEST_CHECKPOINT, value)
         else:
             counts.without_gain += 1
-        if self.log is not None:
-            self.log.add(counts.step, {f"val/{self.training.measure}": value})
+        if self.trackers is not None:
+            self.trackers.log(counts.step, {f"val/{self.training.measure}": value})
         self._save()
         self._report_progress("validated")
 

@@ -37,7 +37,18 @@ from momentseek.models.training.processes import Processes, torch_device
 from momentseek.recognition.exported.preparation import bounds
 
 CHANGEABLE_SETTINGS = {
-    "training": ("epochs", "steps", "minutes", "patience", "device", "threads", "cache_mb", "prefetch", "save_minutes"),
+    "training": (
+        "epochs",
+        "steps",
+        "minutes",
+        "patience",
+        "device",
+        "threads",
+        "cache_mb",
+        "prefetch",
+        "save_minutes",
+        "trackers",
+    ),
     "data": ("path", "test"),
 }
 """Settings that may change when a training run is continued; any other change would make it another training run."""

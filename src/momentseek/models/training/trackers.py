@@ -1,0 +1,115 @@
+"""Experiment trackers: whatever follows a training run while it trains, such as TensorBoard or Weights & Biases.
+
+A tracker is one callback protocol, :class:`TrainingTracker`. A factory for it registers under a name, and the setting
+``trackers`` of a training run names those that follow it, so that sweeps and tables have them too:
+
+    @TRACKERS.register("mine")
+    def follow(run: TrackedRun) -> TrainingTracker:
+        return MyTracker(run.name, run.config)
+
+    momentseek train xml --data simulation --set 'trackers=["tensorboard", "mine"]'
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from momentseek.core.registry import Registry
+from momentseek.models.training.folder import TrainingLog, TrainingOutcome
+
+
+@dataclass(frozen=True)
+class TrackedRun:
+    """What a tracker may want to know of a training run before its first step."""
+
+    folder: Path
+    config: Mapping[str, Mapping[str, Any]]
+    """All settings by section: ``model`` (with its name), ``training`` and ``data``."""
+    step: int = 0
+    """The step that training continues from; 0 if it begins. What was logged of later steps is to be dropped."""
+
+    @property
+    def name(self) -> str:
+        """A name for the training run: its folder's, with the parent's where seeds lie in one folder.
+
+        >>> TrackedRun(Path("runs/xml/seed-0"), {}).name, TrackedRun(Path("runs/xml"), {}).name
+        ('xml/seed-0', 'xml')
+        """
+        inner = self.folder.name.startswith("seed-")
+        return f"{self.folder.parent.name}/{self.folder.name}" if inner else self.folder.name
+
+
+class TrainingTracker(Protocol):
+    """Follows one training run, in the process that writes its files."""
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        """Figures after a step: ``loss``, ``loss/TERM``, ``lr``, ``epoch``, ``minutes``, or ``val/MEASURE``."""
+
+    def finish(self, outcome: TrainingOutcome | None) -> None:
+        """The end of training, also an early one; None if an error ended it. ``outcome.report`` has all scores."""
+
+
+TrackerFactory = Callable[[TrackedRun], "TrainingTracker | None"]
+"""Makes the tracker of a training run; None if there is nothing to follow it with."""
+TRACKERS: Registry[TrackerFactory] = Registry("tracker")
+"""Name → factory; plug-ins add theirs with ``TRACKERS.register``."""
+
+
+class Trackers:
+    """The table log.csv and all trackers that a training run names, called in turn.
+
+    A tracker that fails (a server that went away) is reported and left out from there on: training goes on.
+    """
+
+    def __init__(self, run: TrackedRun, names: Sequence[str]) -> None:
+        made = {name: TRACKERS[name](run) for name in names}
+        self._table = TrainingLog(run.folder, run.step)
+        self._others = {name: tracker for name, tracker in made.items() if tracker is not None}
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        """Give the figures of a step to all."""
+        self._table.log(step, values)
+        self._call_each(f"step {step:,}", lambda tracker: tracker.log(step, values))
+
+    def finish(self, outcome: TrainingOutcome | None) -> None:
+        """Say to all how training ended."""
+        self._call_each("the end", lambda tracker: tracker.finish(outcome))
+
+    def _call_each(self, when: str, call: Callable[[TrainingTracker], None]) -> None:
+        for name, tracker in list(self._others.items()):
+            try:
+                call(tracker)
+            except Exception as e:
+                del self._others[name]
+                warnings.warn(f"tracker {name} failed at {when} and is left out from here on: {e}", stacklevel=2)
+
+
+class TensorBoardTracker:
+    """TensorBoard's own writer; from a later step on, what older event files say of it is dropped."""
+
+    def __init__(self, writer: Any) -> None:
+        self._writer = writer
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        """Write the figures of a step to the event file."""
+        for name, value in values.items():
+            self._writer.add_scalar(name, value, step)
+        self._writer.flush()
+
+    def finish(self, outcome: TrainingOutcome | None) -> None:
+        """Close the event file."""
+        self._writer.close()
+
+
+@TRACKERS.register("tensorboard")
+def follow_with_tensorboard(run: TrackedRun) -> TensorBoardTracker | None:
+    """An event file in the training run's folder, where TensorBoard is installed."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        return None
+    return TensorBoardTracker(SummaryWriter(str(run.folder), purge_step=run.step or None))
