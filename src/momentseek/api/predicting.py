@@ -107,6 +107,7 @@ def simulate(
     queries: int | None = None,
     seed: int = 0,
     hard: float | None = None,
+    variant: str | None = None,
     bias: float | None = None,
     verb_bias: float | None = None,
     pool: int | None = None,
@@ -118,8 +119,8 @@ def simulate(
 
     ``like="tvr"`` makes series with subtitles and graded judgements, ``"charades"`` and ``"activitynet"`` films whose
     moments have habitual places. ``hard`` goes from 0 (a linear matcher will do) to 1 (nothing will); ``bias``,
-    ``verb_bias`` and ``pool`` are of films only, ``queries`` of series only. The same seed gives the same files. Needs
-    ``momentseek[train]``.
+    ``verb_bias`` and ``pool`` are of films only, ``queries`` and ``variant`` of series only. The same seed gives the
+    same files. Needs ``momentseek[train]``.
     """
     optional_module("h5py", "train")
 
@@ -129,6 +130,7 @@ def simulate(
         "videos": videos,
         "queries": queries,
         "hard": hard,
+        "variant": variant,
         "bias": bias,
         "verb_bias": verb_bias,
         "pool": pool,
@@ -136,7 +138,7 @@ def simulate(
         "text_dim": text_dim,
     }
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    foreign = ("bias", "verb_bias", "pool") if like == "tvr" else ("queries",)
+    foreign = ("bias", "verb_bias", "pool") if like == "tvr" else ("queries", "variant")
     if wrong := [name for name in foreign if name in chosen]:
         raise MomentseekError(f"{parameter(wrong[0])} is not a setting of {parameter('like', like)}; leave it out")
     if like == "tvr":

@@ -24,6 +24,7 @@ from momentseek.benchmarks.simulation.corpus import step_count
 from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
 from momentseek.benchmarks.simulation.films import GroundingSettings
 from momentseek.benchmarks.simulation.settings import SimulationSettings
+from momentseek.benchmarks.simulation.variants import VARIANTS
 from momentseek.cli import options
 from momentseek.cli.cluster import run_on
 from momentseek.cli.options import Number
@@ -47,6 +48,9 @@ from momentseek.core.reports import count, text_table
 @click.option(
     "--hard", type=float, help="Difficulty from 0 (a linear matcher suffices) to 1 (nothing does).  [default: 0.5]"
 )
+@click.option(
+    "--variant", type=click.Choice(list(VARIANTS)), help="Make the corpus harder in one way.  [default: default]"
+)
 @click.option("--bias", type=float, help="Films: share of the moments placed by habit, from 0 to 1.  [default: 0.9]")
 @click.option("--verb-bias", type=float, help="Films: share of the actions with a habit of their own.  [default: 1]")
 @click.option("--pool", type=int, help="Films: videos searched per query of the split mvmr.  [default: 50]")
@@ -63,6 +67,8 @@ def simulate(target: str, like: str, seed: int, force: bool, as_json: bool, **gi
       momentseek train reloclnet --data simulation
     A small one, to try something within a second:
       momentseek simulate --videos 50 --queries 100 --out small
+    One in which val and test search videos that no training list holds:
+      momentseek simulate --variant new-library --out other
     Films in which actions happen at habitual times, and a test set in which they do not:
       momentseek simulate --like charades --out films
       momentseek train tan2d --data films
@@ -71,7 +77,7 @@ def simulate(target: str, like: str, seed: int, force: bool, as_json: bool, **gi
     """
     optional_module("h5py", "train")
     chosen = {"seed": seed, **{name: value for name, value in given.items() if value is not None}}
-    foreign = ("bias", "verb_bias", "pool") if like == "tvr" else ("queries",)
+    foreign = ("bias", "verb_bias", "pool") if like == "tvr" else ("queries", "variant")
     if wrong := [name for name in foreign if name in chosen]:
         raise MomentseekError(f"--{wrong[0].replace('_', '-')} is not a setting of --like {like}; leave it out")
     check_target(Path(target), force)

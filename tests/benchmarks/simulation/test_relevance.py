@@ -146,7 +146,7 @@ def test_pools_are_of_twenty_or_forty_and_keep_the_order(judge: Judge) -> None:
     rng = np.random.default_rng(1)
     near = np.stack([rng.permutation(len(judge.story.moments))[:40] for _ in queries])
     similarity = -np.sort(-rng.random((100, 40)), axis=1)
-    judged = annotate(judge, queries, near, similarity, rng)
+    judged = annotate(judge, queries, near, similarity, 0.12, rng)
     assert judged.counts.sum() == len(judged.moment) == len(judged.relevance)
     assert (judged.counts > 20).sum() == 47
     assert judged.counts.max() <= 40
@@ -155,7 +155,7 @@ def test_pools_are_of_twenty_or_forty_and_keep_the_order(judge: Judge) -> None:
 
 def test_consensus_strays_by_at_most_a_level() -> None:
     truth = np.repeat(np.arange(5), 400)
-    levels = draw_consensus(truth, np.random.default_rng(0))
+    levels = draw_consensus(truth, 0.12, np.random.default_rng(0))
     kept = levels >= 0
     assert kept.mean() > 0.97
     assert np.abs(levels - truth)[kept].max() <= 1

@@ -95,7 +95,7 @@ def test_clips_share_what_lies_within_the_video(start: float, length: float, cli
 
 @pytest.mark.parametrize("kind", ["v", "t"])
 def test_what_is_seen_or_heard_begins_and_ends_with_the_action(story: Story, kind: str) -> None:
-    difficulty = SimulationSettings(hard=0).difficulty
+    settings = SimulationSettings(hard=0)
     m = story.moments
     column = m.action if kind == "v" else m.topic
     checked = 0
@@ -107,8 +107,8 @@ def test_what_is_seen_or_heard_begins_and_ends_with_the_action(story: Story, kin
             continue
         rng = np.random.default_rng(0)
         both = (
-            visible_concepts(WORLD, story, video, difficulty, rng)[0],
-            spoken_concepts(WORLD, story, video, difficulty, rng),
+            visible_concepts(WORLD, story, video, settings.difficulty, rng)[0],
+            spoken_concepts(WORLD, story, video, settings, rng),
         )
         strength = both[kind == "t"][:, column[row]]
         share = clip_shares(clip_count(story.videos[video].seconds), float(m.begin[row]), float(m.finish[row]))

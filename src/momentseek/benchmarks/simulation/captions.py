@@ -113,14 +113,17 @@ class SimulatedQueries:
 def choose_queries(
     world: World, moments: SimulatedMoments, known: Sequence[str], settings: SimulationSettings
 ) -> SimulatedQueries:
-    """Draw different texts from the imprecise captions ``known``, and from paraphrases if these are too few."""
+    """Draw different texts from the imprecise captions ``known``, and from paraphrases if these are too few.
+
+    ``known`` are the captions of the first moments, of which queries are asked.
+    """
     rng = settings.random("queries")
     first: dict[str, int] = {}
     _add(first, known, rng)
     for _ in range(MAX_PARAPHRASE_ROUNDS):
         if len(first) >= settings.queries:
             break
-        _add(first, remove_names(world, write_captions(world, moments, rng)), rng)
+        _add(first, remove_names(world, write_captions(world, moments, rng)[: len(known)]), rng)
     if len(first) < settings.queries:
         raise MomentseekError(
             f"{settings.videos:,} videos give only {len(first):,} different queries, not {settings.queries:,}; "
@@ -157,8 +160,6 @@ KIND_WEIGHTS = {
     "gender": 0.3,
     "person": 0.3,
 }
-ERROR_LENGTH = 0.3
-"""Length of a sentence's own error, next to the sentence's length of 1."""
 BLOCK_QUERIES = 256
 
 
@@ -182,7 +183,7 @@ def sentence_vectors(world: World, texts: Sequence[str], settings: SimulationSet
         meaning = np.where(known[:, None], np.sqrt(SYNONYM_COSINE) * concepts[concept], 0)
         vectors[row] = strength @ (meaning + np.sqrt(1 - SYNONYM_COSINE) * surface[which])
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    vectors += ERROR_LENGTH * rng.standard_normal(vectors.shape) / np.sqrt(SENTENCE_DIM)
+    vectors += settings.changes.similarity_error * rng.standard_normal(vectors.shape) / np.sqrt(SENTENCE_DIM)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     row_of = {text: i for i, text in enumerate(tagged)}
     return vectors[[row_of[text] for text in texts]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,6 +41,7 @@ from momentseek.benchmarks.simulation.vectors import (
     video_features,
 )
 from momentseek.benchmarks.simulation.world import VOCABULARY, tag, the_world
+from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.reports import text_table
 from momentseek.measuring.evaluate import evaluate
@@ -69,7 +70,7 @@ class SimulationReport:
         """The report as one JSON object."""
         return {
             "simulated": True,
-            "settings": asdict(self.settings),
+            "settings": self.settings.as_json(),
             "fingerprint": self.fingerprint,
             "sizes": dict(self.sizes),
             "statistics": {k: {"simulated": v, "tvr": TVR_STATISTICS[k]} for k, v in self.statistics.items()},
@@ -158,7 +159,7 @@ T = TypeVar("T")
 
 def step_count(settings: SimulationSettings) -> int:
     """Number of steps that ``progress`` counts: every video four times, every query once."""
-    return 4 * settings.videos + settings.queries
+    return 4 * settings.total_videos + settings.queries
 
 
 def simulate(
@@ -181,22 +182,29 @@ def simulate(
 def _fill(folder: Path, settings: SimulationSettings, progress: Progress) -> SimulationReport:
     world = the_world()
     story = tell_story(world, settings)
-    progress(settings.videos)
+    progress(settings.total_videos)
     moments = story.moments
     descriptions = write_captions(world, moments, settings.random("captions"))
     imprecise_captions = remove_names(world, descriptions)
-    queries = choose_queries(world, moments, imprecise_captions, settings)
-    progress(settings.videos)
+    queries = choose_queries(world, moments, imprecise_captions[: story.offsets[settings.videos]], settings)
+    progress(settings.total_videos)
 
     vectors = sentence_vectors(world, [*imprecise_captions, *queries.texts], settings)
-    near, similarity = nearest_captions(vectors[len(moments) :], vectors[: len(moments)], 2 * BATCH_MOMENTS)
-    judge = build_judge(world, story)
-    train = queries.rows("train")
-    files.write_corpus(folder, story)
-    files.write_training(folder, story, imprecise_captions, queries, near[train], similarity[train])
+
+    def nearest(split: str) -> tuple[IntArray, FloatArray]:
+        videos = settings.listed_videos(split)
+        first, last = story.offsets[videos.start], story.offsets[videos.stop]
+        asked = vectors[len(moments) :][queries.rows(split)]
+        found, similarity = nearest_captions(asked, vectors[first:last], 2 * BATCH_MOMENTS)
+        return found + first, similarity
+
+    judge = build_judge(world, story, ordered=settings.changes.repeats)
+    files.write_corpus(folder, story, settings)
+    files.write_training(folder, story, imprecise_captions, queries, *nearest("train"))
     for split in ("val", "test"):
-        rows = queries.rows(split)
-        judged = annotate(judge, queries.moment[rows], near[rows], similarity[rows], settings.random("judging", split))
+        near = nearest(split)
+        error, rng = settings.changes.annotator_error, settings.random("judging", split)
+        judged = annotate(judge, queries.moment[queries.rows(split)], *near, error, rng)
         files.write_judged(folder, split, story, imprecise_captions, queries, judged)
     files.write_tvr(folder, story, descriptions)
     again = [write_captions(world, moments, settings.random("tvc captions", k)) for k in range(PARAPHRASES)]

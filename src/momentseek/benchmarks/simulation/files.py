@@ -27,11 +27,15 @@ TVR_SHARES = {"train": 0.8, "val": 0.1, "test": 0.1}
 TVC_CAPTIONS = {"train": 2, "val": 4, "test": 4}
 """Captions per moment, as TVC has them; TVR's own description is one of them in train only."""
 SUBTITLE_FILE = "tvqa_preprocessed_subtitles.jsonl"
+NEW_CORPUS_FILE = "new_corpus.json"
 
 
-def write_corpus(folder: Path, story: Story) -> None:
-    """Write ``video_corpus.json``: {video: seconds}."""
+def write_corpus(folder: Path, story: Story, settings: SimulationSettings) -> None:
+    """Write ``video_corpus.json``: {video: seconds}; where val and test search others, also ``new_corpus.json``."""
     _write_json(folder / "video_corpus.json", {v.name: v.seconds for v in story.videos})
+    if settings.changes.new_library:
+        searched = (story.videos[i] for i in settings.listed_videos("test"))
+        _write_json(folder / NEW_CORPUS_FILE, {v.name: v.seconds for v in searched})
 
 
 def write_training(
@@ -144,6 +148,10 @@ def write_data(folder: Path, settings: SimulationSettings) -> None:
     ranking = {
         split: {"truth": truth, "query": "query.h5", "corpus": "video_corpus.json"} for split, truth in splits.items()
     }
+    if settings.changes.new_library:
+        for split in ("val", "test"):
+            ranking[f"{split}_all"] = ranking[split]
+            ranking[split] = ranking[split] | {"corpus": NEW_CORPUS_FILE}
     tvr = {f"tvr_{s}": {"truth": f"tvr_{s}_release.jsonl", "query": "tvr_query.h5"} for s in TVR_SHARES}
     table = {
         "name": f"simulation, seed {settings.seed}",
@@ -167,7 +175,7 @@ def write_world(folder: Path, settings: SimulationSettings) -> str:
         "version": FILES_VERSION,
         "momentseek": __version__,
         "seed": settings.seed,
-        "settings": asdict(settings),
+        "settings": settings.as_json(),
         "difficulty": asdict(settings.difficulty),
         "fingerprint": digest.hexdigest(),
     }

@@ -51,6 +51,8 @@ class Judge:
     """``(moments, EVENTS)``: rows of the moments table whose events happen in this moment; NONE where fewer."""
     completeness: FloatArray
     """``(moments, EVENTS)``: IoU of the event's action with this moment."""
+    ordered: bool = False
+    """Whether "B, then A" answers "A, then B" by level 2 at most."""
 
     def __call__(self, queries: IntArray, moments: IntArray) -> NDArray[np.int8]:
         """The levels of pairs of a query (given by the moment whose caption it is) and a moment; arrays broadcast."""
@@ -107,6 +109,9 @@ class Judge:
         for bound, cost in INCOMPLETENESS_COSTS:
             missed = missed + cost * (completeness < bound)
         with_main = np.clip(np.floor(4.3 - missed), 0, 4)
+        if self.ordered:
+            reversed_order = mentions(m.action2) & (m.action[q] == m.action2[e]) & (m.action2[q] == m.action[e])
+            with_main = np.where(reversed_order, np.minimum(with_main, 2), with_main)
         points = (
             (mentions(m.object) & ~object_off)
             | (mentions(m.action2) & ~action2_off)
@@ -118,7 +123,7 @@ class Judge:
         return levels
 
 
-def build_judge(world: World, story: Story) -> Judge:
+def build_judge(world: World, story: Story, *, ordered: bool = False) -> Judge:
     """Find which events happen in every moment, and build the judge that knows them."""
     m = story.moments
     event = np.full((len(m), EVENTS_PER_MOMENT), NO_CONCEPT, dtype=np.int64)
@@ -134,14 +139,12 @@ def build_judge(world: World, story: Story) -> Judge:
         width = best.shape[1]
         event[first:last, 1 : 1 + width] = np.where(value > 0.1, rows[best], NO_CONCEPT)
         share[first:last, 1 : 1 + width] = value
-    return Judge(world, story, event, share)
+    return Judge(world, story, event, share, ordered)
 
 
 BATCH_MOMENTS = 20
 SECOND_BATCH_SHARE = 0.47
 DECIDING_MOMENTS = 5
-OFF_BY_ONE_PROBABILITY = 0.12
-"""How often an annotator is one level too high, and as often one too low."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,9 +158,12 @@ class SimulatedJudgements:
 
 
 def annotate(
-    judge: Judge, queries: IntArray, near: IntArray, similarity: FloatArray, rng: np.random.Generator
+    judge: Judge, queries: IntArray, near: IntArray, similarity: FloatArray, error: float, rng: np.random.Generator
 ) -> SimulatedJudgements:
-    """Judge ``near``, the 40 nearest moments of each query; ``queries`` are the moments whose captions were asked."""
+    """Judge ``near``, the 40 nearest moments of each query; ``queries`` are the moments whose captions were asked.
+
+    Annotators are one level too high with probability ``error``, and as often one too low.
+    """
     truth = judge(queries[:, None], near)
     first = near[:, :BATCH_MOMENTS].shape[1]
     still = truth[:, max(0, first - DECIDING_MOMENTS) : first].sum(axis=1) + rng.random(len(queries))
@@ -165,22 +171,20 @@ def annotate(
     asked = np.zeros(truth.shape, dtype=bool)
     asked[:, :first] = True
     asked[again] = True
-    level = draw_consensus(truth.astype(np.int64), rng)
+    level = draw_consensus(truth.astype(np.int64), error, rng)
     kept = asked & (level >= 0)
     return SimulatedJudgements(kept.sum(axis=1), near[kept], similarity[kept], level[kept])
 
 
-def draw_consensus(truth: IntArray, rng: np.random.Generator) -> IntArray:
+def draw_consensus(truth: IntArray, error: float, rng: np.random.Generator) -> IntArray:
     """Draw the levels on which simulated annotators agree; -1 where they do not.
 
-    >>> levels = draw_consensus(np.full(5000, 2), np.random.default_rng(0))
+    >>> levels = draw_consensus(np.full(5000, 2), 0.12, np.random.default_rng(0))
     >>> (np.bincount(levels + 1, minlength=6) / 5000).round(2).tolist()
     [0.0, 0.0, 0.01, 0.78, 0.2, 0.0]
     """
     noise = rng.random((4, *truth.shape))
-    opinions = np.clip(
-        truth + (noise < OFF_BY_ONE_PROBABILITY) - (noise > 1 - OFF_BY_ONE_PROBABILITY).astype(np.int64), 0, 4
-    )
+    opinions = np.clip(truth + (noise < error) - (noise > 1 - error).astype(np.int64), 0, 4)
     two, four = np.sort(opinions[:2], axis=0), np.sort(opinions, axis=0)
     agree = two[1] - two[0] <= 1
     low, high = np.where(agree, two[0], four[1]), np.where(agree, two[1], four[2])

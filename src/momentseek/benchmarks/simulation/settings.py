@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
+from momentseek.benchmarks.simulation.variants import Variant, find_variant
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import FloatArray, IntArray
 
@@ -72,6 +74,8 @@ FILES_VERSION = 3
 MIN_VIDEOS = 10
 MIN_QUERIES = 20
 MIN_DIM = 8
+KNOWN_SHARE = 0.8
+"""Share of the videos that training lists hold where val and test search others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,8 @@ class SimulationSettings:
     hard: float = 0.5
     video_dim: int = 256
     text_dim: int = 192
+    variant: str = "default"
+    """A name of ``VARIANTS``: what differs from the default corpus."""
 
     def __post_init__(self) -> None:
         for what, value, minimum in (
@@ -96,11 +102,37 @@ class SimulationSettings:
             if value < minimum:
                 raise MomentseekError(f"{what} is {value}; give at least {minimum}")
         Difficulty.at(self.hard)
+        find_variant(self.variant)
+
+    @property
+    def changes(self) -> Variant:
+        """What the variant changes."""
+        return find_variant(self.variant)
 
     @property
     def difficulty(self) -> Difficulty:
-        """The strengths for which ``hard`` stands."""
-        return Difficulty.at(self.hard)
+        """The strengths for which ``hard`` stands, or the variant's."""
+        return Difficulty.at(self.hard if self.changes.hard is None else self.changes.hard)
+
+    @property
+    def total_videos(self) -> int:
+        """Number of videos, those included that nothing asks for."""
+        return self.videos * (1 + self.changes.distractors)
+
+    def listed_videos(self, split: str) -> range:
+        """The videos whose moments may stand in the lists of ``train``, or be judged for ``val`` and ``test``.
+
+        >>> SimulationSettings(videos=100, variant="new-library").listed_videos("test")
+        range(80, 100)
+        """
+        if not self.changes.new_library:
+            return range(self.videos)
+        known = round(KNOWN_SHARE * self.videos)
+        return range(known) if split == "train" else range(known, self.videos)
+
+    def as_json(self) -> dict[str, Any]:
+        """The settings by name; the variant only where there is one, so that older corpora keep their files."""
+        return {name: value for name, value in asdict(self).items() if name != "variant" or value != "default"}
 
     def random(self, *purpose: int | str) -> np.random.Generator:
         """A random generator of its own for every purpose, so that no part of the simulation disturbs another."""

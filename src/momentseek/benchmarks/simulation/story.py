@@ -8,8 +8,9 @@ annotator's edges are not quite the action's: a moment may hold a little more or
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -122,29 +123,66 @@ class Story:
     videos: tuple[SimulatedVideo, ...]
     moments: SimulatedMoments
     offsets: IntArray
+    unannotated: Story | None = None
+    """What else happens in the same videos, of which no caption tells."""
+
+    def parts(self) -> tuple[Story, ...]:
+        """The story that captions tell, and what they leave out."""
+        return (self,) if self.unannotated is None else (self, self.unannotated)
 
 
 def tell_story(world: World, settings: SimulationSettings) -> Story:
     """Draw what happens in all videos of a corpus."""
-    rng = settings.random("story")
-    seconds = lengths.draw_video_seconds(settings.videos, rng)
+    rng, changes = settings.random("story"), settings.changes
+    seconds = lengths.draw_video_seconds(settings.total_videos, rng)
     counts = lengths.moments_per_video(seconds)
-    owner = np.repeat(np.arange(settings.videos), counts)
+    times = _draw_times(seconds, counts, settings.difficulty.looseness, rng)
+    chance = ConceptSampler(world, len(times.owner), rng)
+    videos = tuple(_draw_video(i, float(s), world, chance) for i, s in enumerate(seconds))
+    story = _tell(videos, times, counts, chance, repeats=changes.repeats)
+    if not changes.unannotated:
+        return story
+    others = np.rint(counts * changes.unannotated).astype(np.int64)
+    times = _draw_times(seconds, others, settings.difficulty.looseness, rng)
+    return replace(story, unannotated=_tell(videos, times, others, chance, repeats=False))
+
+
+class MomentTimes(NamedTuple):
+    """Video, kind and times of moments, in order; see ``SimulatedMoments``."""
+
+    owner: IntArray
+    kind: IntArray
+    start: FloatArray
+    end: FloatArray
+    begin: FloatArray
+    finish: FloatArray
+
+
+def _draw_times(seconds: FloatArray, counts: IntArray, looseness: float, rng: np.random.Generator) -> MomentTimes:
+    owner = np.repeat(np.arange(len(seconds)), counts)
     kind = lengths.draw_kinds(len(owner), rng)
     start, end = lengths.draw_moment_times(kind, seconds[owner], rng)
     order = np.lexsort((end, start, owner))
     kind, start, end = kind[order], start[order], end[order]
-    begin, finish = _draw_action_times(start, end, seconds[owner], settings.difficulty.looseness, rng)
+    return MomentTimes(owner, kind, start, end, *_draw_action_times(start, end, seconds[owner], looseness, rng))
 
-    chance = ConceptSampler(world, len(owner), rng)
-    videos = tuple(_draw_video(i, float(s), world, chance) for i, s in enumerate(seconds))
+
+def _tell(
+    videos: tuple[SimulatedVideo, ...], times: MomentTimes, counts: IntArray, chance: ConceptSampler, *, repeats: bool
+) -> Story:
+    """Draw the events of moments; with ``repeats``, most videos have one that happens two or three times."""
     rows = [
         _draw_event(videos[v], (s + e) / 2, lengths.KINDS[k], chance)
-        for v, s, e, k in zip(owner.tolist(), start.tolist(), end.tolist(), kind.tolist(), strict=True)
+        for v, s, e, k in zip(*(x.tolist() for x in (times.owner, times.start, times.end, times.kind)), strict=True)
     ]
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    if repeats:
+        for first, last in pairwise(offsets.tolist()):
+            again = [i for i in range(first, last) if times.kind[i] == times.kind[first]]
+            for row in again[1 : 2 + int(chance.rng.integers(2))]:
+                rows[row] = rows[first]._replace(place=rows[row].place)
     columns = np.array(rows, dtype=np.int64).T
-    moments = SimulatedMoments(owner, kind, start, end, begin, finish, *columns)
-    return Story(videos, moments, np.concatenate([[0], np.cumsum(counts)]))
+    return Story(videos, SimulatedMoments(*times, *columns), offsets)
 
 
 class ConceptSampler:

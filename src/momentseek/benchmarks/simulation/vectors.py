@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.benchmarks.simulation.settings import CLIP_SECONDS, Difficulty, SimulationSettings
-from momentseek.benchmarks.simulation.story import NO_CONCEPT, Story
+from momentseek.benchmarks.simulation.story import NO_CONCEPT, SimulatedMoments, Story
 from momentseek.benchmarks.simulation.world import VOCABULARY, TaggedText, World
 from momentseek.core.moments.arrays import FloatArray, IntArray
 
@@ -35,8 +35,6 @@ ACTION_STRENGTH, OBJECT_STRENGTH, COLOR_STRENGTH, MANNER_STRENGTH, PERSON_STRENG
 TOPIC_STRENGTH, SPEECH_STRENGTH, SPEAKER_STRENGTH, MENTION_STRENGTH = 1.0, 0.6, 0.3, 0.5
 PROMINENCE_STRENGTHS = (0.1, 0.6, 1.0)
 """How strongly an action shows that is hardly in the picture, at its edge, or at a prominent spot."""
-MENTION_PROBABILITY = 0.3
-"""How often the object of an action is mentioned while it is used."""
 SILENCE_PROBABILITY = 0.3
 """Share of clips in which nobody speaks, outside spoken moments."""
 
@@ -66,7 +64,7 @@ def visible_concepts(
     world: World, story: Story, video: int, difficulty: Difficulty, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """The strength of every visible concept per clip, ``(clips, concepts)``, and each clip's share of every scene."""
-    film, m = story.videos[video], story.moments
+    film = story.videos[video]
     clips = clip_count(film.seconds)
     strength = np.zeros((clips, len(world.concepts)))
     scenes = np.stack([clip_shares(clips, s.start, s.end) for s in film.scenes], axis=1)
@@ -75,50 +73,64 @@ def visible_concepts(
         for concept in (*scene.people, *scene.props):
             strength[:, concept] += difficulty.scenery / 2 * share
     busy = np.zeros(clips)
-    for row in range(int(story.offsets[video]), int(story.offsets[video + 1])):
-        begin, finish = float(m.begin[row]), float(m.finish[row])
-        share = clip_shares(clips, begin, finish)
-        for person in (int(m.actor[row]), int(m.other[row])):
-            if person != NO_CONCEPT:
-                strength[:, person] += PERSON_STRENGTH * share
-                strength[:, world.gender[person]] += GENDER_STRENGTH * share
-        if m.action[row] == NO_CONCEPT:
-            continue
-        busy = np.maximum(busy, share)
-        halves = [(int(m.action[row]), int(m.object[row]), begin, finish)]
-        if m.action2[row] != NO_CONCEPT:
-            middle = (begin + finish) / 2
-            second = (int(m.action2[row]), int(m.object2[row]), middle, finish)
-            halves = [(*halves[0][:2], begin, middle), second]
-        clear = PROMINENCE_STRENGTHS[m.prominence[row]]
-        for detail, weight in ((int(m.color[row]), COLOR_STRENGTH), (int(m.manner[row]), MANNER_STRENGTH)):
-            if detail != NO_CONCEPT:
-                strength[:, detail] += clear * weight * clip_shares(clips, halves[0][2], halves[0][3])
-        for action, thing, since, until in halves:
-            part = clear * clip_shares(clips, since, until)
-            strength[:, action] += ACTION_STRENGTH * part
-            if thing != NO_CONCEPT:
-                strength[:, thing] += OBJECT_STRENGTH * part
+    for part in story.parts():
+        for row in range(int(part.offsets[video]), int(part.offsets[video + 1])):
+            busy = np.maximum(busy, _show_event(world, part.moments, row, strength))
     idle = rng.choice(world.of_kind("idle"), clips)
     strength[np.arange(clips), idle] += IDLE_STRENGTH * (1 - busy)
     return strength, scenes
 
 
+def _show_event(world: World, m: SimulatedMoments, row: int, strength: FloatArray) -> FloatArray:
+    """Add what is seen of an event to ``strength``, and return the share of every clip in which something is done."""
+    clips = len(strength)
+    begin, finish = float(m.begin[row]), float(m.finish[row])
+    share = clip_shares(clips, begin, finish)
+    for person in (int(m.actor[row]), int(m.other[row])):
+        if person != NO_CONCEPT:
+            strength[:, person] += PERSON_STRENGTH * share
+            strength[:, world.gender[person]] += GENDER_STRENGTH * share
+    if m.action[row] == NO_CONCEPT:
+        return np.zeros(clips)
+    halves = [(int(m.action[row]), int(m.object[row]), begin, finish)]
+    if m.action2[row] != NO_CONCEPT:
+        middle = (begin + finish) / 2
+        second = (int(m.action2[row]), int(m.object2[row]), middle, finish)
+        halves = [(*halves[0][:2], begin, middle), second]
+    clear = PROMINENCE_STRENGTHS[m.prominence[row]]
+    for detail, weight in ((int(m.color[row]), COLOR_STRENGTH), (int(m.manner[row]), MANNER_STRENGTH)):
+        if detail != NO_CONCEPT:
+            strength[:, detail] += clear * weight * clip_shares(clips, halves[0][2], halves[0][3])
+    for action, thing, since, until in halves:
+        part = clear * clip_shares(clips, since, until)
+        strength[:, action] += ACTION_STRENGTH * part
+        if thing != NO_CONCEPT:
+            strength[:, thing] += OBJECT_STRENGTH * part
+    return share
+
+
 def spoken_concepts(
-    world: World, story: Story, video: int, difficulty: Difficulty, rng: np.random.Generator
+    world: World, story: Story, video: int, settings: SimulationSettings, rng: np.random.Generator
 ) -> FloatArray:
     """The strength of every concept that is spoken of per clip, ``(clips, concepts)``; a row of zeros is silence."""
-    film, m = story.videos[video], story.moments
+    film, difficulty, changes = story.videos[video], settings.difficulty, settings.changes
     clips = clip_count(film.seconds)
     strength = np.zeros((clips, len(world.concepts)))
-    for row in range(int(story.offsets[video]), int(story.offsets[video + 1])):
-        share = clip_shares(clips, float(m.begin[row]), float(m.finish[row]))
-        if m.topic[row] != NO_CONCEPT:
-            strength[:, m.topic[row]] += TOPIC_STRENGTH * share
-            strength[:, m.speech[row]] += SPEECH_STRENGTH * share
-            strength[:, m.actor[row]] += SPEAKER_STRENGTH * share
-        elif m.object[row] != NO_CONCEPT and rng.random() < MENTION_PROBABILITY:
-            strength[:, m.object[row]] += MENTION_STRENGTH * share
+    if not changes.subtitles:
+        return strength
+    for part in story.parts():
+        m = part.moments
+        for row in range(int(part.offsets[video]), int(part.offsets[video + 1])):
+            share = clip_shares(clips, float(m.begin[row]), float(m.finish[row]))
+            if m.topic[row] != NO_CONCEPT:
+                strength[:, m.topic[row]] += TOPIC_STRENGTH * share
+                strength[:, m.speech[row]] += SPEECH_STRENGTH * share
+                strength[:, m.actor[row]] += SPEAKER_STRENGTH * share
+            elif m.object[row] != NO_CONCEPT and rng.random() < changes.mentions:
+                strength[:, m.object[row]] += MENTION_STRENGTH * share
+    if changes.speech_lag:
+        lag = min(clips - 1, 1 + int(rng.integers(changes.speech_lag)))
+        strength = np.concatenate([np.zeros((lag, strength.shape[1])), strength[: clips - lag]])
     loud = (strength > 0).sum(axis=1) > 0
     speakers = [scene.people for scene in film.scenes]
     topics = world.of_kind("topic")
@@ -143,6 +155,10 @@ FILLER_WORDS = 12
 FILLER_STRENGTH = 0.4
 NEIGHBOUR_WORDS = 2
 """Words to either side that are mixed into a query's word."""
+SERIES_ROTATION = 0.25
+"""How far series turn all looks, per unit of ``Variant.event_variance``."""
+GAIN_SPREAD, LOST_CLIPS = 0.3, 0.2
+"""Spread of the logarithm of a clip's gain, and share of clips that are noise, behind ``Variant.camera``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,15 +191,54 @@ def video_features(
     world: World, story: Story, space: ConceptVectors, settings: SimulationSettings
 ) -> Iterator[tuple[str, Features]]:
     """The name and video features, ``(clips, video_dim)``, of every video, one at a time."""
-    d, width = settings.difficulty, settings.video_dim
+    d, width, variance = settings.difficulty, settings.video_dim, settings.changes.event_variance
+    looks = [
+        space.looks @ draw_rotation(settings, show) if variance else space.looks for show in range(len(world.shows))
+    ]
+    camera = settings.random("camera").standard_normal((width, width)) if settings.changes.camera else None
     for number, film in enumerate(story.videos):
         rng = settings.random("clips", number)
         strength, scenes = visible_concepts(world, story, number, d, rng)
         style = d.style * _draw_unit_vectors(rng, 1, width)
         scenery = 0.5 * d.style * _draw_unit_vectors(rng, len(film.scenes), width)
-        clips = strength @ space.looks + style + scenes @ scenery
+        clips = strength @ looks[film.show] + style + scenes @ scenery
+        if variance:
+            clips = clips + variance * event_deviations(story, number, width, settings.random("variance", number))
         noise = rng.standard_normal(clips.shape) * (d.video_noise / np.sqrt(width))
-        yield film.name, (add_crosstalk(clips, d.crosstalk) + noise).astype(np.float32)
+        clips = add_crosstalk(clips, d.crosstalk) + noise
+        if camera is not None:
+            clips = _see_through(camera, clips, settings.random("exposure", number))
+        yield film.name, clips.astype(np.float32)
+
+
+def event_deviations(story: Story, video: int, width: int, rng: np.random.Generator) -> FloatArray:
+    """``(clips, width)``: a vector of length 1 for every event, the same in all its clips."""
+    clips = clip_count(story.videos[video].seconds)
+    found = np.zeros((clips, width))
+    for part in story.parts():
+        m, rows = part.moments, slice(int(part.offsets[video]), int(part.offsets[video + 1]))
+        for begin, finish in zip(m.begin[rows].tolist(), m.finish[rows].tolist(), strict=True):
+            found += clip_shares(clips, begin, finish)[:, None] * _draw_unit_vectors(rng, 1, width)
+    return found
+
+
+def draw_rotation(settings: SimulationSettings, show: int) -> FloatArray:
+    """A rotation of all looks for a series, by Cayley's transform; the cosine of a vector with itself is about 0.9."""
+    width = settings.video_dim
+    drawn = settings.random("looks", show).standard_normal((width, width))
+    skew = SERIES_ROTATION * settings.changes.event_variance * (drawn - drawn.T) / np.sqrt(2 * width)
+    result: FloatArray = np.linalg.solve(np.eye(width) - skew, np.eye(width) + skew)
+    return result
+
+
+def _see_through(camera: FloatArray, clips: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """``tanh(g A y)`` with a gain g for every clip; a share of the clips is noise of the same strength."""
+    gain = np.exp(GAIN_SPREAD * rng.standard_normal((len(clips), 1)))
+    seen = gain * (clips @ camera)
+    lost = rng.random(len(clips)) < LOST_CLIPS
+    seen[lost] = rng.standard_normal((int(lost.sum()), seen.shape[1])) * seen.std()
+    result: FloatArray = np.tanh(seen)
+    return result
 
 
 def subtitle_features(
@@ -193,7 +248,7 @@ def subtitle_features(
     d, width = settings.difficulty, settings.text_dim
     for number, film in enumerate(story.videos):
         rng = settings.random("subtitles", number)
-        strength = spoken_concepts(world, story, number, d, rng)
+        strength = spoken_concepts(world, story, number, settings, rng)
         spoken = (strength > 0).sum(axis=1) > 0
         anyway = FILLER_STRENGTH * space.fillers[rng.integers(FILLER_WORDS, size=clip_count(film.seconds))]
         clips = strength @ space.meanings + anyway
@@ -251,7 +306,7 @@ class SimulatedLine(NamedTuple):
 def spoken_lines(world: World, story: Story, settings: SimulationSettings) -> Iterator[tuple[str, list[SimulatedLine]]]:
     """The name and the lines of every video: of the same concepts as its subtitle features, in the same clips."""
     for number, film in enumerate(story.videos):
-        strength = spoken_concepts(world, story, number, settings.difficulty, settings.random("subtitles", number))
+        strength = spoken_concepts(world, story, number, settings, settings.random("subtitles", number))
         rng = settings.random("lines", number)
         yield film.name, _lines(world, [np.flatnonzero(row > 0) for row in strength], film.seconds, rng)
 

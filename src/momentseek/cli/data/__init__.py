@@ -19,6 +19,10 @@ COMMANDS = {
     "pseudo-train": ("queries:pseudo_train", "Make a training set from caption similarity."),
     "resplit": ("splits:resplit", "Split so that test moments lie where training moments do not."),
     "features": ("splits:features", "Write a library's vectors as features to train a model on."),
+    "simulated-truth": (
+        "annotation:simulated_truth",
+        "Write the true levels of a simulated corpus, without a judged pool.",
+    ),
     "related": ("videos:related", "Find videos that answer a training query besides its own."),
     "massive": ("videos:massive", "Make every query search many videos, with reliable negatives."),
 }

@@ -1,7 +1,8 @@
-"""Commands that have pairs judged: ``momentseek data candidates``, ``label-studio`` and ``consensus``."""
+"""Commands about judged pairs: ``momentseek data candidates``, ``label-studio``, ``consensus``, ``simulated-truth``."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,11 +11,15 @@ from momentseek.benchmarks.datasets.annotation.agreement import build_exam
 from momentseek.benchmarks.datasets.annotation.candidates import build_candidates
 from momentseek.benchmarks.datasets.annotation.consensus_report import build_consensus
 from momentseek.benchmarks.datasets.annotation.label_studio import build_label_studio, page_beside, read_label_studio
+from momentseek.benchmarks.simulation.truths import POOL_DEPTH, full_truth, load_known, pooled_truth
 from momentseek.cli import options
 from momentseek.cli.data import finish, refuse_without
 from momentseek.cli.progress import progress_bars
 from momentseek.core.errors import MomentseekError
 from momentseek.core.figures import check_folder
+from momentseek.core.reports import count
+from momentseek.measuring.formats import read_run
+from momentseek.measuring.formats.files import write_truth
 
 
 @click.command()
@@ -209,3 +214,39 @@ def read(exports: tuple[str, ...], out: str, report: str | None, force: bool, as
     """
     options.check_targets(exports, [out, report], force)
     finish(read_label_studio(exports, out, report=report), as_json)
+
+
+@click.command(name="simulated-truth")
+@click.argument("folder", metavar="FOLDER")
+@click.option("--out", required=True, metavar="FILE", help="Write the judgements here (JSON Lines).")
+@click.option("--split", type=click.Choice(["val", "test"]), default="test", show_default=True, help="Whose queries.")
+@click.option("--run", "runs", multiple=True, metavar="FILE", help="Judge only what these runs found; repeat it.")
+@click.option(
+    "--depth", type=click.IntRange(min=1), default=POOL_DEPTH, show_default=True, help="With --run: ranks that count."
+)
+@options.force
+@options.as_json
+def simulated_truth(
+    folder: str, out: str, split: str, runs: tuple[str, ...], depth: int, force: bool, as_json: bool
+) -> None:
+    """Write the true level of every moment of a simulated corpus for every query of a split.
+
+    A corpus is judged as TVR-Ranking was: only what the similarity behind the training lists put first. A system may
+    score by guessing that pool. These judgements have none; moments of level 0 are left out.
+
+    \b
+      momentseek data simulated-truth simulation --out full.jsonl
+      momentseek evaluate reloclnet.jsonl full.jsonl --measures 'NDCG@20[IoU>=0.5]'
+    Only what either of two systems has among its first 40, with its true level:
+      momentseek data simulated-truth simulation --run a.jsonl --run b.jsonl --out pooled.jsonl
+    """
+    if not runs:
+        refuse_without("without --run", depth="--depth")
+    options.check_targets([folder, *runs], [out], force)
+    known = load_known(Path(folder))
+    read = [read_run(Path(run)) for run in runs]
+    truth = pooled_truth(known, split, read, depth) if read else full_truth(known, split)
+    write_truth(truth, Path(out))
+    if as_json:
+        options.echo_json({"queries": len(truth), "judged": len(truth.start), "out": out})
+    options.say(f"wrote {out}: {count(len(truth.start), 'moment')} for {count(len(truth), 'query', 'queries')}")
