@@ -43,6 +43,7 @@ SECTIONS = {
         "evaluate": ("measure:evaluate", "Score a run against judgements."),
         "compare": ("measure:compare", "Compare runs, with significance."),
         "diagnose": ("measure:diagnose", "Check measures and datasets for bias, ties and label noise."),
+        "answers": ("answers:answers", "Read the answers of language models in prose."),
         "convert": ("formats:convert", "Convert a file to another format."),
         "formats": ("formats:formats", "List the file formats that can be read and written."),
         "measures": ("formats:measures", "List the measures, their options and the protocols."),

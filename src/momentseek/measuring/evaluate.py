@@ -42,8 +42,13 @@ def refuse_unknown(run: MomentTable, truth: MomentTable) -> None:
         )
 
 
-def unanswered_queries(view: Alignment, saliency: bool) -> IntArray:
-    """Judged queries (by place) for which the run has no predictions, or no saliency scores."""
+def unanswered_queries(view: Alignment, saliency: bool, empty: bool = False) -> IntArray:
+    """Judged queries (by place) for which the run has no predictions, or no saliency scores.
+
+    With ``empty`` those that the run does not name at all: an empty list is an answer.
+    """
+    if empty:
+        return np.array([i for i, query in enumerate(view.truth.query_ids) if query not in view.run], dtype=np.int64)
     if not saliency:
         return np.flatnonzero(~view.has_predictions())
     answered: BoolArray = np.zeros(view.queries, dtype=bool)
@@ -324,11 +329,12 @@ def evaluate(
     absent: dict[str, None] = {}
     for i, (measure, view) in enumerate(zip(chosen, used, strict=True)):
         saliency = measure.NAME in HIGHLIGHTS
-        gone = view.once(("unanswered", saliency), partial(unanswered_queries, view, saliency))
+        empty = measure.COUNTS_EMPTY
+        gone = view.once(("unanswered", saliency, empty), partial(unanswered_queries, view, saliency, empty))
         if missing == "error":
             refuse_unanswered(view, gone, saliency)
         values[:, i] = measure(view)
-        if measure.NAME != "Judged":
+        if missing == "skip" or not (empty or measure.NAME == "Judged"):
             values[gone, i] = np.nan if missing == "skip" else 0.0
         absent.update((judgements.query_ids[q], None) for q in gone)
     in_use = [v for v in views.values() if any(v is u for u in used)]

@@ -49,6 +49,17 @@ class ChatAnswer:
 
 
 @dataclass(frozen=True)
+class Completion:
+    """What a model said, and what it took: tokens as the server counts them, 0 where it does not say."""
+
+    text: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    finished: str = ""
+    """Why it stopped: ``stop``, ``length`` (it was cut off), ``content_filter``."""
+
+
+@dataclass(frozen=True)
 class ChatCompletions:
     """A chat endpoint, its model, and how patiently to ask it."""
 
@@ -66,7 +77,11 @@ class ChatCompletions:
     """``user:password``, sent instead of a key."""
 
     def complete(self, messages: Sequence[Mapping[str, Any]], temperature: float = 0.0, **more: Any) -> str:
-        """Send messages and return the model's answer; ``more`` are further settings, such as ``max_tokens``."""
+        """Send messages and return the model's words; ``more`` are further settings, such as ``max_tokens``."""
+        return self.ask(messages, temperature, **more).text
+
+    def ask(self, messages: Sequence[Mapping[str, Any]], temperature: float = 0.0, **more: Any) -> Completion:
+        """Send messages and return the model's answer with its number of tokens."""
         import httpx  # it loads its own command line too, which takes as long as a tenth of a search
 
         body = {"model": self.model, "temperature": temperature, "messages": list(messages), **more}
@@ -79,7 +94,7 @@ class ChatCompletions:
             try:
                 answer = _run_within(self.timeout, lambda: self._post(data))
                 if 200 <= answer.status < 300:
-                    return _answer_text(answer.body)
+                    return _completion(answer.body)
                 problem = f"answered HTTP {answer.status}{self._error_message(answer.body)}"
                 wanted = _wait(answer.headers.get("Retry-After", ""))
                 if answer.status not in RETRIABLE_STATUS:
@@ -178,12 +193,21 @@ def _wait(header: str) -> float:
     return min(float(header), MAX_WAIT_SECONDS) if header.isascii() and header.isdigit() and len(header) < 9 else 0.0
 
 
-def _answer_text(data: bytes) -> str:
+def _completion(data: bytes) -> Completion:
     answer: Any = json.loads(data)
-    content = answer["choices"][0]["message"]["content"]
+    choice = answer["choices"][0]
+    content = choice["message"].get("content")
+    if content is None:  # some servers give the words of a refusal apart
+        content = choice["message"]["refusal"]
     if not isinstance(content, str):
         raise TypeError
-    return content
+    usage = answer.get("usage") or {}
+    prompt, said = (_whole(usage.get(key)) for key in ("prompt_tokens", "completion_tokens"))
+    return Completion(content, prompt, said, str(choice.get("finish_reason") or ""))
+
+
+def _whole(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
 
 
 def _parse_address(url: str) -> SplitResult | None:

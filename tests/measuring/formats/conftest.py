@@ -55,6 +55,83 @@ NATIVE_RUN = [
     {"query_id": "q2", "video": "boat", "start": 2.0, "end": 5.0, "score": -1.0},
 ]
 SAMPLES: dict[str, tuple[str, bytes]] = {
+    "prose-answers": (
+        "answers.jsonl",
+        lines(
+            {
+                "query_id": "q1",
+                "query": "a lamp falls",
+                "video": "lamp",
+                "duration": 60.0,
+                "answer": "From 12s to 20s.",
+            },
+            {"query_id": "q2", "query": "a zebra", "video": "kite", "duration": 90.5, "answer": "There is no zebra."},
+            {"query_id": "q3", "query": "a boat", "video": "boat", "answer": None, "error": "HTTP 500"},
+        ),
+    ),
+    "ego4d-nlq": (
+        "nlq_val.json",
+        whole(
+            {
+                "version": "1",
+                "split": "val",
+                "videos": [
+                    {
+                        "video_uid": "film",
+                        "clips": [
+                            {
+                                "clip_uid": "lamp",
+                                "video_start_sec": 100.0,
+                                "video_end_sec": 160.0,
+                                "annotations": [
+                                    {
+                                        "annotation_uid": "ab-1",
+                                        "language_queries": [
+                                            {"query": "Where is the lamp?", "clip_start_sec": 2.0, "clip_end_sec": 5.5},
+                                            {"query": None},
+                                            {"query": "What fell?", "clip_start_sec": 9.0, "clip_end_sec": 11.0},
+                                        ],
+                                    }
+                                ],
+                            }
+                        ],
+                    }
+                ],
+            }
+        ),
+    ),
+    "ego4d-nlq-predictions": (
+        "nlq_pred.json",
+        whole(
+            {
+                "version": "1.0",
+                "challenge": "ego4d_nlq_challenge",
+                "results": [
+                    {
+                        "clip_uid": "lamp",
+                        "annotation_uid": "ab-1",
+                        "query_idx": 0,
+                        "predicted_times": [[1, 5.5], [9, 12]],
+                    },
+                    {"clip_uid": "lamp", "annotation_uid": "ab-1", "query_idx": 2, "predicted_times": [[8.5, 11.0]]},
+                ],
+            }
+        ),
+    ),
+    "mad": (
+        "MAD_val.json",
+        whole(
+            {
+                "17": {"movie": "lamp", "sentence": "He runs.", "timestamps": [2.0, 5.5], "movie_duration": 60.0},
+                "18": {"movie": "kite", "sentence": "She sits.", "timestamps": [12.0, 15.5], "movie_duration": 90.5},
+            }
+        ),
+    ),
+    "trec-qrels": ("test.qrels", b"q1 0 lamp@0.0-5.0 3\nq1 0 kite@2.5-9.0 0\nq2 0 boat@1.0-4.0 1\n"),
+    "trec-run": (
+        "run.trec",
+        b"q1 Q0 lamp@0.0-5.0 1 0.9 ours\nq1 Q0 kite@2.5-9.0 2 0.5 ours\nq2 Q0 boat@1.0-4.0 1 1.5 ours\n",
+    ),
     "tvr": (
         "val.jsonl",
         lines(

@@ -9,6 +9,7 @@ import pytest
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Corpus
+from momentseek.core.moments.moment import Moment
 from momentseek.measuring.formats import read_corpus, read_run, read_runs, read_truth
 
 
@@ -276,3 +277,57 @@ def test_a_name_twice_in_an_object(write, samples, name):
 def test_a_video_called_timestamp_is_no_repeat(write):
     moment = {"video_name": "timestamp", "timestamp": [0, 1], "model_scores": 1}
     assert read_run(write("p.json", {"timestamp": [moment]})).videos == ("timestamp",)
+
+
+def test_answers_in_prose_keep_every_query_and_count_reasons(path_of):
+    run = read_run(path_of("prose-answers"))
+    assert (run.query_ids, run.counts.tolist(), run.task) == (("q1", "q2", "q3"), [1, 0, 0], "SVMR")
+    assert run.moments("q1")[0].end == 20.0
+    assert [str(finding) for finding in run.findings] == [
+        "1 answer with no moment (absent) left empty (q2)",
+        "1 answer with no moment (failed) left empty (q3)",
+    ]
+
+
+def test_answers_in_prose_by_the_units_of_their_model(write):
+    rows = [{"qid": 1, "vid": "a", "duration": 50.0, "units": "hundredths", "response": "from 10 to 20"}]
+    rows.append({"qid": 2, "vid": "b", "duration": 50.0, "fps": 10.0, "response": "frames 10-20, confidence 0.25"})
+    run = read_run(write("a.jsonl", "\n".join(map(json.dumps, rows)).encode()))
+    assert [m for q in run for m in run.moments(q)] == [Moment("a", 5.0, 10.0), Moment("b", 1.0, 2.0)]
+    assert run.score.tolist() == [1.0, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ({"answer": 3}, "'answer' of record 1 is 3; expected text"),
+        ({"answer": "x", "units": "miles"}, 'units is "miles"; expected one of seconds'),
+        ({"answer": "x", "fps": -1}, "fps is -1; expected a number above 0"),
+        ({"answer": "x", "duration": 0}, "the duration of video v is 0"),
+    ],
+)
+def test_answers_in_prose_with_odd_values(write, row, sentence):
+    file = write("a.jsonl", json.dumps({"query_id": 1, "video": "v"} | row).encode())
+    with pytest.raises(MomentseekError, match=sentence):
+        read_runs(file, format="prose-answers")
+
+
+def test_ego4d_ids_are_the_challenges(path_of, write):
+    truth = read_truth(path_of("ego4d-nlq"))
+    assert truth.query_ids == ("ab-1_0", "ab-1_2")  # the one between has no words
+    assert truth.durations.tolist() == [60.0]
+    assert read_run(path_of("ego4d-nlq-predictions")).query_ids == truth.query_ids
+    hidden = {"videos": [{"video_uid": "f", "clips": [{"clip_uid": "c", "annotations": [
+        {"annotation_uid": "a", "language_queries": [{"query": "Where?"}]}]}]}]}  # fmt: skip
+    with pytest.raises(MomentseekError, match="have no times, as those of the test split"):
+        read_truth(write("nlq_test.json", json.dumps(hidden).encode()))
+
+
+def test_trec_ranks_by_score_as_trec_eval_does(write):
+    lines = b"q Q0 a@0-5 1 0.1 x\nq Q0 b@1.5-2 2 0.9 x\nq Q0 a@7-9 3 0.9 x\n"
+    run = read_run(write("run.trec", lines))
+    assert run.moments("q") == [Moment("b", 1.5, 2.0), Moment("a", 7.0, 9.0), Moment("a", 0.0, 5.0)]
+    assert read_run(write("vr.trec", b"q Q0 a 1 0.5 x\nq Q0 b 2 0.9 x\n")).task == "VR"
+    with pytest.raises(MomentseekError, match='a document is "b"; expected VIDEO@START-END'):
+        read_run(write("mixed.trec", b"q Q0 a@0-5 1 0.5 x\nq Q0 b 2 0.9 x\n"))
+    assert read_truth(write("t.qrels", b"q 0 a@0-5 -2\np 0 b@0-5 4\nq 0 a@7-9 1\n")).relevance.tolist() == [0, 1, 4]

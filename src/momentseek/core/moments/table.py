@@ -32,10 +32,12 @@ class DataFinding:
     count: int
     action: str
     examples: tuple[str, ...]
+    what: str = "moment"
+    """What breaks the rule."""
 
     def __str__(self) -> str:
         some = ", ".join(self.examples) + (", …" if self.count > len(self.examples) else "")
-        return f"{self.count:,} moment{'s' * (self.count != 1)} with {self.problem} {self.action} ({some})"
+        return f"{count(self.count, self.what)} with {self.problem} {self.action} ({some})"
 
 
 @dataclass(frozen=True, slots=True)

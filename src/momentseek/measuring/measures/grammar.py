@@ -111,7 +111,7 @@ def _cutoff(text: str, name: str) -> int:
 def _option(part: str, kind: type[Measure], name: str) -> dict[str, Any]:
     condition = _IOU.fullmatch(part)
     if condition:
-        threshold = _number(condition["threshold"], name)
+        threshold = _number(condition["threshold"], f"measure {name!r}")
         if not 0 <= threshold <= 1:
             raise MomentseekError(f"measure {name!r}: the IoU {threshold:g} must lie between 0 and 1")
         return {"iou": threshold, "strict": condition["compare"] == ">"}
@@ -134,16 +134,18 @@ def _value(text: str, type_: Any, where: str) -> Any:
         if text in ("yes", "no"):
             return text == "yes"
         raise MomentseekError(f"{where} must be yes or no, not {text!r}")
+    if float in (type_, *get_args(type_)):
+        return _number(text, where)
     if text.isascii() and text.isdigit():
         return int(text)
     raise MomentseekError(f"{where} must be a whole number, not {text!r}")
 
 
-def _number(text: str, name: str) -> float:
+def _number(text: str, where: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise MomentseekError(f"measure {name!r}: {text!r} is not a number; write it as in {EXAMPLE_NAME}") from None
+        raise MomentseekError(f"{where}: {text!r} is not a number; write it as in {EXAMPLE_NAME}") from None
 
 
 @cache

@@ -24,6 +24,8 @@ class Measure(ABC):
     NAME: ClassVar[str]
     ABOUT: ClassVar[str]
     """One line on what the measure says, and its source."""
+    COUNTS_EMPTY: ClassVar[bool] = False
+    """Whether an empty list is an answer to it, and not a query that the run left out."""
 
     name: str = field(default="", compare=False)
     """Name of the measure as the caller wrote it."""
