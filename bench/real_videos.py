@@ -2,6 +2,7 @@
 
     python bench/real_videos.py FOLDER... [--libraries DIR] [--localisers NAMES] [--figures DIR] [--sources FILE]
     python bench/real_videos.py FOLDER... --encoders things,clip,things+clip [--libraries DIR]
+    python bench/real_videos.py FOLDER... --samplings quick,exact [--libraries DIR]
 
 A FOLDER has ``videos/``, ``truth.jsonl`` (our native form; relevance 1 to 4, 3 and 4 count as right) and, if there are
 things to ask for that are nowhere, ``absent.json`` (the first folder's goes for the others as well). Libraries are
@@ -11,7 +12,8 @@ all folders but the first (films, say) the difference from the default, resample
 and by score. ``--figures`` draws that.
 
 ``--encoders`` makes a library with each encoder instead, and prints how good each is, the difference from the last one
-with its interval, the levels, and the processor seconds that adding took.
+with its interval, the levels, and the processor seconds that adding took. ``--samplings`` does the same with ways to
+sample the pictures (docs/library.md).
 
 ``--sources`` (a JSON list of ``{"video", "repo"}``) asks whether the default localiser's settings are fitted to these
 videos: its settings are chosen on moments of all sources but some, and measured on moments of those (five folds). A
@@ -28,7 +30,7 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,12 +42,14 @@ from momentseek.core.figures import legend_below, line_style, save_figures, subp
 from momentseek.core.reports import text_table
 from momentseek.measuring.reliability import RIGHT_RELEVANCE, ReliabilityBin, bins_by_level
 from momentseek.measuring.resampling import bootstrap_interval
+from momentseek.media.decode import Sampling
 from momentseek.search.confidence import LEVELS
 from momentseek.search.engine import Engine
 from momentseek.search.localise import height
 from momentseek.search.localise.localiser import DEFAULT_LOCALISER, Curve
 from momentseek.search.query import Query
 from momentseek.search.streams.vision import build_curve, build_vision_query
+from record import family_time
 
 LOCALISERS = ("height", "watershed", "scenes", "contrast", "tag", "window", "merge", "whole")
 MEASURES = ("VR@1", "R@1", "NDCG@10")
@@ -66,16 +70,20 @@ class JudgedSet:
     """Processor seconds that adding the videos took, those of other processes included."""
 
 
-def read_set(folder: Path, libraries: Path, absent: Path, encoder: str | None = None) -> JudgedSet:
+def read_set(
+    folder: Path, libraries: Path, absent: Path, encoder: str | None = None, sampling: Sampling | None = None
+) -> JudgedSet:
     queries: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for line in (folder / "truth.jsonl").read_text().splitlines():
         row = json.loads(line)
         queries[row["query_id"]].append(row)
-    name = folder.name if encoder is None else f"{folder.name}-{encoder}"
+    name = "-".join(part for part in (folder.name, encoder, sampling) if part is not None)
     library = ms.Library.open(libraries / name, create=True, encoder=encoder)
-    begun = sum(os.times()[:4])
+    if sampling is not None:
+        library.store.options = replace(library.store.options, sampling=sampling)
+    begun = family_time()
     library.add([folder / "videos"])
-    seconds = sum(os.times()[:4]) - begun
+    seconds = family_time() - begun
     nowhere = json.loads(absent.read_text()) if absent.exists() else []
     return JudgedSet(folder.name, library, dict(sorted(queries.items())), nowhere, seconds)
 
@@ -158,11 +166,18 @@ def compare_localisers(sets: list[JudgedSet], names: list[str]) -> None:
     print(text_table(["localiser", *MEASURES, *(f"default - it, {m}" for m in MEASURES)], rows, align="lrrrlll"))
 
 
-def compare_encoders(folders: Sequence[Path], libraries: Path, encoders: Sequence[str]) -> None:
+Variants = dict[str, dict[str, Any]]
+"""What is compared, by name: options for ``read_set``."""
+
+
+def compare_variants(folders: Sequence[Path], libraries: Path, variants: Variants) -> None:
+    last = list(variants)[-1]
     for folder in folders:
-        sets = {one: read_set(folder, libraries, folders[0] / "absent.json", one) for one in encoders}
+        sets = {
+            one: read_set(folder, libraries, folders[0] / "absent.json", **given) for one, given in variants.items()
+        }
         found = {one: measure(judged, DEFAULT_LOCALISER) for one, judged in sets.items()}
-        print(f"\n{folder.name}: {len(found[encoders[-1]])} queries")
+        print(f"\n{folder.name}: {len(found[last])} queries")
         rows = []
         for one, judged in sets.items():
             first, ten = told_hits(judged)
@@ -170,10 +185,10 @@ def compare_encoders(folders: Sequence[Path], libraries: Path, encoders: Sequenc
             strong = " ".join(f"{bins[-1].right} of {bins[-1].count}" for bins in levels)
             nowhere = [judged.library.search(query, k=1)[0].level for query in judged.absent]
             shown = f"{nowhere.count('strong')} strong, {nowhere.count('fair')} fair of {len(nowhere)}"
-            less = figures_text(found[encoders[-1]] - found[one])
+            less = figures_text(found[last] - found[one])
             rows.append([one, *figures_text(found[one]), *less, strong, shown, f"{judged.seconds:.0f}"])
         columns = [*MEASURES, *(f"last - it, {m}" for m in MEASURES), "strong right", "nowhere", "adding, s"]
-        print(text_table(["encoder", *columns], rows, align="l" + "l" * 8 + "r"), flush=True)
+        print(text_table(["", *columns], rows, align="l" + "l" * 8 + "r"), flush=True)
 
 
 Told = list[tuple[str, float, bool]]
@@ -351,12 +366,15 @@ def main() -> None:
     parser.add_argument("--libraries", type=Path, default=Path("libraries"))
     parser.add_argument("--localisers", default=",".join(LOCALISERS))
     parser.add_argument("--encoders", help="compare these instead of localisers")
+    parser.add_argument("--samplings", help="compare these instead of localisers")
     parser.add_argument("--figures", type=Path)
     parser.add_argument("--sources", type=Path)
     args = parser.parse_args()
     os.environ.setdefault("MOMENTSEEK_TRANSCRIBE", "off")  # what is said is another question
-    if args.encoders:
-        compare_encoders(args.folders, args.libraries, args.encoders.split(","))
+    if args.encoders or args.samplings:
+        encoders = {one: {"encoder": one} for one in (args.encoders or "").split(",") if one}
+        samplings = {one: {"sampling": one} for one in (args.samplings or "").split(",") if one}
+        compare_variants(args.folders, args.libraries, {**encoders, **samplings})
         return
     sets = [read_set(folder, args.libraries, args.folders[0] / "absent.json") for folder in args.folders]
     compare_localisers(sets, args.localisers.split(","))

@@ -25,6 +25,7 @@ from momentseek.benchmarks.datasets.library_features import write_library_featur
 from momentseek.core.errors import MomentseekError
 from momentseek.library.database import PICTURES
 from momentseek.library.encoders import DEFAULT_ENCODER
+from momentseek.library.kept_pictures import MIN_SAME_SCENE, choose_clips
 from momentseek.library.merging import proven_videos
 from momentseek.library.report import AddInterrupted, BackgroundStep
 from momentseek.library.segments import SEGMENT_SUFFIX, vectors_of
@@ -32,7 +33,7 @@ from momentseek.library.store import LibraryStore
 from momentseek.library.timed_text import PendingVideo, track_counts
 from momentseek.library.tracks import second_pass
 from momentseek.library.tracks.background import PassRequest
-from momentseek.library.tracks.second_pass import SecondPass, choose_clips
+from momentseek.library.tracks.second_pass import SecondPass
 from momentseek.recognition.encoders.clip import ClipEncoder
 from momentseek.recognition.encoders.fused import FusedEncoder
 from momentseek.recognition.encoders.minilm import load_minilm
@@ -79,7 +80,7 @@ def test_clips_that_show_the_same_share_a_picture() -> None:
     turning = np.array([[np.cos(a), np.sin(a)] for a in np.linspace(0, 1.5, 20)], np.float32)
     chosen = choose_clips(turning, 1.5)
     steps = [float(turning[a] @ turning[b]) for a, b in itertools.pairwise(chosen)]
-    assert max(steps) < second_pass.MIN_SAME_SCENE < min(float(turning[c] @ turning[c + 1]) for c in chosen[:-1])
+    assert max(steps) < MIN_SAME_SCENE < min(float(turning[c] @ turning[c + 1]) for c in chosen[:-1])
     assert choose_clips(still[:0], 1.5).tolist() == []
 
 

@@ -16,6 +16,7 @@ from momentseek.library import segments
 from momentseek.library import video_parts as checkpoint
 from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.file_stamp import printable
+from momentseek.library.kept_pictures import drop_unwanted_pictures
 from momentseek.library.paths import LibraryPaths, folder_size
 from momentseek.library.segments import MAX_JOINED_ROWS, DamagedSegmentError, Segment, read_segment, sum_segment
 
@@ -219,6 +220,7 @@ def compact_library(catalog: Catalog, paths: LibraryPaths) -> CompactReport:
     rewritten += sum(merge_segments(catalog, paths, stream, damages) for stream in segments.VECTOR_STREAMS)
     orphans = paths.drop_orphans(catalog)
     checkpoint.drop_old_parts(paths.folder)
+    drop_unwanted_pictures(catalog)
     _drop_thumbnails(paths, set(gone.tolist()))
     catalog.tidy()
     if damages:

@@ -48,6 +48,8 @@ class PendingVideo:
     """The language, if an earlier run has recognised it."""
     cuts: tuple[float, ...] = ()
     """Times at which new shots begin, in seconds."""
+    hash: str = ""
+    """The hash of its content."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,13 @@ def tracked_videos(catalog: Catalog, kind: TrackKind) -> frozenset[int]:
     return frozenset(video for (video,) in catalog.rows(sql, (kind.name,)))
 
 
+def contents_without_track(catalog: Catalog, kind: TrackKind, contents: Iterable[str]) -> set[str]:
+    """Those of some hashes that a video without a whole track has."""
+    sql = """SELECT DISTINCT hash FROM videos WHERE hash IN (SELECT value FROM json_each(?))
+             AND id NOT IN (SELECT video FROM tracks WHERE kind = ? AND whole)"""
+    return {hash for (hash,) in catalog.rows(sql, (json.dumps(list(contents)), kind.name))}
+
+
 def has_track(catalog: Catalog, kind: TrackKind, video: int) -> bool:
     """Whether a video has a whole track."""
     sql = "SELECT 1 FROM tracks WHERE kind = ? AND video = ? AND whole AND problem = ''"
@@ -144,7 +153,8 @@ def pending_videos(
     ``also`` is SQL for videos to do again although they have one, whose row of ``tracks`` is called ``old``.
     """
     rows = catalog.rows(
-        f"""SELECT videos.id, path, shots, name, duration, size, mtime_ns, coalesce(new.done, 0), new.language
+        f"""SELECT videos.id, path, shots, name, duration, size, mtime_ns, coalesce(new.done, 0), new.language,
+                videos.hash
             FROM videos
             LEFT JOIN tracks AS old ON old.video = videos.id AND old.kind = ?1 AND old.whole
             LEFT JOIN tracks AS new
@@ -158,7 +168,7 @@ def pending_videos(
             id=id,
             path=Path(os.fsdecode(path)),
             cuts=tuple(np.frombuffer(shots, "<f8").tolist()),
-            **dict(zip(("name", "duration", "size", "mtime_ns", "done", "language"), rest, strict=True)),
+            **dict(zip(("name", "duration", "size", "mtime_ns", "done", "language", "hash"), rest, strict=True)),
         )
         for id, path, shots, *rest in rows
     ]

@@ -201,7 +201,7 @@ class _SmallPictures:
         interval = 1 / SMALL_PICTURES_PER_SECOND
         self._due = max(self._due + interval, time) if self._due > -math.inf else time + interval
         if self._last is None or self._last[0].frame is not picture.frame:
-            self._converter = self._converter or FrameConverter(aspect, width=SMALL_PICTURE_WIDTH)
+            self._converter = self._converter or FrameConverter(aspect, width=SMALL_PICTURE_WIDTH, roughly=True)
             self._last = picture, self._converter.pixels_of(picture.frame, turned=False)
         self.on_picture(time, self._last[1])
 

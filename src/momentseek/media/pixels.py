@@ -88,14 +88,29 @@ def upright(pixels: Pixels, turn: Turn) -> Pixels:
     return np.ascontiguousarray(pixels[:: turn.down, :: turn.across])
 
 
-class FrameConverter:
-    """Turns frames into pixels of a wanted size; keeps ffmpeg's scaler between frames."""
+POINTS_PER_PIXEL = 4
+"""Points of a frame, across and down, that make one pixel where not all of them are looked at."""
 
-    def __init__(self, aspect: Fraction | None, short_side: int | None = None, width: int | None = None) -> None:
+
+class FrameConverter:
+    """Turns frames into pixels of a wanted size; keeps ffmpeg's scaler between frames.
+
+    With ``roughly``, a frame that is much larger is looked at point by point, which takes a quarter of the time.
+    """
+
+    def __init__(
+        self,
+        aspect: Fraction | None,
+        short_side: int | None = None,
+        width: int | None = None,
+        *,
+        roughly: bool = False,
+    ) -> None:
         from av.video.reformatter import VideoReformatter
 
-        self.aspect, self.short_side, self.width = aspect, short_side, width
+        self.aspect, self.short_side, self.width, self.roughly = aspect, short_side, width, roughly
         self._scaler: VideoReformatter = VideoReformatter()
+        self._pointer: VideoReformatter = VideoReformatter()
 
     def pixels_of(self, frame: VideoFrame, turned: bool = True) -> Pixels:
         """The frame as (height, width, 3) RGB, in square pixels, upright unless ``turned`` is false."""
@@ -103,13 +118,16 @@ class FrameConverter:
 
         width, height = display_size(frame.width, frame.height, self.aspect)
         turn = orientation(frame) if turned else Turn()
-        if self.width is not None and (across := height if turn.transposed else width) > self.width:
-            ratio = self.width / across
+        if self.width is not None and (shown := height if turn.transposed else width) > self.width:
+            ratio = self.width / shown
             width, height = max(1, round(width * ratio)), max(1, round(height * ratio))
         width, height = shrunk(width, height, self.short_side)
         smaller = width < frame.width or height < frame.height
         unnamed = frame.colorspace in (2, 3)  # unspecified, reserved: players take the size as a hint
         source = (Colorspace.ITU709 if frame.height >= 720 else Colorspace.ITU601) if unnamed else None
+        across, down = POINTS_PER_PIXEL * width, POINTS_PER_PIXEL * height
+        if self.roughly and 2 * across <= frame.width and 2 * down <= frame.height:
+            frame = self._pointer.reformat(frame, across, down, interpolation=Interpolation.POINT, threads=1)
         rgb = self._scaler.reformat(
             frame,
             width,
@@ -120,6 +138,19 @@ class FrameConverter:
             threads=1,
         )
         return upright(np.asarray(rgb.to_ndarray(), np.uint8), turn)
+
+
+JPEG_QUALITY = 90
+
+
+def jpeg(pixels: Pixels, short_side: int | None = None, quality: int = JPEG_QUALITY) -> bytes:
+    """RGB pixels as the bytes of a JPEG file, made smaller if the shorter side is longer than ``short_side``."""
+    image = optional_module("PIL.Image", "search").fromarray(pixels)
+    width, height = image.size
+    size = shrunk(width, height, short_side)
+    written = io.BytesIO()
+    (image if size == image.size else image.resize(size, reducing_gap=2.0)).save(written, "JPEG", quality=quality)
+    return written.getvalue()
 
 
 MAX_PICTURE_BYTES = 64 << 20

@@ -109,7 +109,7 @@ class QuickReader(Reader):
         if short_side is not None and min(context.width, context.height) >= SMOOTHING_RATIO * short_side:
             context.options = {"max_pixels": str(MAX_PIXELS), "skip_loop_filter": "all"}
         self._near = NEAR_SHARE / ticks.rate
-        self._converter = FrameConverter(self.aspect, width=LOOK_WIDTH)
+        self._converter = FrameConverter(self.aspect, width=LOOK_WIDTH, roughly=True)
         self._touched = False
         self._groups_decoded = 0
 

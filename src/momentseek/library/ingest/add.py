@@ -18,6 +18,7 @@ from momentseek.library.files import FoundFiles, VideoFile
 from momentseek.library.ingest.decoding import ReadSettings, decoder_threads, reader_count
 from momentseek.library.ingest.run import IngestRun
 from momentseek.library.ingest.writer import SegmentWriter
+from momentseek.library.kept_pictures import drop_unwanted_pictures
 from momentseek.library.merging import DamagedVectorsError, SegmentDamage, damage_message, proven_videos
 from momentseek.library.options import AddOptions
 from momentseek.library.reader import LibraryReader
@@ -52,6 +53,7 @@ def add_files(
         progress(IngestNote("resumed", None, "the last add was interrupted; continuing from there"))
     library.paths.drop_orphans(catalog)
     drop_old_parts(library.path)
+    drop_unwanted_pictures(catalog)
     model = encoders.model
     fused = encoders.fused
     encoder = model.frames if model is not None else encoders.vision if fused is None else fused.first
@@ -62,7 +64,13 @@ def add_files(
         _report_unusable(writer, report, progress, path, reason)
     readers = reader_count(len(found.files), options.jobs)
     settings = ReadSettings(
-        library.path, library.clip_seconds, encoder, options, decoder_threads(readers), in_context=model is not None
+        library.path,
+        library.clip_seconds,
+        encoder,
+        options,
+        decoder_threads(readers),
+        in_context=model is not None,
+        second=fused.second if fused is not None and fused.ready and options.second_pass else None,
     )
     run = IngestRun(found.files, settings, writer, partial(_stored_video, library), report, progress, readers)
     passes = list(_passes(library, options, report, progress, timer))

@@ -9,6 +9,7 @@ import numpy as np
 
 from momentseek.core.errors import MomentseekError
 from momentseek.library.ingest.events import IngestJob, PartEnd, VideoEnd, VideoStart
+from momentseek.library.kept_pictures import PictureKeeper
 from momentseek.library.report import StageTimer
 from momentseek.library.segments import StoredVectors, join_vectors
 from momentseek.library.video_parts import VideoParts
@@ -22,10 +23,12 @@ FRAMES_PER_BATCH = 16
 class VideoAssembly:
     """A video while its clips are being encoded: the vectors and cuts so far."""
 
-    def __init__(self, start: VideoStart, parts: VideoParts) -> None:
+    def __init__(self, start: VideoStart, parts: VideoParts, pictures: PictureKeeper | None = None) -> None:
         self.job = start.job
         self.parts = parts
         """Where finished parts of a long video are kept."""
+        self.pictures = pictures
+        """Keeps pictures for the second encoder, if there is one."""
         self.finished: list[StoredVectors] = [rows for rows, _ in start.kept]
         """Vectors of the parts that are wholly encoded."""
         self.shots: dict[int, tuple[float, ...]] = {part: shots for part, (_, shots) in enumerate(start.kept)}
@@ -43,10 +46,13 @@ class VideoAssembly:
         """Whether every frame that was given is encoded, and no more will come."""
         return self.ended is not None and self.clips >= self.ended.clips
 
-    def take(self, row: Vectors) -> None:
-        """Add the vector of the next clip."""
+    def take(self, row: Vectors, frames: tuple[Pixels, ...]) -> None:
+        """Add the vector of the next clip, which has these frames."""
         self.rows.append(row)
+        if self.pictures is not None:
+            self.pictures.take(row, frames[len(frames) // 2])
         if len(self.rows) == self.parts.part_clips:
+            self.keep_pictures()
             self.finished.append(StoredVectors.of(np.stack(self.rows)))
             self.rows = []
             self.keep(len(self.finished) - 1)
@@ -60,6 +66,17 @@ class VideoAssembly:
         """Save a part once both its vectors and its cuts are there."""
         if part < len(self.finished) and part in self.shots:
             self.parts.save(part, self.finished[part], self.shots[part])
+
+    def keep_pictures(self) -> None:
+        """Save the pictures that were taken since the last time."""
+        if self.pictures is not None:
+            self.pictures.save()
+
+    def drop(self) -> None:
+        """Delete what was kept, since the video is given up."""
+        self.parts.drop()
+        if self.pictures is not None:
+            self.pictures.kept.drop()
 
     def vectors(self) -> StoredVectors:
         """The vectors of all clips so far, in order of time."""
@@ -83,9 +100,9 @@ class BatchEncoder:
         self.clips = max(1, FRAMES_PER_BATCH // window_frames(encoder))
         """Clips that are encoded together."""
 
-    def begin(self, start: VideoStart, parts: VideoParts) -> VideoAssembly:
+    def begin(self, start: VideoStart, parts: VideoParts, pictures: PictureKeeper | None = None) -> VideoAssembly:
         """Begin another video, whose frames follow."""
-        assembly = VideoAssembly(start, parts)
+        assembly = VideoAssembly(start, parts, pictures)
         self.open.append(assembly)
         return assembly
 
@@ -109,7 +126,7 @@ class BatchEncoder:
         """Give up a video and forget what is done of it."""
         with suppress(StopIteration):
             assembly = self._assembly(job)
-            assembly.parts.drop()
+            assembly.drop()
             self.open.remove(assembly)
         self.waiting = [(other, frames) for other, frames in self.waiting if other is not job]
 
@@ -117,6 +134,7 @@ class BatchEncoder:
         """Take out the videos that are wholly encoded."""
         for assembly in [assembly for assembly in self.open if assembly.whole]:
             self.open.remove(assembly)
+            assembly.keep_pictures()
             yield assembly
 
     def encode(self) -> None:
@@ -132,8 +150,8 @@ class BatchEncoder:
                 f"that are not finite or not of length 1; check it (momentseek models verify)"
             )
         waiting, self.waiting = self.waiting, []
-        for (job, _), at in zip(waiting, place, strict=True):
-            self._assembly(job).take(rows[at])
+        for (job, frames), at in zip(waiting, place, strict=True):
+            self._assembly(job).take(rows[at], frames)
 
     def _assembly(self, job: IngestJob) -> VideoAssembly:
         return next(assembly for assembly in reversed(self.open) if assembly.job is job)

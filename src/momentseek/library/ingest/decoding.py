@@ -27,6 +27,7 @@ from momentseek.library.ingest.events import (
     VideoEnd,
     VideoStart,
 )
+from momentseek.library.kept_pictures import KeptPictures, PictureKeeper
 from momentseek.library.known_files import (
     KnownFile,
     earlier_failure,
@@ -62,6 +63,8 @@ class ReadSettings:
     """Threads that decode each file; None for as many as help one."""
     in_context: bool = False
     """Whether vectors depend on cues, as a trained model's do, so that a copy with other cues must be encoded again."""
+    second: ImageTextEncoder | None = None
+    """The encoder that looks at the videos later, for which pictures are kept; None if there is none."""
     again: bool = False
     """Whether to decode also what is in the library already, sampled as it was, and leave cues alone: for another
     encoder."""
@@ -81,6 +84,13 @@ class ReadSettings:
         name = encoder_row("vision", "", self.encoder).fingerprint
         encoder = name if job.sampling == "exact" else f"{name}\0{job.sampling}"
         return VideoParts(self.library, job.hash, encoder, self.clip_seconds, self.part_clips, self.encoder.dim)
+
+    def picture_keeper(self, job: IngestJob, parts: int) -> PictureKeeper | None:
+        """What keeps pictures of a video, some parts of which are done, for the second encoder."""
+        if self.second is None or self.second.short_side > self.encoder.short_side:  # decoded too small
+            return None
+        kept = KeptPictures(self.library, job.hash, self.second.short_side)
+        return PictureKeeper(kept, self.encoder, self.clip_seconds, first=parts * self.part_clips)
 
 
 class SourceChangedError(Exception):

@@ -114,7 +114,10 @@ def reencode_library(
     writer = ReencodingWriter(library, {bytes(video.path): video.id for video in videos}, timer, pace, model, fused)
     readers = reader_count(len(files))
     options = AddOptions(transcriber=None, ocr_model=None, sound_detector=None, sampling="exact", pace=pace)
-    settings = ReadSettings(library.path, library.clip_seconds, frames, options, decoder_threads(readers), again=True)
+    second = fused.second if fused is not None and fused.ready else None
+    settings = ReadSettings(
+        library.path, library.clip_seconds, frames, options, decoder_threads(readers), second=second, again=True
+    )
     run = IngestRun(files, settings, writer, lambda _: None, report, progress, readers)
     report.stages = timer.seconds
     try:

@@ -145,7 +145,7 @@ class IngestRun:
         self.first = self.first or time.monotonic()
         job, settings = event.job, self.settings
         parts = settings.video_parts(job)
-        self.encoder.begin(event, parts)
+        self.encoder.begin(event, parts, settings.picture_keeper(job, len(event.kept)))
         if event.kept:
             at = len(event.kept) * settings.part_clips * settings.clip_seconds
             self.report.resumed.append(ResumedVideo(job.file.path, at, job.probe.duration))

@@ -1,8 +1,9 @@
 """The second pass: a library's second picture encoder looks at videos that the first has already made searchable.
 
-It is slow, so it looks at fewer pictures: of a stretch in which the first encoder's vectors hardly change, one. What it
-made of a video is kept part by part like any other track, and put into the rows of its segment together with that of
-other videos, since a segment is written as a whole.
+It is slow, so it looks at fewer pictures: of a stretch in which the first encoder's vectors hardly change, one. Those
+were kept by the pass that decoded the video (`library.kept_pictures`); where they were not, they are decoded here. What
+was made of a video is kept part by part like any other track, and put into the rows of its segment together with that
+of other videos, since a segment is written as a whole.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from momentseek.core.pinned_file import PinnedFile
 from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.database import PICTURES
 from momentseek.library.encoders import DEFAULT_ENCODER, reencode_command, second_encoder, vision_spec
+from momentseek.library.kept_pictures import KeptPictures, choose_clips, meanings_of
 from momentseek.library.merging import SegmentDamage, damage_message, find_damage, replace_segments
 from momentseek.library.segments import Segment, StoredVectors, locate, parts_without, read_segment, segment_of
 from momentseek.library.timed_text import Maker, PendingVideo, TrackPart, finish_track, track_parts
@@ -28,10 +30,6 @@ from momentseek.media.sandbox.calls import sparse_frames
 from momentseek.recognition.encoders.fused import FusedEncoder
 from momentseek.recognition.encoders.protocol import Pixels, Vectors
 
-MIN_SAME_SCENE = 0.95
-"""Cosine of the first encoder's vectors from which a clip shows what the last encoded one did."""
-MAX_SECONDS_APART = 20.0
-"""Seconds of video after which a picture is encoded however little has changed."""
 PART_PICTURES = 64
 """Pictures that are encoded between two moments at which they are kept: what a kill costs."""
 BATCH_PICTURES = 16
@@ -63,22 +61,6 @@ def not_ready(encoder: FusedEncoder) -> str:
         f"{SecondPass.undone}: the weights of {second_encoder(encoder.name)} are not here; get them with: momentseek "
         "models get; the next add, or momentseek encode, looks at the videos that wait"
     )
-
-
-def choose_clips(rows: Vectors, clip_seconds: float) -> NDArray[np.int64]:
-    """The clips whose pictures are encoded; each also stands for those that follow it, up to the next.
-
-    >>> rows = np.array([[1, 0], [0.99, 0.1], [0, 1], [0, 1]], np.float32)
-    >>> choose_clips(rows, 1.5).tolist(), choose_clips(rows, 20.0).tolist()
-    ([0, 2], [0, 1, 2, 3])
-    """
-    unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-6)
-    chosen = [0] if len(rows) else []
-    for at, row in enumerate(unit):
-        late = (at - chosen[-1]) * clip_seconds >= MAX_SECONDS_APART
-        if late or row @ unit[chosen[-1]] < MIN_SAME_SCENE:
-            chosen.append(at)
-    return np.asarray(chosen, np.int64)
 
 
 def expand(clips: Sequence[int], rows: Vectors, count: int) -> Vectors:
@@ -128,12 +110,14 @@ class SecondPass(TrackPass):
         rows = self._rows(video.id)
         if self.encoder.is_filled(rows).all():  # copied from a video with the same content
             return
-        first = self.encoder.split(rows)[0]
-        clips = choose_clips(getattr(self.encoder.first, "meanings", np.asarray)(first), self._clip_seconds)
+        kept = self._pictures_of(video)
+        chosen = kept.clips(len(rows))
+        clips = self._choose(rows) if chosen is None else chosen
         left = clips[clips * self._clip_seconds >= video.done - 1e-6]
         for at in range(0, len(left), PART_PICTURES):
             wanted = left[at : at + PART_PICTURES]
-            found = self._encode(video, wanted.tolist(), begun=video.done > 0 or at > 0)
+            pictures = self._decode(video, wanted.tolist()) if chosen is None else kept.pictures(wanted.tolist())
+            found = self._encode(pictures, begun=video.done > 0 or at > 0)
             last = at + PART_PICTURES >= len(left) or len(found) < len(wanted)
             done = video.duration if last else float(left[at + PART_PICTURES] * self._clip_seconds)
             content = {"clips": wanted[: len(found)].tolist(), "rows": _text(found)}
@@ -156,22 +140,36 @@ class SecondPass(TrackPass):
                 if named == [row.name for row in catalog.segments("vision")]:
                     raise MediaError("its vectors are missing or damaged; run: momentseek verify --repair")
 
-    def _encode(self, video: PendingVideo, clips: list[int], *, begun: bool) -> Vectors:
-        """The vectors of the pictures of some clips, fewer if the file cannot be read to its end."""
-        second, length = self.encoder.second, self._clip_seconds
+    def _pictures_of(self, video: PendingVideo) -> KeptPictures:
+        return KeptPictures(self.library.path, video.hash, self.encoder.second.short_side)
+
+    def _choose(self, rows: NDArray[np.float16]) -> NDArray[np.int64]:
+        """The clips whose pictures are encoded, by the first encoder's vectors."""
+        first = self.encoder.split(rows)[0]
+        return choose_clips(meanings_of(self.encoder.first)(first), self._clip_seconds)
+
+    def _decode(self, video: PendingVideo, clips: list[int]) -> Iterator[Pixels]:
+        """The pictures of some clips, from the file."""
+        length = self._clip_seconds
         slots = [(clip * length, min((clip + 1) * length, max(video.duration, clip * length))) for clip in clips]
         file = PinnedFile(video.path, video.size, video.mtime_ns)
+        with closing(sparse_frames(file, slots, self.encoder.second.short_side)) as frames:
+            for frame in frames:
+                yield frame.pixels
+
+    def _encode(self, pictures: Iterator[Pixels], *, begun: bool) -> Vectors:
+        """The vectors of some pictures, fewer if the file cannot be read to its end."""
+        second = self.encoder.second
         found: list[Vectors] = []
         waiting: list[Pixels] = []
         try:
-            with closing(sparse_frames(file, slots, second.short_side)) as frames:
-                for frame in frames:
-                    if self._stopped:
-                        raise MomentseekError("the second pass was stopped")
-                    waiting.append(frame.pixels)
-                    if len(waiting) == BATCH_PICTURES:
-                        found.append(second.encode_images(waiting))
-                        waiting = []
+            for pixels in pictures:
+                if self._stopped:
+                    raise MomentseekError("the second pass was stopped")
+                waiting.append(pixels)
+                if len(waiting) == BATCH_PICTURES:
+                    found.append(second.encode_images(waiting))
+                    waiting = []
         except MediaError:
             if not (begun or found or waiting):
                 raise
@@ -230,6 +228,7 @@ class SecondPass(TrackPass):
 
         replace_segments(catalog, paths, [row], parts, finish)
         for video in videos:
+            self._pictures_of(video).drop()
             self.report.seen += 1
             self.report.seen_seconds += video.duration - video.done
 
