@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.database import DATABASE_ERRORS, SPEECH, SUMMED, Database, TrackKind, damaged_row, unusable
-from momentseek.library.video import Failure, Video, matcher, name_text
+from momentseek.library.video import Failure, Video, VideoPlace, matcher, name_text
 from momentseek.library.words import is_one_letter_off, match_any, plain_words
 from momentseek.media.subtitles.cues import Cue
 
@@ -94,6 +94,15 @@ class Catalog(Database):
         sql = f"SELECT {VIDEO_SELECT} FROM videos WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
         return [self._video(row) for row in self.rows(sql, (listed,))]
 
+    def places(self, paths: Collection[str] | None = None) -> list[VideoPlace]:
+        """Path and name of the videos at some paths, or of all videos, by id."""
+        sql = "SELECT id, path, name FROM videos"
+        if paths is None:
+            rows = self.rows(f"{sql} ORDER BY id")
+        else:
+            rows = [row for path in sorted(paths) for row in self.rows(f"{sql} WHERE path = ?", (os.fsencode(path),))]
+        return [VideoPlace(id, os.fsdecode(path), name) for id, path, name in rows]
+
     def ids(
         self, *, names: Sequence[str] = (), after: float | None = None, before: float | None = None
     ) -> NDArray[np.int64]:
@@ -109,7 +118,8 @@ class Catalog(Database):
         if before is not None:
             where.append(f"{VIDEO_DATE} < ?")
             values.append(before)
-        rows = self.rows(f"SELECT id, name FROM videos WHERE {' AND '.join(where)} ORDER BY id", values)
+        columns = "id, name" if names else "id"
+        rows = self.rows(f"SELECT {columns} FROM videos WHERE {' AND '.join(where)} ORDER BY id", values)
         if names:
             matches = matcher(names, within=True)
             rows = [row for row in rows if matches(row[1])]

@@ -250,7 +250,8 @@ class LibraryReader:
         """Videos by path, by a folder they lie in, or by a glob for their name; with ``missing``, also those whose
         file is not there. A pattern that matches nothing is refused.
         """
-        return select_videos(self.videos(), [os.fspath(pattern) for pattern in patterns], missing)
+        ids = select_videos(self.catalog.places, [os.fspath(pattern) for pattern in patterns], missing)
+        return self.catalog.videos(ids) if ids else []
 
     def status(self) -> Status:
         """Counts of what the library holds."""

@@ -8,7 +8,6 @@ the catalog.
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -31,10 +30,13 @@ from momentseek.library.reader import LibraryReader
 from momentseek.library.scan.plan import drop_plan, plan_fault
 from momentseek.library.scan.recall import refresh_plan
 from momentseek.library.segments import NEW_STREAM_SUFFIX, Segment, checksum
+from momentseek.library.video import Video
 from momentseek.recognition.encoders.fused import SHARE
 
 ROWS_PER_CHECK = 1 << 15
 """Rows checked at a time."""
+VIDEOS_PER_CHECK = 10_000
+"""Videos of the catalog looked at at a time."""
 MAX_LENGTH_ERROR = 2e-3
 """How far the length of a stored vector may be from 1."""
 
@@ -85,21 +87,22 @@ def verify_library(catalog: Catalog, paths: LibraryPaths) -> VerifyReport:
     if report.damaged_rows:
         return report
     with catalog.view():
-        rows, gone, videos = catalog.segments(), set(catalog.gone().tolist()), catalog.videos()
-        counted = dict(catalog.rows("SELECT video, count(*) FROM cues WHERE kind = 'speech' GROUP BY video"))
+        rows, gone, known = catalog.segments(), catalog.gone(), catalog.ids()
+        report.videos, report.segments, report.cues = len(known), len(rows), catalog.count_cues()
         used = [catalog.encoder(stream) for stream in segments.VECTOR_STREAMS]
         dims = {encoder.stream: encoder.dim for encoder in used if encoder is not None}
-    report.videos, report.segments, report.cues = len(videos), len(rows), sum(counted.values())
-    held: dict[str, Counter[int]] = {stream: Counter() for stream in segments.VECTOR_STREAMS}
-    known = {video.id for video in videos}
+    held = {stream: RowCounts(known) for stream in segments.VECTOR_STREAMS}
     for row in rows:
         for found in _sound_parts(paths, row, dims, report):
             report.rows += found.rows
             if row.stream in held:
-                _count(found, held[row.stream], gone, known, report)
+                held[row.stream].count(found, gone, report)
     spans = _span_rows(catalog, paths, report) if "spans" in dims else None
-    for video in videos:
-        clips, said = held["vision"][video.id], counted.get(video.id, 0)
+    missing: list[str] = []
+    for video, said in _videos_and_cues(catalog, known):
+        clips = held["vision"][video.id]
+        if not os.path.exists(video.path):
+            missing.append(f"{printable(video.path)}: the file is not there (momentseek remove --missing)")
         if clips != video.clips:
             report.broken[video.id] = f"has {count(clips, 'row')} of vectors for {count(video.clips, 'clip')}"
         elif spans is not None and held["spans"][video.id] != spans(clips):
@@ -113,16 +116,53 @@ def verify_library(catalog: Catalog, paths: LibraryPaths) -> VerifyReport:
             report.problems.append(f"{printable(video.path)}: what is said has no vectors")
         elif "speech" in dims and held["speech"][video.id] not in (said, _speech_rows(catalog, video.id)):
             report.broken[video.id] = f"has {held['speech'][video.id]:,} rows for {count(said, 'cue')}"
-    names = {video.id: printable(video.path) for video in videos}
+    names = {video.id: printable(video.path) for video in catalog.videos(report.broken)}
     report.problems += [f"{names[id]}: {text}" for id, text in report.broken.items() if id in names]
     report.plan = plan_fault(paths.plan)
     if report.plan is not None:
         report.problems.append(f"{report.plan}; searches do without the plan until it is built again")
     _add_notes(catalog, paths, report)
-    for video in videos:
-        if not os.path.exists(video.path):
-            report.notes.append(f"{printable(video.path)}: the file is not there (momentseek remove --missing)")
+    report.notes += missing
     return report
+
+
+def _videos_and_cues(catalog: Catalog, ids: NDArray[np.int64]) -> Iterator[tuple[Video, int]]:
+    """Each of some videos that is still there, with the number of its cues of speech; a page at a time."""
+    sql = "SELECT video, count(*) FROM cues WHERE kind = 'speech' AND video BETWEEN ? AND ? GROUP BY video"
+    for at in range(0, len(ids), VIDEOS_PER_CHECK):
+        some = ids[at : at + VIDEOS_PER_CHECK].tolist()
+        with catalog.view():
+            videos, counted = catalog.videos(some), dict(catalog.rows(sql, (some[0], some[-1])))
+        for video in videos:
+            yield video, counted.get(video.id, 0)
+
+
+class RowCounts:
+    """How many rows of a stream each video has, by what lies in segments."""
+
+    def __init__(self, known: NDArray[np.int64]) -> None:
+        self.known = known
+        self._rows = np.full(len(known) + 1, -1, np.int64)  # the last for ids that are not known
+
+    def __getitem__(self, id: int) -> int:
+        """The rows of a video; 0 if there are none."""
+        return max(0, int(self._rows[np.searchsorted(self.known, id)]))
+
+    def count(self, found: Segment, gone: NDArray[np.int64], report: VerifyReport) -> None:
+        """Count the rows of a segment, and report videos that nobody knows or that are there twice."""
+        listed = ~np.isin(found.ids, gone)
+        ids, rows = found.ids[listed], np.diff(found.offsets)[listed]
+        place = np.searchsorted(self.known, ids)
+        strange = np.append(self.known, -1)[place] != ids
+        for id in ids[strange].tolist():
+            report.strangers.append(id)
+            report.problems.append(f"segment {found.name} holds a video {id} that the catalog does not know")
+        place[strange] = len(self.known)
+        once = np.zeros(len(ids), np.bool_)
+        once[np.unique(place, return_index=True)[1]] = True
+        twice = ~strange & ((self._rows[place] >= 0) | ~once)
+        report.broken |= dict.fromkeys(ids[twice].tolist(), "has its vectors twice")
+        self._rows[place[~strange & ~twice]] = rows[~strange & ~twice]
 
 
 def _speech_rows(catalog: Catalog, video: int) -> int:
@@ -214,19 +254,6 @@ def row_faults(found: Segment, first: int, last: int) -> dict[str, NDArray[np.bo
         "holds vectors that are not of length 1": long,
         "its two copies of a vector differ": differ,
     }
-
-
-def _count(found: Segment, held: Counter[int], gone: set[int], known: set[int], report: VerifyReport) -> None:
-    for id, rows in zip(found.ids.tolist(), np.diff(found.offsets).tolist(), strict=True):
-        if id in gone:
-            continue
-        if id not in known:
-            report.strangers.append(id)
-            report.problems.append(f"segment {found.name} holds a video {id} that the catalog does not know")
-        elif id in held:
-            report.broken[id] = "has its vectors twice"
-        else:
-            held[id] = rows
 
 
 def _add_notes(catalog: Catalog, paths: LibraryPaths, report: VerifyReport) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
 from fractions import Fraction
 from pathlib import Path
+from typing import NamedTuple
 from unicodedata import normalize
 
 from momentseek.core.errors import MomentseekError
@@ -134,25 +135,41 @@ def name_text(name: str) -> str:
     return " ".join(re.findall(r"\w+", spaced.replace("_", " ")))
 
 
-def select_videos(videos: Sequence[Video], patterns: Sequence[str], missing: bool = False) -> list[Video]:
-    """The videos that any of the patterns means: a file's path, a folder's path, a video's name or a glob for names.
+class VideoPlace(NamedTuple):
+    """What a video is meant by: its path, or its name."""
 
-    A path means its own file and no other, even where it could be read as a glob (see ``matcher``).
+    id: int
+    path: str
+    name: str
+
+
+FindPlaces = Callable[[Collection[str] | None], list[VideoPlace]]
+"""The videos at some paths, or all videos."""
+
+
+def select_videos(find: FindPlaces, patterns: Sequence[str], missing: bool = False) -> list[int]:
+    """Ids of the videos that any of the patterns means: a file's path, a folder's path, a video's name or a glob for
+    names.
+
+    A path means its own file and no other, even where it could be read as a glob (see ``matcher``). All videos are
+    looked through only for the other patterns.
     """
-    by_path = {os.fspath(video.path): video for video in videos}
-    chosen: dict[int, Video] = {}
-    for pattern in patterns:
-        places = {os.path.abspath(pattern), os.path.realpath(pattern)}
-        found = [by_path[place] for place in places if place in by_path] or _match_videos(videos, pattern, places)
+    paths = {pattern: {os.path.abspath(pattern), os.path.realpath(pattern)} for pattern in patterns}
+    at = {place.path: place.id for place in find(set().union(*paths.values()))} if patterns else {}
+    others = [pattern for pattern in patterns if at.keys().isdisjoint(paths[pattern])]
+    every = find(None) if others or missing else []
+    chosen = set(at.values())
+    for pattern in others:
+        found = _match_videos(every, pattern, paths[pattern])
         if not found:
             raise MomentseekError(f"{printable(pattern)}: is no video of this library; list them with: momentseek list")
-        chosen |= {video.id: video for video in found}
+        chosen.update(found)
     if missing:
-        chosen |= {video.id: video for video in videos if is_missing(video.path)}
-    return [video for video in videos if video.id in chosen]
+        chosen.update(place.id for place in every if is_missing(place.path))
+    return sorted(chosen)
 
 
-def _match_videos(videos: Sequence[Video], pattern: str, places: set[str]) -> list[Video]:
-    folders = tuple(os.path.join(place, "") for place in places)
+def _match_videos(places: Sequence[VideoPlace], pattern: str, paths: set[str]) -> list[int]:
+    folders = tuple(os.path.join(path, "") for path in paths)
     matches = matcher([pattern])
-    return [video for video in videos if os.fspath(video.path).startswith(folders) or matches(video.name)]
+    return [place.id for place in places if place.path.startswith(folders) or matches(place.name)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from momentseek.core.errors import LibraryError
 from momentseek.library.catalog import Catalog, EncoderRow, SegmentRow
 from momentseek.library.database import SPEECH, TrackKind
-from momentseek.library.video import Failure, Video
+from momentseek.library.video import Failure, Video, VideoPlace
 from momentseek.media.subtitles.cues import Cue
 
 T = TypeVar("T")
@@ -80,6 +80,10 @@ class ShardedCatalog(Catalog):
     def encoder(self, stream: str) -> EncoderRow | None:
         """The encoder that made a stream's vectors; None if there are none yet."""
         return next((row for catalog in self.catalogs if (row := catalog.encoder(stream)) is not None), None)
+
+    def places(self, paths: Collection[str] | None = None) -> list[VideoPlace]:
+        """Path and name of the videos at some paths, or of all videos, by id."""
+        return sorted(place for catalog in self.catalogs for place in catalog.places(paths))
 
     def videos(self, ids: Iterable[int] | None = None) -> list[Video]:
         """All videos of the library by id, or those of ``ids`` that are in it."""
