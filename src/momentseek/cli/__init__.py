@@ -10,8 +10,9 @@ from typing import NoReturn
 import click
 
 from momentseek import __version__
-from momentseek.cli.groups import LazyGroup, flag_parameter
+from momentseek.cli.groups import LazyGroup, flag_parameter, plugin_option
 from momentseek.cli.terminal import guard_streams
+from momentseek.core import plugins
 from momentseek.core.errors import MomentseekError, write_parameters
 
 write_parameters(flag_parameter)  # as flags while a command runs, as in Python otherwise
@@ -86,6 +87,7 @@ ALIASES = {"read": ("ocr", "run"), "text": ("ocr", "show")}
     aliases=ALIASES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+@plugin_option
 @click.version_option(__version__, prog_name="momentseek", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(context: click.Context) -> None:
@@ -102,6 +104,7 @@ def cli(context: click.Context) -> None:
 
     `momentseek COMMAND --help` explains a command and gives examples.
     """
+    plugins.load_files()
     from momentseek.cli.config import command_defaults  # which only a command needs, not the help
 
     context.default_map = command_defaults(context)

@@ -293,7 +293,7 @@ def _complete_tables(_: click.Context, __: click.Parameter, incomplete: str) -> 
 @click.option("--list", "listed", is_flag=True, help="List the tables, or the rows of TABLE.")
 @click.option("--data", metavar="DIR", help="Real features (a data.toml), else where to simulate.")
 @click.option("--rows", metavar="ROW,ROW", help="Only these rows, with the first stages they need.")
-@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Seeds of every row.")
+@click.option("--seeds", type=click.IntRange(min=1), help="Seeds of every row. Default: the table's, or 3.")
 @click.option("--steps", type=click.IntRange(min=1), help="Steps of every row, instead of the table's.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting of all rows.")
 @click.option("--protocol", metavar="NAME", help="Another evaluator than the paper's.")
@@ -328,13 +328,18 @@ def reproduce(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Train every row of a paper's TABLE over seeds, and print our figures next to the paper's.
+    """Train every row of a TABLE over seeds, and print our figures next to the paper's.
+
+    TABLE is the name of a paper's table, or the path of a TOML file with rows, columns, data and seeds of your own
+    (docs/reproducing.md).
 
     \b
     Which tables there are, and the rows of one:
       momentseek reproduce debiased-2 --list
     Table 2 of debiased grounding, on real features or else on simulated films:
       momentseek reproduce debiased-2 --data charades-cd
+    A table of your own:
+      momentseek reproduce my-table.toml --out my-table
     What that would take, row by row:
       momentseek reproduce debiased-2 --data charades-cd --estimate
     All rows at once on a cluster: the same with --set threads=1 --on auto
@@ -369,7 +374,7 @@ def reproduce(
         sys.exit(130)
     write_documents(result, Path(given["out"]))
     if not quiet:
-        _say_written(Path(given["out"]) / table)
+        _say_written(Path(given["out"]) / result.table.name)
     if as_json:
         options.echo_json(result.as_json())
     else:

@@ -22,7 +22,7 @@ from momentseek.core.registry import did_you_mean
 
 PASSWORD = re.compile(r"(://[^/:@]*:)[^/@]*@")
 """A user's name and password in an address."""
-NOT_KEPT = {"help", "yes", "force", "json", "csv", "token", LIBRARY_KEY}
+NOT_KEPT = {"help", "yes", "force", "json", "csv", "token", "plugin", LIBRARY_KEY}
 """Options that are asked for each time: what destroys something, what scripts rely on, what is secret."""
 WITHOUT_SETTINGS = ("config", "models", "data", "demo", "doctor", "completion")
 """Commands that take no settings: groups of others, and those whose options are for one time."""

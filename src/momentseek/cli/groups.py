@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from momentseek.core import plugins
 from momentseek.core.errors import any_of, python_parameter
 from momentseek.core.registry import did_you_mean
 
@@ -43,6 +44,7 @@ class LazyGroup(click.Group):
             return None
         module, _, attribute = self.targets[name].partition(":")
         command: click.Command = getattr(importlib.import_module(f"{self.package}.{module}"), attribute)
+        add_plugin_option(command)
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -65,6 +67,34 @@ class LazyGroup(click.Group):
         for title, commands in self.sections.items():
             with formatter.section(title):
                 formatter.write_dl([(name, about) for name, (_, about) in commands.items()])
+
+
+def load_plugins(context: click.Context, _: click.Parameter, files: tuple[str, ...]) -> None:
+    """Import the files that ``--plugin`` names, before any other option is looked at."""
+    for file in files:
+        plugins.use_file(file)
+    if files:
+        context.meta["plugin"] = files
+
+
+plugin_option = click.option(
+    "--plugin",
+    multiple=True,
+    metavar="FILE",
+    is_eager=True,
+    expose_value=False,
+    callback=load_plugins,
+    help="Load FILE, a Python file that adds models, measures, formats, …: docs/plugins.md. May be repeated.",
+)
+
+
+def add_plugin_option(command: click.Command) -> None:
+    """Give ``--plugin`` to a command, or to all commands of a group."""
+    if isinstance(command, click.Group) and not isinstance(command, LazyGroup):
+        for one in command.commands.values():
+            add_plugin_option(one)
+    elif not any(option.name == "plugin" for option in command.params):
+        plugin_option(command)
 
 
 class RenamedOption(click.Option):

@@ -148,7 +148,8 @@ def given_words(*, absolute: bool = False) -> list[str]:
         return os.path.abspath(os.path.expanduser(value)) if whole else str(value)
 
     for parameter in context.command.params:
-        value = context.params.get(parameter.name or "", True)  # a flag that only sets something is no parameter
+        name = parameter.name or ""  # a flag that only sets something is no parameter
+        value = context.params.get(name, context.meta.get(name, True))
         typed = context.get_parameter_source(parameter.name or "") is click.core.ParameterSource.COMMANDLINE
         if not typed or parameter.name == "library":
             continue

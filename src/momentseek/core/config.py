@@ -8,8 +8,9 @@ command line (``momentseek config``).
 from __future__ import annotations
 
 import os
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from momentseek.core.errors import MomentseekError
 CONFIG_VARIABLE = "MOMENTSEEK_CONFIG"
 LIBRARY_KEY = "library"
 """The one key that is no option of a single command."""
+TOML_HEADER = re.compile(r"\s*(\[\[?)([^\[\]]+)\]\]?\s*(#.*)?$")
 MAX_TOML_BYTES = 16 << 20
 """The largest TOML file that is read; settings are a few kilobytes."""
 
@@ -39,6 +41,49 @@ def read_toml(path: Path, missing: str = "check the path") -> dict[str, Any]:
         raise MomentseekError(f"{path}: is nested too deeply for TOML; correct the file") from None
     except (ValueError, OSError) as e:
         raise MomentseekError(f"{path}: cannot be read as TOML ({e}); correct the file") from None
+
+
+def toml_line(path: Path, key: Sequence[str | int]) -> int | None:
+    """The line of a TOML file, counted from 1, on which a key stands: of the longest part of it that is found.
+
+    ``("columns", 1, "label")`` is a key of the second ``[[columns]]``.
+    """
+    found: tuple[int, int | None] = (0, None)
+    table: tuple[str | int, ...] = ()
+    counts: dict[tuple[str | int, ...], int] = {}
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return None
+    for number, line in enumerate(lines, start=1):
+        header = TOML_HEADER.match(line)
+        name = header[2] if header else line.partition("=")[0] if "=" in line else ""
+        try:
+            here = _dotted(name)
+        except ValueError:  # a line inside a longer value
+            continue
+        if header and header[1] == "[[":
+            counts[here] = counts.get(here, -1) + 1
+            here = (*here, counts[here])
+        table, here = (here, here) if header else (table, (*table, *here))
+        shared = min(len(here), len(key))
+        if here[:shared] == tuple(key[:shared]) and shared > found[0]:
+            found = (shared, number)
+    return found[1]
+
+
+def _dotted(name: str) -> tuple[str | int, ...]:
+    """The parts of a dotted key.
+
+    >>> _dotted('rows."a b".model')
+    ('rows', 'a b', 'model')
+    """
+    inner: Any = tomllib.loads(f"{name} = 0")
+    parts: list[str | int] = []
+    while isinstance(inner, dict):
+        ((part, inner),) = inner.items()
+        parts.append(part)
+    return tuple(parts)
 
 
 def config_path() -> Path:

@@ -8,7 +8,9 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, TypeVar
 
+from momentseek.core import plugins
 from momentseek.core.errors import MomentseekError
+from momentseek.core.plugins import PluginSource
 
 T = TypeVar("T")
 
@@ -29,7 +31,9 @@ class Registry(MutableMapping[str, T]):
     """Things of one kind by their unique names, in the order in which they were added.
 
     ``package`` names the package whose modules add themselves: all of them (but no subpackages) are imported when a
-    name is first asked for, so that a new file in that folder is all it takes to be known.
+    name is first asked for, so that a new file in that folder is all it takes to be known. ``group`` names the entry
+    points by which installed packages add theirs (``core.plugins``); they come after the package's own, and cannot
+    replace them.
 
     >>> shapes: Registry[Callable[[], int]] = Registry("shape")
     >>> @shapes.register("square")
@@ -43,16 +47,22 @@ class Registry(MutableMapping[str, T]):
     momentseek.core.errors.MomentseekError: there is no shape 'sqare'; did you mean 'square'?
     """
 
-    def __init__(self, kind: str, package: str | None = None) -> None:
+    def __init__(self, kind: str, package: str | None = None, group: str | None = None) -> None:
         self.kind = kind
+        self.group = group
         self._package = package
         self._things: dict[str, T] = {}
+        self._sources: dict[str, PluginSource] = {}
 
     def add(self, name: str, thing: T) -> None:
         """Make a thing known by a name that no other has."""
-        if name in self._things:
-            raise MomentseekError(f"a {self.kind} called {name!r} is there already; choose another name")
+        source = plugins.current_source()
+        known = self._things if source is None else self._load_own()
+        if name in known:
+            raise MomentseekError(f"a {self.kind} called {name!r} already exists; choose another name")
         self._things[name] = thing
+        if source is not None:
+            self._sources[name] = source
 
     def register(self, name: str) -> Callable[[T], T]:
         """Decorate a function or class with the name by which it is found."""
@@ -63,26 +73,19 @@ class Registry(MutableMapping[str, T]):
 
         return enter
 
-    def __getitem__(self, name: str) -> T:
-        """The thing called ``name``; where there is none, an error that names the nearest.
+    def source(self, name: str) -> PluginSource | None:
+        """The plug-in that added the thing called ``name``; None for the package's own."""
+        return self._sources.get(name)
 
-        The module of that name is imported first, if there is one: mostly it adds the thing, and no other is needed.
-        """
-        if name not in self._things and self._package is not None and name.isidentifier():
-            module = f"{self._package}.{name}"
-            try:
-                import_module(module)
-            except ModuleNotFoundError as e:
-                if e.name != module:
-                    raise
-        known = self._things if name in self._things else self._load()
-        if name not in known:
-            raise MomentseekError(f"there is no {self.kind} {name!r}; {did_you_mean(name, known)}")
-        return known[name]
+    def __getitem__(self, name: str) -> T:
+        """The thing called ``name``; where there is none, an error that names the nearest."""
+        if not self._find(name):
+            raise MomentseekError(f"there is no {self.kind} {name!r}; {did_you_mean(name, self._load())}")
+        return self._things[name]
 
     def get(self, name: str, default: Any = None, /) -> Any:
         """The thing called ``name``, or ``default`` where there is none."""
-        return self._load().get(name, default)
+        return self._things[name] if self._find(name) else default
 
     def __setitem__(self, name: str, thing: T) -> None:
         """Make a thing known by a name, in the place of another that had it."""
@@ -92,10 +95,13 @@ class Registry(MutableMapping[str, T]):
         del self._load()[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._load()
+        return isinstance(name, str) and self._find(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._load())
+        """The names, the package's own first: a search that ends among them loads no plug-ins."""
+        own = tuple(self._load_own())
+        yield from own
+        yield from [name for name in self._load() if name not in own]
 
     def __len__(self) -> int:
         return len(self._load())
@@ -107,10 +113,38 @@ class Registry(MutableMapping[str, T]):
         return other
 
     def load(self) -> None:
-        """Import the plug-ins now, so that their order does not depend on which of them is imported first."""
-        self._load()
+        """Import the package's own now, so that their order does not depend on which of them is imported first."""
+        self._load_own()
+
+    def _find(self, name: str) -> bool:
+        """Whether a thing is called ``name``, importing no more than it takes.
+
+        The module of that name comes first, if there is one: mostly it adds the thing, and no other is needed. Then
+        the package's other modules, files given by ``--plugin``, and the installed plug-in of that name.
+        """
+        if name not in self._things and self._package is not None and name.isidentifier():
+            module = f"{self._package}.{name}"
+            try:
+                import_module(module)
+            except ModuleNotFoundError as e:
+                if e.name != module:
+                    raise
+        if name in self._things or name in self._load_own():
+            return True
+        if self.group is not None:
+            plugins.load_files()
+            plugins.load_installed(self.group, name)
+        return name in self._things
 
     def _load(self) -> dict[str, T]:
+        """All things, plug-ins included."""
+        self._load_own()
+        if self.group is not None:
+            plugins.load_files()
+            plugins.load_installed(self.group)
+        return self._things
+
+    def _load_own(self) -> dict[str, T]:
         package = self._package  # another thread may finish meanwhile
         if package is not None:
             for module in iter_modules(import_module(package).__path__):

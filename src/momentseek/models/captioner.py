@@ -174,7 +174,7 @@ def caption_rows(captions: Sequence[Sequence[str]], vocabulary: Vocabulary, most
     return torch.from_numpy(stacked)
 
 
-CAPTIONERS: Registry[ModelSpec] = Registry("captioner", package="momentseek.models.zoo")
+CAPTIONERS: Registry[ModelSpec] = Registry("captioner", "momentseek.models.zoo", group="captioners")
 
 
 def register_captioner(name: str, config: type[CaptionerConfig], model: type[Captioner], summary: str) -> None:

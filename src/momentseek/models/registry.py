@@ -38,7 +38,7 @@ class ModelSpec:
     """Counts up whenever the network computes something else with the same weights and settings."""
 
 
-MODELS: Registry[ModelSpec] = Registry("model", package="momentseek.models.zoo")
+MODELS: Registry[ModelSpec] = Registry("model", "momentseek.models.zoo", group="models")
 _type_hints = functools.cache(typing.get_type_hints)
 
 

@@ -142,13 +142,78 @@ SMALL: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        ({"a": {"model": "mmn", "paper": [1, 2]}}, "t: rows.a has 2 figures for 1 columns"),
+        ({"a": {"model": "mmn", "paper": [1, 2]}}, "t: rows.a.paper has 2 figures for 1 columns"),
         ({"a": {"model": "crocs", "begin": "b"}}, "t: rows.a goes on from 'b', which is no row before it"),
         ({"a": {"model": "mmn", "of": "a"}}, "t: rows.a must have one of model, baseline and of"),
-        ({"a": {"model": "mmn", "setings": {}}}, "t: rows.a: there is no 'setings'; did you mean 'settings'"),
+        ({"a": {"model": "mmn", "setings": {}}}, "t: rows.a.setings: there is no such key; did you mean 'settings'"),
         ({"a": {"model": "mmn", "use": ["map"]}}, "t: rows.a: there are no settings 'map'"),
     ],
 )
 def test_mistakes_in_a_file_are_told(rows: dict[str, Any], sentence: str) -> None:
     with pytest.raises(MomentseekError, match=re.escape(sentence)):
         parse_table({**SMALL, "rows": rows}, "t")
+
+
+OWN = """title = "Mine"
+task = "SVMR"
+seeds = 2
+data = "films"
+
+[[columns]]
+label = "a"
+split = "test"
+measure = "R@1[IoU>=0.5]"
+
+[[columns]]
+label = "b"          # [not a header]
+split = "test"
+measure = "R@1[IoU>=0.7]"
+
+[rows.ours]
+model = "tan2d"
+settings = { hidden = 8 }
+paper = [1, 2]
+"""
+
+
+def test_a_table_of_ones_own_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(OWN)
+    table = read_table(tmp_path / "mine.toml")
+    assert (table.name, table.seeds, table.data) == ("mine", 2, str(tmp_path / "films"))
+    assert table.rows["ours"].paper == [1, 2]
+    (tmp_path / "more.toml").write_text(
+        'extends = "mine.toml"\ntitle = "More"\n[rows.ours]\n[rows.best]\nof = "ours"\n'
+    )
+    more = read_table(str(tmp_path / "more.toml"))
+    assert (more.title, more.rows["ours"].model, more.rows["best"].of) == ("More", "tan2d", "ours")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ('measure = "R@1[IoU>=0.7]"', 'measure = "R@1[IuO>=0.7]"', "line 14: columns.2.measure: measure 'R@1[IuO"),
+        ('label = "b" ', 'lable = "b" ', "line 12: columns.2.lable: there is no such key; did you mean 'label'?"),
+        ("paper = [1, 2]", "paper = [1]", "line 19: rows.ours.paper has 1 figures for 2 columns"),
+        ("seeds = 2", "seeds = true", "line 3: seeds must be a whole number, not True"),
+        ("seeds = 2", "seeds = 0", "line 3: seeds must be at least 1, not 0"),
+        ('task = "SVMR"', 'task = "SVRM"', "line 2: task must be SVMR or VCMR or VR, not 'SVRM'"),
+        ('model = "tan2d"', "model = 3", "line 17: rows.ours.model must be a text, not 3"),
+        ('model = "tan2d"\n', "", "line 16: rows.ours must have one of model, baseline and of"),
+        ("[rows.ours]", "[row.ours]", "line 16: row: there is no such key; did you mean 'rows'?"),
+        ('title = "Mine"', "title = ", "cannot be read as TOML"),
+    ],
+)
+def test_mistakes_in_ones_own_table_name_key_and_line(tmp_path: Path, old: str, new: str, sentence: str) -> None:
+    assert old in OWN
+    (tmp_path / "mine.toml").write_text(OWN.replace(old, new))
+    with pytest.raises(MomentseekError) as found:
+        read_table(tmp_path / "mine.toml")
+    assert str(found.value).startswith(str(tmp_path / "mine.toml"))
+    assert sentence in str(found.value)
+
+
+def test_a_model_that_does_not_exist_is_named_with_its_row(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(OWN.replace("tan2d", "tan3d"))
+    table = read_table(tmp_path / "mine.toml")
+    with pytest.raises(MomentseekError, match=r"mine.toml, line 16: rows.ours: there is no model 'tan3d'"):
+        training_config(table, table.rows["ours"], False, "", Budget())

@@ -1,25 +1,46 @@
-"""A table of a paper as a file describes it: rows, columns, settings and the printed figures (docs/reproducing.md).
+"""A table as a TOML file describes it: rows, columns, settings and a paper's figures (docs/reproducing.md).
+
+The papers' tables are files of the folder ``tables``; anybody's are read by their path, or registered by a plug-in:
+``TABLES.add("my-table", Path(__file__).with_name("my-table.toml"))``.
 
 A row is a ``model`` with ``settings``, a blind ``baseline``, or a trained row searched in another way (``of``).
 ``begin``, ``first_stage`` and ``videos`` name other rows; a row that is only such a part is ``hidden``. A file that
-``extends`` another has all of it that it does not say itself.
+``extends`` another, by its name or its path, has all of it that it does not say itself. What is wrong in a file is
+refused with the key and its line.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import tomllib
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+from momentseek.core.config import read_toml, toml_line
 from momentseek.core.errors import MomentseekError
-from momentseek.core.registry import did_you_mean
-from momentseek.measuring.measures import PROTOCOLS
+from momentseek.core.registry import Registry, did_you_mean
+from momentseek.measuring.measures import PROTOCOLS, parse_all
 
 TABLE_KINDS = ("scores", "ties")
 """``scores``: a row per system. ``ties``: a row per measure, the share of queries on which all systems are equal."""
+TABLE_TASKS = ("SVMR", "VCMR", "VR")
+FIELD_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+    "str": ((str,), "a text"),
+    "bool": ((bool,), "true or false"),
+    "int": ((int,), "a whole number"),
+    "float": ((int, float), "a number"),
+    "Mapping": ((dict,), "a table of settings"),
+    "Sequence": ((list, tuple), "a list"),
+    "tuple": ((list, tuple), "a list"),
+}
+"""What a field's annotation begins with: the types that its value may have, and how messages call them."""
+TABLES: Registry[Path] = Registry("table", group="tables")
+"""Name → the file of a table."""
+for _file in sorted(Path(str(files(__package__))).joinpath("tables").glob("*.toml")):
+    TABLES.add(_file.stem, _file)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,11 +91,16 @@ class PaperTable:
 
     name: str
     title: str
-    source: str
     columns: tuple[TableColumn, ...]
     rows: Mapping[str, TableRow]
-    protocol: str
-    """The paper's evaluator."""
+    source: str = ""
+    """The paper that the printed figures are from."""
+    protocol: str = "paper"
+    """The evaluator: the paper's, or another."""
+    seeds: int = 3
+    """Seeds of every row, unless others are asked for."""
+    data: str = ""
+    """The data folder of the table, unless another is given; a relative path is one from the table's file."""
     kind: str = "scores"
     task: str = "SVMR"
     percent: bool = False
@@ -86,6 +112,12 @@ class PaperTable:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of every row, on real and on simulated data."""
     simulation: Mapping[str, Any] = field(default_factory=dict)
+    file: str = ""
+    """The file that it was read from; the papers' have none."""
+
+    def place(self, *key: str | int) -> str:
+        """How messages name a key: by the file and its line, where there is a file."""
+        return _place(self.file or self.name, key, self.file)
 
     def choose_rows(self, names: Sequence[str] = ()) -> list[TableRow]:
         """The rows of these names, or all that are shown, in the table's order; with every row that they need."""
@@ -99,13 +131,12 @@ class PaperTable:
 
 
 def table_names() -> tuple[str, ...]:
-    """The names of all tables, in alphabetical order."""
-    found = (f.name for f in (files("momentseek.benchmarks.reproduction") / "tables").iterdir())
-    return tuple(sorted(n.removesuffix(".toml") for n in found if n.endswith(".toml")))
+    """The names of all tables, those of plug-ins last."""
+    return tuple(TABLES)
 
 
-def read_table(name: str) -> PaperTable:
-    """The table of a name.
+def read_table(table: str | os.PathLike[str]) -> PaperTable:
+    """The table of a name, or of a file, which is a path that ends in ``.toml``.
 
     >>> table = read_table("debiased-2")
     >>> table.rows["ctrl"].label, table.rows["ctrl"].paper[:2]
@@ -115,25 +146,48 @@ def read_table(name: str) -> PaperTable:
         ...
     momentseek.core.errors.MomentseekError: there is no table 'mvmr2'; did you mean 'mvmr-2'?
     """
-    if name not in table_names():
-        raise MomentseekError(f"there is no table {name!r}; {did_you_mean(name, table_names())}")
-    return parse_table(_sections(name), name)
+    own = is_file_name(table)
+    path = Path(table) if own else TABLES[str(table)]
+    if not own and TABLES.source(str(table)) is None:
+        return parse_table(_sections(path), path.stem)
+    found = parse_table(_sections(path), path.stem, str(path))
+    return replace(found, data=str(path.parent / found.data)) if found.data else found
 
 
-def parse_table(sections: Mapping[str, Any], name: str) -> PaperTable:
-    """A table from the sections of its file, with every name and number checked."""
-    given = dict(sections)
-    columns = tuple(_build(TableColumn, column, f"{name}: columns") for column in given.pop("columns", ()))
+def is_file_name(table: str | os.PathLike[str]) -> bool:
+    """Whether a table is named by its file."""
+    return os.fspath(table).endswith(".toml")
+
+
+def parse_table(sections: Mapping[str, Any], name: str, file: str = "") -> PaperTable:
+    """A table from the sections of its file, with every name, type and number checked."""
+
+    def build(kind: Any, values: Mapping[str, Any], *key: str | int) -> Any:
+        return _build(kind, values, key, file or name, file)
+
+    given = {"title": name, **sections}
+    columns = tuple(build(TableColumn, column, "columns", i) for i, column in enumerate(given.pop("columns", ())))
     rows = {
-        key: _build(TableRow, {"name": key, "label": key, **row}, f"{name}: rows.{key}")
+        key: build(TableRow, {"name": key, "label": key, **row}, "rows", key)
         for key, row in given.pop("rows", {}).items()
     }
     given["preset"] = given.pop("real", {}).get("preset", "")
-    table: PaperTable = _build(PaperTable, {"name": name, **given, "columns": columns, "rows": rows}, name)
-    if table.kind not in TABLE_KINDS:
-        raise MomentseekError(f"{name}: kind must be {' or '.join(TABLE_KINDS)}, not {table.kind!r}")
+    table: PaperTable = build(PaperTable, {"name": name, **given, "columns": columns, "rows": rows, "file": file})
+    for key, known in (("kind", TABLE_KINDS), ("task", TABLE_TASKS)):
+        if getattr(table, key) not in known:
+            raise MomentseekError(f"{table.place(key)} must be {' or '.join(known)}, not {getattr(table, key)!r}")
     if table.protocol not in PROTOCOLS:
-        raise MomentseekError(f"{name}: no protocol {table.protocol!r}; {did_you_mean(table.protocol, PROTOCOLS)}")
+        hint = did_you_mean(table.protocol, PROTOCOLS)
+        raise MomentseekError(f"{table.place('protocol')}: there is no protocol {table.protocol!r}; {hint}")
+    if table.seeds < 1:
+        raise MomentseekError(f"{table.place('seeds')} must be at least 1, not {table.seeds}")
+    if not columns or not rows:
+        raise MomentseekError(f"{file or name}: has no {'rows' if columns else 'columns'}; a table has both")
+    for i, column in enumerate(columns):
+        try:
+            parse_all([column.measure])
+        except MomentseekError as e:
+            raise MomentseekError(f"{table.place('columns', i, 'measure')}: {e}") from None
     groups = table.simulation.get("settings", {})
     for row in rows.values():
         _check_row(table, row, groups)
@@ -141,10 +195,11 @@ def parse_table(sections: Mapping[str, Any], name: str) -> PaperTable:
 
 
 def _check_row(table: PaperTable, row: TableRow, groups: Mapping[str, Any]) -> None:
-    where = f"{table.name}: rows.{row.name}"
+    where = table.place("rows", row.name)
     if sum(x is not None for x in (row.model, row.baseline, row.of)) != 1:
         raise MomentseekError(f"{where} must have one of model, baseline and of")
     if row.paper and len(row.paper) != len(table.columns):
+        where = table.place("rows", row.name, "paper")
         raise MomentseekError(f"{where} has {len(row.paper)} figures for {len(table.columns)} columns")
     earlier = list(table.rows)[: list(table.rows).index(row.name)]
     for need in row.needs:
@@ -157,30 +212,52 @@ def _check_row(table: PaperTable, row: TableRow, groups: Mapping[str, Any]) -> N
             raise MomentseekError(f"{where}: there are no settings {group!r}; {did_you_mean(group, groups)}")
 
 
-def _sections(name: str) -> dict[str, Any]:
+def _sections(path: Path) -> dict[str, Any]:
     """The sections of a table's file; where it extends another, those of both.
 
     The file's rows are the table's, each with what the other says of it; printed figures belong to their columns.
     """
-    text = (files("momentseek.benchmarks.reproduction") / "tables" / f"{name}.toml").read_text(encoding="utf-8")
-    own = tomllib.loads(text)
+    own = read_toml(path, "a table is named, or given by the path of its file (`momentseek reproduce --list`)")
+    for key in ("rows", "real", "simulation"):
+        parts = own.get(key, {})
+        if not isinstance(parts, dict) or (key == "rows" and not all(isinstance(row, dict) for row in parts.values())):
+            raise MomentseekError(f"{_place(str(path), (key,), str(path))} must be a table, [{key}…]; correct it")
+    if not all(isinstance(column, dict) for column in own.get("columns", ())):
+        raise MomentseekError(f"{_place(str(path), ('columns',), str(path))} must be tables, [[columns]]; correct it")
     base = own.pop("extends", None)
     if base is None:
         return own
-    other = _sections(base)
+    if not isinstance(base, str):
+        raise MomentseekError(f"{_place(str(path), ('extends',), str(path))} must be the name or path of a table")
+    other = _sections(path.parent / base if is_file_name(base) else TABLES[base])
     dropped = ("paper",) if "columns" in own else ()
     inherited = {
         key: {name: value for name, value in row.items() if name not in dropped} for key, row in other["rows"].items()
     }
-    return {**other, **own, "rows": {key: {**inherited.get(key, {}), **row} for key, row in own["rows"].items()}}
+    rows = own.get("rows", {key: {} for key in inherited})
+    return {**other, **own, "rows": {key: {**inherited.get(key, {}), **row} for key, row in rows.items()}}
 
 
-def _build(kind: Any, values: Mapping[str, Any], where: str) -> Any:
-    known = [f.name for f in dataclasses.fields(kind)]
-    for key in values:
-        if key not in known:
-            raise MomentseekError(f"{where}: there is no {key!r}; {did_you_mean(key, known)}")
-    try:
-        return kind(**values)
-    except TypeError as e:
-        raise MomentseekError(f"{where}: {e}") from None
+def _build(kind: Any, values: Mapping[str, Any], key: Sequence[str | int], what: str, file: str) -> Any:
+    """An instance of a class of a table's parts, its names and types checked; ``key`` is where the values stand."""
+    known = {f.name: str(f.type) for f in dataclasses.fields(kind)}
+    for name, value in values.items():
+        place = _place(what, (*key, name), file)
+        if name not in known:
+            raise MomentseekError(f"{place}: there is no such key; {did_you_mean(name, known)}")
+        word = known[name].partition("[")[0].partition(" ")[0]
+        types, called = FIELD_KINDS[word]
+        if not isinstance(value, types) or (isinstance(value, bool) and word != "bool"):
+            raise MomentseekError(f"{place} must be {called}, not {value!r}")
+    needed = [f.name for f in dataclasses.fields(kind) if f.default is f.default_factory is dataclasses.MISSING]
+    if missing := [name for name in needed if name not in values]:
+        raise MomentseekError(f"{_place(what, key, file)} does not say its {missing[0]}; add {missing[0]} = …")
+    return kind(**values)
+
+
+def _place(what: str, key: Sequence[str | int], file: str) -> str:
+    """A key in a sentence, as ``mine.toml, line 7: rows.ours.model``."""
+    named = ".".join(str(part + 1) if isinstance(part, int) else part for part in key)
+    line = toml_line(Path(file), key) if file else None
+    place = f"{what}, line {line}" if line else what
+    return f"{place}: {named}" if named else place

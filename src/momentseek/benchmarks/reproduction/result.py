@@ -92,7 +92,7 @@ class TableResult:
         letters = any(cell.letters for row in self.rows for cell in row.cells)
         parts = (
             f"{self.table.title}.",
-            f"Paper: {self.table.source}.",
+            f"Paper: {self.table.source}." if self.table.source else "",
             what,
             f"Measured by the protocol {self.table.protocol} ({PROTOCOLS[self.table.protocol].about}).",
             self.table.remarks,

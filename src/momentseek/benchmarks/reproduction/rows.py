@@ -121,7 +121,11 @@ def training_config(table: PaperTable, row: TableRow, simulated: bool, path: str
         settings["training.validate_every"] = max(1, steps // int(simulation.get("validations", 10)))
     settings |= {"data.test": None, "training.report": []}
     sections = preset_table(name) if name else {}
-    config = configure(sections, row.model, settings, f"table {table.name}, row {row.name}")
+    where = table.place("rows", row.name) if table.file else f"table {table.name}, row {row.name}"
+    try:
+        config = configure(sections, row.model, settings, where)
+    except MomentseekError as e:
+        raise e if str(e).startswith(where) else MomentseekError(f"{where}: {e}") from None
     config = config.with_changes(budget.settings) if budget.settings else config
     return replace(config, data=replace(config.data, path=path))
 

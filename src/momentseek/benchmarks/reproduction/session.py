@@ -45,8 +45,11 @@ TRAINED_BY = ("preset", "steps", "validations", "settings")
 """What a table's section ``simulation`` says about training rather than about the data."""
 
 
-def data_folder(table: PaperTable, given: Path | None, out: Path, announce: Callable[[str], None]) -> Path:
-    """The folder of the data: ``given`` if it has data, else a simulation, made there or below ``out``."""
+def data_folder(
+    table: PaperTable, asked: str | os.PathLike[str] | None, out: Path, announce: Callable[[str], None]
+) -> Path:
+    """The folder of the data: the one asked for, or the table's; else a simulation, made there or below ``out``."""
+    given = Path(asked or table.data) if asked or table.data else None
     wanted = {key: value for key, value in table.simulation.items() if key not in TRAINED_BY}
     like = wanted.pop("like", "tvr")
     folder = given or out / "data" / "-".join([like, *(f"{key}{value}" for key, value in sorted(wanted.items()))])
@@ -56,6 +59,12 @@ def data_folder(table: PaperTable, given: Path | None, out: Path, announce: Call
         raise MomentseekError(
             f"{folder}: has no {DATA_FILE}; describe its features there, or name a folder that is not there yet for a "
             "simulation"
+        )
+    if not table.simulation:
+        missing = f"{folder}: has no {DATA_FILE}" if given else "no data are named"
+        raise MomentseekError(
+            f"{missing}, and {table.file or table.name} has no [simulation] to make instead; give data "
+            f"({parameter('data')})"
         )
     announce(f"{folder}: simulating {wanted.get('videos', 2000):,} videos")
     if like == "tvr":
@@ -114,7 +123,7 @@ def reproduce_table(
     data: str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] = "reproduction",
     rows: Sequence[str] = (),
-    seeds: int = 3,
+    seeds: int | None = None,
     steps: int | None = None,
     settings: Sequence[str] = (),
     protocol: str | None = None,
@@ -125,7 +134,8 @@ def reproduce_table(
 ) -> TableResult | None:
     """Train every row of a table over seeds, measure it, and give our figures next to the paper's.
 
-    ``data`` is a folder with a data.toml; without one the table's simulation is made (there, if it is named). Training
+    ``table`` is a name, or the path of a table's file. ``data`` is a folder with a data.toml, else that of the table;
+    without one the table's simulation is made (there, if it is named). ``seeds`` are the table's if not given. Training
     runs and scores go to ``out`` and are not made twice. ``rows`` chooses rows, ``steps`` and ``settings`` change how
     they are trained, ``protocol`` names another evaluator than the paper's, and ``finished`` training runs to take for
     a row instead, one per seed. ``spread`` carries out tasks on a cluster, and says whether all were. None if training
@@ -134,9 +144,10 @@ def reproduce_table(
     plan = _plan(table, protocol)
     chosen = plan.choose_rows(rows)
     given = _given_checkpoints(plan, finished or {})
+    seeds = plan.seeds if seeds is None else seeds
     if seeds < 1:
         raise MomentseekError(f"{seeds} seeds are none; ask for at least 1 ({parameter('seeds')})")
-    folder = data_folder(plan, Path(data) if data is not None else None, Path(out), announce)
+    folder = data_folder(plan, data, Path(out), announce)
     with Data.open(folder) as opened:
         budget = Budget(seeds, steps, tuple(settings))
         for column in plan.columns:
@@ -172,14 +183,15 @@ def estimate_table(
     data: str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] = "reproduction",
     rows: Sequence[str] = (),
-    seeds: int = 3,
+    seeds: int | None = None,
     steps: int | None = None,
     settings: Sequence[str] = (),
     announce: Announce = lambda _: None,
 ) -> list[RowEstimate]:
     """Processor minutes of every row that is not trained yet, from a few steps and one validation of each."""
     plan = _plan(table)
-    folder = data_folder(plan, Path(data) if data is not None else None, Path(out), announce)
+    folder = data_folder(plan, data, Path(out), announce)
+    seeds = plan.seeds if seeds is None else seeds
     found = []
     with Data.open(folder) as opened, TemporaryDirectory() as scratch:
         chosen = plan.choose_rows(rows)

@@ -74,7 +74,7 @@ class FileFormat:
         return self.write(table, Writing(corpus))
 
 
-FORMATS: Registry[FileFormat] = Registry("format", package="momentseek.measuring.formats")
+FORMATS: Registry[FileFormat] = Registry("format", "momentseek.measuring.formats", group="formats")
 """Name → format; every file of this folder that defines one adds it with ``register``."""
 ABOUT: dict[str, dict[str, Any]] = tomllib.loads((files(__package__) / "formats.toml").read_text("utf-8"))
 """Name → kind, keys, title, suffix and notes of the formats of this folder."""

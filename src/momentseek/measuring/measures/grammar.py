@@ -175,7 +175,7 @@ class Protocol:
     """Whether it measures captions, not ranked moments; ``paper`` does both."""
 
 
-PROTOCOLS: Registry[Protocol] = Registry("protocol")
+PROTOCOLS: Registry[Protocol] = Registry("protocol", group="protocols")
 """Name → protocol, as ``protocols.toml`` has them."""
 for _name, _table in tomllib.loads((files(__package__) / "protocols.toml").read_text("utf-8")).items():
     PROTOCOLS.add(_name, Protocol(_name, **{**_table, "measures": tuple(_table.get("measures", ()))}))

@@ -56,7 +56,7 @@ class Measure(ABC):
         return float(np.mean(counted)) if len(counted) else float("nan")
 
 
-MEASURES: Registry[type[Measure]] = Registry("measure", package="momentseek.measuring.measures")
+MEASURES: Registry[type[Measure]] = Registry("measure", "momentseek.measuring.measures", group="measures")
 """Name → measure; every file of this folder that defines one adds it with ``register``."""
 MeasureType = TypeVar("MeasureType", bound=type[Measure])
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from momentseek.core.atomic import usual_mode
 from momentseek.core.errors import MomentseekError, parameter
+from momentseek.core.plugins import source_of
 from momentseek.models.export.graphs import ExportableKind, ModelGraphs
 from momentseek.models.export.rerankers import RERANKER_KIND
 from momentseek.models.export.vectors import VECTOR_KINDS
@@ -123,14 +124,34 @@ def _check_place(out: Path, force: bool) -> None:
 def draw_graphs(model: CorpusModel, name: str, settings: Mapping[str, Any]) -> ModelGraphs:
     """The graphs of a model; a kind that cannot be drawn is refused."""
     kind = next((kind for kind in EXPORTABLE_KINDS if isinstance(model, kind.takes)), None)
+    if source_of(type(model).__module__) is not None:
+        return _draw_plugin(model, name, kind or RERANKER_KIND, settings)
     if kind is None:
         raise MomentseekError(
             f"{name} cannot be exported: it can neither make a library's vectors nor re-rank what one finds; "
             f"train {', '.join(EXPORTABLE[:-1])} or {EXPORTABLE[-1]}"
         )
+    return _draw(model, kind, settings)
+
+
+def _draw(model: CorpusModel, kind: ExportableKind, settings: Mapping[str, Any]) -> ModelGraphs:
     was = model.training
     model.eval()
     try:
         return kind.draw(model, settings)
     finally:
         model.train(was)
+
+
+def _draw_plugin(model: CorpusModel, name: str, kind: ExportableKind, settings: Mapping[str, Any]) -> ModelGraphs:
+    """The graphs of a model from outside: as the model of ours that it extends, or else as one that re-ranks."""
+    try:
+        return _draw(model, kind, settings)
+    except MomentseekError:
+        raise
+    except Exception as e:  # anybody's code, followed by torch's exporter
+        why = (str(e) or type(e).__name__).strip().splitlines()[0]
+        raise MomentseekError(
+            f"{name} cannot be exported, since torch's exporter cannot follow it ({why}); change it, or search with "
+            "`momentseek predict`"
+        ) from None

@@ -20,12 +20,13 @@ from momentseek import __version__
 from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError, optional_module
 from momentseek.core.limits import check_size
+from momentseek.core.plugins import PluginSource
 from momentseek.models.captioner import CAPTIONERS, Captioner, CaptionerDims
 from momentseek.models.features.data import Data, Dims
 from momentseek.models.inputs import dims_of
 from momentseek.models.model import CorpusModel, Network
 from momentseek.models.registry import MAX_SETTING, MODELS, refuse_absurd_sizes
-from momentseek.models.training.config import TrainConfig, network_spec
+from momentseek.models.training.config import TrainConfig, model_source, network_spec, refuse_missing_plugin
 from momentseek.models.training.folder import find_checkpoint
 
 CHECKPOINT_KIND = "momentseek checkpoint"
@@ -35,12 +36,15 @@ METADATA: dict[str, tuple[type, ...]] = {
     "version": (str,),
     "fingerprint": (str,),
     "format": (int,),
+    "plugin": (dict,),
     "dims": (dict,),
     "state": (dict,),
     "step": (int,),
     "value": (int, float, type(None)),
 }
 """What the metadata say, and as what."""
+UNWRITTEN = {"format": "1", "plugin": "{}"}
+"""What stands for metadata that earlier versions did not write."""
 IMPORTED = "imported"
 """The fingerprint of the training data of public weights, which nobody knows."""
 
@@ -110,6 +114,7 @@ def save_checkpoint(
         "version": __version__,
         "format": str(network_spec(config.model).format),
         "config": json.dumps(config.table()),
+        "plugin": json.dumps(source.as_dict() if (source := model_source(config.model)) else {}),
         "dims": json.dumps(asdict(model.dims)),
         "fingerprint": fingerprint,
         "step": str(step),
@@ -183,9 +188,11 @@ def _build(found: _Contents, dims: Dims | CaptionerDims) -> Network:
         raise MomentseekError(f"{found.file}: {e}") from None
     except Exception as e:  # torch raises a class of its own for each setting that makes no model
         why = (str(e) or type(e).__name__).splitlines()[-1].strip()
+        was, here = PluginSource.of(found.metadata["plugin"]), model_source(found.config.model)
+        maker = f"{was}, which is now {here}," if here and was != here else f"momentseek {found.metadata['version']},"
         raise MomentseekError(
-            f"{found.file}: was made by momentseek {found.metadata['version']}, and its weights do not fit "
-            f"{found.config.model} ({why}); copy it again, or train again"
+            f"{found.file}: was made by {maker} and its weights do not fit {found.config.model} ({why}); copy it "
+            "again, or train again"
         ) from None
     return model.eval()
 
@@ -221,6 +228,8 @@ def _read(file: Path, *, weights: bool = True) -> _Contents:
     if texts.get("kind") != CHECKPOINT_KIND:
         raise MomentseekError(f"{file}: holds tensors but is no checkpoint of momentseek; give one that `train` wrote")
     metadata = {key: _value(texts, key, kinds, file) for key, kinds in METADATA.items()}
+    section = metadata["config"].get("model")
+    refuse_missing_plugin(section.get("name") if isinstance(section, dict) else None, metadata["plugin"], str(file))
     _refuse_other_format(metadata, file)
     try:
         return _Contents(file, TrainConfig.of(metadata["config"], "its settings"), metadata, tensors)
@@ -229,9 +238,9 @@ def _read(file: Path, *, weights: bool = True) -> _Contents:
 
 
 def _value(texts: Mapping[str, str], key: str, kinds: tuple[type, ...], file: Path) -> Any:
-    """A value of the metadata: a text, or JSON of one of some types; a format that is not written is the first."""
+    """A value of the metadata: a text, or JSON of one of some types; earlier versions wrote no format or plug-in."""
     try:
-        text = texts.get(key, "1") if key == "format" else texts[key]
+        text = texts.get(key, UNWRITTEN[key]) if key in UNWRITTEN else texts[key]
         found = text if kinds == (str,) else json.loads(text)
         if type(found) not in kinds:
             raise TypeError

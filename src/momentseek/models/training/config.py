@@ -24,6 +24,7 @@ from typing import Any
 import tomli_w
 
 from momentseek.core.errors import MomentseekError
+from momentseek.core.plugins import PluginSource, source_of
 from momentseek.core.registry import did_you_mean
 from momentseek.measuring.measures import parse_all
 from momentseek.models.captioner import CAPTIONERS, CaptionerConfig
@@ -212,8 +213,9 @@ class TrainConfig:
         return {s: {k: _plain(v) for k, v in values.items()} for s, values in sections.items()}
 
     def text(self) -> str:
-        """The config as the text of a TOML file."""
-        return tomli_w.dumps(self.table())
+        """The config as the text of a TOML file, with the plug-in that the model comes from."""
+        source = model_source(self.model)
+        return tomli_w.dumps(self.table() | ({"about": {"plugin": source.as_dict()}} if source else {}))
 
     def with_changes(self, settings: Assignments) -> TrainConfig:
         """The config changed by settings; a key may name its section (``training.lr``) or leave it out."""
@@ -232,6 +234,21 @@ def network_spec(name: str) -> ModelSpec:
     if found is None:
         raise MomentseekError(f"there is no model {name!r}; {did_you_mean(name, [*MODELS, *CAPTIONERS])}")
     return found
+
+
+def model_source(name: str) -> PluginSource | None:
+    """The plug-in that a model comes from, which a checkpoint records; None for the package's own."""
+    known = CAPTIONERS if name in CAPTIONERS else MODELS
+    return known.source(name) or source_of(network_spec(name).model.__module__)
+
+
+def refuse_missing_plugin(name: object, stored: object, where: str) -> None:
+    """Refuse a model whose plug-in, as a checkpoint stored it, is not here, and say how to get it."""
+    if isinstance(name, str) and isinstance(stored, Mapping) and stored and name not in {*MODELS, *CAPTIONERS}:
+        source = PluginSource.of(stored)
+        raise MomentseekError(
+            f"{where}: needs the model {name} of the plug-in {source}, which is not here; {source.remedy}"
+        )
 
 
 def summed_measures(text: str) -> list[str]:

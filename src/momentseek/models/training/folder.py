@@ -14,7 +14,7 @@ from typing import Any
 from momentseek.core.atomic import write_bytes
 from momentseek.core.config import read_toml
 from momentseek.core.errors import MomentseekError, parameter
-from momentseek.models.training.config import TrainConfig
+from momentseek.models.training.config import TrainConfig, refuse_missing_plugin
 
 CONFIG_FILE = "config.toml"
 LAST_CHECKPOINT = "last.safetensors"
@@ -49,7 +49,10 @@ def saved_config(folder: Path) -> TrainConfig:
     file = folder / CONFIG_FILE
     if not file.is_file():
         raise MomentseekError(f"{folder}: holds no training run ({CONFIG_FILE}); check the folder")
-    return TrainConfig.of(read_toml(file), str(file))
+    sections = read_toml(file)
+    model, about = (section if isinstance(section := sections.get(name), dict) else {} for name in ("model", "about"))
+    refuse_missing_plugin(model.get("name"), about.get("plugin"), str(file))
+    return TrainConfig.of(sections, str(file))
 
 
 def prepare_folder(folder: Path, config: TrainConfig, resume: bool, force: bool) -> None:

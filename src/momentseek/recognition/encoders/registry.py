@@ -25,9 +25,9 @@ REMOVED_ENCODER = "labels"
 """The name of the first offline encoder, which libraries made by early versions were encoded with."""
 E = TypeVar("E")
 
-TEXT_ENCODERS: Registry[Callable[[], TextEncoder]] = Registry("text encoder")
+TEXT_ENCODERS: Registry[Callable[[], TextEncoder]] = Registry("text encoder", group="encoders")
 """What loads each text encoder, by its name."""
-IMAGE_TEXT_ENCODERS: Registry[Callable[[], ImageTextEncoder]] = Registry("image-text encoder")
+IMAGE_TEXT_ENCODERS: Registry[Callable[[], ImageTextEncoder]] = Registry("image-text encoder", group="encoders")
 """What loads each image-text encoder, by its name."""
 
 

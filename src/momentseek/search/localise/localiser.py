@@ -251,7 +251,7 @@ class Proposals:
 Localiser = Callable[[Curve], Proposals]
 """Proposes spans on a curve, best first: at least one, all inside the video."""
 
-LOCALISERS: Registry[Localiser] = Registry("localiser", package="momentseek.search.localise")
+LOCALISERS: Registry[Localiser] = Registry("localiser", "momentseek.search.localise", group="localisers")
 """All localisers by the names that ``--localiser`` takes."""
 
 

@@ -1,0 +1,1 @@
+"""Plug-ins for momentseek, one module each; ``pyproject.toml`` says which entry point imports which."""

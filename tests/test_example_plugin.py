@@ -1,0 +1,175 @@
+"""examples/plugin: a package of its own, installed as one and used by the commands that take outside things."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
+from momentseek.benchmarks.simulation.films import GroundingSettings
+
+ROOT = Path(__file__).parent.parent
+EXAMPLE = ROOT / "examples" / "plugin"
+MEASURE = "MRR@5[IoU>=0.3]"
+Once = Callable[[str, Callable[[Path], object]], Path]
+Said = tuple[int, str, str]
+"""Exit code, stdout and stderr of a command."""
+RUN_ALL = """
+import contextlib, io, json, sys
+from momentseek.cli import main
+for words in json.load(sys.stdin):
+    out, err = io.StringIO(), io.StringIO()
+    sys.argv = ["momentseek", *words]
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as e:
+            code = e.code or 0
+    print(json.dumps([code, out.getvalue(), err.getvalue()]), flush=True)
+"""
+
+
+def run_all(commands: Sequence[Sequence[object]], site: Path | None) -> list[Said]:
+    """Run commands one after another in one process of their own, with the package or without it."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_ALL],
+        input=json.dumps([[str(word) for word in words] for words in commands]),
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, filter(None, [ROOT / "src", site])))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
+
+
+@pytest.fixture(scope="session")
+def site(once: Once) -> Path:
+    """The folder of the installed package; nothing is downloaded."""
+
+    def install(folder: Path) -> None:
+        source = shutil.copytree(EXAMPLE, folder / "source")  # setuptools builds next to the sources
+        command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
+        done = subprocess.run(
+            [*command, "--disable-pip-version-check", "--target", folder / "site", source],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+
+    return once("example-plugin", install) / "site"
+
+
+@pytest.fixture(scope="session")
+def films(once: Once) -> Path:
+    settings = GroundingSettings(videos=40, video_dim=12, text_dim=8)
+    return once("example-films", lambda folder: simulate_grounding(folder / "films", settings)) / "films"
+
+
+@pytest.fixture(scope="module")
+def used(site: Path, films: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Said]:
+    """Every command that takes outside things, by its name."""
+    out = tmp_path_factory.mktemp("used")
+    data, small = ["--data", films], ["--set", "hidden=16", "--set", "batch=8"]
+    short = [*data, *small, "--set", "steps=2"]
+    predicted = out / "run.csv"
+    table = ["reproduce", "example-films", "--rows", "moment-frequency,span-crf", "--steps", 2, "--set", "hidden=8"]
+    commands: dict[str, list[object]] = {
+        "train --list": ["train", "--list"],
+        "measures": ["measures"],
+        "formats": ["formats"],
+        "reproduce --list": ["reproduce", "--list"],
+        "train": ["train", "span-crf", *short, "--out", out / "run", "-q"],
+        "predict": ["predict", out / "run", *data, "--split", "test_ood", "--to", "plain-csv", "--out", predicted],
+        "evaluate": ["evaluate", predicted, "--truth", films / "test_ood.txt", "-m", MEASURE, "--json"],
+        "compare": ["compare", predicted, predicted, "--truth", films / "test_ood.txt", "-m", MEASURE],
+        "sweep": ["sweep", "span-crf", "--seeds", 1, *short, "--out", out / "sweep"],
+        "debias": ["debias", "span-crf", "--seeds", 1, *short, "--no-plots", "--baseline-seeds", 0, "-o", out / "d"],
+        "reproduce": [*table, "--seeds", 1, *data, "--out", out / "table"],
+        "export": ["export", out / "run", "--out", out / "exported"],
+    }
+    found = dict(zip(commands, run_all(list(commands.values()), site), strict=True))
+    found["without"], found["resumed without"] = run_all(
+        [
+            ["predict", out / "run", *data, "--split", "test_ood", "--out", out / "run.jsonl"],
+            ["train", "--resume", out / "run"],
+        ],
+        site=None,
+    )
+    assert predicted.read_text().startswith("query_id,video,start,end,score\n")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("train --list", "span-crf"),
+        ("measures", "MRR@K[IoU>=m]"),
+        ("formats", "plain-csv"),
+        ("reproduce --list", "example-films"),
+        ("train", "SIMULATED"),
+        ("predict", ""),
+        ("evaluate", MEASURE),
+        ("compare", MEASURE),
+        ("sweep", "span-crf"),
+        ("debias", "span-crf"),
+        ("reproduce", "ood MRR"),
+        ("export", "of torch"),
+    ],
+)
+def test_a_command_takes_what_the_package_adds(command: str, shown: str, used: dict[str, Said]) -> None:
+    code, out, err = used[command]
+    assert code == 0, err
+    assert shown.lower() in out.lower()
+
+
+@pytest.mark.parametrize("command", ["without", "resumed without"])
+def test_a_checkpoint_says_what_it_needs(command: str, used: dict[str, Said]) -> None:
+    code, _, err = used[command]
+    assert code == 2
+    assert "needs the model span-crf of the plug-in momentseek-example 0.1.0, which is not here" in err
+    assert "pip install 'momentseek-example==0.1.0'" in err
+
+
+def test_its_own_tests_pass(site: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, EXAMPLE / "tests"],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(site)])},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=site,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_single_file_will_do(films: Path, tmp_path: Path) -> None:
+    """``--plugin`` before or after the command; the checkpoint names the file."""
+    file = shutil.copy(EXAMPLE / "src" / "momentseek_example" / "model.py", tmp_path / "mine.py")
+    trained = ["span-crf", "--data", films, "--out", tmp_path / "run", "--set", "steps=2", "--set", "hidden=8", "-q"]
+    asked = ["predict", tmp_path / "run", "--data", films, "--split", "test_ood", "--out", tmp_path / "run.jsonl"]
+    ((code, _, err),) = run_all([["--plugin", file, "train", *trained]], site=None)
+    assert code == 0, err
+    (missing, given) = run_all([asked, [*asked, "--plugin", file]], site=None)
+    assert (missing[0], given[0]) == (2, 0), given[2]
+    assert f"needs the model span-crf of the plug-in {file}, which is not here; load it: --plugin {file}" in missing[2]
+
+
+def test_a_broken_package_is_one_sentence(site: Path, tmp_path: Path) -> None:
+    broken = shutil.copytree(site, tmp_path / "site")
+    (broken / "momentseek_example" / "measure.py").write_text("import no_such_package\n")
+    folder = ROOT / "examples" / "figure-2"
+    evaluate = ["evaluate", folder / "predictions.json", "--truth", folder / "truth.json", "-m", "NDCG@3[IoU>=0.3]"]
+    other, listed = run_all([evaluate, ["measures"]], site=broken)
+    assert other[0] == 0, "a command that does not need it goes on"
+    assert listed[0] == 2
+    assert listed[2].startswith("momentseek: plug-in MRR of momentseek-example 0.1.0 cannot be imported (ModuleNotF")
+    assert listed[2].count("\n") == 1
