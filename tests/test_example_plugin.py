@@ -87,7 +87,7 @@ def used(site: Path, films: Path, tmp_path_factory: pytest.TempPathFactory) -> d
         "measures": ["measures"],
         "formats": ["formats"],
         "reproduce --list": ["reproduce", "--list"],
-        "train": ["train", "span-crf", *short, "--out", out / "run", "-q"],
+        "train": ["train", "span-crf", *short, "--set", 'trackers=["json-lines"]', "--out", out / "run", "-q"],
         "predict": ["predict", out / "run", *data, "--split", "test_ood", "--to", "plain-csv", "--out", predicted],
         "evaluate": ["evaluate", predicted, "--truth", films / "test_ood.txt", "-m", MEASURE, "--json"],
         "compare": ["compare", predicted, predicted, "--truth", films / "test_ood.txt", "-m", MEASURE],
@@ -104,6 +104,7 @@ def used(site: Path, films: Path, tmp_path_factory: pytest.TempPathFactory) -> d
         ],
         site=None,
     )
+    assert [json.loads(line)["step"] for line in (out / "run" / "track.jsonl").read_text().splitlines()] == [2, 2]
     assert predicted.read_text().startswith("query_id,video,start,end,score\n")
     return found
 

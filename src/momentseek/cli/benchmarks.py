@@ -328,18 +328,14 @@ def reproduce(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Train every row of a TABLE over seeds, and print our figures next to the paper's.
-
-    TABLE is the name of a paper's table, or the path of a TOML file with rows, columns, data and seeds of your own
-    (docs/reproducing.md).
+    """Train every row of a TABLE (a paper's, or a TOML file) over seeds; print our figures next to the paper's.
 
     \b
     Which tables there are, and the rows of one:
       momentseek reproduce debiased-2 --list
-    Table 2 of debiased grounding, on real features or else on simulated films:
+    Table 2 of debiased grounding, on real features or else on simulated films; a table of your own:
       momentseek reproduce debiased-2 --data charades-cd
-    A table of your own:
-      momentseek reproduce my-table.toml --out my-table
+      momentseek reproduce my-table.toml
     What that would take, row by row:
       momentseek reproduce debiased-2 --data charades-cd --estimate
     All rows at once on a cluster: the same with --set threads=1 --on auto
@@ -373,15 +369,16 @@ def reproduce(
         options.say("stopped and saved; the same command continues")
         sys.exit(130)
     write_documents(result, Path(given["out"]))
-    if not quiet:
-        _say_written(Path(given["out"]) / result.table.name)
+    _say_written(Path(given["out"]) / result.table.name, quiet)
     if as_json:
         options.echo_json(result.as_json())
     else:
         click.echo(document(result, "markdown" if markdown else "latex" if latex else "text"), nl=False)
 
 
-def _say_written(stem: Path) -> None:
+def _say_written(stem: Path, quiet: bool) -> None:
+    if quiet:
+        return
     if find_spec("matplotlib") is None:
         options.say("note: the page has no figures; they need matplotlib: pip install 'momentseek[plots]'")
     options.say(f"wrote {stem}.md, .tex, .html and .json")

@@ -59,7 +59,7 @@ def toml_line(path: Path, key: Sequence[str | int]) -> int | None:
         header = TOML_HEADER.match(line)
         name = header[2] if header else line.partition("=")[0] if "=" in line else ""
         try:
-            here = _dotted(name)
+            here = _key_parts(name)
         except ValueError:  # a line inside a longer value
             continue
         if header and header[1] == "[[":
@@ -72,10 +72,10 @@ def toml_line(path: Path, key: Sequence[str | int]) -> int | None:
     return found[1]
 
 
-def _dotted(name: str) -> tuple[str | int, ...]:
+def _key_parts(name: str) -> tuple[str | int, ...]:
     """The parts of a dotted key.
 
-    >>> _dotted('rows."a b".model')
+    >>> _key_parts('rows."a b".model')
     ('rows', 'a b', 'model')
     """
     inner: Any = tomllib.loads(f"{name} = 0")

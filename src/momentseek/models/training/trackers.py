@@ -55,8 +55,8 @@ class TrainingTracker(Protocol):
 
 TrackerFactory = Callable[[TrackedRun], "TrainingTracker | None"]
 """Makes the tracker of a training run; None if there is nothing to follow it with."""
-TRACKERS: Registry[TrackerFactory] = Registry("tracker")
-"""Name → factory; plug-ins add theirs with ``TRACKERS.register``."""
+TRACKERS: Registry[TrackerFactory] = Registry("tracker", group="trackers")
+"""Name → factory; plug-ins add theirs with ``TRACKERS.register`` (docs/plugins.md)."""
 
 
 class Trackers:
