@@ -18,7 +18,7 @@ from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
 from momentseek.benchmarks.simulation.films import GroundingSettings
 from momentseek.benchmarks.simulation.settings import SimulationSettings
 from momentseek.cluster.connection import Cluster
-from momentseek.cluster.tasks import ClusterTask, map_in_order, run_tasks
+from momentseek.cluster.tasks import ClusterTask, in_order, run_tasks
 from momentseek.core.errors import MomentseekError
 
 pytestmark = [pytest.mark.figures, pytest.mark.xdist_group("ray"), pytest.mark.filterwarnings("ignore::FutureWarning")]
@@ -146,7 +146,8 @@ def test_sentences_are_encoded_to_the_same_bits(cluster: Cluster) -> None:
     from momentseek.recognition.encoders.registry import encode_texts
 
     texts = [[f"a person opens door {i} and {j}" for i in range(40)] for j in range(3)]
-    found = list(map_in_order(cluster, [ClusterTask(str(i), encode_texts, ("minilm", t)) for i, t in enumerate(texts)]))
+    tasks = [ClusterTask(str(i), encode_texts, ("minilm", some)) for i, some in enumerate(texts)]
+    found = list(in_order(run_tasks(cluster, tasks)))
     assert [one.tobytes() for one in found] == [encode_texts("minilm", some).tobytes() for some in texts]
 
 

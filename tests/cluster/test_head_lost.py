@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -14,9 +17,11 @@ from small_library import fill, nothing
 from tests.cluster.test_token import head
 
 from momentseek.api.library import Library
-from momentseek.cluster import ray_process
+from momentseek.cluster import connection, ray_process, tasks
+from momentseek.cluster.connection import check_address
 from momentseek.cluster.ray_process import ClusterLostError, ClusterShards, RayProcess, follow
 from momentseek.cluster.shards.making import split_library
+from momentseek.cluster.tasks import ClusterTask, TaskStep, run_tasks_on
 from momentseek.core.errors import LibraryError, MomentseekError
 from momentseek.media.subtitles.cues import Cue
 
@@ -24,6 +29,10 @@ from momentseek.media.subtitles.cues import Cue
 def name_head(connection: Connection, address: str) -> None:
     connection.send(("head", None, address))
     connection.send(("event", None, "begun"))
+    time.sleep(600)
+
+
+def wait_for_ever(connection: Connection) -> None:
     time.sleep(600)
 
 
@@ -36,15 +45,63 @@ def fail(connection: Connection) -> None:
     raise ValueError("a fault\nin two lines")
 
 
-def test_a_head_that_is_gone_ends_a_long_work(monkeypatch: pytest.MonkeyPatch) -> None:
+@contextmanager
+def greeting_head(stopped: bool = False) -> Iterator[socket.socket]:
+    """A head that greets, as gRPC does; a stopped one is connected to and says nothing."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def greet() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = server.accept()
+                connection.sendall(bytes(9))
+                connection.close()
+
+    thread = threading.Thread(target=greet)
+    if not stopped:
+        thread.start()
+    with server:
+        yield server
+        with suppress(OSError):
+            server.shutdown(socket.SHUT_RDWR)
+        if not stopped:
+            thread.join()
+
+
+@pytest.mark.parametrize("stopped", [False, True], ids=["gone", "stopped"])
+def test_a_head_that_does_not_answer_ends_a_long_work(monkeypatch: pytest.MonkeyPatch, stopped: bool) -> None:
     monkeypatch.setattr(ray_process, "HEAD_SECONDS", 1.0)
     monkeypatch.setattr(ray_process, "PROBE_SECONDS", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        process = RayProcess(name_head, f"127.0.0.1:{server.getsockname()[1]}")
+    with greeting_head(stopped) as found:
+        process = RayProcess(name_head, f"127.0.0.1:{found.getsockname()[1]}")
         events = follow(process)
         assert next(events) == ("event", "begun")
-    with pytest.raises(ClusterLostError, match="head does not answer"):
-        next(events)
+        assert process.head_answers() == (not stopped)
+        if not stopped:
+            found.shutdown(socket.SHUT_RDWR)
+            found.close()
+        with pytest.raises(ClusterLostError, match="head does not answer"):
+            next(events)
+        process.end(0.0)
+
+
+def test_a_stopped_head_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "CONNECT_SECONDS", 0.3)
+    with greeting_head() as found:
+        check_address(f"127.0.0.1:{found.getsockname()[1]}")
+    with (
+        greeting_head(stopped=True) as found,
+        pytest.raises(MomentseekError, match="no Ray cluster answers there"),
+    ):
+        check_address(f"127.0.0.1:{found.getsockname()[1]}")
+
+
+def test_a_cluster_that_cannot_be_joined_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray_process, "JOIN_SECONDS", 0.5)
+    monkeypatch.setattr(ray_process, "PROBE_SECONDS", 0.1)
+    process = RayProcess(wait_for_ever)
+    with pytest.raises(ClusterLostError, match="could not be joined within 0 s"):
+        next(follow(process))
     process.end(0.0)
 
 
@@ -55,6 +112,21 @@ def test_a_process_that_dies_is_one_sentence() -> None:
     with pytest.raises(ClusterLostError, match="has ended"):
         next(events)
     process.end(0.0)
+
+
+def test_tasks_that_lose_their_cluster_say_what_was_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lose(address: str, work: object, tasks: list[ClusterTask]) -> Iterator[tuple[str, object]]:
+        yield "event", TaskStep(1, 3, 0, 2, 2, None)
+        yield "event", (1, "a value")
+        raise ClusterLostError("the cluster's head does not answer")
+
+    monkeypatch.setattr(tasks, "work_on", lose)
+    steps: list[TaskStep] = []
+    running = run_tasks_on("auto", [ClusterTask(str(n), print) for n in range(3)], progress=steps.append)
+    assert next(running) == (1, "a value")
+    with pytest.raises(MomentseekError, match=r"auto: the cluster was lost .*; 1 of 3 tasks were done, and what they"):
+        next(running)
+    assert len(steps) == 1
 
 
 def test_what_fails_there_is_said_here() -> None:

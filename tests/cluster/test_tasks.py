@@ -13,7 +13,7 @@ import pytest
 
 from momentseek.cluster import tasks as under_test
 from momentseek.cluster.connection import Cluster
-from momentseek.cluster.tasks import ClusterTask, TaskOutcome, TaskStep, map_in_order, run_tasks
+from momentseek.cluster.tasks import ClusterTask, TaskOutcome, TaskStep, in_order, run_tasks
 from momentseek.core.errors import MomentseekError
 
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="needs ray")
@@ -90,7 +90,7 @@ def test_values_come_as_tasks_end_and_in_order_where_that_is_wanted(ray: LazyRay
     assert list(run_tasks(Cluster(ray), numbered(1, 2, 4), progress=steps.append)) == [(2, 8), (1, 4), (0, 2)]
     assert str(steps[0]).startswith("1 of 3 done, 2 at work on 1 node, about")
     assert steps[-1].done == 3
-    assert list(map_in_order(Cluster(LazyRay()), numbered(1, 2, 4))) == [2, 4, 8]
+    assert list(in_order(run_tasks(Cluster(LazyRay()), numbered(1, 2, 4)))) == [2, 4, 8]
 
 
 def test_failures_are_named_with_their_node_after_all_others_are_done(ray: LazyRay) -> None:

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from momentseek.cli import options
 from momentseek.cli.progress import ProgressLines, progress_bars
-from momentseek.cluster.connection import join_cluster
 from momentseek.cluster.shards.making import make_sharded
-from momentseek.cluster.tasks import ClusterTask, run_tasks
+from momentseek.cluster.tasks import ClusterTask, run_tasks_on
 from momentseek.core.reports import count
 from momentseek.library.location import library_folder, place_text
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command()
@@ -61,10 +56,9 @@ def run_on(address: str, tasks: Sequence[ClusterTask], *, quiet: bool = False) -
 
     lines = ProgressLines(quiet=quiet, silence_seconds=30.0)
     try:
-        with join_cluster(address) as cluster:
-            for place, _ in run_tasks(cluster, tasks, progress=lambda step: lines.show(str(step))):
-                if not quiet:
-                    lines.note(f"done: {tasks[place].name}")
+        for place, _ in run_tasks_on(address, tasks, progress=lambda step: lines.show(str(step))):
+            if not quiet:
+                lines.note(f"done: {tasks[place].name}")
     except KeyboardInterrupt:
         return False
     finally:

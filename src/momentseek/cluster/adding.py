@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 import time
 import uuid
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from momentseek.cluster.connection import Cluster, join_cluster
+from momentseek.cluster.connection import Cluster
 from momentseek.cluster.manifest import ShardManifest, read_manifest
-from momentseek.cluster.ray_process import ClusterLostError, RayProcess, follow, tell_head
+from momentseek.cluster.ray_process import ClusterLostError, work_on
 from momentseek.cluster.replicas.place import shard_place
 from momentseek.cluster.replicas.replica import refuse_unsharded
 from momentseek.cluster.shard_writer import ShardWriter, WriterSettings, bring_videos, known_states, list_videos
@@ -29,8 +25,6 @@ from momentseek.library.files import FoundFiles, VideoFile, find_videos
 from momentseek.library.location import is_remote
 from momentseek.library.report import AddInterrupted, AddReport, IngestNote, IngestStep, ShowIngest
 
-LEAVE_SECONDS = 10.0
-"""How long leaving the cluster may take once all is done."""
 HASH_BYTES = 1 << 30
 """Bytes that one task hashes, at most, unless a file has more."""
 MAX_RETRIES = 50
@@ -76,15 +70,11 @@ def add_on(
     found = find_videos((p for p in paths if not is_remote(p)), recursive=recursive, exclude=exclude, skip=library)
     for path in filter(is_remote, paths):
         found.files += list_videos(path, library)
-    process = RayProcess(_add_apart, address, library, found, settings, gpus)
     last: IngestStep | None = None
     try:
-        for kind, content in follow(process):
-            if kind == "interrupted":
-                raise AddInterrupted(content)
+        for kind, content in work_on(address, _add_there, library, found, settings, gpus):
             if kind == "report":
-                process.wait(LEAVE_SECONDS)
-                return cast(AddReport, content)
+                return _report(*content)
             last = content if isinstance(content, IngestStep) else last
             tell(content)
     except ClusterLostError as e:
@@ -92,35 +82,23 @@ def add_on(
         raise LibraryError(
             f"{address}: the cluster was lost ({e}); {done}, and what was added is kept: run the command again"
         ) from None
-    finally:
-        process.end(0.0)
     raise AssertionError
 
 
-def _add_apart(
-    connection: Connection, address: str, library: Path, found: FoundFiles, settings: WriterSettings, gpus: float
-) -> None:
-    """What the process does that adds on a cluster: it sends what there is to show, and the report."""
-    threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
-    with join_cluster(address) as cluster:
-        tell_head(connection, cluster, address)
-
-        def tell(event: Any) -> None:
-            connection.send(("event", None, event))
-
-        try:
-            report = add_on_cluster(cluster, library, found, settings=settings, gpus=gpus, progress=tell)
-        except AddInterrupted as e:
-            connection.send(("interrupted", None, e.report))
-        else:
-            connection.send(("report", None, report))
+def _add_there(
+    cluster: Cluster, tell: ShowIngest, library: Path, found: FoundFiles, settings: WriterSettings, gpus: float
+) -> tuple[AddReport, bool]:
+    """The report of an ``add``, and whether it was interrupted."""
+    try:
+        return add_on_cluster(cluster, library, found, settings=settings, gpus=gpus, progress=tell), False
+    except AddInterrupted as e:
+        return e.report, True
 
 
-def _end_with(connection: Connection) -> None:
-    """Stop the work when the process that wants it has ended."""
-    with suppress(EOFError, OSError):
-        connection.recv()
-    os.kill(os.getpid(), signal.SIGINT)
+def _report(report: AddReport, interrupted: bool) -> AddReport:
+    if interrupted:
+        raise AddInterrupted(report)
+    return report
 
 
 def add_on_cluster(

@@ -178,10 +178,29 @@ def check_address(address: str) -> None:
             f"{address}: is not the address of a cluster; use ray://HOST:10001, HOST:6379, auto or local "
             f"({parameter('on')})"
         )
+    if not speaks_grpc(host, port, CONNECT_SECONDS):
+        raise _no_cluster(address)
+
+
+GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+"""What a client of HTTP/2 says first, and its settings: none."""
+
+
+def speaks_grpc(host: str, port: int, seconds: float) -> bool:
+    """Whether a server answers a greeting in time.
+
+    The system accepts connections for a process that is stopped or hangs, so a connection alone says little. Whatever
+    comes back is an answer: a server that wants TLS hangs up.
+    """
     try:
-        socket.create_connection((host, port), CONNECT_SECONDS).close()
+        with socket.create_connection((host, port), seconds) as connection:
+            connection.sendall(GREETING)
+            connection.recv(1)
+    except ConnectionResetError:
+        return True
     except OSError:
-        raise _no_cluster(address) from None
+        return False
+    return True
 
 
 def _no_cluster(address: str) -> MomentseekError:

@@ -10,7 +10,6 @@ import itertools
 import multiprocessing
 import os
 import signal
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -20,16 +19,26 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from momentseek.cluster.connection import Cluster, join_cluster
+from momentseek.cluster.connection import Cluster, join_cluster, speaks_grpc
 from momentseek.cluster.manifest import read_manifest
 from momentseek.cluster.replicas.replica import refuse_unsharded
 from momentseek.cluster.searching import ANSWER_SECONDS, START_SECONDS, RayShards
 from momentseek.cluster.shard_client import ShardAnswers, ShardClient, ShardStatus
-from momentseek.core.errors import LibraryBusyError, LibraryError, MediaError, MomentseekError
+from momentseek.core.errors import (
+    LibraryBusyError,
+    LibraryError,
+    MediaError,
+    MomentseekError,
+    ParameterStyle,
+    parameter_style,
+    write_parameters,
+)
 
 HEAD_SECONDS = 10.0
 """How long the cluster's head may be silent before a long work is given up."""
 PROBE_SECONDS = 2.0
+LEAVE_SECONDS = 10.0
+"""How long leaving the cluster may take once all is done."""
 JOIN_SECONDS = 60.0 + START_SECONDS
 """How long joining a cluster and opening a library's shards on it may take."""
 LATE_SECONDS = 10.0
@@ -52,7 +61,7 @@ class RayProcess:
     def __init__(self, work: Callable[..., None], *arguments: Any) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self._process = context.Process(target=_run, args=(theirs, work, *arguments), daemon=True)
+        self._process = context.Process(target=_run, args=(theirs, parameter_style(), work, *arguments), daemon=True)
         self._process.start()
         theirs.close()
         self.head: str | None = None
@@ -70,15 +79,8 @@ class RayProcess:
         return kind, number, content
 
     def head_answers(self) -> bool:
-        """Whether something listens at the head's address; true where it is not known."""
-        if self.head is None:
-            return True
-        host, _, port = self.head.rpartition(":")
-        try:
-            socket.create_connection((host, int(port)), PROBE_SECONDS).close()
-        except OSError:
-            return False
-        return True
+        """Whether the cluster's head answers; true where its address is not known."""
+        return self.head is None or speaks_grpc(*split_head(self.head), PROBE_SECONDS)
 
     def interrupt(self) -> None:
         """Pass Ctrl-C on."""
@@ -98,8 +100,9 @@ class RayProcess:
             self._process.kill()
 
 
-def _run(connection: Connection, work: Callable[..., None], *arguments: Any) -> None:
+def _run(connection: Connection, style: ParameterStyle, work: Callable[..., None], *arguments: Any) -> None:
     """What the process does."""
+    write_parameters(style)
     with suppress(OSError, AttributeError):
         os.setpgrp()  # Ctrl-C on the terminal is for the process that asks, which passes it on
     with open(os.devnull, "wb") as nothing:
@@ -120,6 +123,12 @@ def tell_head(connection: Connection, cluster: Cluster, address: str) -> None:
     """Say where the cluster's head listens, so that it can be watched."""
     gcs = None if "://" in address else cluster.ray.get_runtime_context().gcs_address
     connection.send(("head", None, gcs or address.rpartition("/")[2]))
+
+
+def split_head(address: str) -> tuple[str, int]:
+    """The host and the port of a head's address."""
+    host, _, port = address.rpartition(":")
+    return host, int(port)
 
 
 def error_of(content: tuple[str, str]) -> MomentseekError:
@@ -273,25 +282,70 @@ def shards_on(address: str | None, library: Path, replicas: int = 1) -> Iterator
         shards.close()
 
 
-def follow(process: RayProcess) -> Iterator[Any]:
+def follow(process: RayProcess) -> Iterator[tuple[str, Any]]:
     """The events of a long work, the last of which is its report; ClusterLostError if the cluster's head is gone."""
-    heard = time.monotonic()
+    begun = heard = time.monotonic()
+    interrupted = False
     while True:
         try:
             found = process.receive(PROBE_SECONDS)
         except KeyboardInterrupt:
             process.interrupt()
+            interrupted = True
             continue
+        except ClusterLostError:
+            if interrupted:  # before it had joined the cluster
+                raise KeyboardInterrupt from None
+            raise
         now = time.monotonic()
         if found is not None:
             kind, _, content = found
             if kind == "error":
                 raise error_of(content)
+            if kind == "interrupted":
+                raise KeyboardInterrupt
             if kind != "head":
                 yield kind, content
-            if kind in ("report", "interrupted"):
+            if kind == "report":
                 return
+        if process.head is None and now - begun > JOIN_SECONDS:
+            raise ClusterLostError(f"it could not be joined within {JOIN_SECONDS:.0f} s")
         if process.head_answers():
             heard = now
         elif now - heard > HEAD_SECONDS:
             raise ClusterLostError("the cluster's head does not answer")
+
+
+def work_on(address: str, work: Callable[..., Any], *arguments: Any) -> Iterator[tuple[str, Any]]:
+    """Join the cluster at an address in a process of its own and call ``work(cluster, tell, *arguments)`` there.
+
+    Yields ``("event", …)`` for what the work tells, and last ``("report", …)`` with what it returns. Raises
+    ClusterLostError if the cluster goes away, and KeyboardInterrupt once the work has stopped after Ctrl-C.
+    """
+    process = RayProcess(_join_and_work, address, work, *arguments)
+    try:
+        for kind, content in follow(process):
+            if kind == "report":
+                process.wait(LEAVE_SECONDS)
+            yield kind, content
+    finally:
+        process.end(0.0)
+
+
+def _join_and_work(connection: Connection, address: str, work: Callable[..., Any], *arguments: Any) -> None:
+    threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+    with join_cluster(address) as cluster:
+        tell_head(connection, cluster, address)
+        try:
+            report = work(cluster, lambda event: connection.send(("event", None, event)), *arguments)
+        except KeyboardInterrupt:
+            connection.send(("interrupted", None, None))
+        else:
+            connection.send(("report", None, report))
+
+
+def _end_with(connection: Connection) -> None:
+    """Stop the work when the process that wants it has ended."""
+    with suppress(EOFError, OSError):
+        connection.recv()
+    os.kill(os.getpid(), signal.SIGINT)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from momentseek.cluster.connection import Cluster, join_cluster
+from momentseek.cluster.connection import Cluster
+from momentseek.cluster.ray_process import ClusterLostError, work_on
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
 from momentseek.recognition.encoders.protocol import Vectors
@@ -114,33 +115,63 @@ def run_tasks(
         raise MomentseekError(_failure_text(tasks, failures))
 
 
-def map_in_order(
-    cluster: Cluster, tasks: Sequence[ClusterTask], *, progress: Callable[[TaskStep], None] | None = None
-) -> Iterator[Any]:
-    """The values of tasks in their order, each as soon as those before it are there."""
-    values: dict[int, Any] = {}
+def run_tasks_on(
+    address: str, tasks: Sequence[ClusterTask], *, progress: Callable[[TaskStep], None] | None = None
+) -> Iterator[tuple[int, Any]]:
+    """Carry out tasks on the cluster at an address; like ``run_tasks``.
+
+    A process of its own does it: Ray would end this one with the cluster's head. If the cluster is lost, a
+    MomentseekError says how many tasks were done.
+    """
+    done = 0
+    try:
+        for kind, content in work_on(address, _run_there, tasks) if tasks else ():
+            if kind == "report":
+                return
+            if isinstance(content, TaskStep):
+                if progress is not None:
+                    progress(content)
+            else:
+                done += 1
+                yield content
+    except ClusterLostError as e:
+        raise MomentseekError(
+            f"{address}: the cluster was lost ({e}); {done:,} of {count(len(tasks), 'task')} were done, and what they "
+            "made is kept: run the command again"
+        ) from None
+
+
+def _run_there(cluster: Cluster, tell: Callable[[Any], None], tasks: Sequence[ClusterTask]) -> None:
+    for done in run_tasks(cluster, tasks, progress=tell):
+        tell(done)
+
+
+def in_order(values: Iterable[tuple[int, Any]]) -> Iterator[Any]:
+    """The values of tasks in the order of their places, each as soon as those before it are there.
+
+    >>> list(in_order([(1, "b"), (0, "a"), (2, "c")]))
+    ['a', 'b', 'c']
+    """
+    waiting: dict[int, Any] = {}
     given = 0
-    for place, value in run_tasks(cluster, tasks, progress=progress):
-        values[place] = value
-        while given in values:
-            yield values.pop(given)
+    for place, value in values:
+        waiting[place] = value
+        while given in waiting:
+            yield waiting.pop(given)
             given += 1
 
 
-@contextmanager
-def texts_on(address: str, encoder: str) -> Iterator[EncodeChunks]:
+def texts_on(address: str, encoder: str) -> EncodeChunks:
     """A way to encode lists of texts on the cluster at an address, joined when there is something to encode."""
-    with ExitStack() as stack:
 
-        def encode(texts: Sequence[list[str]]) -> Iterator[Vectors]:
-            cluster = stack.enter_context(join_cluster(address))
-            tasks = [
-                ClusterTask(f"sentences {at + 1} of {len(texts)}", encode_texts, (encoder, some))
-                for at, some in enumerate(texts)
-            ]
-            return map_in_order(cluster, tasks)
+    def encode(texts: Sequence[list[str]]) -> Iterator[Vectors]:
+        tasks = [
+            ClusterTask(f"sentences {at + 1} of {len(texts)}", encode_texts, (encoder, some))
+            for at, some in enumerate(texts)
+        ]
+        return in_order(run_tasks_on(address, tasks))
 
-        yield encode
+    return encode
 
 
 def carry_out(

@@ -54,6 +54,11 @@ def python_parameter(name: str, values: tuple[object, ...]) -> str:
 _style: ParameterStyle = python_parameter
 
 
+def parameter_style() -> ParameterStyle:
+    """How messages write parameters now."""
+    return _style
+
+
 def write_parameters(style: ParameterStyle) -> None:
     """Choose how messages write parameters from now on; the command line writes flags."""
     global _style

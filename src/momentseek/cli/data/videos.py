@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import fields
 from typing import Any
 
@@ -104,8 +103,8 @@ def massive(annotations: str, out: str, force: bool, on: str | None, as_json: bo
     inputs = [annotations, vector_file(given["encoder"]), given["features"], given["reference"], given["videos"]]
     page = page_beside(tasks) if tasks else None
     options.check_targets(inputs, [out, given["report"], tasks, page], force)
-    with texts_on(on, given["encoder"]) if on else nullcontext() as spread:
-        built = build_massive_dataset(annotations, out, settings, **given, progress=progress_bars, spread=spread)
+    spread = texts_on(on, given["encoder"]) if on else None
+    built = build_massive_dataset(annotations, out, settings, **given, progress=progress_bars, spread=spread)
     finish(built, as_json)
 
 
