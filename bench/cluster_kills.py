@@ -19,7 +19,6 @@ import random
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -43,12 +42,11 @@ from momentseek.library.location import library_folder
 from momentseek.library.segments import StoredVectors
 from momentseek.library.store import LibraryStore
 from s3_storage import free_port, serve_s3
+from services import RAY, process_tree
 
-RAY = str(Path(sys.executable).with_name("ray"))
 
-
-def make_videos(folder: Path, count: int) -> None:
-    rng = np.random.default_rng(7)
+def make_videos(folder: Path, count: int, seed: int = 7) -> None:
+    rng = np.random.default_rng(seed)
     for number in range(count):
         with av.open(str(folder / f"{number:04d}.mp4"), "w") as out:
             stream = out.add_stream("libx264", rate=4)
@@ -62,18 +60,7 @@ def make_videos(folder: Path, count: int) -> None:
 
 def kill_tree(top: subprocess.Popen[bytes]) -> None:
     """Kill a process and all that it started, at once."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-        children.setdefault(parent, []).append(int(entry.name))
-    found, waiting = [], [top.pid]
-    while waiting:
-        found.append(waiting.pop())
-        waiting += children.get(found[-1], [])
-    for pid in found:
+    for pid in process_tree(top.pid):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     top.wait()

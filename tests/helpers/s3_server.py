@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,9 +22,9 @@ import pytest
 class S3Server:
     """Objects by ``bucket/key``; ``calls`` lists each request as its method and path."""
 
-    def __init__(self, *buckets: str) -> None:
+    def __init__(self, *buckets: str, host: str = "127.0.0.1", port: int = 0) -> None:
         self.buckets = set(buckets)
-        self.objects: dict[str, bytes] = {}
+        self.objects: MutableMapping[str, bytes] = {}
         self.forbidden: str | None = None
         """What requests may not have in their paths."""
         self.calls: list[tuple[str, str]] = []
@@ -33,8 +33,8 @@ class S3Server:
         self.lock = threading.Lock()
         self._uploads: dict[str, dict[int, bytes]] = {}
         handler = type("Handler", (_Handler,), {"store": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._server = ThreadingHTTPServer((host, port), handler)
+        self.address = f"http://{host}:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
     def close(self) -> None:
