@@ -55,7 +55,7 @@ def test_videos_elsewhere_are_added_to_a_library_elsewhere(s3: S3Server, bucket:
     assert known_states(shard, files, None) == ["failed", "unchanged"], "what is known need not be fetched again"
     with open_store(ADDRESS) as opened:
         assert [video.name for video in opened.videos()] == ["red.mp4"]
-    assert not [path for path in s3.objects if path.endswith("lease.json")]
+    assert not [path for path, data in s3.objects.items() if path.endswith("state.json") and b"lease" in data]
     bucket.pipe("/films/red.mp4", b"other")
     assert known_states(shard, list_videos(FILMS, library_folder(ADDRESS)), None) == ["failed", "changed"]
     bucket.rm("/films/red.mp4")

@@ -68,15 +68,6 @@ def test_what_is_damaged_on_the_way_is_refused(s3: S3Server, whole: Path) -> Non
         open_store(ADDRESS)
 
 
-def test_a_store_of_any_kind_will_do(monkeypatch: pytest.MonkeyPatch, whole: Path, tmp_path: Path) -> None:
-    monkeypatch.setenv("MOMENTSEEK_CACHE", str(tmp_path / "cache"))
-    address = f"file://{tmp_path}/store/lib"
-    send(whole, address=address)
-    with open_store(address) as there, open_store(whole) as here:
-        assert there.videos() == here.videos()
-        assert there.verify().problems == []
-
-
 def test_what_is_wrong_is_one_sentence(s3: S3Server, whole: Path, momentseek: Callable[..., Any]) -> None:
     def told(address: str = ADDRESS) -> str:
         result = momentseek("status", "--library", address)
@@ -86,6 +77,7 @@ def test_what_is_wrong_is_one_sentence(s3: S3Server, whole: Path, momentseek: Ca
     assert f"has no library; make one with: momentseek shard {ADDRESS} --shards 8" in told()
     assert "s3://nobucket/lib: the bucket is not there; check its name" in told("s3://nobucket/lib")
     assert "names no bucket" in told("s3://")
+    assert "a library cannot lie in sftp://, which has no conditional writes" in told("sftp://films/lib")
     s3.objects["films/plain/catalog.sqlite"] = b"SQLite"
     assert "is not in shards" in told("s3://films/plain")
     send(whole)

@@ -16,11 +16,12 @@ from s3_server import S3Server
 from momentseek.api.library import open_store
 from momentseek.cluster.replicas import fetching, publishing, replica
 from momentseek.cluster.replicas import files as eviction
-from momentseek.cluster.replicas import publishing as lease
-from momentseek.cluster.replicas.publishing import LEASE_SECONDS, ShardLease
+from momentseek.cluster.replicas import state as lease
+from momentseek.cluster.replicas.publishing import LEASE_SECONDS, Publisher
+from momentseek.cluster.replicas.replica import ShardReplica
 from momentseek.cluster.shards.making import make_elsewhere, make_shards, split_library
 from momentseek.cluster.shards.store import ShardedStore
-from momentseek.cluster.storage.objects import open_objects
+from momentseek.cluster.storage.objects import ObjectStore
 from momentseek.core.errors import LibraryBusyError, MomentseekError
 
 pytest.importorskip("obstore")
@@ -99,7 +100,7 @@ def test_videos_are_added_removed_and_compacted_from_two_machines(
         hash for path, data in s3.objects.items() if path.endswith("state.json") for hash in json.loads(data)["dropped"]
     }
     assert {path.rpartition("/")[2] for path in s3.objects if "/objects/" in path} == named
-    assert not [path for path in s3.objects if path.endswith("lease.json")]
+    assert not [path for path, data in s3.objects.items() if path.endswith("state.json") and b"lease" in data]
 
 
 def test_an_open_library_sees_what_another_machine_changes(
@@ -169,9 +170,9 @@ def test_a_writer_that_was_thought_dead_cannot_overwrite(sent: S3Server, machine
         with pytest.raises(LibraryBusyError, match="another machine"), shard.changing():  # noqa: PT012
             with shard.catalog.changes():
                 shard.catalog.remove_video(shard.videos()[0].id)
-            old = json.loads(sent.objects[f"films/lib/{shard.path.name}/lease.json"])
-            old["at"] -= LEASE_SECONDS + 1
-            sent.objects[f"films/lib/{shard.path.name}/lease.json"] = json.dumps(old).encode()
+            state = json.loads(sent.objects[f"films/lib/{shard.path.name}/state.json"])
+            state["lease"]["at"] -= LEASE_SECONDS + 1
+            sent.objects[f"films/lib/{shard.path.name}/state.json"] = json.dumps(state).encode()
             machine("b")
             with open_sharded() as quick:
                 other = quick.shards[slow.shards.index(shard)]
@@ -180,21 +181,44 @@ def test_a_writer_that_was_thought_dead_cannot_overwrite(sent: S3Server, machine
     assert len(names()) == 5
 
 
-def test_the_lease_names_its_holder_and_ends(s3: S3Server) -> None:
-    objects = open_objects(f"{ADDRESS}/shard-000")
-    first, second = ShardLease(objects, "a"), ShardLease(objects, "b")
+def test_the_lease_names_its_holder_and_ends(sent: S3Server, machine: Callable[[str], None]) -> None:
+    path = "films/lib/shard-000/state.json"
+    machine("a")
+    with open_sharded() as opened:
+        shard = ShardReplica.at(opened.shards[0].path, f"{ADDRESS}/shard-000")
+    first, second, third = (Publisher(shard, name) for name in ("a", "b", "a"))
+    before = sent.objects[path]
     first.take()
     with pytest.raises(LibraryBusyError, match=r"process \d+ on .* is changing this library .* last heard of 0 s ago"):
         second.take()
-    ShardLease(objects, "a").take()
+    third.take()
     with pytest.raises(LibraryBusyError, match="another machine has taken over"):
         first.renew()
     first.give_back()
-    assert "films/lib/shard-000/lease.json" in s3.objects, "it was not its own any more"
-    s3.objects["films/lib/shard-000/lease.json"] = b"what is this"
+    assert json.loads(sent.objects[path])["lease"]["holder"] == "a", "it was not its own any more"
+    third.give_back()
+    assert sent.objects[path] == before
     second.take()
-    second.give_back()
-    assert s3.objects == {}
+    assert json.loads(sent.objects[path])["lease"]["holder"] == "b"
+
+
+def test_a_lost_answer_is_not_taken_for_another_machine(
+    sent: S3Server, machine: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that hears nothing sends a request again, and the store refuses the second as stale."""
+    machine("a")
+    once = ObjectStore.replace
+
+    def twice(self: ObjectStore, name: str, data: bytes, mark: str | None) -> str:
+        once(self, name, data, mark)
+        return once(self, name, data, mark)
+
+    monkeypatch.setattr(ObjectStore, "replace", twice)
+    with open_store(ADDRESS) as opened:
+        opened.remove("film3.mp4")
+    monkeypatch.setattr(ObjectStore, "replace", once)
+    machine("b")
+    assert len(names()) == 5
 
 
 def test_objects_that_are_gone_are_named_and_sent_again(sent: S3Server) -> None:

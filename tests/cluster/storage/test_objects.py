@@ -1,28 +1,18 @@
-"""Every kind of store reads, replaces, lists and deletes objects alike."""
+"""A store reads, replaces, lists and deletes objects."""
 
 from __future__ import annotations
 
 import os
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from s3_server import serve_s3
 
-from momentseek.cluster.storage.objects import MissingObjectError, ObjectStore, StaleObjectError, open_objects
+from momentseek.cluster.storage.objects import MissingObjectError, ObjectStore, StaleObjectError
 from momentseek.core.errors import MomentseekError
 
 pytest.importorskip("obstore")
-
-
-@pytest.fixture(params=["file", "memory", "s3"])
-def objects(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ObjectStore]:
-    if request.param == "s3":
-        with serve_s3(monkeypatch, "bucket"):
-            yield open_objects("s3://bucket/some/place")
-    else:
-        yield open_objects(f"{request.param}://{tmp_path}/some/place")
 
 
 def check_store(objects: ObjectStore, place: Path, size: int) -> None:
@@ -53,13 +43,14 @@ def check_store(objects: ObjectStore, place: Path, size: int) -> None:
         objects.read("a.json")
 
 
-def test_any_store_keeps_objects(objects: ObjectStore, tmp_path: Path) -> None:
-    check_store(objects, tmp_path, 100_000)
+def test_a_store_keeps_objects(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with serve_s3(monkeypatch, "bucket"):
+        check_store(ObjectStore("s3://bucket/some/place"), tmp_path, 100_000)
 
 
 def test_a_large_object_goes_in_parts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with serve_s3(monkeypatch, "bucket") as server:
-        check_store(open_objects("s3://bucket/lib"), tmp_path, 17 << 20)
+        check_store(ObjectStore("s3://bucket/lib"), tmp_path, 17 << 20)
         assert sum(method == "PUT" and path.endswith("big") for method, path in server.calls) == 3
 
 
@@ -67,12 +58,12 @@ def test_what_may_not_be_written_is_one_sentence(monkeypatch: pytest.MonkeyPatch
     with serve_s3(monkeypatch, "bucket") as server:
         server.forbidden = "lib"
         with pytest.raises(MomentseekError, match="s3://bucket/lib: may not be read or written with these credentials"):
-            open_objects("s3://bucket/lib").write("a", b"a")
+            ObjectStore("s3://bucket/lib").write("a", b"a")
     with pytest.raises(MomentseekError, match="names no bucket or folder"):
-        open_objects("s3://")
+        ObjectStore("s3://")
 
 
 @pytest.mark.figures
 def test_a_server_of_others_keeps_objects(moto: str, tmp_path: Path) -> None:
     urllib.request.urlopen(urllib.request.Request(f"{moto}/bucket", method="PUT")).close()
-    check_store(open_objects("s3://bucket/lib"), tmp_path, 17 << 20)
+    check_store(ObjectStore("s3://bucket/lib"), tmp_path, 17 << 20)

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Set
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from momentseek.cluster.replicas.fetching import fetch_files, missing_files
@@ -19,7 +20,7 @@ from momentseek.cluster.replicas.state import (
     read_state,
     segment_path,
 )
-from momentseek.cluster.storage.objects import ObjectStore, open_objects
+from momentseek.cluster.storage.objects import ObjectStore
 from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import LibraryError, MomentseekError
 
@@ -90,7 +91,7 @@ class ReplicaFiles:
     def objects(self) -> ObjectStore:
         """The shard's objects."""
         if self._objects is None:
-            self._objects = open_objects(self.origin.address)
+            self._objects = ObjectStore(self.origin.address)
         return self._objects
 
     def base(self) -> ShardState | None:
@@ -103,7 +104,7 @@ class ReplicaFiles:
 
     def set_base(self, state: ShardState) -> None:
         """Note that the replica is equal to a state."""
-        write_bytes(self.folder / STATE_FILE, state.to_bytes(), flush=False)
+        write_bytes(self.folder / STATE_FILE, replace(state, lease=None).to_bytes(), flush=False)
 
     def size(self) -> int:
         """Size of all files of the shard in bytes, also of those that are not here."""

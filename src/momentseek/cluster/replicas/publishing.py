@@ -1,13 +1,12 @@
-"""Publisher: what a writer changed in a replica, made the shard's state in object storage, under the shard's lease.
+"""Publisher: what a writer changed in a replica, made the shard's state in object storage.
 
-New objects go first, the state that names them last, and only if it is still the one that the writer began with. A
-writer that dies in between leaves the old state, and objects that nothing names. The lease only spares two machines
-from working for nothing: what keeps a shard whole is that its state is replaced conditionally.
+New objects go first, the state that names them last. The state also names its writer; whoever writes replaces it only
+if it is still what they wrote last, which the store itself decides (a conditional put). So a writer that was taken for
+dead can change nothing, and one that dies leaves the old state, and objects that nothing names.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import tempfile
@@ -15,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from momentseek.cluster.replicas.fetching import Piece, do_at_once, missing_files
@@ -23,118 +22,26 @@ from momentseek.cluster.replicas.place import read_origin
 from momentseek.cluster.replicas.replica import ShardReplica, copy_catalog
 from momentseek.cluster.replicas.state import (
     CHUNK_BYTES,
+    LEASE_SECONDS,
     MODELS_FOLDER,
     OBJECTS_FOLDER,
     PLAN_FOLDER,
     STATE_FILE,
     Chunk,
     Files,
+    Lease,
     ShardState,
     segment_path,
 )
-from momentseek.cluster.storage.objects import MissingObjectError, ObjectStore, StaleObjectError, file_size
+from momentseek.cluster.storage.objects import ObjectStore, StaleObjectError, file_size
 from momentseek.core.errors import LibraryBusyError, MomentseekError, parameter
 from momentseek.core.reports import count
 from momentseek.library.catalog import Catalog
 from momentseek.library.database import CATALOG_FILE
 from momentseek.library.segments import checksum
 
-LEASE_FILE = "lease.json"
-LEASE_SECONDS = 30.0
-"""A writer that has not been heard of for so long is taken for dead."""
 RENEW_SECONDS = 8.0
 POLL_SECONDS = 1.0
-
-
-@dataclass(frozen=True)
-class _Sign:
-    """What a lease says: who holds it, in words too, and when it was renewed."""
-
-    holder: str
-    name: str
-    since: float
-    at: float
-
-    @classmethod
-    def read(cls, data: bytes) -> _Sign:
-        try:
-            found = json.loads(data)
-            return cls(str(found["holder"]), str(found["name"]), float(found["since"]), float(found["at"]))
-        except (ValueError, KeyError, TypeError, RecursionError):
-            return cls("", "another process", 0.0, 0.0)
-
-    def to_bytes(self) -> bytes:
-        return json.dumps({"holder": self.holder, "name": self.name, "since": self.since, "at": self.at}).encode()
-
-
-class ShardLease:
-    """The lease of one shard for one holder; taken, renewed now and then, and given back.
-
-    Who has the same name as a holder may take its lease at once: a replica has one writer at a time, so the other is
-    dead.
-    """
-
-    def __init__(self, objects: ObjectStore, holder: str) -> None:
-        self._objects, self._holder = objects, holder
-        self._mark: str | None = None
-        self._since = 0.0
-
-    def take(self, wait: float = 0.0) -> None:
-        """Take the lease; if another holds it, wait up to ``wait`` seconds and then refuse, naming the other."""
-        deadline = time.monotonic() + wait
-        self._since = time.time()
-        seen: tuple[str, float] | None = None
-        while True:
-            try:
-                there = self._objects.read(LEASE_FILE)
-            except MissingObjectError:
-                there = None
-            sign = None if there is None else _Sign.read(there.data)
-            if there is not None and (seen is None or seen[0] != there.mark):
-                seen = there.mark, time.monotonic()
-            if sign is None or sign.holder == self._holder or self._is_dead(sign, seen):
-                with suppress(StaleObjectError):  # another was quicker
-                    self._mark = self._objects.replace(LEASE_FILE, self._sign(), None if there is None else there.mark)
-                    return
-                continue
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise LibraryBusyError(
-                    f"{self._objects.address}: {sign.name} is changing this library (since "
-                    f"{time.strftime('%H:%M:%S', time.localtime(sign.since))}, last heard of "
-                    f"{max(0.0, time.time() - sign.at):.0f} s ago); wait for it, or say for how many seconds to wait "
-                    f"({parameter('wait', 600)})"
-                )
-            time.sleep(min(POLL_SECONDS, left))
-
-    def renew(self) -> None:
-        """Say that the holder is alive; raises LibraryBusyError if another has taken the lease."""
-        try:
-            self._mark = self._objects.replace(LEASE_FILE, self._sign(), self._mark)
-        except StaleObjectError:
-            raise LibraryBusyError(
-                f"{self._objects.address}: another machine has taken over, because this one was not heard of for "
-                f"{LEASE_SECONDS:.0f} s; run the command again"
-            ) from None
-
-    def give_back(self) -> None:
-        """Let another writer begin at once; a store that cannot be reached lets it begin later."""
-        with suppress(MomentseekError):
-            if self._mark is not None and self._objects.read(LEASE_FILE).mark == self._mark:
-                self._objects.delete([LEASE_FILE])
-        self._mark = None
-
-    def _sign(self) -> bytes:
-        name = f"process {os.getpid()} on {platform.node() or 'another machine'}"
-        return _Sign(self._holder, name, self._since, time.time()).to_bytes()
-
-    @staticmethod
-    def _is_dead(sign: _Sign, seen: tuple[str, float] | None) -> bool:
-        """Whether a holder was silent for too long, by its own clock or, as clocks differ, by how long we watched."""
-        watched = 0.0 if seen is None else time.monotonic() - seen[1]
-        return time.time() - sign.at > LEASE_SECONDS or watched > LEASE_SECONDS
-
-
 Sources = dict[str, Path | Piece]
 """Where to read each chunk, by its hash."""
 PUBLISH_SECONDS = 60.0
@@ -210,26 +117,28 @@ def open_replica(folder: Path) -> PublishedReplica | None:
 
 
 class Publisher:
-    """One writer's time with a shard: the lease, kept alive by a thread, and what is published now and at the end."""
+    """One writer's time with a shard: its lease, renewed by a thread, and what is published now and at the end.
+
+    Who has the same name as a holder may take its lease at once: a replica has one writer at a time, so the other is
+    dead.
+    """
 
     def __init__(self, replica: ShardReplica, holder: str) -> None:
-        self._replica = replica
-        self._lease = ShardLease(replica.objects, holder)
-        self._mark = ""
-        self._base: ShardState | None = None
+        self._replica, self._objects, self._holder = replica, replica.objects, holder
+        self._state: ShardState
+        """What this writer has last read or written in the store, and the mark of that object."""
+        self._mark: str
+        self._since = time.time()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._keep, daemon=True, name="shard-lease")
 
     def begin(self, wait: float) -> None:
         """Take the lease and the shard's present state."""
-        self._lease.take(wait)
+        self.take(wait)
         try:
-            self._base, there = self._replica.remote_state()
-            while self._replica.pull_locked(self._base):  # one that lost its lease may publish at the last moment
-                self._base, there = self._replica.remote_state()
-            self._mark = there.mark
+            self._replica.pull_locked(self._state)
         except BaseException:
-            self._lease.give_back()
+            self.give_back()
             raise
         self._thread.start()
 
@@ -240,43 +149,87 @@ class Publisher:
         try:
             self.publish()
         finally:
-            self._lease.give_back()
+            self.give_back()
+
+    def take(self, wait: float = 0.0) -> None:
+        """Take the lease; if another holds it, wait up to ``wait`` seconds and then refuse, naming the other."""
+        begun = seen = time.monotonic()
+        last = ""
+        while True:
+            self._state, there = self._replica.remote_state()
+            lease, now = self._state.lease, time.monotonic()
+            if there.mark != last:
+                seen, last = now, there.mark
+            if lease is None or lease.holder == self._holder or lease.is_dead(now - seen):
+                self._mark = there.mark
+                with suppress(StaleObjectError):  # another was quicker
+                    self._put(self._state)
+                    return
+                continue
+            if now - begun >= wait:
+                raise LibraryBusyError(
+                    f"{self._objects.address}: {lease.name} is changing this library (since "
+                    f"{time.strftime('%H:%M:%S', time.localtime(lease.since))}, last heard of "
+                    f"{max(0.0, time.time() - lease.at):.0f} s ago); wait for it, or say for how many seconds to wait "
+                    f"({parameter('wait', 600)})"
+                )
+            time.sleep(min(POLL_SECONDS, wait))
+
+    def renew(self, state: ShardState | None = None) -> None:
+        """Say that the writer is alive, with another state if one is given.
+
+        Raises LibraryBusyError if another machine has taken the lease.
+        """
+        try:
+            self._put(state or self._state)
+        except StaleObjectError:
+            raise LibraryBusyError(
+                f"{self._objects.address}: another machine has taken over, because this one was not heard of for "
+                f"{LEASE_SECONDS:.0f} s; what was done here since is not in it: run the command again"
+            ) from None
+
+    def give_back(self) -> None:
+        """Let another writer begin at once; a store that cannot be reached lets it begin later."""
+        with suppress(MomentseekError):
+            self._put(self._state, keep=False)
 
     def publish(self) -> bool:
         """Make the replica's content the shard's; false if that is the same already."""
-        assert self._base is not None
-        objects = self._replica.objects
         with tempfile.TemporaryDirectory(dir=self._replica.folder, prefix=".publishing-") as work:
             copy = Path(work) / CATALOG_FILE
             copy_catalog(self._replica.folder, copy)
             sources: Sources = {}
-            files = list_files_of(self._replica.folder, copy, self._base, sources)
-            if files == self._base.files:
+            files = list_files_of(self._replica.folder, copy, self._state, sources)
+            if files == self._state.files:
                 return False
-            fresh = ShardState(files)
-            have, wanted = self._base.chunks, fresh.chunks
-            upload_chunks(objects, {hash: sources[hash] for hash in wanted if hash not in have})
-        fresh = ShardState(files, fresh.id, tuple(sorted(have.keys() - wanted.keys())))
-        self._lease.renew()
-        try:
-            self._mark = objects.replace(STATE_FILE, fresh.to_bytes(), self._mark)
-        except StaleObjectError:
-            raise LibraryBusyError(
-                f"{objects.address}: was changed by another machine meanwhile, so what was done here is not in it; "
-                "run the command again"
-            ) from None
-        self._replica.set_base(fresh)
-        old = [hash for hash in self._base.dropped if hash not in wanted]
-        self._base = fresh
-        objects.delete(f"{OBJECTS_FOLDER}/{hash}" for hash in old)
+            have, wanted = self._state.chunks, ShardState(files).chunks
+            upload_chunks(self._objects, {hash: sources[hash] for hash in wanted if hash not in have})
+        old = [hash for hash in self._state.dropped if hash not in wanted]
+        self.renew(ShardState(files, dropped=tuple(sorted(have.keys() - wanted.keys()))))
+        self._replica.set_base(self._state)
+        self._objects.delete(f"{OBJECTS_FOLDER}/{hash}" for hash in old)
         return True
+
+    def _put(self, state: ShardState, *, keep: bool = True) -> None:
+        """Replace the shard's state if it is what this writer knows; raises StaleObjectError otherwise."""
+        name = f"process {os.getpid()} on {platform.node() or 'another machine'}"
+        state = replace(state, lease=Lease(self._holder, name, self._since, time.time()) if keep else None)
+        data = state.to_bytes()
+        try:
+            self._mark = self._objects.replace(STATE_FILE, data, self._mark)
+        except StaleObjectError:  # or it is ours: the answer was lost, and the request sent again
+            there = self._objects.read(STATE_FILE)
+            if there.data != data:
+                raise
+            self._mark = there.mark
+        self._state = state
 
     def _keep(self) -> None:
         """Renew the lease, and publish now and then, until the work ends; what goes wrong shows at the end."""
         published, took = time.monotonic(), 0.0
         while not self._stop.wait(RENEW_SECONDS):
             try:
-                self._lease.renew()
+                self.renew()
                 begun = time.monotonic()
                 if begun - published > max(PUBLISH_SECONDS, took / PUBLISH_SHARE):
                     self.publish()

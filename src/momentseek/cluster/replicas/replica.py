@@ -33,7 +33,6 @@ from momentseek.cluster.storage.objects import (
     ObjectStore,
     StoredObject,
     join_address,
-    open_objects,
     parent_address,
 )
 from momentseek.core.atomic import write_bytes
@@ -244,7 +243,7 @@ def _is_whole(shard: Path) -> bool:
 
 def bring_manifest(folder: Path, address: str) -> ShardManifest:
     """The manifest of the library at an address, copied into the folder of its replica."""
-    objects = open_objects(address)
+    objects = ObjectStore(address)
     try:
         data = objects.read(MANIFEST_FILE).data
     except MissingObjectError:
@@ -262,7 +261,7 @@ def store_manifest(folder: Path, manifest: ShardManifest) -> None:
     write_manifest(folder, manifest)
     address = address_of(folder)
     if address is not None:
-        open_objects(address).write(MANIFEST_FILE, (folder / MANIFEST_FILE).read_bytes())
+        ObjectStore(address).write(MANIFEST_FILE, (folder / MANIFEST_FILE).read_bytes())
 
 
 def bring_shard(place: str) -> Path:

@@ -1,16 +1,18 @@
 """ShardState: what a shard in object storage holds, as the one object says that is replaced when it changes.
 
 Every file of the shard is one object or several, named by the hash of their bytes; the catalog, of which an ``add``
-changes a few pages, is cut into chunks, so that only those travel that differ.
+changes a few pages, is cut into chunks, so that only those travel that differ. The state also says who writes now.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import time
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import PurePosixPath
+from typing import Any
 
 from momentseek.core.errors import LibraryError
 from momentseek.library.database import CATALOG_FILE
@@ -48,6 +50,29 @@ Files = dict[str, tuple[Chunk, ...]]
 """Paths of a shard's files, relative to its folder, each with the chunks it consists of."""
 
 
+LEASE_SECONDS = 30.0
+"""A writer that has not been heard of for so long is taken for dead."""
+
+
+@dataclass(frozen=True)
+class Lease:
+    """Who writes to a shard, in words too, since when, and when they were last heard of (seconds since 1970)."""
+
+    holder: str
+    name: str
+    since: float
+    at: float
+
+    @classmethod
+    def of_json(cls, found: dict[str, Any]) -> Lease:
+        """The lease that a state names."""
+        return cls(str(found["holder"]), str(found["name"]), float(found["since"]), float(found["at"]))
+
+    def is_dead(self, watched: float) -> bool:
+        """Whether the holder was silent for too long, by its own clock or, as clocks differ, by how long we watched."""
+        return max(time.time() - self.at, watched) > LEASE_SECONDS
+
+
 @dataclass(frozen=True)
 class ShardState:
     """All files of a shard at one time."""
@@ -56,6 +81,7 @@ class ShardState:
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     dropped: tuple[str, ...] = ()
     """Hashes of objects that the state before had and this one does not; the next one deletes them."""
+    lease: Lease | None = None
 
     @property
     def chunks(self) -> dict[str, Chunk]:
@@ -74,7 +100,8 @@ class ShardState:
         """The state as the object that holds it."""
         files = {path: [[chunk.hash, chunk.size] for chunk in parts] for path, parts in sorted(self.files.items())}
         document = {"format": STATE_FORMAT, "version": STATE_VERSION, "id": self.id, "files": files}
-        return json.dumps({**document, "dropped": list(self.dropped)}, indent=0).encode()
+        lease = {} if self.lease is None else {"lease": asdict(self.lease)}
+        return json.dumps({**document, "dropped": list(self.dropped), **lease}, indent=0).encode()
 
 
 def read_state(data: bytes, where: str) -> ShardState:
@@ -91,7 +118,8 @@ def read_state(data: bytes, where: str) -> ShardState:
         }
         if CATALOG_FILE not in files or not all(map(_is_inside, files)):
             raise ValueError
-        return ShardState(files, str(found["id"]), tuple(map(_checked_hash, found["dropped"])))
+        lease = Lease.of_json(found["lease"]) if "lease" in found else None
+        return ShardState(files, str(found["id"]), tuple(map(_checked_hash, found["dropped"])), lease)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise LibraryError(f"{where}: is not the state of a shard, or damaged; bring it back from a copy") from None
 

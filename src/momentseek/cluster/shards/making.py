@@ -29,7 +29,6 @@ from momentseek.cluster.storage.objects import (
     ObjectStore,
     StaleObjectError,
     join_address,
-    open_objects,
 )
 from momentseek.core.atomic import flush_folder, usual_mode
 from momentseek.core.errors import MomentseekError
@@ -242,7 +241,7 @@ def make_elsewhere(address: str, make: Make) -> ShardManifest:
 
     Stopped before its end, it leaves objects that nothing names, and no library.
     """
-    objects = open_objects(address)
+    objects = ObjectStore(address)
     try:
         objects.read(MANIFEST_FILE)
     except MissingObjectError:
@@ -254,7 +253,7 @@ def make_elsewhere(address: str, make: Make) -> ShardManifest:
     with _work_folder(place, ".making-") as work:
         manifest = make(work / "library")
         for name, folder in zip(manifest.shards, manifest.folders(work / "library"), strict=True):
-            send_shard(folder, open_objects(join_address(address, name)))
+            send_shard(folder, ObjectStore(join_address(address, name)))
         try:
             objects.replace(MANIFEST_FILE, (work / "library" / MANIFEST_FILE).read_bytes(), None)
         except StaleObjectError:

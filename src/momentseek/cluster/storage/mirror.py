@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from momentseek.cluster.storage.address import OBJECT_STORES, explain, open_file_system
-from momentseek.cluster.storage.objects import CloudObjects
+from momentseek.cluster.storage.objects import ObjectStore
 from momentseek.core.errors import MomentseekError
 from momentseek.library.files import VIDEO_SUFFIXES
 from momentseek.library.location import is_remote, sources_folder, split_address
@@ -59,7 +59,7 @@ def _list_objects(scheme: str, top: str) -> dict[str, dict[str, Any]]:
     """
 
     bucket, _, path = top.partition("/")
-    objects = CloudObjects(f"{scheme}://{bucket}")
+    objects = ObjectStore(f"{scheme}://{bucket}")
     found = objects.list(path) or [objects.head(path)]
     return {
         f"{bucket}/{one['path']}": {**one, "last_modified": one["last_modified"].replace(microsecond=0)}

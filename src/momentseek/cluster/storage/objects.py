@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import uuid
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from momentseek.cluster.storage.address import OBJECT_STORES, explain, open_file_system, store_options
+from momentseek.cluster.storage.address import OBJECT_STORES, explain, store_options
 from momentseek.core.errors import MomentseekError, optional_module
 from momentseek.library.location import split_address
 
@@ -34,63 +31,6 @@ class StoredObject:
 
     data: bytes
     mark: str
-
-
-class ObjectStore(ABC):
-    """Objects below one address; names are relative to it."""
-
-    def __init__(self, address: str) -> None:
-        self.address = address
-
-    @abstractmethod
-    def read(self, name: str) -> StoredObject:
-        """An object; raises MissingObjectError if there is none."""
-
-    @abstractmethod
-    def write(self, name: str, data: bytes) -> None:
-        """Write an object, whatever was there."""
-
-    @abstractmethod
-    def replace(self, name: str, data: bytes, mark: str | None) -> str:
-        """Write an object if what is there still has this mark (None: if nothing is there); returns the new mark.
-
-        Raises StaleObjectError otherwise.
-        """
-
-    @abstractmethod
-    def fetch(self, name: str, target: Path) -> None:
-        """Write an object's bytes into a file."""
-
-    @abstractmethod
-    def upload(self, name: str, source: Path) -> None:
-        """Write a file's bytes as an object."""
-
-    @abstractmethod
-    def sizes(self, folder: str) -> dict[str, int]:
-        """The names of all objects below a folder, each with its size in bytes."""
-
-    @abstractmethod
-    def delete(self, names: Iterable[str]) -> None:
-        """Delete objects; one that does not exist is no error."""
-
-    @contextmanager
-    def _explain_errors(self, name: str = "") -> Iterator[None]:
-        """Errors of a store as sentences."""
-        try:
-            yield
-        except MomentseekError:
-            raise
-        except Exception as e:  # each file system has errors of its own
-            if type(e).__name__ in LOST_RACE:
-                raise self._stale(name) from None
-            if isinstance(e, FileNotFoundError) and "nosuchbucket" not in str(e).lower():
-                raise MissingObjectError(
-                    f"{self.address}/{name}: is not there; check the bucket and the path"
-                ) from None
-            raise explain(self.address, e) from None
-
-    def _stale(self, name: str) -> StaleObjectError:
-        return StaleObjectError(f"{self.address}/{name}: was changed meanwhile; try again")
 
 
 def join_address(address: str, *names: str) -> str:
@@ -126,33 +66,45 @@ LOST_RACE = ("AlreadyExistsError", "PreconditionError")
 """Errors of a conditional write that found something else than it expects."""
 
 
-class CloudObjects(ObjectStore):
-    """Objects below ``s3://BUCKET/FOLDER``, ``gs://…`` or ``az://…``; conditional writes are the store's own."""
+class ObjectStore:
+    """Objects below ``s3://BUCKET/FOLDER``, ``gs://…`` or ``az://…``; names are relative to it."""
 
     def __init__(self, address: str) -> None:
-        super().__init__(address)
+        self.address = address
+        scheme = split_address(address)[0]
+        if scheme not in OBJECT_STORES:
+            raise MomentseekError(
+                f"{address}: a library cannot lie in {scheme}://, which has no conditional writes to keep two writers "
+                "apart; use s3://, gs://, az:// or a folder"
+            )
         self._obstore = optional_module("obstore", "cluster")
         make = optional_module("obstore.store", "cluster").from_url
-        scheme = split_address(address)[0]
         with self._explain_errors():
             self._store = make(address, **store_options(scheme))
             self._sender = make(address, **store_options(scheme, sending=True))
 
     def read(self, name: str) -> StoredObject:
+        """An object; raises MissingObjectError if there is none."""
         with self._explain_errors(name):
             found = self._obstore.get(self._store, name)
             return StoredObject(bytes(found.bytes()), str(found.meta["e_tag"]))
 
     def write(self, name: str, data: bytes) -> None:
+        """Write an object, whatever was there."""
         with self._explain_errors(name):
             self._obstore.put(self._sender, name, data)
 
     def replace(self, name: str, data: bytes, mark: str | None) -> str:
+        """Write an object if what is there still has this mark (None: if nothing is there); returns the new mark.
+
+        The store itself decides that, so of two writers one is refused: StaleObjectError.
+        """
         with self._explain_errors(name):
             mode = "create" if mark is None else {"e_tag": mark}
             return str(self._obstore.put(self._store, name, data, mode=mode, use_multipart=False)["e_tag"])
 
     def fetch(self, name: str, target: Path) -> None:
+        """Write an object's bytes into a file."""
         with self._explain_errors(name):
             blocks = iter(self._obstore.get(self._store, name).stream(min_chunk_size=FETCH_BYTES))
         with target.open("wb") as out:
@@ -164,10 +116,12 @@ class CloudObjects(ObjectStore):
                 out.write(block)  # an error here is this machine's own
 
     def upload(self, name: str, source: Path) -> None:
+        """Write a file's bytes as an object."""
         with self._explain_errors(name):
             self._obstore.put(self._sender, name, source, chunk_size=MULTIPART_BYTES)
 
     def sizes(self, folder: str) -> dict[str, int]:
+        """The names of all objects below a folder, each with its size in bytes."""
         return {str(one["path"]): int(one["size"]) for one in self.list(folder)}
 
     def list(self, folder: str) -> list[dict[str, Any]]:
@@ -181,86 +135,26 @@ class CloudObjects(ObjectStore):
             return dict(self._obstore.head(self._store, name))
 
     def delete(self, names: Iterable[str]) -> None:
+        """Delete objects; one that does not exist is no error."""
         if listed := [*names]:
             with suppress(MissingObjectError), self._explain_errors(listed[0]):
                 self._obstore.delete(self._store, listed)
 
-
-class PlainObjects(ObjectStore):
-    """Objects as files of whatever else fsspec opens (``file://``, ``sftp://``, ``memory://``).
-
-    They are written next to their places and renamed. Such a file system has no conditional write: two writers are told
-    apart by a look before the write, which a third of a second of bad luck can deceive. The lease of a shard keeps them
-    apart in practice.
-    """
-
-    def __init__(self, address: str) -> None:
-        super().__init__(address)
-        self._system, self._top = open_file_system(address)
-
-    def read(self, name: str) -> StoredObject:
-        with self._explain_errors(name):
-            data = bytes(self._system.cat_file(self._path(name)))
-        return StoredObject(data, _mark(data))
-
-    def write(self, name: str, data: bytes) -> None:
-        with self._part_file(name) as part:
-            self._system.pipe_file(part, data)
-
-    def replace(self, name: str, data: bytes, mark: str | None) -> str:
-        try:
-            there: str | None = self.read(name).mark
-        except MissingObjectError:
-            there = None
-        if there != mark:
-            raise self._stale(name)
-        self.write(name, data)
-        return _mark(data)
-
-    def fetch(self, name: str, target: Path) -> None:
-        with self._explain_errors(name):
-            self._system.get_file(self._path(name), str(target))
-
-    def upload(self, name: str, source: Path) -> None:
-        with self._part_file(name) as part:
-            self._system.put_file(str(source), part)
-
-    def sizes(self, folder: str) -> dict[str, int]:
-        with self._explain_errors(folder):
-            self._system.invalidate_cache()
-            found = self._system.find(self._path(folder), detail=True)
-        first = len(self._top.strip("/")) + 1
-        return {path.strip("/")[first:]: int(about["size"]) for path, about in found.items()}
-
-    def delete(self, names: Iterable[str]) -> None:
-        for name in names:
-            with suppress(MissingObjectError), self._explain_errors(name):
-                self._system.rm_file(self._path(name))
-
-    def _path(self, name: str) -> str:
-        return f"{self._top}/{name}"
-
     @contextmanager
-    def _part_file(self, name: str) -> Iterator[str]:
-        """A path to write to, which becomes the object's once all is written."""
-        target = self._path(name)
-        part = f"{target}.{uuid.uuid4().hex}.part"
-        with self._explain_errors(name):
-            self._system.makedirs(target.rpartition("/")[0], exist_ok=True)
-            try:
-                yield part
-                self._system.mv(part, target)
-            except BaseException:
-                with suppress(Exception):
-                    self._system.rm_file(part)
-                raise
+    def _explain_errors(self, name: str = "") -> Iterator[None]:
+        """Errors of a store as sentences."""
+        try:
+            yield
+        except MomentseekError:
+            raise
+        except Exception as e:  # each file system has errors of its own
+            if type(e).__name__ in LOST_RACE:
+                raise self._stale(name) from None
+            if isinstance(e, FileNotFoundError) and "nosuchbucket" not in str(e).lower():
+                raise MissingObjectError(
+                    f"{self.address}/{name}: is not there; check the bucket and the path"
+                ) from None
+            raise explain(self.address, e) from None
 
-
-def _mark(data: bytes) -> str:
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
-
-
-def open_objects(address: str) -> ObjectStore:
-    """The objects below an address; credentials come from the environment (``AWS_…``)."""
-    scheme, _ = split_address(address)
-    return CloudObjects(address) if scheme in OBJECT_STORES else PlainObjects(address)
+    def _stale(self, name: str) -> StaleObjectError:
+        return StaleObjectError(f"{self.address}/{name}: was changed meanwhile; try again")
