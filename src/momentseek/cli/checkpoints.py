@@ -227,9 +227,17 @@ def export(checkpoint: str, out: str, data: str | None, window: float | None, fo
     metavar="KEY=VALUE",
     help="A setting that the weights do not tell, such as heads=8 or max_clips=128; may be repeated.",
 )
+@click.option(
+    "--words",
+    type=click.Path(),
+    metavar="FILE",
+    help="The vocabulary of mmt or wssl: a JSON list of its words, or an object from words to their numbers.",
+)
 @options.force
 @options.as_json
-def import_weights(file: str, model: str, out: str, settings: tuple[str, ...], force: bool, as_json: bool) -> None:
+def import_weights(
+    file: str, model: str, out: str, settings: tuple[str, ...], words: str | None, force: bool, as_json: bool
+) -> None:
     """Turn the weights of a model's public implementation into a training run.
 
     FILE holds a state dict under the public implementation's own names, as a safetensors file or as one that torch.save
@@ -244,11 +252,14 @@ def import_weights(file: str, model: str, out: str, settings: tuple[str, ...], f
       momentseek evaluate mmn.jsonl --truth charades_sta_test.txt
     One whose clips the weights do not tell:
       momentseek import-checkpoint tacos.pth --model mmn --set max_clips=128 --out mmn-tacos
+    A captioner, whose words are in a file of their own:
+      momentseek import-checkpoint model.chkpt --model mmt --words word2idx.json --out mmt
     """
     require_training()
     from momentseek.models.training.warm_start import import_checkpoint
 
-    done = import_checkpoint(Path(file), model, Path(out), settings, force=force)
+    vocabulary = None if words is None else Path(words)
+    done = import_checkpoint(Path(file), model, Path(out), settings, words=vocabulary, force=force)
     if as_json:
         options.echo_json(dataclasses.asdict(done))
         return

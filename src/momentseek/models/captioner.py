@@ -17,7 +17,7 @@ from torch import Tensor
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.core.registry import Registry
-from momentseek.models.model import Network, at_least, below_one
+from momentseek.models.model import Network, at_least, below_one, one_of
 from momentseek.models.registry import ModelSpec
 from momentseek.recognition.captions.decoding import DecodingSettings, decode_captions
 from momentseek.recognition.captions.inputs import BOS, EOS, PAD, CaptionPreparation, MomentInputs, Vocabulary
@@ -44,6 +44,9 @@ class CaptionerConfig:
     """Words of a caption."""
     end_clip: str = "inclusive"
     """``official``: one clip more after a moment's last one, as MMT's public code has it."""
+    captions: str = "plain"
+    """``official``: captions may hold special words, all but [UNK], be empty, and be a word longer, as those of MMT's
+    public code."""
     threshold: int = 5
     """Words are known that occur more often than this in the training captions."""
     beam: int = 1
@@ -54,6 +57,7 @@ class CaptionerConfig:
     def __post_init__(self) -> None:
         at_least(self, 1, "hidden", "heads", "layers", "max_clips", "max_words", "max_caption")
         at_least(self, 0, "threshold")
+        one_of(self, "captions", "plain", "official")
         below_one(self, "dropout")
         heads: int = getattr(self, "heads", 1)
         if self.hidden % heads:
@@ -79,7 +83,8 @@ class CaptionerConfig:
     @property
     def decoding(self) -> DecodingSettings:
         """How captions are found by default."""
-        return DecodingSettings(self.beam, self.length_penalty, self.max_caption)
+        plain = self.captions == "plain"
+        return DecodingSettings(self.beam, self.length_penalty, self.max_caption + (not plain), plain)
 
 
 def parse_columns(text: str | None) -> tuple[int, int] | None:

@@ -7,7 +7,7 @@ model with the file's weights gives something else.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,12 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor, nn
 
-from momentseek.models.model import CorpusModel
+from momentseek.models.model import Network
 from momentseek.models.public.loading import load_public
+from momentseek.recognition.captions.inputs import SPECIAL_WORDS
 
+NAMES = {"mssl": "ms_sl", "tcndcm": "tcn_dcm", "tspprl": "tsp_prl"}
+"""Our names of models where a file's first word is another."""
 TOLERANCES = {torch.float32: 1e-6, torch.float64: 1e-10}
 
 
@@ -43,9 +47,14 @@ class GoldenFile:
         """``mmn``, ``tan2d``, …: the first word of the file's name."""
         return self.name.split("_")[0]
 
-    def model(self, name: str, **settings: Any) -> CorpusModel:
+    @property
+    def model_name(self) -> str:
+        """The name of our model."""
+        return NAMES.get(self.kind, self.kind)
+
+    def model(self, name: str, *, words: Sequence[str] = (), **settings: Any) -> Network:
         """Our model with the file's weights, in the file's kind of numbers."""
-        return load_public(name, self.weight, settings).model.to(self.dtype)
+        return load_public(name, self.weight, settings, words).model.to(self.dtype)
 
     def check(self, ours: Tensor, name: str, mask: Tensor | None = None, *, by: float = 1.0) -> None:
         """Compare with ``output/name`` where the mask is true."""
@@ -69,6 +78,17 @@ class GoldenFile:
         single = self.dtype == torch.float32
         assert (usual if single else worst) <= tolerance, f"{what} differs by {usual:.1e}, at most {worst:.1e}"
         assert not single or worst <= 100 * tolerance, f"{what} differs by {worst:.1e}"
+
+    def check_gradients(
+        self, model: nn.Module, terms: Mapping[str, Tensor], names: Mapping[str, str], *, to: float = 1e-7
+    ) -> None:
+        """Compare the lengths of gradients of the whole loss, by our names of parameters and theirs."""
+        if self.dtype != torch.float64:
+            return
+        parameters = dict(model.named_parameters())
+        found = torch.autograd.grad(torch.stack(list(terms.values())).sum(), [parameters[name] for name in names])
+        for gradient, (ours, theirs) in zip(found, names.items(), strict=True):
+            assert float(gradient.norm()) == pytest.approx(self.gradnorm[theirs], rel=to), ours
 
 
 @contextmanager
@@ -118,8 +138,28 @@ def settings_of(golden: GoldenFile) -> dict[str, Any]:
             "max_clips": config["NUM_SAMPLE_CLIPS"] // config["TARGET_STRIDE"],
             "stride": config["TAN"]["FRAME_MODULE"]["PARAMS"]["STRIDE"],
         }
+    if golden.kind == "g2l":
+        own = config["MODEL"]["G2L"]
+        return {"max_clips": own["NUM_CLIPS"], "stride": own["FEATPOOL"]["KERNEL_SIZE"]}
+    if golden.kind == "tcndcm":
+        own = config["MODEL"]["TCN"]
+        return {"max_clips": own["NUM_CLIPS"], "stride": own["FEATPOOL"]["KERNEL_SIZE"]}
+    if golden.kind == "mssl":
+        return {"heads": config["n_heads"], "parts": config["map_size"]}
+    if golden.kind == "mmt":
+        return {"heads": config["num_attention_heads"], "max_clips": max(1, config["max_v_len"] - 2)}
     if "n_heads" in config:
         return {"heads": config["n_heads"]}
     if "model_config" in config:
         return {"heads": config["model_config"]["bert_config"]["num_attention_heads"]}
     return {}
+
+
+def words_of_file(golden: GoldenFile) -> tuple[str, ...]:
+    """Words for the entries of a file's vocabulary, which has numbers alone; none where there is no vocabulary."""
+    if golden.kind == "mmt":
+        from_here = len(SPECIAL_WORDS)
+        return (*SPECIAL_WORDS, *(f"word{n}" for n in range(from_here, golden.config["vocab_size"])))
+    if golden.kind == "wssl":
+        return ("<bos>", "<eos>", *(f"word{n}" for n in range(2, golden.config["vocab"] - 1)), "<oov>")
+    return ()

@@ -32,6 +32,13 @@ def batch_of(golden: GoldenFile, words: Words, clips: Clips) -> Batch:
     return Batch(words, clips, BatchPairs(each, each, spans[:, 0], spans[:, 1], weight, related))
 
 
+def own_video(video: Tensor, dtype: torch.dtype, times: Tensor | None = None) -> BatchPairs:
+    """Pairs of query i and its video ``video[i]``, which answers that video's other queries too."""
+    every = torch.arange(len(video))
+    positive = video[:, None] == torch.arange(int(video.max()) + 1)
+    return BatchPairs(every, video, every, every, torch.ones(len(video), dtype=dtype), positive, times)
+
+
 @contextmanager
 def draws(where: str, *columns: Tensor) -> Iterator[None]:
     """Have ``draw_negatives`` of a module give these columns, one after another."""

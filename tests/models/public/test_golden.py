@@ -11,7 +11,7 @@ import torch
 from golden_models import read_golden
 
 SHARED = Path(os.environ.get("MOMENTSEEK_SHARED", Path(__file__).parents[4] / "shared"))
-FILES = sorted((SHARED / "golden" / "models").glob("*.npz"))
+FILES = [path for folder in ("models", "newer") for path in sorted((SHARED / "golden" / folder).glob("*.npz"))]
 LARGE = ("mmn_activitynet", "tan2d_activitynet", "tan2d_tacos")
 """Maps of 64 clips and more, which take torch half a second of double precision: what the files of Charades prove of
 these networks to ten digits, and the same files to six, only `make test-all` repeats."""

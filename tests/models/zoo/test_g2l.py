@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from momentseek.models.zoo.g2l import geodesic_contrast
+from momentseek.models.zoo.g2l import geodesic_contrast, official_interaction
 
 OWN = torch.tensor([[0.8, 0.5, -0.2, 0.1]], dtype=torch.float64)
 OTHERS = torch.tensor([[[-math.inf] * 4, [0.3, 0.2, -0.4, 0.0]]], dtype=torch.float64)
@@ -36,3 +36,25 @@ def test_a_query_without_negatives_has_nothing_to_lose() -> None:
     nothing = torch.full_like(OTHERS, -math.inf)
     found = geodesic_contrast(OWN, nothing, NEAR, torch.zeros_like(WRONG), BESIDE, 2, 0.5)
     assert found.item() == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_public_game_equals_masked_vectors_one_by_one() -> None:
+    g = torch.Generator().manual_seed(0)
+    said, seen = (torch.nn.functional.normalize(torch.randn(n, 3, generator=g).double(), dim=1) for n in (2, 4))
+
+    def value(sentences: torch.Tensor, moments: torch.Tensor) -> float:
+        share = (sentences @ moments.T).softmax(1)
+        return float(share.max(0).values.mean() + share.max(1).values.mean()) / 2
+
+    def without(rows: torch.Tensor, row: int) -> torch.Tensor:
+        return rows.index_fill(0, torch.tensor([row]), -1e9)
+
+    labels = [
+        value(said, seen) - value(said, without(seen, i)) + value(without(said, j), seen)
+        - value(without(said, j), without(seen, i))
+        for i in range(4) for j in range(2)
+    ]  # fmt: skip
+    length = math.sqrt(sum(x * x for x in labels))
+    chances = (said @ seen.T).softmax(1).flatten().tolist()
+    expected = -sum(x / length * math.log(a) for x, a in zip(labels, chances, strict=True)) / 4 * 2
+    assert official_interaction(said, seen).item() == pytest.approx(expected)

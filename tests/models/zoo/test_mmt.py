@@ -12,7 +12,14 @@ from momentseek.models.captioner import CAPTIONERS, CaptionBatch, CaptionerDims,
 from momentseek.models.registry import build_config
 from momentseek.models.zoo.mmt import MMT, MMTConfig, smoothed_divergence
 from momentseek.recognition.captions.decoding import DecodingSettings
-from momentseek.recognition.captions.inputs import PAD, MomentInputs, MomentParts, build_vocabulary, stack_moments
+from momentseek.recognition.captions.inputs import (
+    PAD,
+    CaptionPreparation,
+    MomentInputs,
+    MomentParts,
+    build_vocabulary,
+    stack_moments,
+)
 
 WORDS = tuple("abcdefghij")
 KNOWN = build_vocabulary([WORDS], more_than=0)
@@ -196,3 +203,9 @@ def test_a_setting_out_of_range_is_named(settings: dict[str, object], what: str)
 
 def test_captioners_are_known_by_name() -> None:
     assert CAPTIONERS["mmt"].model is MMT
+
+
+def test_clips_of_a_long_moment_are_chosen_by_truncation() -> None:
+    rows = np.arange(19, dtype=np.float32)[:, None]
+    part = CaptionPreparation(max_clips=18).part(0, 19 * 1.5, rows, [], 1.5)
+    assert part.clips[:, 0].tolist() == [*range(17), 18]

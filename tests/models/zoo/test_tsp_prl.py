@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from momentseek.models.batch import Batch, BatchPairs, Clips, Words, take_rows
 from momentseek.models.features.data import Dims
+from momentseek.models.registry import build_config
 from momentseek.models.zoo.tsp_prl import (
     BRANCHES,
     TspPrl,
@@ -134,3 +137,23 @@ def test_policies_take_turns_and_find_more_than_the_start() -> None:
         if step % 10 == 9 and mean_overlap(model, given) > MIDDLE_HALF + 0.1:
             return
     pytest.fail(f"after {step + 1} steps the mean IoU is {mean_overlap(model, given):.2f}")
+
+
+def test_as_official_windows_end_with_their_last_clip_and_values_learn_from_the_policy() -> None:
+    config = build_config(TspPrlConfig, {"as": "official", "hidden": 16, "moves": 3, "max_clips": 20}, "tsp_prl")
+    assert window_overlap(torch.tensor([[2, 6]]), torch.tensor([[2.0, 6.0]]), 0).tolist() == [1.0]
+    torch.manual_seed(0)
+    model, given = TspPrl(config, Dims(6, 9, None)), batch()
+    assert model.whole.in_features == 90
+    seven = torch.arange(20.0)[None, :, None]
+    assert model.observe(seven, torch.tensor([[3, 9]])).tolist() == [[3, 4, 5, 5, 6, 6, 7, 7, 8, 9]]
+    start, end, _ = model.moments(model.encode_words(given.words), model.encode_clips(given.clips))
+    assert (start[0, 0].item(), end[0, 0].item()) == pytest.approx((4 / 20, 14 / 20))
+    gradients = []
+    for detached in (True, False):
+        model.config = replace(config, detached=detached)
+        model.zero_grad()
+        model.loss(given, 0, torch.Generator().manual_seed(0))["policy"].backward()  # type: ignore[no-untyped-call]
+        gradients.append(model.leaf["value"].weight.grad)
+    assert gradients[0] is None
+    assert float(gradients[1].abs().sum()) > 0

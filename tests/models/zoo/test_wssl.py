@@ -227,3 +227,27 @@ def test_it_learns_captions_by_heart_and_then_the_anchors_that_they_name(model: 
     queries, videos = model.encode_words(batch.words), model.encode_clips(batch.clips)
     chosen = model.localiser(queries, videos, videos["mask"])[0].argmax(1)
     assert chosen[:3].tolist() == model.best_anchors(queries, videos)[:3].tolist()
+
+
+def test_the_public_circle_reads_marks_and_moves_centre_and_width(model: Wssl, batch: Batch) -> None:
+    settings = replace(SMALL, circle="official", project=False, centred=False)
+    torch.manual_seed(0)
+    official = Wssl(settings, Dims(query=5, video=6, subtitle=None)).eval()
+    official.prepare([(text, torch.zeros(0, 5).numpy()) for text in TEXTS])
+    assert official.localiser.video.layers[0].input_size == official.captioner.video.layers[0].input_size == 6
+    official.localiser.score.bias.data[14] = 100.0  # the whole video
+    queries = official.encode_words(batch.words)
+    assert queries["said"].shape[1] == queries["entries"].shape[1] + 2
+    assert queries["said_mask"].sum(1).tolist() == [6, 4, 8, 6]
+    segment = official.segment(queries, official.encode_clips(batch.clips))
+    assert float(segment.detach().max()) > 1, "a segment that leaves the video is not cut in training"
+    tried = official.disturb(segment, torch.Generator().manual_seed(0)) - segment
+    lots = 0.01 * (2 * torch.rand(4, 2, generator=torch.Generator().manual_seed(0)) - 1)
+    assert torch.allclose(tried.mean(1), lots[:, 0], atol=1e-6)
+    assert torch.allclose(tried[:, 1] - tried[:, 0], lots[:, 1], atol=1e-6)
+    assert set(terms(in_phase(official, "both"), batch)) == {"caption", "consistency"}
+    official.captioner.out.bias.data[END] = 100.0
+    seen = official.captioner.look(official.captioner.clips(batch.clips))
+    begun = official.captioner.begin(seen, torch.tensor([[0.0, 1.0]]).expand(4, 2), batch.clips.mask)
+    likeliest = official.captioner.likelihood(*begun, queries["entries"])[1]
+    assert likeliest.sum(1).tolist() == [END * count for count in (5, 3, 7, 5)]

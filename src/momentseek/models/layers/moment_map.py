@@ -38,6 +38,11 @@ class Cells:
         """Last clip of each cell, included."""
         return self.start + self.length - 1
 
+    @property
+    def row_major(self) -> Tensor:
+        """Cells by their first clip, then their last, as they lie in a map; public code has them in this order."""
+        return (self.start * self.clips + self.end).argsort()
+
     def mask(self) -> Tensor:
         """(clips, clips), True at [first, last] of each candidate."""
         valid = torch.zeros(self.clips, self.clips, dtype=torch.bool)

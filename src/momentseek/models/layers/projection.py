@@ -83,13 +83,17 @@ class Positions(nn.Module):
 
 
 class JointClips(nn.Module):
-    """A linear layer over the features of all modalities in use, side by side, to ``columns`` (``hidden``) columns."""
+    """A linear layer over the features of all modalities in use, side by side, to ``columns`` (``hidden``) columns.
+
+    With 0 columns they stay as they are.
+    """
 
     def __init__(self, config: ModelConfig, dims: Dims, columns: int | None = None) -> None:
         super().__init__()
         self.modalities = parse_modalities(config.modalities)  # columns in the order of the setting
         width = sum(clip_width(dims, config, m) for m in self.modalities)
-        self.linear = nn.Linear(width, columns or config.hidden)
+        self.columns = width if columns == 0 else columns or config.hidden
+        self.linear = nn.Identity() if columns == 0 else nn.Linear(width, self.columns)
 
     def forward(self, clips: Clips) -> Tensor:
         """(videos, clips, columns), before any non-linearity."""

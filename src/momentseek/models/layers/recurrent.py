@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from momentseek.models.batch import Words
 from momentseek.models.inputs import BEGIN, END, PADDING, UNKNOWN
-from momentseek.models.layers.projection import Dropout
+from momentseek.models.layers.projection import Dropout, JointClips
 
 SENTENCE_ENCODERS = ("mean", "lstm")
 
@@ -96,17 +96,17 @@ def states_at(states: Tensor, place: Tensor) -> Tensor:
     return states[torch.arange(len(states), device=states.device), place]
 
 
-def segment_masks(segment: Tensor, mask: Tensor, sharpness: float) -> Tensor:
+def segment_masks(segment: Tensor, mask: Tensor, sharpness: float, at: float = 0.5) -> Tensor:
     """(n, 3, clips): how much each clip counts as inside, left and right of segments (n, 2), shares of the video.
 
     ``inside = s(k(i - start)) - s(k(i - end))``, ``left = s(-k(i - start))``, ``right = s(k(i - end))`` with ``i``,
-    start and end in clips and the sigmoid ``s``; they add up to 1.
+    start and end in clips and the sigmoid ``s``; they add up to 1. A clip lies at its middle, or ``at`` another place.
 
     >>> found = segment_masks(torch.tensor([[0.0, 0.5]]), torch.ones(1, 4, dtype=torch.bool), 50.0)
     >>> found[0].round().abs().tolist()
     [[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]
     """
-    place = torch.arange(mask.shape[1], device=mask.device, dtype=segment.dtype) + 0.5
+    place = torch.arange(mask.shape[1], device=mask.device, dtype=segment.dtype) + at
     start, end = (segment * mask.sum(1, keepdim=True)).unbind(1)
     after = torch.sigmoid(sharpness * (place - start[:, None]))
     beyond = torch.sigmoid(sharpness * (place - end[:, None]))
@@ -114,15 +114,20 @@ def segment_masks(segment: Tensor, mask: Tensor, sharpness: float) -> Tensor:
 
 
 class SegmentCaptioner(nn.Module):
-    """Writes a query's words from the clips inside, left and right of a segment."""
+    """Writes a query's words from the clips inside, left and right of a segment.
+
+    With ``official`` clips lie where they begin, a ten-thousandth is added to what the means are divided by, and any
+    entry may be the likeliest, the end of the sentence included, as in WSSL's public code.
+    """
 
     def __init__(
-        self, clips: nn.Module, words: int, entries: int, hidden: int, layers: int, dropout: float, sharpness: float
-    ) -> None:
+        self, clips: JointClips, words: int, entries: int, hidden: int, layers: int, dropout: float, sharpness: float,
+        *, official: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__()
-        self.clips, self.sharpness = clips, sharpness
-        self.video = GruStack(hidden, hidden, layers, dropout)
-        self.beside = nn.Linear(hidden, hidden)
+        self.clips, self.sharpness, self.official = clips, sharpness, official
+        self.video = GruStack(clips.columns, hidden, layers, dropout)
+        self.beside = nn.Linear(clips.columns, hidden)
         self.words = nn.Embedding(entries, words)
         self.decoder = GruStack(words + 3 * hidden, hidden, layers, dropout)
         self.out = nn.Linear(hidden, entries)
@@ -134,8 +139,9 @@ class SegmentCaptioner(nn.Module):
 
     def begin(self, seen: tuple[Tensor, Tensor], segment: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """The three means around segments (n, 3 hidden), and the decoder's first states: the video's at their ends."""
-        masks = segment_masks(segment, mask, self.sharpness)
-        weights = masks / masks.sum(2, keepdim=True).clamp(min=1e-6)
+        masks = segment_masks(segment, mask, self.sharpness, 0.0 if self.official else 0.5)
+        total = masks.sum(2, keepdim=True)
+        weights = masks / (total + 1e-4 if self.official else total.clamp(min=1e-6))
         means = torch.einsum("njt,nth->njh", weights, seen[0]).flatten(1)
         count = mask.sum(1)
         last = torch.minimum((segment[:, 1] * count).long(), count - 1).clamp(min=0)
@@ -147,15 +153,21 @@ class SegmentCaptioner(nn.Module):
         return self.out(self.decoder(given, states)[:, :, -1])
 
     def likelihood(self, means: Tensor, states: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
-        """(n,): the log-likelihood of sentences (n, T), their end included; and the likeliest words (n, T)."""
+        """(n,): the log-likelihood of sentences (n, T), their end included; and the likeliest words (n, T).
+
+        With ``official`` these are the likeliest entries (n, 1 + T), the one in the place of the end included.
+        """
         there = words != PADDING
         first = torch.full_like(words[:, :1], BEGIN)
         logits = self.predict(means, states, torch.cat([first, words], dim=1))
         wanted = torch.cat([words, torch.full_like(first, PADDING)], dim=1)
         wanted[torch.arange(len(words), device=words.device), there.sum(1)] = END
         chances = logits.log_softmax(2).gather(2, wanted[..., None])[..., 0]
+        total = (chances * (wanted != PADDING)).sum(1)
+        if self.official:
+            return total, torch.where(wanted != PADDING, logits[..., BEGIN:].argmax(2) + BEGIN, PADDING)
         likeliest = logits[:, :-1, UNKNOWN + 1 :].argmax(2) + UNKNOWN + 1
-        return (chances * (wanted != PADDING)).sum(1), torch.where(there, likeliest, PADDING)
+        return total, torch.where(there, likeliest, PADDING)
 
     def write(self, means: Tensor, states: Tensor, most: int) -> Tensor:
         """(n, most): the likeliest word at each place, greedily; padding after the end."""

@@ -16,13 +16,13 @@ def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
     streams = streams_of(weights, "{}_encoder2.rnn.weight_ih_l0")
     if not streams:
         raise MomentseekError("the weights lack 'video_encoder2.rnn.weight_ih_l0'")
-    state: State = take_lstm(weights, "words", "query_encoder")
+    state: State = take_lstm(weights, "words", "query_encoder.rnn")
     more = 2 * bool(asked.get("endpoints"))
     columns: dict[str, int | None] = {"video": None, "subtitle": None}
     for theirs, ours in streams.items():
         columns[ours] = weights.shape(f"{theirs}_encoder.rnn.weight_ih_l0", 2)[1] - more
-        state |= take_lstm(weights, f"clips.{ours}", f"{theirs}_encoder")
-        state |= take_lstm(weights, f"predictors.{ours}.first", f"{theirs}_encoder2")
+        state |= take_lstm(weights, f"clips.{ours}", f"{theirs}_encoder.rnn")
+        state |= take_lstm(weights, f"predictors.{ours}.first", f"{theirs}_encoder2.rnn")
         for side, end in (("start", "st"), ("end", "ed")):
             predictor = f"{theirs}_{end}_predictor"
             state |= weights.take_layer(f"predictors.{ours}.{side}.0", f"{predictor}.0")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import re
 import warnings
 import zipfile
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,17 @@ from torch import Tensor
 
 from momentseek.core.errors import MomentseekError, optional_module
 from momentseek.core.limits import check_size
-from momentseek.models.model import CorpusModel
+from momentseek.models.captioner import CAPTIONERS
+from momentseek.models.model import Network
 from momentseek.models.public.weights import PUBLIC_MODELS, PublicWeights, Translation
-from momentseek.models.registry import MODELS, build_config, plain_settings, refuse_absurd_sizes
+from momentseek.models.registry import MODELS, ModelSpec, build_config, plain_settings, refuse_absurd_sizes
 
 SHOWN_NAMES = 3
 """How many names a sentence lists."""
 WRAPPERS = ("model", "state_dict", "model_state_dict", "net", "weights")
 """Names under which programs keep the weights next to their optimiser and settings."""
+PARTS = {"model_sl": "sl.", "model_cg": "cg."}
+"""Names under which a program (WSSL's) keeps the weights of two networks, and what their names begin with here."""
 PARALLEL_PREFIX = "module."
 """What torch puts before every name of a model that was trained on several devices."""
 REFUSED_NAME = re.compile(r"GLOBAL ([\w.]+)|global[:\s]+[`']?([\w.]+)")
@@ -34,7 +38,7 @@ REFUSED_NAME = re.compile(r"GLOBAL ([\w.]+)|global[:\s]+[`']?([\w.]+)")
 class PublicModel:
     """A model with public weights, in evaluation mode."""
 
-    model: CorpusModel
+    model: Network
     name: str
     settings: Mapping[str, Any]
     """What was set: by the public code's ways, by the weights' shapes, and by whoever asked."""
@@ -44,20 +48,27 @@ class PublicModel:
     """Public names that have no place in the model."""
 
 
-def load_public(name: str, tensors: Mapping[str, Tensor], settings: Mapping[str, Any] | None = None) -> PublicModel:
+def load_public(
+    name: str,
+    tensors: Mapping[str, Tensor],
+    settings: Mapping[str, Any] | None = None,
+    words: Sequence[str] = (),
+) -> PublicModel:
     """A model called ``name`` with the weights of its public implementation, which ``tensors`` are named after.
 
-    Settings that shapes imply are read off them; ``settings`` are further ones, such as the number of heads.
+    Settings that shapes imply are read off them; ``settings`` are further ones, such as the number of heads. ``words``
+    are those of its vocabulary, in the order of their numbers, for a model that has one (MMT, WSSL).
     """
     if name not in PUBLIC_MODELS:
         known = "models with public weights are " + ", ".join(PUBLIC_MODELS)
         what = f"no public weights of {name} are known" if name in MODELS else f"there is no model {name!r}"
         raise MomentseekError(f"{what}; {known}")
-    spec, asked = PUBLIC_MODELS[name], plain_settings(MODELS[name].config, settings or {})
+    kind: ModelSpec = CAPTIONERS[name] if name in CAPTIONERS else MODELS[name]
+    spec, asked = PUBLIC_MODELS[name], plain_settings(kind.config, settings or {})
     if not all(mark in tensors for mark in spec.marks):
         raise MomentseekError(_strangers(name, tensors))
     _refuse_unusable(tensors)
-    weights = PublicWeights(tensors)
+    weights = PublicWeights(tensors, words)
     found = spec.translate(weights, asked)
     if unused := weights.leftovers():
         raise MomentseekError(f"the weights have {_names(unused)}, which {name} does not know")
@@ -65,15 +76,15 @@ def load_public(name: str, tensors: Mapping[str, Tensor], settings: Mapping[str,
         if key in asked and asked[key] != value:
             raise MomentseekError(f"{key} is {value} by the weights, not {asked[key]}; leave it out")
     wanted = {**spec.settings, **found.assumed, **found.settings, **asked}
-    config = build_config(MODELS[name].config, wanted, f"model {name}")
+    config = build_config(kind.config, wanted, f"model {name}")
     refuse_absurd_sizes(config, tensors)
-    model = MODELS[name].model(config, found.dims)
+    model: Network = kind.model(config, found.dims)
     _load(model, found)
     assumed = {key: value for key, value in found.assumed.items() if key not in asked}
     return PublicModel(model.eval(), name, wanted, assumed, tuple(weights.skipped))
 
 
-def _load(model: CorpusModel, found: Translation) -> None:
+def _load(model: Network, found: Translation) -> None:
     """Copy the weights; a name or shape that does not fit is reported by name."""
     own = model.state_dict()
     if missing := [name for name in own if name not in found.state and not name.endswith("num_batches_tracked")]:
@@ -132,6 +143,21 @@ def read_public_weights(file: Path) -> dict[str, Tensor]:
         raise MomentseekError(f"{file}: cannot be read ({e.strerror or e}); check the path") from None
 
 
+def read_public_words(file: Path) -> tuple[str, ...]:
+    """The words of a vocabulary in the order of their numbers: a JSON list, or an object from words to numbers."""
+    try:
+        found = json.loads(file.read_text())
+    except OSError as e:
+        raise MomentseekError(f"{file}: cannot be read ({e.strerror or e}); check the path") from None
+    except ValueError:
+        raise MomentseekError(f"{file}: is no JSON; write the vocabulary as a list of words in their order") from None
+    if isinstance(found, dict) and sorted(found.values(), key=str) == sorted(range(len(found)), key=str):
+        found = sorted(found, key=found.__getitem__)
+    if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
+        raise MomentseekError(f"{file}: is no list of words and no object from words to the numbers 0, 1, …")
+    return tuple(found)
+
+
 def _read_safetensors(file: Path) -> dict[str, Tensor]:
     safetensors = optional_module("safetensors", "train")
     try:
@@ -182,6 +208,10 @@ def _plain_tensors(content: Any, file: Path) -> dict[str, Tensor]:
     found = _state_dict(content)
     if found is None:
         inside = content if isinstance(content, Mapping) else {}
+        both = inside.get("dynamic_params", inside)
+        if isinstance(both, Mapping) and all((_state_dict(both.get(name))) for name in PARTS):
+            found = {PARTS[name] + key: tensor for name in PARTS for key, tensor in both[name].items()}
+    if found is None:
         found = next((s for name in WRAPPERS if (s := _state_dict(inside.get(name))) is not None), None)
     if not found:
         raise MomentseekError(f"{file}: holds no state dict (tensors by name); save model.state_dict()")

@@ -20,7 +20,7 @@ def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
     streams = streams_of(weights, "{}_moment_mlp.0.weight")
     if not streams:
         raise MomentseekError("the weights lack 'video_moment_mlp.0.weight'")
-    state: State = take_lstm(weights, "words", "query_lstm", both_ways=False)
+    state: State = take_lstm(weights, "words", "query_lstm.rnn", both_ways=False)
     state |= weights.take_layer("query", "query_linear")
     space, states = weights.shape("query_linear.weight", 2)
     tef, context = bool(asked.get("moment_endpoints", True)), bool(asked.get("context", True))

@@ -1,4 +1,4 @@
-"""MMN's public weights (``mmn/modeling/mmn/mmn.py``, ``MMN``), which CroCs' are as well."""
+"""MMN's public weights (``mmn/modeling/mmn/mmn.py``, ``MMN``); CroCs' and G2L's have the same names."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any
 from torch import Tensor
 
 from momentseek.models.features.data import Dims
-from momentseek.models.public.weights import PublicWeights, Translation, register_public
+from momentseek.models.public.weights import NORM_PARTS, PublicWeights, Translation, register_public
 
 MARKS = ("featpool.conv.weight", "proposal_conv.conv1x1_contrastive.weight", "text_encoder.fc_out2.weight")
 TRAINING = {"task": "SVMR", "nms": 0.5}
 SETTINGS = {"padding": "first", "fit": "rounded", "text": "mean", "norm": True, "follow": "official"}
 
+UNUSED = ("mha.*", "conv1d.*", "linear[12].*", "norm[123].*")
+"""Layers of G2L's public network that nothing reads."""
 STRIDES, POWERS = {16: 2, 64: 4, 128: 2}, {128: 0.3}
 """Rows per clip and exponents of the matching score that the authors use for maps of each number of clips."""
 
@@ -35,9 +37,8 @@ def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
     layers = weights.count("proposal_conv.convs.{}.weight")
     for layer in range(layers):
         state |= weights.take_layer(f"neighbours.convolutions.{layer}", f"proposal_conv.convs.{layer}")
-        norm = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
-        state |= weights.take_layer(f"neighbours.norms.{layer}", f"proposal_conv.bn.{layer}", *norm)
-    weights.skip("text_encoder.bert.*")
+        state |= weights.take_layer(f"neighbours.norms.{layer}", f"proposal_conv.bn.{layer}", *NORM_PARTS)
+    weights.skip("text_encoder.bert.*", *UNUSED)
     settings = {
         "hidden": hidden,
         "space": space,
@@ -60,3 +61,7 @@ register_public(
 register_public(
     "crocs", translate, marks=MARKS, source="CroCs, whose network is MMN's", settings=SETTINGS, training=TRAINING
 )
+register_public(
+    "g2l", translate, marks=MARKS, source="lihxxxxx/G2L, g2l/modeling/g2l/g2l.py: G2L, whose network is MMN's",
+    settings=SETTINGS, training=TRAINING,
+)  # fmt: skip

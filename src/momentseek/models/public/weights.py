@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -10,13 +10,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.registry import Registry
+from momentseek.models.captioner import CaptionerDims
 from momentseek.models.features.data import Dims
 
 STREAMS = {"video": "video", "sub": "subtitle"}
 """The public names of modalities, and ours."""
 LSTM_PARTS = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+NORM_PARTS = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
 State = dict[str, Tensor]
 
 
@@ -25,7 +27,7 @@ class Translation:
     """What public weights are here: the settings that their shapes imply, the features' columns, and our weights."""
 
     settings: Mapping[str, Any]
-    dims: Dims
+    dims: Dims | CaptionerDims
     state: Mapping[str, Tensor]
     """Tensors by the names of our state dict."""
     assumed: Mapping[str, Any] = field(default_factory=dict)
@@ -48,8 +50,9 @@ class PublicWeights:
     momentseek.core.errors.MomentseekError: the weights lack 'convs.0.weight'
     """
 
-    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
+    def __init__(self, tensors: Mapping[str, Tensor], words: Sequence[str] = ()) -> None:
         self._tensors = dict(tensors)
+        self._words = tuple(words)
         self._used: set[str] = set()
         self.skipped: list[str] = []
         """Names that are known and have no place here, in their order."""
@@ -80,6 +83,19 @@ class PublicWeights:
     def take_layer(self, ours: str, theirs: str, *parts: str) -> dict[str, Tensor]:
         """The tensors of a layer by our names: ``weight`` and ``bias``, or the parts that are named."""
         return {f"{ours}.{part}": self.take(f"{theirs}.{part}") for part in parts or ("weight", "bias")}
+
+    def vocabulary(self, count: int) -> tuple[str, ...]:
+        """The ``count`` words of an embedding's rows, which public code keeps in a file of their own."""
+        if not self._words:
+            raise MomentseekError(
+                f"the weights have {count:,} words and do not name them; give the file that does ({parameter('words')})"
+            )
+        if len(self._words) != count:
+            raise MomentseekError(
+                f"the weights have {count:,} words, and {len(self._words):,} are named; give the file that belongs to "
+                "them"
+            )
+        return self._words
 
     def skip(self, *patterns: str) -> None:
         """Leave out the names that a pattern such as ``bert.*`` covers."""
@@ -174,9 +190,34 @@ def take_bert(weights: PublicWeights, ours: str, theirs: str) -> State:
 
 def take_lstm(weights: PublicWeights, ours: str, theirs: str, *, both_ways: bool = True) -> State:
     """An LSTM, whose directions are two here."""
-    state = {f"{ours}.forwards.{part}": weights.take(f"{theirs}.rnn.{part}") for part in LSTM_PARTS}
+    state = {f"{ours}.forwards.{part}": weights.take(f"{theirs}.{part}") for part in LSTM_PARTS}
     if both_ways:
-        state |= {f"{ours}.backwards.{part}": weights.take(f"{theirs}.rnn.{part}_reverse") for part in LSTM_PARTS}
+        state |= {f"{ours}.backwards.{part}": weights.take(f"{theirs}.{part}_reverse") for part in LSTM_PARTS}
+    return state
+
+
+def take_layers(weights: PublicWeights, names: Mapping[str, str]) -> State:
+    """Layers with a weight and, where there is one, a bias, by our names and theirs."""
+    state: State = {}
+    for ours, theirs in names.items():
+        parts = [part for part in ("weight", "bias") if part == "weight" or f"{theirs}.{part}" in weights]
+        state |= weights.take_layer(ours, theirs, *parts)
+    return state
+
+
+def take_normalised(weights: PublicWeights, ours: str, theirs: str) -> State:
+    """A layer and the batch normalisation after it, the first two of a sequence."""
+    state = take_layers(weights, {f"{ours}.0": f"{theirs}.0"})
+    return state | weights.take_layer(f"{ours}.1", f"{theirs}.1", *NORM_PARTS)
+
+
+def take_gru(weights: PublicWeights, ours: str, theirs: str) -> State:
+    """A stack of GRUs, which is one module there."""
+    state: State = {}
+    for layer in range(weights.count(f"{theirs}.weight_ih_l{{}}")):
+        for part in LSTM_PARTS:
+            name = part.removesuffix("0") + str(layer)
+            state[f"{ours}.layers.{layer}.{part}"] = weights.take(f"{theirs}.{name}")
     return state
 
 

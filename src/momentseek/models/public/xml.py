@@ -110,7 +110,7 @@ def _take_encoder(weights: PublicWeights, ours: str, theirs: str) -> State:
 register_public(
     "xml",
     translate,
-    marks=("query_input_proj.net.1.weight", "modular_vector_mapping.weight"),
+    marks=("query_input_proj.net.1.weight", "ctx_pos_embed.position_embeddings.weight"),
     source="jayleicn/TVRetrieval, baselines/crossmodal_moment_localization/model_xml.py: XML",
     settings={**XMLConfig.official, "shortest": 3, "longest": 16},
     training={"end_label": "official"},

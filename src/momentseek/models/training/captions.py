@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -197,10 +197,10 @@ def describe_split(
     """
     trained = load_captioner(checkpoint)
     config = trained.model.config
-    decoding = DecodingSettings(
-        config.beam if beam is None else beam,
-        config.length_penalty if length_penalty is None else length_penalty,
-        config.max_caption,
+    decoding = replace(
+        config.decoding,
+        beam=config.beam if beam is None else beam,
+        length_penalty=config.length_penalty if length_penalty is None else length_penalty,
     )
     with open_data(data) as opened:
         moments = CaptionMoments(opened, opened.captions(split), config.preparation)

@@ -10,7 +10,7 @@ from typing import Any
 
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.models.model import CorpusModel
-from momentseek.models.public.loading import load_public, read_public_weights
+from momentseek.models.public.loading import load_public, read_public_weights, read_public_words
 from momentseek.models.public.weights import PUBLIC_MODELS
 from momentseek.models.training.checkpoint import IMPORTED, Checkpoint, load_checkpoint, save_checkpoint
 from momentseek.models.training.config import Assignments, TrainConfig, apply_settings
@@ -138,16 +138,19 @@ class ImportReport:
 
 
 def import_checkpoint(
-    file: Path, model: str, out: Path, settings: Assignments = (), *, force: bool = False
+    file: Path, model: str, out: Path, settings: Assignments = (), *, words: Path | None = None, force: bool = False
 ) -> ImportReport:
-    """Turn weights under public names into the folder of a training run; ``force`` replaces a run that is there."""
+    """Turn weights under public names into the folder of a training run; ``force`` replaces a run that is there.
+
+    ``words`` names the file with the vocabulary of a model that has one.
+    """
     if model not in PUBLIC_MODELS:
         load_public(model, {})  # says which there are
     asked = apply_settings({"model": {"name": model}}, settings)
     own = {key: value for key, value in asked["model"].items() if key != "name"}
-    tensors = read_public_weights(file)
+    tensors, named = read_public_weights(file), () if words is None else read_public_words(words)
     try:
-        loaded = load_public(model, tensors, own)
+        loaded = load_public(model, tensors, own, named)
     except MomentseekError as e:
         raise MomentseekError(f"{file}: {e}") from None
     except Exception as e:  # torch raises a class of its own for each setting that makes no model

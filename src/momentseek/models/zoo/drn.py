@@ -37,7 +37,7 @@ STAGES = ("first", "second", "third")
 class DrnConfig(GroundingConfig):
     """DRN's settings; the defaults are those for Charades-STA."""
 
-    official: ClassVar[Mapping[str, Any]] = {"good": 0.9}
+    official: ClassVar[Mapping[str, Any]] = {"good": 0.9, "target": "official"}
     hidden: int = 512
     """Columns of the pyramid; its levels are made from half as many, as many and twice as many."""
     wide: int = 4096
@@ -50,6 +50,9 @@ class DrnConfig(GroundingConfig):
     """Positions that score less give no moment; the whole video is the answer if all do."""
     good: float = 0.9
     """Results of at least this IoU are graded (0.9 in the public code, 0.5 in the paper)."""
+    target: str = "fixed"
+    """What a grade is trained to be: the IoU as it is, ``fixed``; ``official``: the IoU learns from it as well, and of
+    moments that leave the video only the first position's is cut, as in the public code."""
     stage: str = "all"
     """``all`` three, by ``stage_epochs``; or only the ``first``, ``second`` or ``third``, begun from a checkpoint."""
     stage_epochs: tuple[int, ...] = (10, 20)
@@ -61,6 +64,7 @@ class DrnConfig(GroundingConfig):
         super().__post_init__()
         at_least(self, 1, "wide", "stride")
         one_of(self, "stage", "all", *STAGES)
+        one_of(self, "target", "fixed", "official")
         below_one(self, "least", "good")
         one_of(self, "fit", "stretch", "rounded")
         if self.max_clips % 4 or self.hidden % 2:
@@ -73,9 +77,9 @@ class DrnConfig(GroundingConfig):
             raise MomentseekError(f"model: stage_rates must be two factors of the rate, not {self.stage_rates!r}")
 
 
-def convolution_block(before: int, after: int, kernel: int, stride: int = 1) -> nn.Sequential:
-    """A convolution without bias, batch normalisation and ReLU."""
-    convolution = nn.Conv1d(before, after, kernel, stride, padding=kernel // 2, bias=False)
+def convolution_block(before: int, after: int, kernel: int, stride: int = 1, *, bias: bool = False) -> nn.Sequential:
+    """A convolution, in the pyramid without bias, batch normalisation and ReLU."""
+    convolution = nn.Conv1d(before, after, kernel, stride, padding=kernel // 2, bias=bias)
     return nn.Sequential(convolution, nn.BatchNorm1d(after), nn.ReLU())
 
 
@@ -127,10 +131,12 @@ class Drn(CorpusModel):
         )
         self.lateral = nn.ModuleList(convolution_block(n, h, 1) for n in (half, h, 2 * h))
         self.smooth = nn.ModuleList(convolution_block(h, h, 3) for _ in range(3))
-        self.score_tower, self.distance_tower = convolution_block(h, h, 3), convolution_block(h, h, 3)
+        self.score_tower, self.distance_tower = (convolution_block(h, h, 3, bias=True) for _ in range(2))
         self.score, self.distance = nn.Conv1d(h, 1, 3, padding=1), nn.Conv1d(h, 2, 3, padding=1)
         self.scales = nn.Parameter(torch.ones(3))
-        self.grade = nn.Sequential(convolution_block(2 * h, h, 1), convolution_block(h, half, 3), nn.Conv1d(half, 1, 1))
+        self.grade = nn.Sequential(
+            convolution_block(2 * h, h, 1, bias=True), convolution_block(h, half, 3, bias=True), nn.Conv1d(half, 1, 1)
+        )
         nn.init.constant_(self.score.bias, math.log(FIRST_SCORE / (1 - FIRST_SCORE)))  # type: ignore[arg-type]
         self.graded = nn.Buffer(torch.zeros(()))  # 1 once the head that grades has been trained
         segment = torch.arange(config.max_clips) / config.max_clips
@@ -226,17 +232,32 @@ class Drn(CorpusModel):
         queries = take_rows(self.encode_words(batch.words), pairs.query)
         scores, distances, grades = self.pyramid(queries, take_rows(self.encode_clips(batch.clips), pairs.video))
         wanted, right = self.targets(pairs.times)
-        iou = point_overlap(distances, wanted)
         terms = {}
         if stage != STAGES[1]:
             terms["score"] = focal_loss(scores, right).sum() / (right.sum() + len(right))
-            terms["distance"] = -(iou.clamp(min=1e-6).log() * right).sum() / right.sum().clamp(min=1)
+            each = point_overlap(distances, wanted).clamp(min=1e-6).log()
+            terms["distance"] = -(each * right).sum() / right.sum().clamp(min=1)
         if stage != STAGES[0]:
             self.graded.fill_(1.0)
-            good = iou.detach() > self.config.good  # wherever a position lies, as in the public code
-            error = F.smooth_l1_loss(grades.sigmoid(), iou.detach(), reduction="none")
+            reached = self.moment_overlap(distances, pairs.times)
+            good = reached > self.config.good  # wherever a position lies, as in the public code
+            error = F.smooth_l1_loss(grades.sigmoid(), reached, reduction="none")
             terms["grade"] = (error * good).sum() / good.sum().clamp(min=1)
         return terms
+
+    def moment_overlap(self, distances: Tensor, times: Tensor) -> Tensor:
+        """(pairs, points): IoU of what each position predicts and the moment, both as shares of the video.
+
+        A millionth is added to the divisor, as in the public code; it moves the IoU of a short moment by 1e-5.
+        """
+        found = torch.stack([self.points - distances[..., 0], self.points + distances[..., 1]], 2) / UNITS
+        if self.config.target == "official":
+            found = torch.cat([found[:, :1].clamp(0, 1), found[:, 1:]], 1)
+        else:
+            found = found.detach()
+        (start, end), (first, last) = found.unbind(2), times[:, None].unbind(2)
+        shared = (torch.minimum(end, last) - torch.maximum(start, first)).clamp(min=0)
+        return shared / ((torch.maximum(end, last) - torch.minimum(start, first)).clamp(min=0) + 1e-6)
 
 
 def most_of(rows: Tensor, stride: int) -> Tensor:
@@ -249,13 +270,15 @@ def most_of(rows: Tensor, stride: int) -> Tensor:
 
 
 def point_overlap(found: Tensor, wanted: Tensor) -> Tensor:
-    """IoU of two moments around one point, each given by its distances (…, 2) to start and end.
+    """IoU of two moments around one point, each given by its distances (…, 2) to start and end, in units.
+
+    1e-8 is added to both parts, as in the public code, so that its logarithm is finite.
 
     >>> point_overlap(torch.tensor([1.0, 1.0]), torch.tensor([1.0, 3.0])).item()
     0.5
     """
     shared, whole = torch.minimum(found, wanted).sum(-1), torch.maximum(found, wanted).sum(-1)
-    return shared / whole.clamp(min=1e-6)
+    return (shared + 1e-8) / (whole + 1e-8)
 
 
 def focal_loss(logits: Tensor, right: Tensor, alpha: float = 0.25, gamma: float = 2.0) -> Tensor:
@@ -269,4 +292,4 @@ def focal_loss(logits: Tensor, right: Tensor, alpha: float = 0.25, gamma: float 
     return torch.where(right, one, -(1 - alpha) * p**gamma * F.logsigmoid(-logits))
 
 
-register("drn", DrnConfig, Drn, "DRN: every position of a pyramid regresses the distances to start and end")
+register("drn", DrnConfig, Drn, "DRN: every position of a pyramid regresses the distances to start and end", format=2)

@@ -2,7 +2,8 @@
 
 Moments near the true one by geodesic distance count as positives, and those near it that are wrong as harder negatives;
 a game-theoretic term aligns a few moments and sentences of each video finely (Li et al., ICCV 2023). The network is
-MMN's. The public code contradicts its own definitions in several places: these are the definitions (docs/models.md).
+MMN's. The public code contradicts its own definitions in several places: the default are the definitions, and
+``as=official`` computes what the code does (docs/models.md).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.functional import normalize
 
-from momentseek.models.batch import Batch, Encodings
+from momentseek.models.batch import Batch, BatchPairs, Encodings
 from momentseek.models.layers.moment_map import overlap
 from momentseek.models.model import above_nothing, at_least
 from momentseek.models.registry import register
@@ -27,8 +28,8 @@ def geodesic_similarity(features: Tensor, sources: Tensor, neighbours: int = 5, 
     """(sources, cells): 1 minus the length of the shortest path from each source cell, 0 for paths beyond ``reach``.
 
     Each cell has an edge to its nearest ``neighbours`` by Euclidean distance of ``features`` (cells, d), and an edge
-    i → j is as long as cell j is less similar to i than i's most similar cell, itself: ``1 - cos(i, j)``. Paths carry
-    no gradient.
+    i → j is as long as cell j is less similar to i than i's most similar cell, itself: ``1 - cos(i, j)``, in single
+    precision as in the public code. Paths carry no gradient.
 
     >>> line = torch.tensor([[1.0, 0.0], [1.0, 0.1], [1.0, 1.0]])
     >>> [round(x, 3) for x in geodesic_similarity(line, torch.tensor([0]), neighbours=1)[0].tolist()]
@@ -40,7 +41,7 @@ def geodesic_similarity(features: Tensor, sources: Tensor, neighbours: int = 5, 
     far = torch.cdist(features, features)
     near = far.fill_diagonal_(torch.inf).topk(count, dim=1, largest=False).indices
     unit = normalize(features, dim=1)
-    length = (1 - torch.einsum("id,ikd->ik", unit, unit[near])).clamp(min=0)
+    length = (1 - torch.einsum("id,ikd->ik", unit, unit[near])).clamp(min=0).float().to(features.dtype)
     best = torch.full((len(sources), len(features)), torch.inf, device=features.device, dtype=features.dtype)
     best[torch.arange(len(sources)), sources] = 0
     target = near.flatten().expand(len(sources), -1)
@@ -142,6 +143,10 @@ class G2l(Mmn):
             "matching": late * config.contrast * matching,
         }
         near = self.geodesics(clips["raw"], pairs.video, iou.argmax(1))
+        if config.follow == "official":
+            return {
+                name: late * term for name, term in self.official_terms(pairs, words, clips, iou, near).items()
+            } | terms
         every = torch.einsum("pd,vcd->pvc", words["match"][pairs.query], clips["match"])
         own = every[torch.arange(len(iou), device=iou.device), pairs.video]
         kept = negative[pairs.query]
@@ -158,6 +163,33 @@ class G2l(Mmn):
         if config.interaction:
             terms["interaction"] = late * config.interaction * self.game(own, near, pairs.video)
         return terms
+
+    def official_terms(
+        self, pairs: BatchPairs, words: Encodings, clips: Encodings, iou: Tensor, near: Tensor
+    ) -> dict[str, Tensor]:
+        """Contrasts and game as the public code has them: for each video, with its sentences and all other videos."""
+        config, order = self.config, self.cells.row_major
+        values: dict[str, list[Tensor]] = {"hard": [], "plain": [], "interaction": []}
+        for v in pairs.video.unique().tolist():  # type: ignore[no-untyped-call]
+            here = (pairs.video == v).nonzero()[:, 0]
+            sentences, moments = words["match"][pairs.query[here]], clips["match"][v][order]
+            others = torch.cat([clips["match"][:v], clips["match"][v + 1 :]]).flatten(0, 1)
+            right, close = iou[here][:, order], near[here][:, order]
+            found = official_contrasts(
+                sentences, moments, others, right, close, config.negative_overlap, config.neighbours, config.temperature
+            )
+            values["hard"].append(found[0])
+            values["plain"].append(found[1])
+            count = min(config.players, len(moments))
+            chosen = torch.cat([x.topk(count, dim=1).indices for x in (close, sentences @ moments.T)], 1).flatten()
+            values["interaction"].append(-official_interaction(sentences, moments[chosen]))
+        hard, plain = (torch.cat(values[name]) for name in ("hard", "plain"))
+        terms = {
+            "hard": config.contrast * config.hard * hard.mean(),
+            "plain": config.contrast * config.plain * plain.mean(),
+        }
+        terms = {name: term for name, term in terms.items() if getattr(config, name)}
+        return {**terms, "interaction": config.interaction * torch.stack(values["interaction"]).sum()}
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         """From moments before they are brought to length 1, as distances along the manifold need them."""
@@ -208,6 +240,60 @@ def geodesic_contrast(
     right = own.gather(1, place) / temperature
     each = torch.logaddexp(right, negatives) - right
     return (each * weight).sum(1) / weight.sum(1).clamp(min=1e-6)
+
+
+def official_contrasts(
+    sentences: Tensor, moments: Tensor, others: Tensor, iou: Tensor, near: Tensor, low: float, neighbours: int,
+    temperature: float,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """(sentences, neighbours) twice: the public code's contrasts of a video's sentences, with hard and plain negatives.
+
+    Of unit vectors (sentences, d), the video's ``moments`` (cells, d) and other videos' (cells, d). Logits are
+    ``exp(cos)``, which the softmax exponentiates again; what a mask leaves out stays as exp(0); and other videos'
+    cosines are multiplied by how near they are to the best moment, or by a thousand times their softmax.
+    """
+    own, rest = sentences @ moments.T, sentences @ others.T
+    weight, place = near.topk(min(neighbours, near.shape[1]), dim=1)
+    right = own.exp().gather(1, place) * weight
+    wrong = (iou < low).to(own)
+    best = moments[iou.argmax(1)]
+    closeness = near.masked_fill(near == 1, 0.0) + 1
+    share, across = 1000 * rest.softmax(1), best @ others.T
+    mixed = (share > share.mean()) * across + (across > across.mean()) * share
+    found = []
+    for same, other in ((own.exp() * closeness * (best @ moments.T).exp() * wrong, rest * mixed),
+                        (own.exp() * wrong, rest)):  # fmt: skip
+        total = (torch.cat([right, same, other], 1) / temperature).exp().sum(1, keepdim=True)
+        found.append((total + 1e-6).log() - right / temperature)
+    return found[0], found[1]
+
+
+def official_interaction(sentences: Tensor, moments: Tensor) -> Tensor:
+    """The public code's game of unit vectors (n, d) and (m, d): ``-n / m Σ φ_k log a_k``.
+
+    φ is f(all) − f(∖i) + f(∖j) − f(∖ij) of moment i and sentence j, brought to length 1; f the mean of the best entries
+    of the rows and of the columns of one softmax over moments; who does not play is a vector of −1e9. The φ are counted
+    moment by moment and the softmax a sentence by sentence, so that they do not belong together.
+    """
+    n, m, d = len(sentences), len(moments), sentences.shape[1]
+    table = sentences @ moments.T
+    no_moment, no_sentence = -1e9 * sentences.sum(1), -1e9 * moments.sum(1)
+    without_i = torch.eye(m, dtype=torch.bool, device=table.device)[
+        :, None, None, :
+    ]  # moment i, sentence j, row, column
+    without_j = torch.eye(n, dtype=torch.bool, device=table.device)[None, :, :, None]
+    less_i = torch.where(without_i, no_moment[:, None], table)
+    less_j = torch.where(without_j, no_sentence, table)
+    less_both = torch.where(without_j & without_i, 1e18 * d, torch.where(without_j, no_sentence, less_i))
+    value = [_best_mean(x) for x in (table, less_i, less_j, less_both)]
+    label = normalize((value[0] - value[1] + value[2] - value[3]).flatten(), dim=0)
+    return -(label * table.log_softmax(1).flatten()).sum() / m * n
+
+
+def _best_mean(tables: Tensor) -> Tensor:
+    """Half the sum of the means of each row's and of each column's best entry, of tables (…, rows, columns)."""
+    share = tables.softmax(-1)
+    return (share.amax(-2).mean(-1) + share.amax(-1).mean(-1)) / 2
 
 
 register("g2l", G2lConfig, G2l, "G2L: MMN with moments near the true one along the video's manifold as positives")

@@ -67,7 +67,11 @@ def sine_positions(most: int, hidden: int) -> Tensor:
 class MMTConfig(CaptionerConfig):
     """Settings of the model MMT."""
 
-    official: ClassVar[Mapping[str, Any]] = {"whole_decoder": False, "end_clip": "official"}
+    official: ClassVar[Mapping[str, Any]] = {
+        "whole_decoder": False,
+        "end_clip": "official",
+        "captions": "official",
+    }
     heads: int = 12
     layers: int = 2
     """Layers of the encoder, and as many of the decoder."""
@@ -125,7 +129,7 @@ class MMT(Captioner):
         self.out = nn.Linear(hidden, hidden)
         self.out_norm = nn.LayerNorm(hidden)
         self.choose = nn.Linear(hidden, count)
-        most = max(config.max_clips + config.max_words + 4, config.max_caption + 1)
+        most = max(config.max_clips + config.max_words + 4, config.max_caption + 2)
         self.places = nn.Buffer(sine_positions(most, hidden), persistent=False)
         initialise(self)
         with torch.no_grad():

@@ -88,7 +88,7 @@ class TcnDcmConfig(Tan2dConfig):
 
 def location_waves(candidates: Cells, dim: int) -> Tensor:
     """(cells, dim): waves of the first and the last clip, counted from 1 and scaled to one turn for the whole video."""
-    turn = 2 * math.pi / candidates.clips
+    turn = 2 * math.pi / (candidates.clips + 1e-6)  # the small number is the public code's
     half = dim // 2
     places = (candidates.start + 1) * turn, (candidates.end + 1) * turn
     return torch.cat([waves(places[0], half), waves(places[1], dim - half)], dim=1)
@@ -223,7 +223,7 @@ class TcnDcm(CorpusModel):
             chosen = torch.randperm(len(chosen), generator=rng)[: config.correlated]
         some = [part[chosen.to(part.device)] for part in flat]
         return {
-            "location": config.location * (location - self.where).norm(dim=2).mean(),
+            "location": config.location * F.pairwise_distance(location, self.where).mean(),
             "independence": config.independence * distance_correlation(some[0], some[1]),
             "size": config.size * (flat[0].norm() + flat[1].norm()),
         }

@@ -7,8 +7,9 @@ batch are computed at once.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +26,8 @@ BRANCHES = (4, 3, 3, 3, 3)
 """Moves of each kind."""
 HALF_LENGTHS = (0.6, 0.75, 0.417, 0.333)
 """Half the new length, as a share of the old, of each scaling."""
+UNEVEN_PLACES = {7: (0, 1, 2, 2, 3, 3, 4, 4, 5, 6), 8: (0, 1, 2, 3, 4, 4, 5, 5, 6, 7)}
+"""Which of a window's clips the public code looks at, for the two lengths where that is not ``floor(k n / 11)``."""
 
 
 def first_window(count: Tensor) -> Tensor:
@@ -58,13 +61,15 @@ def move_window(window: Tensor, kind: Tensor, move: Tensor, count: Tensor) -> tu
     return torch.stack([first, last], 1), bad
 
 
-def window_overlap(window: Tensor, truth: Tensor) -> Tensor:
+def window_overlap(window: Tensor, truth: Tensor, last_clip: int = 1) -> Tensor:
     """(n,): IoU of windows of whole clips with moments (n, 2) in clips; below 0 for windows apart from them.
+
+    Windows include their last clip, or with ``last_clip`` 0 end where it begins.
 
     >>> window_overlap(torch.tensor([[0, 3], [6, 7]]), torch.tensor([[2.0, 6.0], [2.0, 4.0]])).tolist()
     [0.3333333432674408, -0.3333333432674408]
     """
-    first, last = window[:, 0].to(truth), window[:, 1].to(truth) + 1
+    first, last = window[:, 0].to(truth), window[:, 1].to(truth) + last_clip
     start, end = truth.unbind(1)
     return (torch.minimum(last, end) - torch.maximum(first, start)) / (
         torch.maximum(last, end) - torch.minimum(first, start)
@@ -90,7 +95,7 @@ def leaf_reward(before: Tensor, after: Tensor, *, spare: bool) -> Tensor:
     [1.0, 1.6, -0.1, -1.0, 1.0]
     """
     better = (after > before) & ((before >= 0) | spare)
-    reward = torch.where((after >= 0) & (after <= before), -0.1, -1.0).to(after)
+    reward = torch.full_like(after, -1.0).masked_fill((after >= 0) & (after <= before), -0.1)
     return torch.where(better, 1 + after * (after > 0.5), reward)
 
 
@@ -115,11 +120,18 @@ def discounted_returns(reward: Tensor, value: Tensor, counted: Tensor, discount:
 class TspPrlConfig(GroundingConfig):
     """TSP-PRL's settings; a clip is a unit of 16 frames."""
 
+    official: ClassVar[Mapping[str, Any]] = {
+        "unit": 0,
+        "closer": "wrong",
+        "places": "official",
+        "last_clip": False,
+        "detached": False,
+    }
     hidden: int = 1024
     max_clips: int = 300
     unit: int = 128
-    """Columns that a clip is mapped to before ten of a window are put side by side (not in the paper, whose two layers
-    of 80,000 columns have most of its 168 million weights)."""
+    """Columns that a clip is mapped to before ten of a window are put side by side; 0: none, as in the paper, whose two
+    layers of 80,000 columns have most of its 168 million weights."""
     seen: int = 10
     """Clips of a window, and of the whole video, that are looked at."""
     moves: int = 20
@@ -131,14 +143,22 @@ class TspPrlConfig(GroundingConfig):
     """Weight of the policies' entropy, so that they go on trying."""
     closer: str = "right"
     """A disjoint window that comes closer is ``right``, or ``wrong`` as in the public code."""
+    places: str = "even"
+    """Clips of a window are looked at in ``even`` places; ``official``: in windows of 7 and 8 as in the public code."""
+    last_clip: bool = True
+    """A window's time includes its last clip; false: it ends where that begins, as in the public code."""
+    detached: bool = True
+    """Values learn from the rewards alone; false: also from the policy's loss, and from what an episode goes on with,
+    as in the public code."""
     sentence: str = "mean"
     """A query is the ``mean`` of its words, or the last state of an ``lstm`` (skip-thought vectors in the paper)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least(self, 1, "unit", "seen", "moves", "turn")
-        at_least(self, 0, "discount", "entropy")
+        at_least(self, 1, "seen", "moves", "turn")
+        at_least(self, 0, "unit", "discount", "entropy")
         one_of(self, "closer", "right", "wrong")
+        one_of(self, "places", "even", "official")
         one_of(self, "sentence", *SENTENCE_ENCODERS)
 
 
@@ -165,7 +185,8 @@ class TspPrl(CorpusModel):
         hidden, branches = config.hidden, len(BRANCHES)
         self.sentence = Sentence(config.sentence, dims.query, hidden)
         self.clips = JointClips(config, dims, config.unit)
-        self.whole, self.local = (nn.Linear(config.seen * config.unit, hidden) for _ in range(2))
+        unit = self.clips.columns
+        self.whole, self.local = (nn.Linear(config.seen * unit, hidden) for _ in range(2))
         self.place = nn.Linear(2, hidden)
         self.join = nn.Linear(3 * hidden, hidden)
         self.memory = nn.GRUCell(hidden, hidden)
@@ -178,6 +199,12 @@ class TspPrl(CorpusModel):
         )  # fmt: skip
         there = torch.tensor([[i < count for i in range(most)] for count in BRANCHES])
         self.allowed = nn.Buffer(there, persistent=False)
+        place = torch.arange(1, config.seen + 1)
+        places = torch.stack([place * n // (config.seen + 1) for n in range(config.max_clips + 1)])
+        if config.places == "official" and config.seen == 10:
+            for n, uneven in UNEVEN_PLACES.items():
+                places[n : n + 1] = torch.tensor(uneven)
+        self.places = nn.Buffer(places, persistent=False)
 
     @property
     def pair_numbers(self) -> int:
@@ -197,9 +224,8 @@ class TspPrl(CorpusModel):
 
     def observe(self, clips: Tensor, window: Tensor) -> Tensor:
         """(n, seen · unit): clips at even places of windows (n, 2), whole clips and both included, side by side."""
-        length = window[:, 1:] - window[:, :1] + 1
-        place = torch.arange(1, self.config.seen + 1, device=clips.device)
-        index = window[:, :1] + (place * length // (self.config.seen + 1)).clamp(max=clips.shape[1] - 1)
+        length = window[:, 1] - window[:, 0] + 1
+        index = window[:, :1] + self.places[length.clamp(max=self.config.max_clips)]
         return clips.gather(1, index[..., None].expand(-1, -1, clips.shape[2])).flatten(1)
 
     def decide(
@@ -207,7 +233,7 @@ class TspPrl(CorpusModel):
     ) -> tuple[PolicyAnswer, Tensor]:
         """What to do with a window, and the memory after it."""
         every = torch.stack([torch.zeros_like(count), count - 1], 1)
-        share = window / (count - 1).clamp(min=1)[:, None]
+        share = window.to(query.dtype) / (count - 1).clamp(min=1)[:, None]
         seen = self.whole(self.observe(clips, every)), self.local(self.observe(clips, window)), self.place(share)
         gate = query.sigmoid()
         joined = torch.cat([F.relu(F.normalize(x, dim=1)) * gate for x in seen], 1)
@@ -237,7 +263,7 @@ class TspPrl(CorpusModel):
             ended = ended | bad
             window = torch.where(ended[:, None], window, moved)
         places = torch.stack(visited, 1) / count[:, None, None]
-        return places[..., 0], places[..., 1] + 1 / count[:, None], torch.stack(scores, 1)
+        return places[..., 0], places[..., 1] + self.config.last_clip / count[:, None], torch.stack(scores, 1)
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         """Actor-critic over an episode: the policy whose turn it is tries moves, and the other does its best."""
@@ -246,7 +272,8 @@ class TspPrl(CorpusModel):
         videos = take_rows(self.encode_clips(batch.clips), pairs.video)
         query, clips = self.encode_words(batch.words)["query"][pairs.query], videos["clips"]
         count, row = videos["mask"].sum(1), torch.arange(len(query), device=query.device)
-        truth = pairs.times * count[:, None]
+        inside = int(config.last_clip)
+        truth = pairs.times * (count - 1 + inside).clamp(min=1)[:, None]
         rooted = self.phase.name == "root"
         window, state = first_window(count), torch.zeros_like(query)
         running = torch.ones(len(query), device=query.device)
@@ -260,14 +287,15 @@ class TspPrl(CorpusModel):
             leaf = greedy[row, root] if rooted else draw_action(found.leaf[row, root], rng)
             policy = (found.root if rooted else found.leaf[row, root]).log_softmax(1)
             value = found.root_value if rooted else found.leaf_value[row, root]
-            before = window_overlap(window, truth)
+            before = window_overlap(window, truth, inside)
             moved, bad = move_window(window, root, leaf, count)
-            after = window_overlap(moved, truth)
+            after = window_overlap(moved, truth, inside)
             if rooted:
                 tried = [
                     move_window(window, torch.full_like(root, b), greedy[:, b], count)[0] for b in range(len(BRANCHES))
                 ]
-                reward = root_reward(before, after, torch.stack([window_overlap(w, truth) for w in tried], 1).amax(1))
+                best = torch.stack([window_overlap(w, truth, inside) for w in tried], 1).amax(1)
+                reward = root_reward(before, after, best)
             else:
                 reward = leaf_reward(before, after, spare=config.closer == "right")
             real = policy.exp() > 0
@@ -281,10 +309,11 @@ class TspPrl(CorpusModel):
             running = running * ~bad
             window = torch.where(running[:, None] > 0, moved, window)
         whole = {name: torch.stack(values, 1) for name, values in parts.items()}
-        returns = discounted_returns(whole["reward"], whole["value"].detach(), whole["counted"], config.discount)
-        ahead = returns - whole["value"]
+        value = whole["value"].detach() if config.detached else whole["value"]
+        ahead = discounted_returns(whole["reward"], value, whole["counted"], config.discount) - whole["value"]
         total = whole["counted"].sum().clamp(min=1)
-        acted = -whole["chance"] * ahead.detach() - config.entropy * whole["entropy"]
+        gained = ahead.detach() if config.detached else ahead
+        acted = -whole["chance"] * gained - config.entropy * whole["entropy"]
         return {
             "policy": (acted * whole["counted"]).sum() / total,
             "value": (ahead.square() * whole["counted"]).sum() / total,

@@ -22,7 +22,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.measuring.measures.captions.rouge_l import rouge_l_score
 from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
 from momentseek.models.features.data import Dims
-from momentseek.models.inputs import PADDING, KnownWords, word_ids
+from momentseek.models.inputs import BEGIN, END, PADDING, KnownWords, word_ids
 from momentseek.models.layers.projection import Dropout, JointClips
 from momentseek.models.layers.recurrent import GruStack, SegmentCaptioner, states_at
 from momentseek.models.model import CorpusModel, GroundingConfig, Phase, Predicted, at_least, one_of
@@ -46,7 +46,7 @@ LAST = 1 - 1e-4
 class WsslConfig(GroundingConfig):
     """WSSL's settings; the defaults are those for ActivityNet Captions."""
 
-    official: ClassVar[Mapping[str, Any]] = {"centred": False}
+    official: ClassVar[Mapping[str, Any]] = {"centred": False, "project": False, "circle": "official"}
     hidden: int = 512
     max_clips: int = 300
     fit: str = "resample"
@@ -72,10 +72,16 @@ class WsslConfig(GroundingConfig):
     centred: bool = True
     """Refinements are read in training as in search; false: centres lie half of their reach further right in training,
     as in the public code, whose answers are therefore 15 % of the video too far left."""
+    project: bool = True
+    """Map clips to ``hidden`` columns before they are read; false: read them as they are, as in the public code."""
+    circle: str = "paper"
+    """``official``: the localiser reads the beginning and the end of a sentence, clips lie where they begin, segments
+    are not cut to the video in training and their noise moves centre and width, as in the public code."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         one_of(self, "reward", "rouge-l", "likelihood")
+        one_of(self, "circle", "paper", "official")
         at_least(self, 1, "layers", "vocabulary", "every", "explained")
         at_least(self, 0, "sharpness", "pretrain", "noise", "consistency")
 
@@ -96,9 +102,9 @@ class SegmentLocaliser(nn.Module):
     def __init__(self, config: WsslConfig, dims: Dims, entries: int) -> None:
         super().__init__()
         hidden, both = config.hidden, config.layers * config.hidden
-        self.clips = JointClips(config, dims)
-        self.video = GruStack(hidden, hidden, config.layers, config.dropout)
-        self.beside = nn.Linear(hidden, hidden)
+        self.clips = JointClips(config, dims, None if config.project else 0)
+        self.video = GruStack(self.clips.columns, hidden, config.layers, config.dropout)
+        self.beside = nn.Linear(self.clips.columns, hidden)
         self.words = nn.Embedding(entries, dims.query)
         self.sentence = GruStack(dims.query, hidden, config.layers, config.dropout)
         self.over_words, self.over_clips = nn.Linear(hidden, both), nn.Linear(hidden, both)
@@ -138,8 +144,8 @@ def attend(keys: Tensor, rows: Tensor, asked: Tensor, mask: Tensor) -> Tensor:
     return torch.einsum("nt,ntd->nd", scores.masked_fill(~mask, -torch.inf).softmax(1), rows)
 
 
-def refined_segments(refinement: Tensor, centred: bool = True) -> Tensor:
-    """(…, 15, 2): start and end of the anchors after refinements of centre and width.
+def refined_segments(refinement: Tensor, centred: bool = True, cut: bool = True) -> Tensor:
+    """(…, 15, 2): start and end of the anchors after refinements of centre and width, cut to the video or not.
 
     >>> still = torch.tensor([REACH / 2, 0.0]).expand(15, 2)
     >>> refined_segments(still)[[0, 3, 14]].mul(6).round(decimals=2).tolist()
@@ -148,7 +154,19 @@ def refined_segments(refinement: Tensor, centred: bool = True) -> Tensor:
     anchors = refinement.new_tensor(ANCHORS)
     centre = anchors[:, 0] + refinement[..., 0] - (REACH / 2 if centred else 0.0)
     half = (anchors[:, 1] + refinement[..., 1]) / 2
-    return torch.stack([centre - half, centre + half], dim=-1).clamp(0, LAST)
+    found = torch.stack([centre - half, centre + half], dim=-1)
+    return found.clamp(0, LAST) if cut else found
+
+
+def marked_sentences(entries: Tensor) -> Tensor:
+    """(n, T + 2): sentences (n, T) between the marks of their beginning and end.
+
+    >>> marked_sentences(torch.tensor([[7, 9], [8, PADDING]])).tolist()
+    [[1, 7, 9, 2], [1, 8, 2, 0]]
+    """
+    edge = torch.full_like(entries[:, :1], BEGIN)
+    found = torch.cat([edge, entries, torch.full_like(edge, PADDING)], 1)
+    return found.scatter(1, (found != PADDING).sum(1, keepdim=True), END)
 
 
 class Wssl(CorpusModel):
@@ -163,15 +181,11 @@ class Wssl(CorpusModel):
         self.known = KnownWords(config.vocabulary)
         entries = self.known.entries
         self.localiser = SegmentLocaliser(config, dims, entries)
+        self.official = config.circle == "official"
         self.captioner = SegmentCaptioner(
-            JointClips(config, dims),
-            dims.query,
-            entries,
-            config.hidden,
-            config.layers,
-            config.dropout,
-            config.sharpness,
-        )
+            JointClips(config, dims, None if config.project else 0), dims.query, entries, config.hidden, config.layers,
+            config.dropout, config.sharpness, official=self.official,
+        )  # fmt: skip
 
     @property
     def pair_numbers(self) -> int:
@@ -207,7 +221,8 @@ class Wssl(CorpusModel):
         if words.ids is None:
             raise MomentseekError("the batch has no words, and WSSL reads them; give the queries' texts")
         entries = self.known(words.ids)
-        return {"entries": entries, **self.localiser.encode_sentence(entries)}
+        read = marked_sentences(entries) if self.official else entries
+        return {"entries": entries, **self.localiser.encode_sentence(read)}
 
     def encode_clips(self, clips: Clips) -> Encodings:
         """Videos as the localiser and as the captioner see them."""
@@ -237,10 +252,10 @@ class Wssl(CorpusModel):
         if self.phase.name == "caption":
             whole = torch.tensor([0.0, 1.0], device=mask.device).expand(len(words), 2)
             return {"caption": -self.captioner.likelihood(*self.captioner.begin(seen, whole, mask), words)[0].mean()}
-        segment = self.segment(queries, videos)
-        lots = torch.rand(segment.shape, generator=rng, device=rng.device).to(segment.device)
-        tried = (segment + self.config.noise * (2 * lots - 1)).clamp(0, LAST)
+        tried = self.disturb(self.segment(queries, videos), rng)
         chance, likeliest = self.captioner.likelihood(*self.captioner.begin(seen, tried, mask), words)
+        if self.official:
+            likeliest = torch.cat([torch.full_like(likeliest[:, :1], BEGIN), likeliest], 1)
         again = self.segment(self.localiser.encode_sentence(likeliest), videos)
         return {
             "caption": -chance.mean(),
@@ -251,8 +266,17 @@ class Wssl(CorpusModel):
     def segment(self, queries: Encodings, videos: Encodings) -> Tensor:
         """(n, 2): the refined anchor with the best score."""
         scores, refinement = self.localiser(queries, videos, videos["mask"])
-        every = refined_segments(refinement, self.config.centred)
+        every = refined_segments(refinement, self.config.centred, cut=not self.official)
         return every[torch.arange(len(every), device=every.device), scores.argmax(1)]
+
+    def disturb(self, segment: Tensor, rng: torch.Generator) -> Tensor:
+        """(n, 2): segments with a little noise at their ends, and cut; or at centre and width (``circle``)."""
+        lots = torch.rand(segment.shape, generator=rng, device=rng.device).to(segment.device)
+        noise = self.config.noise * (2 * lots - 1)
+        if not self.official:
+            return (segment + noise).clamp(0, LAST)
+        centre, width = (_centre_width(segment) + noise).unbind(-1)
+        return torch.stack([centre - width / 2, centre + width / 2], -1)
 
     @torch.no_grad()
     def best_anchors(self, queries: Encodings, videos: Encodings) -> Tensor:

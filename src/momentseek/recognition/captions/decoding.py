@@ -18,7 +18,7 @@ import numpy as np
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import FloatArray, IntArray
-from momentseek.recognition.captions.inputs import BOS, EOS, Vocabulary
+from momentseek.recognition.captions.inputs import BOS, EOS, UNK, Vocabulary
 
 NextWords = Callable[[IntArray, IntArray], FloatArray]
 """Called with the places of moments, (n,), and the words so far of a caption for each, (n, words), [BOS] first; returns
@@ -34,6 +34,8 @@ class DecodingSettings:
     """α: 0 leaves the chance alone, which favours short captions; 1 is nearly the mean over the words."""
     longest: int = 18
     """The most words of a caption."""
+    plain: bool = True
+    """Captions hold words, at least one; false: special ones but [UNK] too, or nothing, as in MMT's public code."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.beam <= MAX_BEAM:
@@ -55,7 +57,7 @@ def decode_captions(
     if not count:
         return []
     if settings.beam == 1:
-        return _decode_greedily(next_words, count, vocabulary, settings.longest)
+        return _decode_greedily(next_words, count, vocabulary, settings)
     return _search_beam(next_words, count, vocabulary, settings)
 
 
@@ -68,21 +70,23 @@ def length_factor(words: int, penalty: float) -> float:
     return float(((5 + words) / 6) ** penalty)
 
 
-def _chances(next_words: NextWords, rows: IntArray, begun: IntArray, vocabulary: Vocabulary) -> FloatArray:
+def _chances(next_words: NextWords, rows: IntArray, begun: IntArray, vocabulary: Vocabulary, plain: bool) -> FloatArray:
     found = np.array(next_words(rows, begun), dtype=np.float64)
-    found[:, vocabulary.forbidden] = -np.inf
-    if begun.shape[1] == 1:
+    found[:, vocabulary.forbidden if plain else vocabulary.number[UNK]] = -np.inf
+    if plain and begun.shape[1] == 1:
         found[:, vocabulary.number[EOS]] = -np.inf
     return found
 
 
-def _decode_greedily(next_words: NextWords, count: int, vocabulary: Vocabulary, longest: int) -> list[list[int]]:
+def _decode_greedily(
+    next_words: NextWords, count: int, vocabulary: Vocabulary, settings: DecodingSettings
+) -> list[list[int]]:
     end = vocabulary.number[EOS]
     captions: list[list[int]] = [[] for _ in range(count)]
     rows = np.arange(count)
     begun = np.full((count, 1), vocabulary.number[BOS], dtype=np.int64)
-    for _ in range(longest):
-        word = _chances(next_words, rows, begun, vocabulary).argmax(1)
+    for _ in range(settings.longest):
+        word = _chances(next_words, rows, begun, vocabulary, settings.plain).argmax(1)
         going = word != end
         rows, begun = rows[going], np.concatenate([begun, word[:, None]], axis=1)[going]
         for row, number in zip(rows.tolist(), word[going].tolist(), strict=True):
@@ -102,7 +106,7 @@ def _search_beam(
     begun = np.full((count, 1), vocabulary.number[BOS], dtype=np.int64)
     chance = np.zeros(count)
     for length in range(1, settings.longest + 1):
-        grown = chance[:, None] + _chances(next_words, rows, begun, vocabulary)
+        grown = chance[:, None] + _chances(next_words, rows, begun, vocabulary, settings.plain)
         factor = length_factor(length, settings.length_penalty)
         _keep_better(best, best_score, rows, begun, grown[:, end] / factor)
         grown[:, end] = -np.inf

@@ -157,7 +157,7 @@ def read_captioner_manifest(folder: Path) -> CaptionerManifest:
     check_files(folder, values, (MOMENTS_GRAPH, NEXT_WORD_GRAPH))
     try:
         config, dims, encoders = values["config"], values["dims"], values["encoders"]
-        span = str(config["columns"] or "")
+        span, plain = str(config["columns"] or ""), config.get("captions", "plain") == "plain"
         first, _, last = span.partition(":")
         return CaptionerManifest(
             folder=folder,
@@ -173,7 +173,9 @@ def read_captioner_manifest(folder: Path) -> CaptionerManifest:
                 end_clip=str(config["end_clip"]),
                 columns=(int(first), int(last)) if span else None,
             ),
-            decoding=DecodingSettings(int(config["beam"]), float(config["length_penalty"]), int(config["max_caption"])),
+            decoding=DecodingSettings(
+                int(config["beam"]), float(config["length_penalty"]), int(config["max_caption"]) + (not plain), plain
+            ),
             video=EncoderRef.of(encoders["video"]) if "video" in encoders else None,
         )
     except UNREADABLE_VALUES:
