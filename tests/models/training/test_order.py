@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.models.training.pairs import PairOrder
+from momentseek.core.moments.judgements import Judgements
+from momentseek.models.training.pairs import ListOrder, PairOrder, TrainingPairs, training_pairs
 
 videos = st.lists(st.integers(0, 8), min_size=1, max_size=80).map(np.array)
 
@@ -54,3 +55,31 @@ def test_videos_of_like_length_meet() -> None:
         return float(np.mean(longest)) / float(lengths.mean())
 
     assert padding(10) < 1.2 < 1.6 < padding(1)
+
+
+def lists(videos: int, queries: int, each: int, seed: int = 0) -> TrainingPairs:
+    rng = np.random.default_rng(seed)
+    rows = [(f"q{q}", f"v{v}", 0.0, 1.0, 1) for q in range(queries) for v in rng.permutation(videos)[:each]]
+    return training_pairs(Judgements.from_rows(rows))
+
+
+def test_list_batches_have_all_pairs_of_their_queries_and_videos() -> None:
+    pairs = lists(40, 60, 10)
+    order = ListOrder(pairs, batch=12, queries=20, seed=1)
+    for index in range(order.per_epoch):
+        chosen = order.batch_at(0, index)
+        queries, videos = np.unique(pairs.query[chosen]), np.unique(pairs.video[chosen])
+        assert len(queries) <= 20
+        assert len(videos) <= 12
+        every = np.isin(pairs.query, queries) & np.isin(pairs.video, videos)
+        assert chosen.tolist() == np.flatnonzero(every).tolist()
+        assert np.bincount(pairs.query[chosen])[queries].mean() > 12 * 10 / 40  # more than by chance
+
+
+def test_list_batches_pass_by_every_video_and_are_drawn_again_alike() -> None:
+    pairs = lists(40, 60, 10)
+    order, again = (ListOrder(pairs, batch=8, queries=60, seed=3) for _ in range(2))
+    seen = [order.batch_at(2, i) for i in range(order.per_epoch)]
+    assert set(np.concatenate([pairs.video[c] for c in seen]).tolist()) == set(range(40))
+    assert [again.batch_at(2, i).tolist() for i in range(order.per_epoch)] == [c.tolist() for c in seen]
+    assert order.batch_at(3, 0).tolist() != seen[0].tolist()

@@ -41,6 +41,7 @@ SETTING_CHOICES = {
     "task": ("VCMR", "SVMR", "VR"),
     "end_label": ("inclusive", "official"),
     "end_time": ("inclusive", "start"),
+    "draw": ("pairs", "lists"),
 }
 
 
@@ -53,6 +54,10 @@ class TrainingSettings:
     """Pairs per step; with ``pairs_per_video`` above 1, videos per step."""
     pairs_per_video: int = 1
     """Up to this many pairs of a drawn video are trained at once, so that encoding it serves them all."""
+    draw: str = "pairs"
+    """``pairs``, or ``lists``: ``batch`` videos, half of them from a few queries' lists, with all pairs among them."""
+    list_queries: int = 128
+    """With ``draw=lists``: at most this many queries per step, those with most listed moments among its videos."""
     alike: int = 1
     """Sort the videos of this many batches by length, so that less is padded; 1 leaves batches to chance."""
     epochs: float = 100.0
@@ -119,7 +124,7 @@ class TrainingSettings:
     def __post_init__(self) -> None:
         for name, allowed in SETTING_CHOICES.items():
             one_of(self, name, *allowed, section="training")
-        at_least(self, 1, "batch", "pairs_per_video", "alike", "prefetch", section="training")
+        at_least(self, 1, "batch", "pairs_per_video", "list_queries", "alike", "prefetch", section="training")
         at_least(self, 1, "steps", "validate_every", "patience", "threads", section="training")
         at_least(self, 0, "lr", "weight_decay", "clip", "cache_mb", "seed", "sharpness", section="training")
         at_least(self, 0, "hard_videos", "hard_queries", "hard_pool", "list_reach", section="training")

@@ -167,6 +167,51 @@ class PairOrder:
         return result
 
 
+class ListOrder:
+    """Batches of lists: some videos, and all pairs among them of the queries that have most there.
+
+    Half of a batch's videos pass by once per epoch, the others come from the lists of a few queries that these videos
+    answer: so a query meets several of its listed moments, and its negatives are videos alike.
+
+    >>> from momentseek import Judgements
+    >>> pairs = training_pairs(Judgements.from_rows([(q, v, 0, 5, 1) for q in "ab" for v in "wxyz"]))
+    >>> order = ListOrder(pairs, batch=2, queries=1, seed=0)
+    >>> order.per_epoch, [len(order.batch_at(0, i)) for i in range(4)]
+    (4, [2, 2, 2, 2])
+    """
+
+    def __init__(self, pairs: TrainingPairs, batch: int, queries: int, seed: int) -> None:
+        self._pairs, self._seed, self._queries = pairs, seed, queries
+        self._videos = np.unique(pairs.video)
+        self._batch = min(batch, len(self._videos))
+        self._own = max(1, self._batch // 2)
+        self._by_video = np.argsort(pairs.video, kind="stable")
+        self._begin = np.searchsorted(pairs.video[self._by_video], np.arange(pairs.videos + 1))
+        self.per_epoch = -(-len(self._videos) // self._own)
+
+    def batch_at(self, epoch: int, index: int) -> Ints:
+        """Pairs of the ``index``-th batch of an epoch."""
+        turn = np.random.default_rng([self._seed, epoch]).permutation(self._videos)
+        rng = np.random.default_rng([self._seed, epoch, index])
+        chosen = turn[index * self._own : (index + 1) * self._own]
+        answered = rng.permutation(np.unique(self._pairs.query[self._pairs_of(chosen)]))
+        for query in answered:
+            if len(chosen) >= self._batch:
+                break
+            listed = self._pairs.video[self._pairs.offsets[query] : self._pairs.offsets[query + 1]]
+            chosen = np.concatenate([chosen, rng.permutation(np.setdiff1d(listed, chosen))])
+        found = self._pairs_of(chosen[: self._batch])
+        counts = np.bincount(self._pairs.query[found], minlength=len(self._pairs.offsets) - 1)
+        order = np.lexsort((rng.random(len(counts)), -counts))[: self._queries]
+        kept = np.zeros(len(counts), dtype=bool)
+        kept[order] = True
+        return found[kept[self._pairs.query[found]]]
+
+    def _pairs_of(self, videos: Ints) -> Ints:
+        parts = [self._by_video[self._begin[v] : self._begin[v + 1]] for v in videos.tolist()]
+        return np.sort(np.concatenate(parts))
+
+
 def _firsts(draw: Ints) -> Ints:
     """Where each draw begins, of draws numbered in order."""
     return np.flatnonzero(np.r_[True, draw[1:] != draw[:-1]])

@@ -27,11 +27,11 @@ from momentseek.models.training.checkpoint import (
     refuse_other_dims,
     training_splits,
 )
-from momentseek.models.training.config import TrainConfig
+from momentseek.models.training.config import TrainConfig, TrainingSettings
 from momentseek.models.training.folder import LAST_CHECKPOINT, prepare_folder, saved_config
 from momentseek.models.training.negatives import check_lists
 from momentseek.models.training.optimisers import build_optimiser
-from momentseek.models.training.pairs import PairOrder
+from momentseek.models.training.pairs import ListOrder, PairOrder
 from momentseek.models.training.prediction import Validation
 from momentseek.models.training.processes import Processes, torch_device
 from momentseek.recognition.exported.preparation import bounds
@@ -62,7 +62,7 @@ class TrainingSetup:
     data: Data
     model: Network
     optimiser: torch.optim.Optimizer
-    order: PairOrder
+    order: PairOrder | ListOrder
     batches: Batches | CaptionBatches
     validation: NetworkValidation
     fingerprint: str
@@ -73,6 +73,16 @@ class TrainingSetup:
     """Description of the checkpoint whose weights training begins from, if any."""
     scorer: CorpusModel | None = None
     """Model of the checkpoint in ``begun``, if hard negatives are drawn by its scores."""
+
+
+def _order(batches: Batches, training: TrainingSettings) -> PairOrder | ListOrder:
+    """In which order the pairs of the training set are trained."""
+    if training.draw == "lists":
+        return ListOrder(batches.pairs, training.batch, training.list_queries, training.seed)
+    lengths = batches.lengths if training.alike > 1 else None
+    return PairOrder(
+        batches.pairs.video, training.batch, training.pairs_per_video, training.seed, lengths, training.alike
+    )
 
 
 def prepare_training(
@@ -92,10 +102,7 @@ def prepare_training(
     else:
         model, validation = check_training(config, data)
         batches = Batches(data, data.split(config.data.train), model.config, training)
-        lengths = batches.lengths if training.alike > 1 else None
-        order = PairOrder(
-            batches.pairs.video, training.batch, training.pairs_per_video, training.seed, lengths, training.alike
-        )
+        order = _order(batches, training)
     fingerprint = data.fingerprint_of(training_splits(config))
     last = _last(config, data, out) if resume else None
     if isinstance(last, Checkpoint):

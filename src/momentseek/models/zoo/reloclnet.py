@@ -84,6 +84,8 @@ class ReLoCLNet(XML):
     contrast_layer = 1
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
+        if self.config.objective == "list":
+            return super().loss(batch, epoch, rng)
         pooled = self.pooling(self.word_states(batch.words), batch.words.mask)
         stack = self.clip_stack(batch.clips)
         queries, videos = self._query_parts(pooled), self._clip_parts(stack, batch.clips.mask)

@@ -16,11 +16,12 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from momentseek.core.errors import MomentseekError
-from momentseek.models.batch import Batch, Clips, Encodings, Words
+from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
 from momentseek.models.features.data import Dims
 from momentseek.models.layers.attention import CrossEncoder, MaxQuery, ModularQuery, Stack, best_clip
 from momentseek.models.layers.projection import Positions, Projection, clip_width, initialise
-from momentseek.models.layers.spans import BoundaryFilters, span_grid
+from momentseek.models.layers.spans import BoundaryFilters, fits, span_grid
+from momentseek.models.listwise import ListSettings, SpanScores, list_terms
 from momentseek.models.losses import (
     Negatives,
     pair_weights,
@@ -29,14 +30,14 @@ from momentseek.models.losses import (
     span_cross_entropy,
     weighted_mean,
 )
-from momentseek.models.model import CorpusModel, CurveFilters, ModelConfig
+from momentseek.models.model import CorpusModel, CurveFilters, ModelConfig, one_of
 from momentseek.models.registry import register
 
 WEIGHTED_TERMS = ("all", "not-hinge", "none")
 
 
 @dataclass(frozen=True, kw_only=True)
-class XMLConfig(ModelConfig):
+class XMLConfig(ModelConfig, ListSettings):
     """Settings of XML; the defaults are the paper's."""
 
     official: ClassVar[Mapping[str, Any]] = {
@@ -79,6 +80,13 @@ class XMLConfig(ModelConfig):
     """What the similarity weighs: ``all`` terms (TVR-Ranking's paper), ``not-hinge`` (its public code), ``none``."""
     weighting: str = "linear"
     """How similarity becomes weight: ``linear`` or ``exponential``."""
+    objective: str = "paper"
+    """``paper``, or ``list``: scores of spans are not made probabilities of their video, and `listwise` trains them."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check()
+        one_of(self, "objective", "paper", "list")
 
 
 class XML(CorpusModel):
@@ -144,15 +152,22 @@ class XML(CorpusModel):
         return self._mean([best_clip(queries[m], videos[m], videos["mask"]) for m in self.modalities])
 
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
+        if self.config.objective == "list":
+            edges = self.responses(queries, videos).masked_fill(~videos["mask"][:, None], -torch.inf)
+            return span_grid(edges[:, 0], edges[:, 1], self.config.shortest, self.config.longest)
         return span_grid(*self.boundaries(queries, videos), self.config.shortest, self.config.longest)
 
     @property
-    def curve_filters(self) -> CurveFilters:
+    def curve_filters(self) -> CurveFilters | None:
+        if self.config.objective == "list":
+            return None
         terms = tuple((f"{m}_span", *self._curve_term(m)) for m in self.modalities)
         return CurveFilters(terms, self.boundaries_head.filters.weight.detach().cpu().double().squeeze(1).numpy())
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         queries, videos = self.encode_words(batch.words), self.encode_clips(batch.clips)
+        if self.config.objective == "list":
+            return self._list_loss(batch, queries, videos, epoch)
         return self._retrieval_loss(batch, queries, videos, epoch, rng) | self._span_loss(batch, queries, videos)
 
     # What explains a result
@@ -227,6 +242,19 @@ class XML(CorpusModel):
     def _curve_term(self, modality: str) -> tuple[str, str]:
         """The clips' vectors that the curve multiplies by the query's, and what multiplies the products, if any."""
         return f"{modality}_span", ""
+
+    def _list_loss(self, batch: Batch, queries: Encodings, videos: Encodings, epoch: int) -> dict[str, Tensor]:
+        """The list loss on ``alpha * match + start + end``, the divergence of spans, and the list loss on videos."""
+        config, pairs, mask = self.config, batch.pairs, videos["mask"]
+        match = config.alpha * self.match(queries, videos)
+        rows, columns = (
+            torch.cartesian_prod(torch.arange(len(match)), torch.arange(len(mask))).to(mask.device).unbind(1)
+        )
+        grid = self.spans(take_rows(queries, rows), take_rows(videos, columns)).unflatten(0, match.shape)
+        there = fits(mask, config.shortest, config.longest)
+        grid = grid.masked_fill(~there, 0.0) + match[..., None, None]
+        spans = SpanScores(grid, mask, pairs, config.shortest, config.longest)
+        return list_terms(config, spans, match, epoch)
 
     def _retrieval_loss(
         self, batch: Batch, queries: Encodings, videos: Encodings, epoch: int, rng: torch.Generator

@@ -1,0 +1,214 @@
+"""Slate: one vector per clip, spans as one inner product, trained on whole lists of moments.
+
+Made for ranked moments (TVR-Ranking): scores compare moments of all videos, and the loss sees the order of the list.
+
+Clips see a neighbourhood of fixed width and no positions, so videos have any length and can be encoded in parts:
+
+.. math:: h_t = LN(W_v v_t) + LN(W_s s_t) + W_g \\,\\mathrm{mean}_{|u-t| \\le 32}(v_u, s_u), \\qquad
+          h \\leftarrow h + W_2 \\,\\mathrm{relu}(W_1 LN(\\mathrm{conv}_7(h)))\\text{ twice}, \\qquad
+          x_t = h_t / |h_t|
+
+Queries become what, start and end by three attention poolings, and a score for each length. A span s..e of n clips has
+
+.. math:: z(s, e) = q_{in} \\cdot \\mathrm{mean}(x_s .. x_e) + q_{st} \\cdot (x_s - x_{s-1}) +
+          q_{ed} \\cdot (x_e - x_{e+1}) + \\lambda_n
+
+where clips outside the video are 0. Three curves and a running sum give all spans. As :math:`|x_t| = 1`,
+
+.. math:: z(s, e) \\le \\max_t q_{in} \\cdot x_t + 2 (|q_{st}| + |q_{ed}|) + \\max_n \\lambda_n
+
+so that videos in the order of their best clip can be left off once the bound is below the last moment that is wanted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize, pad
+
+from momentseek.models.batch import Batch, Clips, Encodings, Words
+from momentseek.models.features.data import Dims
+from momentseek.models.layers.attention import Stack, best_clip
+from momentseek.models.layers.projection import Projection, clip_width, initialise
+from momentseek.models.layers.spans import fits
+from momentseek.models.listwise import ListSettings, SpanScores, list_terms
+from momentseek.models.model import CorpusModel, ModelConfig, at_least
+from momentseek.models.registry import register
+
+POOLINGS = ("clips", "start", "end")
+"""What the query is pooled for: the clips inside, the rise at the start, and the fall at the end."""
+FIRST_LENGTHS = (8.0, 2.0, 2.0)
+"""Lengths of a query's vectors before training: scores must differ by several units among thousands of spans."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlateConfig(ModelConfig, ListSettings):
+    """Settings of Slate."""
+
+    heads: int = 4
+    space: int = 0
+    """Columns of a clip's vector; 0 for as many as ``hidden``."""
+    blocks: int = 2
+    """Convolutional blocks over the clips."""
+    kernel: int = 7
+    context: int = 32
+    """Clips to either side whose mean every clip sees; 0 for none."""
+    edges: bool = True
+    """Score the rise at the start and the fall at the end."""
+    lengths: bool = True
+    """Let the query score lengths."""
+    alpha: float = 0.0
+    videos: int = 300
+    max_clips: int = 4096
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        ModelConfig.__post_init__(self)
+        self.check()
+        at_least(self, 0, "space", "blocks", "context")
+
+
+class ClipBlock(nn.Module):
+    """``h + W_2 relu(W_1 LN(conv(h)))``: each column over ``kernel`` clips, then columns mixed."""
+
+    def __init__(self, hidden: int, kernel: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(hidden, hidden, kernel, padding=kernel // 2, groups=hidden)
+        self.norm = nn.LayerNorm(hidden)
+        self.wide = nn.Linear(hidden, 2 * hidden)
+        self.back = nn.Linear(2 * hidden, hidden)
+
+    def forward(self, h: Tensor, mask: Tensor) -> Tensor:
+        there = h.masked_fill(~mask[..., None], 0.0)
+        mixed = self.norm(self.conv(there.transpose(1, 2)).transpose(1, 2))
+        return h + self.back(self.wide(mixed).relu())
+
+
+def windowed_mean(x: Tensor, mask: Tensor, reach: int) -> Tensor:
+    """(n, clips, columns): the mean of the clips at most ``reach`` away, as far as there are any.
+
+    >>> windowed_mean(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[True, True, False]]), 1).flatten().tolist()
+    [2.0, 2.0, 3.0]
+    """
+    there = mask[..., None].to(x.dtype)
+    sums = pad((x * there).cumsum(1), (0, 0, 1, 0))
+    counts = pad(there.cumsum(1), (0, 0, 1, 0))
+    place = torch.arange(x.shape[1], device=x.device)
+    first, last = (place - reach).clamp(min=0), (place + reach + 1).clamp(max=x.shape[1])
+    return (sums[:, last] - sums[:, first]) / (counts[:, last] - counts[:, first]).clamp(min=1)
+
+
+class Slate(CorpusModel):
+    """Moments of all videos in one order: clips are encoded before queries are known, a span costs three products."""
+
+    config: SlateConfig
+
+    def __init__(self, config: SlateConfig, dims: Dims) -> None:
+        super().__init__(config, dims)
+        self.modalities = config.modality_names
+        hidden, space = config.hidden, config.space or config.hidden
+        widths = {m: clip_width(dims, config, m) for m in self.modalities}
+        self.clip_inputs = nn.ModuleDict({m: nn.Linear(width, hidden) for m, width in widths.items()})
+        self.clip_norms = nn.ModuleDict({m: nn.LayerNorm(hidden) for m in self.modalities})
+        self.around = nn.Linear(sum(widths.values()), hidden, bias=False) if config.context else None
+        self.blocks = nn.ModuleList(ClipBlock(hidden, config.kernel) for _ in range(config.blocks))
+        self.clip_output = nn.Linear(hidden, space)
+        self.word_input = Projection(dims.query, hidden, config.dropout)
+        self.word_encoder = Stack(1, "transformer", hidden, config.heads, config.dropout)
+        self.attend = nn.Linear(hidden, len(POOLINGS))
+        self.poolings = nn.ModuleList(nn.Linear(hidden, space) for _ in POOLINGS)
+        self.length_scores = nn.Linear(hidden, config.longest - config.shortest + 1)
+        initialise(self)
+        self.scale = nn.Parameter(torch.tensor(FIRST_LENGTHS))
+
+    def attention(self, words: Words) -> dict[str, Tensor]:
+        """(queries, words) for each pooling: the weight of each word."""
+        weight = self._attend(self._word_states(words), words.mask)
+        return dict(zip(POOLINGS, weight.unbind(1), strict=True))
+
+    def encode_words(self, words: Words) -> Encodings:
+        states = self._word_states(words)
+        pooled = self._attend(states, words.mask) @ states
+        found = {
+            name: self.scale[i] * normalize(linear(pooled[:, i]), dim=-1) * (name == "clips" or self.config.edges)
+            for i, (name, linear) in enumerate(zip(POOLINGS, self.poolings, strict=True))
+        }
+        return found | {"lengths": self.length_scores(pooled[:, 0]) * self.config.lengths}
+
+    def encode_clips(self, clips: Clips) -> Encodings:
+        mask, there = clips.mask, clips.mask[..., None]
+        features = [clips.modality(m) for m in self.modalities]
+        h = torch.zeros((), device=mask.device)
+        for m, x in zip(self.modalities, features, strict=True):
+            spoken = (x != 0).any(-1, keepdim=True)  # rows of silence are zero
+            h = h + self.clip_norms[m](self.clip_inputs[m](x)) * spoken
+        if self.around is not None:
+            h = h + windowed_mean(self.around(torch.cat(features, -1)), mask, self.config.context)
+        for block in self.blocks:
+            h = block(h, mask)
+        return {"mask": mask, "clips": normalize(self.clip_output(h), dim=-1) * there}
+
+    @property
+    def best_clip_parts(self) -> tuple[str, ...]:
+        return ("clips",)
+
+    def match(self, queries: Encodings, videos: Encodings) -> Tensor:
+        return best_clip(queries["clips"], videos["clips"], videos["mask"])
+
+    def curves(self, queries: Encodings, videos: Encodings) -> Tensor:
+        """(3, n, clips): what, start and end of query i in each clip of video i."""
+        return torch.stack([(videos["clips"] @ queries[name][..., None]).squeeze(-1) for name in POOLINGS])
+
+    def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
+        mask, config = videos["mask"], self.config
+        grid = span_scores(self.curves(queries, videos), queries["lengths"], config.shortest)
+        return grid.masked_fill(~fits(mask, config.shortest, config.longest), -torch.inf)
+
+    def slack(self, queries: Encodings) -> Tensor:
+        """(queries,): by how much a span's score is above its video's best clip, at most."""
+        reach = sum(2 * queries[name].norm(dim=-1) for name in POOLINGS[1:])
+        return queries["lengths"].amax(-1) + reach
+
+    def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
+        config, pairs = self.config, batch.pairs
+        queries, videos = self.encode_words(batch.words), self.encode_clips(batch.clips)
+        curves = torch.stack([torch.einsum("qd,vtd->qvt", queries[name], videos["clips"]) for name in POOLINGS])
+        grid = span_scores(curves, queries["lengths"][:, None], config.shortest)
+        spans = SpanScores(grid, videos["mask"], pairs, config.shortest, config.longest)
+        best = curves[0].masked_fill(~videos["mask"], -torch.inf).amax(2)
+        return list_terms(config, spans, best, epoch)
+
+    def _word_states(self, words: Words) -> Tensor:
+        encoded: list[Tensor] = self.word_encoder(self.word_input(words.features), words.mask)
+        return encoded[-1]
+
+    def _attend(self, states: Tensor, mask: Tensor) -> Tensor:
+        """(queries, poolings, words)."""
+        return self.attend(states).masked_fill(~mask[..., None], -torch.inf).softmax(1).transpose(1, 2)
+
+
+def span_scores(curves: Tensor, lengths: Tensor, shortest: int) -> Tensor:
+    """(3, ..., clips) and (..., lengths) -> (..., clips, lengths): the score z of every span, by first clip and length.
+
+    Spans past the last clip are scored as if zeros followed; who needs to know masks them.
+
+    >>> flat = torch.tensor([1.0, 3.0, 2.0])
+    >>> span_scores(torch.stack([flat, flat * 0, flat * 0]), torch.zeros(2), 1).tolist()
+    [[1.0, 2.0], [3.0, 2.5], [2.0, 1.0]]
+    """
+    inside, rise, fall = curves
+    clips, many = inside.shape[-1], lengths.shape[-1]
+    longest = shortest + many - 1
+    sums = pad(inside.cumsum(-1), (1, 0))
+    first = torch.arange(clips, device=inside.device)[:, None]
+    size = torch.arange(shortest, longest + 1, device=inside.device)
+    last = (first + size).clamp(max=clips)
+    mean = (sums[..., last] - sums[..., first]) / size
+    start = rise - pad(rise, (1, 0))[..., :-1]
+    end = pad(fall - pad(fall, (0, 1))[..., 1:], (0, longest))
+    return mean + start[..., None] + end[..., first + size - 1] + lengths[..., None, :]
+
+
+register("slate", SlateConfig, Slate, "Slate: one vector per clip, linear spans, trained on whole lists (ours)")

@@ -1,0 +1,145 @@
+"""Slate against its equations written as loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch.nn.functional import layer_norm
+
+from momentseek.models.batch import Batch, Clips, Words, take_rows
+from momentseek.models.features.data import Dims
+from momentseek.models.registry import build
+from momentseek.models.zoo.slate import POOLINGS, Slate, windowed_mean
+
+Make = Callable[..., Batch]
+SMALL = {"hidden": 8, "heads": 2, "longest": 4, "context": 3}
+
+
+def made(dims: Dims, **settings: object) -> Slate:
+    torch.manual_seed(0)
+    model = build("slate", SMALL | settings, dims)
+    assert isinstance(model, Slate)
+    for p in model.parameters():
+        torch.nn.init.normal_(p, std=0.5)
+    return model.eval()
+
+
+def one_video(clips: Clips, i: int) -> Clips:
+    n = int(clips.mask[i].sum())
+    first, second = (None if x is None else x[i : i + 1, :n] for x in (clips.video, clips.subtitle))
+    return Clips(first, second, clips.mask[i : i + 1, :n])
+
+
+@torch.no_grad()
+def test_clips_are_the_equation_clip_by_clip(make_batch: Make, dims: Dims) -> None:
+    model, clips = made(dims), one_video(make_batch().clips, 0)
+    assert clips.video is not None
+    assert clips.subtitle is not None
+    both = torch.cat([clips.video, clips.subtitle], -1)[0]
+    rows = []
+    for t in range(len(both)):
+        near = [u for u in range(len(both)) if abs(u - t) <= 3]
+        h = sum(model.around(both[u]) for u in near) / len(near)
+        for m, x in (("video", clips.video[0, t]), ("subtitle", clips.subtitle[0, t])):
+            if x.any():
+                norm = model.clip_norms[m]
+                h = h + layer_norm(model.clip_inputs[m](x), (8,), norm.weight, norm.bias)
+        rows.append(h)
+    for block in model.blocks:
+        mixed = []
+        for t in range(len(rows)):
+            column = block.conv.bias.clone()
+            for k in range(7):
+                if 0 <= t + k - 3 < len(rows):
+                    column += block.conv.weight[:, 0, k] * rows[t + k - 3]
+            mixed.append(rows[t] + block.back(block.wide(block.norm(column)).relu()))
+        rows = mixed
+    wanted = torch.stack([model.clip_output(h) / model.clip_output(h).norm() for h in rows])
+    torch.testing.assert_close(model.encode_clips(clips)["clips"][0], wanted)
+
+
+@torch.no_grad()
+def test_padding_and_other_videos_change_nothing(make_batch: Make, dims: Dims) -> None:
+    model, clips = made(dims), make_batch().clips
+    together = model.encode_clips(clips)["clips"]
+    for i in range(len(clips)):
+        alone = model.encode_clips(one_video(clips, i))["clips"][0]
+        torch.testing.assert_close(together[i, : len(alone)], alone)
+        assert not together[i, len(alone) :].any()
+
+
+@torch.no_grad()
+def test_a_part_of_a_video_with_its_neighbourhood_gives_the_same_clips(dims: Dims) -> None:
+    model = made(dims)
+    video, spoken = torch.randn(1, 60, dims.video or 0), torch.randn(1, 60, dims.subtitle or 0)
+    whole = model.encode_clips(Clips(video, spoken, torch.ones(1, 60, dtype=torch.bool)))["clips"]
+    halo = 2 * 3 + 3  # two convolutions of seven clips, and the mean of three to either side
+    part = slice(20 - halo, 40 + halo)
+    mask = torch.ones(1, 20 + 2 * halo, dtype=torch.bool)
+    found = model.encode_clips(Clips(video[:, part], spoken[:, part], mask))["clips"]
+    torch.testing.assert_close(found[:, halo:-halo], whole[:, 20:40])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("shortest", [1, 2])
+def test_spans_are_the_equation_and_within_the_bound(make_batch: Make, dims: Dims, shortest: int) -> None:
+    model, made_of = made(dims, shortest=shortest), make_batch()
+    queries, videos = model.encode_words(made_of.words), model.encode_clips(made_of.clips)
+    n = min(len(queries["clips"]), len(made_of.clips))
+    asked, searched = (take_rows(x, torch.arange(n)) for x in (queries, videos))
+    grid, slack, best = model.spans(asked, searched), model.slack(asked), model.match(queries, videos)
+    for i in range(n):
+        x = searched["clips"][i, : int(searched["mask"][i].sum())]
+        outside = torch.zeros(x.shape[1])
+        for s in range(grid.shape[1]):
+            for w in range(grid.shape[2]):
+                e = s + shortest - 1 + w
+                if e >= len(x):
+                    assert grid[i, s, w] == -torch.inf
+                    continue
+                before, after = (x[s - 1] if s else outside), (x[e + 1] if e + 1 < len(x) else outside)
+                z = asked["clips"][i] @ x[s : e + 1].mean(0) + asked["start"][i] @ (x[s] - before)
+                z = z + asked["end"][i] @ (x[e] - after) + asked["lengths"][i, w]
+                assert grid[i, s, w].item() == pytest.approx(z.item(), abs=1e-4)
+                assert grid[i, s, w] <= best[i, i] + slack[i] + 1e-4
+
+
+@torch.no_grad()
+def test_queries_are_pooled_by_attention_of_length_scale(make_batch: Make, dims: Dims) -> None:
+    model, words = made(dims), make_batch().words
+    found, weights = model.encode_words(words), model.attention(words)
+    for i, name in enumerate(POOLINGS):
+        assert weights[name].sum(1).tolist() == pytest.approx([1.0] * len(words.mask))
+        assert not weights[name][~words.mask].any()
+        torch.testing.assert_close(found[name].norm(dim=1), model.scale[i].abs().expand(len(words.mask)))
+    alone = model.encode_words(
+        Words(words.features[:1, : int(words.mask[0].sum())], words.mask[:1, : int(words.mask[0].sum())])
+    )
+    torch.testing.assert_close(alone["start"][0], found["start"][0])
+
+
+@torch.no_grad()
+def test_parts_can_be_left_out(make_batch: Make, dims: Dims) -> None:
+    words = make_batch().words
+    plain = made(dims, edges=False, lengths=False).encode_words(words)
+    assert not plain["start"].any()
+    assert not plain["lengths"].any()
+    assert made(dims, context=0).around is None
+
+
+def test_windowed_mean_is_that_of_the_clips_that_are_there() -> None:
+    x, mask = torch.randn(2, 9, 3), torch.arange(9) < torch.tensor([9, 4])[:, None]
+    found = windowed_mean(x, mask, 2)
+    for i, n in enumerate((9, 4)):
+        for t in range(n):
+            torch.testing.assert_close(found[i, t], x[i, max(0, t - 2) : min(n, t + 3)].mean(0))
+
+
+def test_the_loss_has_its_three_terms_and_moves_every_weight(make_batch: Make, dims: Dims) -> None:
+    model, made_of = made(dims).train(), make_batch()
+    terms = model.loss(made_of, 0, torch.Generator())
+    assert set(terms) == {"list", "span", "scan"}
+    sum(terms.values()).backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
