@@ -184,10 +184,10 @@ class SpanScores:
         first, column = cell(pairs.start, pairs.end, self.mask.sum(1)[pairs.video], self.shortest, self.longest)
         own = grid[pairs.query, pairs.video, first, column]
         sums = grid.masked_fill(~there, -torch.inf).flatten(2).logsumexp(2)
-        both, group = torch.stack([pairs.query, pairs.video]).unique(dim=1, return_inverse=True)
-        near = torch.zeros(both.shape[1], *there.shape[1:], device=grid.device)
+        codes, group = torch.unique(pairs.query * len(self.mask) + pairs.video, return_inverse=True)
+        query, video = codes // len(self.mask), codes % len(self.mask)
+        near = torch.zeros(len(codes), *there.shape[1:], device=grid.device)
         near = near.index_add(0, group, (self.pair_overlaps() >= NEAR_OVERLAP).to(near.dtype)) > 0
-        query, video = both
         outside = grid[query, video].masked_fill(near | ~there[video], -torch.inf).flatten(1)
         sums = sums.index_put((query, video), _finite_logsumexp(outside))
         return ListedScores(own, pairs.weight, pairs.query, sums.logsumexp(1))

@@ -96,6 +96,7 @@ def prepare_training(
     model: Network
     batches: Batches | CaptionBatches
     validation: NetworkValidation
+    order: PairOrder | ListOrder
     if config.describes:
         model, batches, validation = prepare_captions(config, data, used_splits(config))
         order = PairOrder(np.arange(len(batches)), training.batch, 1, training.seed)

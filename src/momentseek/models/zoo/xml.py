@@ -250,7 +250,8 @@ class XML(CorpusModel):
         rows, columns = (
             torch.cartesian_prod(torch.arange(len(match)), torch.arange(len(mask))).to(mask.device).unbind(1)
         )
-        grid = self.spans(take_rows(queries, rows), take_rows(videos, columns)).unflatten(0, match.shape)
+        grid = self.spans(take_rows(queries, rows), take_rows(videos, columns))
+        grid = grid.view(*match.shape, *grid.shape[1:])
         there = fits(mask, config.shortest, config.longest)
         grid = grid.masked_fill(~there, 0.0) + match[..., None, None]
         spans = SpanScores(grid, mask, pairs, config.shortest, config.longest)
