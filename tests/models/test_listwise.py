@@ -122,7 +122,7 @@ def iou(a: tuple[int, int], b: tuple[int, int]) -> float:
 
 
 def test_listed_moments_and_unlisted_spans_are_told_apart(spans: SpanScores) -> None:
-    found, pairs, grid = spans.listed(), spans.pairs, spans.grid
+    found, pairs, grid = spans.listed_scores(), spans.pairs, spans.grid
     moments = [tuple(int(x[i]) for x in (pairs.query, pairs.video, pairs.start, pairs.end)) for i in range(4)]
     assert found.listed.tolist() == [grid[q, v, s, e - s].item() for q, v, s, e in moments]
     for q in range(2):
@@ -147,7 +147,7 @@ def test_divergence_is_that_of_overlaps_and_scores(spans: SpanScores) -> None:
         assert value == pytest.approx(sum(g * math.log(g / o) for g, o in zip(goal, own, strict=True)), abs=1e-6)
 
 
-@pytest.mark.parametrize("loss", [lambda s: s.listed().unlisted.sum(), lambda s: s.span_divergence().sum()])
+@pytest.mark.parametrize("loss", [lambda s: s.listed_scores().unlisted.sum(), lambda s: s.span_divergence().sum()])
 def test_no_gradient_is_nan_and_padding_has_none(spans: SpanScores, loss: Callable[[SpanScores], Tensor]) -> None:
     loss(spans).backward()
     assert spans.grid.grad is not None

@@ -177,7 +177,7 @@ class SpanScores:
     shortest: int
     longest: int
 
-    def listed(self) -> ListedScores:
+    def listed_scores(self) -> ListedScores:
         """Scores of the listed moments, each as its nearest span, and of all unlisted spans."""
         pairs, grid = self.pairs, self.grid
         there = fits(self.mask, self.shortest, self.longest)
@@ -212,7 +212,7 @@ def list_terms(settings: ListSettings, spans: SpanScores, match: Tensor, epoch: 
     late = settings.lambda_from is not None and epoch >= settings.lambda_from
     compare = LIST_LOSSES["lambda" if late else settings.list_loss]
     return {
-        "list": compare(spans.listed(), settings.temperature).mean(),
+        "list": compare(spans.listed_scores(), settings.temperature).mean(),
         "span": settings.list_span_weight * spans.span_divergence().mean(),
         "scan": settings.scan_weight * compare(listed_videos(match, spans.pairs), settings.temperature).mean(),
     }
