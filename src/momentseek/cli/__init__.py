@@ -53,6 +53,7 @@ SECTIONS = {
         "data": ("data:command", "Build benchmark datasets (re-splits, candidate pools, consensus labels)."),
         "simulate": ("benchmarks:simulate", "Simulate a corpus in which the ground truth is known."),
         "baseline": ("benchmarks:baseline", "Predict moments without looking at the videos."),
+        "ask": ("answers:ask", "Ask a vision model behind an HTTP endpoint for moments."),
         "debias": ("benchmarks:debias", "Compare models on test moments that lie as in training, or elsewhere."),
         "reproduce": ("benchmarks:reproduce", "Reproduce a table of a paper, next to its published figures."),
     },

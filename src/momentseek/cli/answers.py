@@ -1,4 +1,4 @@
-"""``momentseek answers``: read what language models answer in prose."""
+"""``momentseek answers`` and ``ask``: read what language models answer in prose, and ask vision models."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from typing import Any
 
 import click
 
+from momentseek.benchmarks.asking.endpoint import EndpointSettings
+from momentseek.benchmarks.asking.frames import FrameBudget
+from momentseek.benchmarks.asking.grounding import GroundingOptions, ask_moments
 from momentseek.cli import options
+from momentseek.cli.progress import progress_bars
+from momentseek.core.errors import MomentseekError
 from momentseek.measuring.answers.reading import report_answers
 from momentseek.measuring.answers.times import UNITS
-from momentseek.measuring.formats import read_corpus, write_bytes
+from momentseek.measuring.formats import read_corpus, read_truth, write_bytes
 from momentseek.measuring.formats.files import writer_for
 from momentseek.measuring.formats.prose_answers import ProseAnswers, read_prose
 from momentseek.measuring.formats.registry import Reading
@@ -77,3 +82,82 @@ def _rows(read: ProseAnswers) -> list[dict[str, str]]:
         {"query_id": query, "means": meaning(parsed.spans, parsed.reason), "answer": " ".join(text.split())[:100]}
         for query, parsed, text in rows
     ]
+
+
+endpoint_options = (
+    click.option(
+        "--base-url", required=True, metavar="URL", help="An OpenAI-compatible endpoint, e.g. https://host/v1."
+    ),
+    click.option("--model", required=True, metavar="NAME", help="The model to ask."),
+    click.option("--media", required=True, metavar="DIR", help="The folder of the videos; a name may lack its ending."),
+    click.option(
+        "--frames", type=click.IntRange(1, 256), default=16, show_default=True, help="Frames per request at most."
+    ),
+    click.option(
+        "--long-side", type=click.IntRange(32, 4096), default=512, show_default=True, help="Pixels of a frame."
+    ),
+    click.option("--jobs", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests at once."),
+    click.option("--timeout", type=click.FloatRange(0.1), default=120.0, show_default=True, help="Seconds to wait."),
+    click.option("--max-tokens", type=click.IntRange(1), default=512, show_default=True, help="Length of an answer."),
+    click.option("--price", metavar="IN,OUT", help="Price of a million tokens sent and received, to count the cost."),
+)
+
+
+def takes_endpoint(command: Any) -> Any:
+    """Give a command the options of an endpoint."""
+    for option in reversed(endpoint_options):
+        command = option(command)
+    return command
+
+
+def endpoint_settings(given: dict[str, Any]) -> tuple[EndpointSettings, FrameBudget]:
+    """Take the options of an endpoint out of what was given: where to ask, and what to send."""
+    budget = FrameBudget(given.pop("frames"), long_side=given.pop("long_side"))
+    price = given.pop("price")
+    if price is not None:
+        try:
+            sent, received = map(float, price.split(","))
+        except ValueError:
+            raise MomentseekError(f"--price is {price!r}; give two numbers, as in 0.15,0.60") from None
+        price = sent, received
+    names = ("base_url", "model", "timeout", "jobs", "max_tokens")
+    return EndpointSettings(**{name: given.pop(name) for name in names}, price=price), budget
+
+
+@click.command()
+@click.argument("truth", metavar="TRUTH")
+@takes_endpoint
+@click.option("--out", "-o", required=True, metavar="FILE", help="Write the answers, as JSON Lines.")
+@click.option(
+    "--prompt", default="json", show_default=True, metavar="NAME|FILE", help="json, seconds, or a text of yours."
+)
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Ask only about the first N queries.")
+@options.force
+@options.as_json
+def ask(truth: str, out: str, prompt: str, limit: int | None, force: bool, as_json: bool, **given: Any) -> None:
+    """Ask a vision model for the moments of TRUTH's queries, each in the query's video.
+
+    TRUTH is any ground truth with words. Frames are sent as JPEG, evenly over the video, each with its time. The key is
+    read from MOMENTSEEK_CHAT_KEY or OPENAI_API_KEY. The answers are a run: give them to evaluate and compare.
+
+    \b
+    A model on this machine, at 32 frames of each video:
+      momentseek ask val.jsonl --media videos --base-url http://localhost:8000/v1 --model qwen2.5-vl \\
+        --frames 32 --out qwen.jsonl
+      momentseek compare qwen.jsonl ours.jsonl --truth val.jsonl --missing zero
+
+    After Ctrl-C or a failure the same command continues: what was answered is in OUT.partial.jsonl.
+    """
+    media = given.pop("media")
+    options.check_targets([truth], [out], force)
+    settings, budget = endpoint_settings(given)
+    judged = read_truth(truth, invalid="keep")
+    with progress_bars(f"asking {settings.model}") as show:
+        found = ask_moments(judged, media, out, settings, GroundingOptions(budget, prompt, limit), progress=show)
+    if as_json:
+        options.echo_json({"usage": asdict(found.usage), **asdict(found.report)})
+        return
+    click.echo(found.report.as_text())
+    options.say(f"wrote {out}: {found.usage}")
+    if found.usage.failed:
+        options.say("note: run the same command with --force to ask again for what failed")

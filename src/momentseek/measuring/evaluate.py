@@ -125,6 +125,21 @@ def without_relevant(truth: Judgements) -> str | None:
     return f"{truth.source}: {some(ids, ('has', 'have'))} no relevant moment" if ids else None
 
 
+def judged_by_models(truth: Judgements) -> str | None:
+    """A note where a language model judged moments, so that nobody takes its judgements for people's."""
+    judges = truth.columns.get("judge")
+    if not judges or not any(judges):
+        return None
+    models = sorted({str(judge) for judge in judges if judge})
+    number = sum(bool(judge) for judge in judges)
+    if number == len(judges):
+        return f"{truth.source}: all moments were judged by {', '.join(models)}, none by people"
+    return (
+        f"{truth.source}: judgements are mixed: {number:,} of {len(judges):,} moments were judged by "
+        f"{', '.join(models)}, the others by people"
+    )
+
+
 def some(
     ids: Sequence[str], verb: tuple[str, str] = ("is", "are"), asked: tuple[str, str] = ("query", "queries")
 ) -> str:
@@ -418,5 +433,10 @@ def _judged_share(measures: Sequence[Measure], views: Sequence[Alignment]) -> di
 def _notes(truth: Judgements, views: Sequence[Alignment]) -> tuple[str, ...]:
     runs = [view.run for view in views]
     found = [f"{t.source}: {finding}" for t in (truth, *runs) for finding in t.findings]
-    others = [without_relevant(truth), *map(outside_pools, views), *(differing_texts(r, truth) for r in runs)]
+    others = [
+        judged_by_models(truth),
+        without_relevant(truth),
+        *map(outside_pools, views),
+        *(differing_texts(r, truth) for r in runs),
+    ]
     return (*found, *(note for note in others if note))

@@ -8,11 +8,15 @@ from typing import Any
 import click
 
 from momentseek.benchmarks.datasets.annotation.agreement import build_exam
+from momentseek.benchmarks.datasets.annotation.calibration import calibrate_files, calibration_json, calibration_text
 from momentseek.benchmarks.datasets.annotation.candidates import build_candidates
 from momentseek.benchmarks.datasets.annotation.consensus_report import build_consensus
 from momentseek.benchmarks.datasets.annotation.label_studio import build_label_studio, page_beside, read_label_studio
+from momentseek.benchmarks.datasets.annotation.model_judge import build_judgements
+from momentseek.benchmarks.datasets.annotation.pooling import build_pool
 from momentseek.benchmarks.simulation.truths import POOL_DEPTH, full_truth, load_known, pooled_truth
 from momentseek.cli import options
+from momentseek.cli.answers import endpoint_settings, takes_endpoint
 from momentseek.cli.data import finish, refuse_without
 from momentseek.cli.progress import progress_bars
 from momentseek.core.errors import MomentseekError
@@ -250,3 +254,83 @@ def simulated_truth(
     if as_json:
         options.echo_json({"queries": len(truth), "judged": len(truth.start), "out": out})
     options.say(f"wrote {out}: {count(len(truth.start), 'moment')} for {count(len(truth), 'query', 'queries')}")
+
+
+@click.command()
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@options.truth
+@click.option("--out", required=True, metavar="FILE", help="Write the moments to judge, as candidates.")
+@click.option("--depth", type=click.IntRange(1), default=10, show_default=True, help="Take each run's first N moments.")
+@click.option(
+    "--same",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.7,
+    show_default=True,
+    metavar="IOU",
+    help="Moments that overlap at least this much are one.",
+)
+@click.option("--report", metavar="FILE", help="Write which runs brought each moment, one JSON object per line.")
+@options.force
+@options.as_json
+def pool(runs: tuple[str, ...], truth: str, out: str, force: bool, as_json: bool, **given: Any) -> None:
+    """Pool the first moments of several RUNs for judging, without what the truth judges already.
+
+    \b
+    Judge what two new systems return and nobody has judged yet:
+      momentseek data pool ours.jsonl theirs.jsonl --truth test.jsonl --out pool.jsonl
+      momentseek data label-studio write pool.jsonl --base-url https://example.org/videos --out tasks.json
+    """
+    options.check_targets([*runs, truth], [out, given["report"]], force)
+    finish(build_pool(runs, truth, out, **given), as_json)
+
+
+@click.command()
+@click.argument("candidates", metavar="CANDIDATES")
+@takes_endpoint
+@click.option(
+    "--out", required=True, metavar="FILE", help="The labels: CSV with pair_id, worker (model:NAME), relevance."
+)
+@click.option("--truth", metavar="FILE", help="Also write the judged moments as ground truth that names the judge.")
+@click.option(
+    "--report", metavar="FILE", help="Write every judgement with the model's words, one JSON object per line."
+)
+@options.force
+@options.as_json
+def judge(candidates: str, force: bool, as_json: bool, **given: Any) -> None:
+    """Have a vision model judge the relevance of CANDIDATES from 0 to 4, by the guideline that people get.
+
+    CANDIDATES is what `momentseek data pool` or `candidates` wrote, or any truth file. Calibrate the model on pairs
+    that people judged before you trust it. The key is read from MOMENTSEEK_CHAT_KEY or OPENAI_API_KEY.
+
+    \b
+      momentseek data judge pool.jsonl --media videos --base-url http://localhost:8000/v1 --model qwen2.5-vl \\
+        --out labels.csv --truth model-truth.jsonl
+      momentseek data calibrate labels.csv people.csv
+
+    After Ctrl-C or a failure the same command continues: what was answered is in OUT.partial.jsonl.
+    """
+    options.check_targets([candidates], [given["out"], given["truth"], given["report"]], force)
+    settings, budget = endpoint_settings(given)
+    finish(build_judgements(candidates, settings=settings, budget=budget, progress=progress_bars, **given), as_json)
+
+
+@click.command()
+@click.argument("labels", metavar="LABELS")
+@click.argument("people", metavar="PEOPLE")
+@click.option(
+    "--candidates", metavar="FILE", help="The judged pairs, for their queries. Default: QUERY/… of a pair's id."
+)
+@options.as_json
+def calibrate(labels: str, people: str, candidates: str | None, as_json: bool) -> None:
+    """Compare a model's LABELS with those of PEOPLE: weighted kappa, confusion, and bias by level.
+
+    PEOPLE is a file of labels (of several workers the median counts), or of judged pairs from `data consensus`.
+
+    \b
+      momentseek data calibrate labels.csv raw_annotation.csv
+    """
+    found = calibrate_files(labels, people, candidates)
+    if as_json:
+        options.echo_json(calibration_json(found))
+    else:
+        click.echo(calibration_text(found))

@@ -123,14 +123,14 @@ class SceneSource:
         return rows
 
 
-def jpeg(pixels: Pixels) -> bytes:
+def jpeg(pixels: Pixels, long_side: int = LONG_SIDE, quality: int = JPEG_QUALITY) -> bytes:
     """A picture as JPEG, made smaller where it is large.
 
     >>> jpeg(np.zeros((20, 30, 3), np.uint8))[:2]
     b'\\xff\\xd8'
     """
     picture = optional_module("PIL.Image", "search").fromarray(np.ascontiguousarray(pixels))
-    picture.thumbnail((LONG_SIDE, LONG_SIDE))
+    picture.thumbnail((long_side, long_side))
     out = io.BytesIO()
-    picture.save(out, "JPEG", quality=JPEG_QUALITY)
+    picture.save(out, "JPEG", quality=quality)
     return out.getvalue()

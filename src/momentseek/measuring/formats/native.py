@@ -25,7 +25,7 @@ from momentseek.measuring.formats.registry import Reading, Runs, register
 
 Columns = dict[str, list[Any]]
 REQUIRED = ("query_id", "video", "start", "end")
-OPTIONAL = ("query", "relevance", "score", "duration", "agreement", "task", "pool", "saliency")
+OPTIONAL = ("query", "relevance", "score", "duration", "agreement", "task", "pool", "saliency", "judge")
 RESERVED = {*REQUIRED, *OPTIONAL}
 """Every other column is a label of queries, if it is one text per query."""
 
@@ -39,6 +39,8 @@ def truth_columns(truth: Judgements) -> Columns:
     columns["duration"] = rows.of([seconds[v] for v in truth.video.tolist()])
     for name in (n for n in truth.fields if n not in RESERVED):
         columns[name] = [truth.fields[name][q] for q in rows.owner]
+    if "judge" in truth.columns:
+        columns["judge"] = [judge or None for judge in rows.of(truth.columns["judge"])]
     if truth.agreement is not None:
         columns["agreement"] = [int(truth.agreement[q]) for q in rows.owner]
     if truth.pools is not None:
@@ -115,6 +117,7 @@ def truth_from(columns: Columns, document: Document, reading: Reading) -> Judgem
         durations=checked.with_corpus(own, reading),
         queries=moments.texts("query"),
         fields=moments.labels(),
+        columns=moments.judges(),
         agreement=moments.per_query("agreement", 1, {int}, "a whole number") if "agreement" in columns else None,
         saliency=moments.saliency(),
         pools=None
@@ -201,6 +204,14 @@ class _Moments:
                 if all(v in (None, label[q]) for q, v in zip(self.code.tolist(), values, strict=True)):
                     found[name] = label
         return found
+
+    def judges(self) -> dict[str, list[str]]:
+        """Who judged each moment, where a language model did; empty for people."""
+        names = self.of("judge")
+        if not any(names):
+            return {}
+        checked.check_types(names, {str, type(None)}, self.document, "judge", "text", self.places)
+        return {"judge": [name or "" for name in names]}
 
     def saliency(self) -> Saliency | None:
         if "saliency" not in self.columns:

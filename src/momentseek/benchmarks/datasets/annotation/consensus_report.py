@@ -207,6 +207,11 @@ def build_consensus(
     ``truth`` is a file for the judged moments as ground truth; it needs the ``candidates`` they were judged from.
     """
     given = read_labels(labels)
+    if given.models:
+        raise MomentseekError(
+            f"{labels}: has labels of {given.models[0]}, which is no person; a consensus is among people. Take them "
+            "out, and compare the two (`momentseek data calibrate`)"
+        )
     found = find_consensus(given, incomplete=incomplete, repeats=repeats)
     if not found.complete.any():
         raise MomentseekError(f"{labels}: no pair has two or four labels, so nothing is left to agree on")

@@ -24,6 +24,8 @@ from momentseek.measuring.formats.document import Document, header_of, open_docu
 
 LEVEL_COUNT = MAX_RELEVANCE + 1
 LABEL_COLUMNS = ("pair_id", "worker", "relevance")
+MODEL_WORKER = "model:"
+"""How the name of a worker begins who is a language model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +75,11 @@ class AnnotatorLabels:
         repeated = np.ones(len(self), dtype=bool)
         repeated[first] = False
         return repeated
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The workers that are language models."""
+        return tuple(worker for worker in self.workers if worker.startswith(MODEL_WORKER))
 
     def with_rows(self, keep: BoolArray) -> AnnotatorLabels:
         """The labels of some rows only; pairs without any left stay, empty."""

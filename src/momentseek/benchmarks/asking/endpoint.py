@@ -1,0 +1,199 @@
+"""Many requests to one endpoint: several at once, each answer kept on disk, tokens and costs counted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.progress import ShowCount
+from momentseek.core.reports import count
+from momentseek.recognition.chat import ChatCompletions, Completion, checked_address
+
+Messages = list[dict[str, Any]]
+GIVE_UP_FAILURES = 5
+"""Requests in a row that may fail, before anything was answered or after, until nothing more is asked."""
+
+
+@dataclass(frozen=True)
+class EndpointRequest:
+    """One question: its id, what identifies it (a change asks again), and how its messages are made."""
+
+    id: str
+    identity: str
+    messages: Callable[[], Messages]
+    """Makes the messages when they are sent: pictures of thousands of requests would not fit into memory."""
+
+    @property
+    def digest(self) -> str:
+        """A short hash of what is asked."""
+        return hashlib.sha256(self.identity.encode()).hexdigest()[:24]
+
+
+@dataclass(frozen=True)
+class EndpointSettings:
+    """Where and how to ask."""
+
+    base_url: str
+    model: str
+    timeout: float = 120.0
+    jobs: int = 4
+    """Requests at once."""
+    max_tokens: int = 512
+    temperature: float = 0.0
+    price: tuple[float, float] | None = None
+    """Price of a million tokens sent and of a million received, in any currency."""
+
+    def open(self) -> ChatCompletions:
+        """The client; the key comes from the environment."""
+        address, model, key, login = checked_address(self.base_url, self.model)
+        return ChatCompletions(address, model, self.timeout, key=key, login=login)
+
+
+@dataclass(frozen=True)
+class EndpointUsage:
+    """What the answers took, those of earlier runs included."""
+
+    requests: int
+    failed: int
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+    """Time that requests waited for answers, added up."""
+    cost: float | None = None
+
+    def __str__(self) -> str:
+        words = (
+            f"{count(self.requests, 'answer')}, {self.prompt_tokens:,} tokens sent, {self.completion_tokens:,} received"
+        )
+        words += f", {self.seconds:.0f} s" + (f", cost {self.cost:.4f}" if self.cost is not None else "")
+        return words + (f"; {count(self.failed, 'request')} failed" if self.failed else "")
+
+
+class AnswerJournal:
+    """Answers on disk, one JSON object per line, each written before the next is asked; a torn last line is dropped."""
+
+    def __init__(self, path: Path, model: str) -> None:
+        self.path, self.model = path, model
+        self._lock = threading.Lock()
+
+    def read(self) -> dict[str, dict[str, Any]]:
+        """Digest → record, of answers that this model gave."""
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return {}
+        except OSError as e:
+            raise MomentseekError(f"{self.path}: cannot be read ({e.strerror}); remove it to start again") from None
+        found: dict[str, dict[str, Any]] = {}
+        for line in data.splitlines():
+            try:
+                record = json.loads(line)
+                if record["model"] == self.model and isinstance(record["answer"], str):
+                    found[record["digest"]] = record
+            except (ValueError, LookupError, TypeError):
+                continue
+        return found
+
+    def keep(self, record: Mapping[str, Any]) -> None:
+        """Append a record and wait until it is on disk."""
+        line = json.dumps(record, ensure_ascii=False).encode("utf-8", errors="replace") + b"\n"
+        try:
+            with self._lock, self.path.open("ab") as file:
+                if file.tell() and not self._ends_well():
+                    line = b"\n" + line
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as e:
+            raise MomentseekError(f"{self.path}: cannot be written ({e.strerror}); check the folder") from None
+
+    def _ends_well(self) -> bool:
+        with self.path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) == b"\n"
+
+
+def ask_all(
+    requests: Sequence[EndpointRequest],
+    settings: EndpointSettings,
+    journal: AnswerJournal,
+    progress: ShowCount | None = None,
+) -> dict[str, dict[str, Any]]:
+    """Id → record of every request: its answer with what it took, or an ``error`` where it failed.
+
+    What the journal holds is not asked again; failures are not kept, so the same call asks for them again. Several
+    failures in a row end it, because an address or a key is wrong then.
+    """
+    known = journal.read()
+    records = {r.id: known[r.digest] for r in requests if r.digest in known}
+    todo = [r for r in requests if r.id not in records]
+    client = settings.open()
+    failures = 0
+    with ThreadPoolExecutor(settings.jobs) as pool:
+        try:
+            for request, outcome in _outcomes(pool, todo, client, settings):
+                records[request.id] = {"model": settings.model, "digest": request.digest, **outcome}
+                failures = failures + 1 if "error" in outcome else 0
+                if not failures:
+                    journal.keep({"id": request.id, **records[request.id]})
+                elif failures >= GIVE_UP_FAILURES:
+                    raise MomentseekError(f"{failures} requests in a row failed: {outcome['error']}")
+                if progress is not None:
+                    progress(len(records), len(requests))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return records
+
+
+def _outcomes(
+    pool: ThreadPoolExecutor, todo: Sequence[EndpointRequest], client: ChatCompletions, settings: EndpointSettings
+) -> Iterator[tuple[EndpointRequest, dict[str, Any]]]:
+    """Requests with their outcomes, as they finish; only a few are under way at a time."""
+    waiting: dict[Future[dict[str, Any]], EndpointRequest] = {}
+    rest = iter(todo)
+    while True:
+        for request in rest:
+            waiting[pool.submit(_ask, request, client, settings)] = request
+            if len(waiting) >= settings.jobs:
+                break
+        if not waiting:
+            return
+        done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+        for future in done:
+            yield waiting.pop(future), future.result()
+
+
+def _ask(request: EndpointRequest, client: ChatCompletions, settings: EndpointSettings) -> dict[str, Any]:
+    began = time.monotonic()
+    try:
+        found: Completion = client.ask(request.messages(), settings.temperature, max_tokens=settings.max_tokens)
+    except MomentseekError as e:
+        return {"answer": None, "error": str(e), "seconds": round(time.monotonic() - began, 3)}
+    return {
+        "answer": found.text,
+        "finish_reason": found.finished,
+        "prompt_tokens": found.prompt_tokens,
+        "completion_tokens": found.completion_tokens,
+        "seconds": round(time.monotonic() - began, 3),
+    }
+
+
+def count_usage(records: Sequence[Mapping[str, Any]], settings: EndpointSettings) -> EndpointUsage:
+    """The tokens, time and cost of some answers."""
+    sent, received = (sum(int(r.get(key) or 0) for r in records) for key in ("prompt_tokens", "completion_tokens"))
+    cost = None
+    if settings.price is not None:
+        cost = (sent * settings.price[0] + received * settings.price[1]) / 1e6
+    failed = sum("error" in r for r in records)
+    seconds = sum(float(r.get("seconds") or 0) for r in records)
+    return EndpointUsage(len(records) - failed, failed, sent, received, seconds, cost)
