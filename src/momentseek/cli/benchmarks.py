@@ -24,12 +24,13 @@ from momentseek.benchmarks.simulation.corpus import step_count
 from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
 from momentseek.benchmarks.simulation.films import GroundingSettings
 from momentseek.benchmarks.simulation.settings import SimulationSettings
-from momentseek.benchmarks.simulation.variants import VARIANTS
+from momentseek.benchmarks.simulation.variants import VARIANTS, WORDS_AS_PICTURES
+from momentseek.benchmarks.simulation.words_as_pictures import WordPictureSettings, simulate_words
 from momentseek.cli import options
 from momentseek.cli.cluster import run_on
 from momentseek.cli.options import Number
 from momentseek.cli.progress import TrainingLine, progress_bar
-from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.core.errors import MomentseekError, optional_module, parameter
 from momentseek.core.reports import count, text_table
 
 
@@ -49,8 +50,11 @@ from momentseek.core.reports import count, text_table
     "--hard", type=float, help="Difficulty from 0 (a linear matcher suffices) to 1 (nothing does).  [default: 0.5]"
 )
 @click.option(
-    "--variant", type=click.Choice(list(VARIANTS)), help="Make the corpus harder in one way.  [default: default]"
+    "--variant",
+    type=click.Choice([*VARIANTS, WORDS_AS_PICTURES]),
+    help="Make the corpus harder in one way.  [default: default]",
 )
+@click.option("--annotations", metavar="FILE", help=f"{WORDS_AS_PICTURES}: captions with times, such as TVR's.")
 @click.option("--bias", type=float, help="Films: share of the moments placed by habit, from 0 to 1.  [default: 0.9]")
 @click.option("--verb-bias", type=float, help="Films: share of the actions with a habit of their own.  [default: 1]")
 @click.option("--pool", type=int, help="Films: videos searched per query of the split mvmr.  [default: 50]")
@@ -58,7 +62,9 @@ from momentseek.core.reports import count, text_table
 @click.option("--text-dim", type=int, help="Dimensions of subtitle and query features.  [default: 192; films: 96]")
 @click.option("--force", is_flag=True, help="Replace the files of a folder that is not empty.")
 @options.as_json
-def simulate(target: str, like: str, seed: int, force: bool, as_json: bool, **given: Any) -> None:
+def simulate(
+    target: str, like: str, seed: int, annotations: str | None, force: bool, as_json: bool, **given: Any
+) -> None:
     """Make a simulated corpus of any size with known truth, TVR's statistics, and the files of TVR and TVR-Ranking.
 
     \b
@@ -69,6 +75,8 @@ def simulate(target: str, like: str, seed: int, force: bool, as_json: bool, **gi
       momentseek simulate --videos 50 --queries 100 --out small
     One in which val and test search videos that no training list holds:
       momentseek simulate --variant new-library --out other
+    Real captions and times, shown as pictures made of their words:
+      momentseek simulate --variant words-as-pictures --annotations tvr_val_release.jsonl --out words
     Films in which actions happen at habitual times, and a test set in which they do not:
       momentseek simulate --like charades --out films
       momentseek train tan2d --data films
@@ -81,7 +89,11 @@ def simulate(target: str, like: str, seed: int, force: bool, as_json: bool, **gi
     if wrong := [name for name in foreign if name in chosen]:
         raise MomentseekError(f"--{wrong[0].replace('_', '-')} is not a setting of --like {like}; leave it out")
     check_target(Path(target), force)
-    if like == "tvr":
+    if (annotations is None) != (chosen.get("variant") != WORDS_AS_PICTURES):
+        raise MomentseekError(f"--annotations FILE and --variant {WORDS_AS_PICTURES} go together; give both or neither")
+    if annotations is not None:
+        _simulate_words(target, annotations, chosen, force, as_json)
+    elif like == "tvr":
         _simulate_series(target, SimulationSettings(**chosen), force, as_json)
     else:
         _simulate_films(target, GroundingSettings(like=like, **chosen), force, as_json)
@@ -95,6 +107,17 @@ def _simulate_series(target: str, settings: SimulationSettings, force: bool, as_
     else:
         click.echo(report.as_text())
     options.say(f"wrote {target}: {count(settings.videos, 'video')}, {count(settings.queries, 'query', 'queries')}")
+
+
+def _simulate_words(target: str, annotations: str, chosen: dict[str, Any], force: bool, as_json: bool) -> None:
+    wrong = sorted(set(chosen) - {"queries", "seed", "video_dim", "variant"})
+    if wrong:
+        raise MomentseekError(f"{parameter(wrong[0])} is not a setting of {WORDS_AS_PICTURES}; leave it out")
+    settings = WordPictureSettings(**{name: value for name, value in chosen.items() if name != "variant"})
+    sizes = simulate_words(annotations, target, settings, force=force)
+    if as_json:
+        options.echo_json(sizes)
+    options.say(f"wrote {target}: {count(sizes['videos'], 'video')}, {count(sizes['queries'], 'query', 'queries')}")
 
 
 def _simulate_films(target: str, settings: GroundingSettings, force: bool, as_json: bool) -> None:

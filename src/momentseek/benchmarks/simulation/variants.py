@@ -64,7 +64,8 @@ VARIANTS = {
     "distractors": Variant(about="four further videos for each one", distractors=4),
     "repeats": Variant(about="events repeat, and their order counts", repeats=True),
 }
-"""All variants by name; ``words-as-pictures`` is made of real captions instead (`simulation.words_as_pictures`)."""
+"""All variants by name, but for one that is made of real captions."""
+WORDS_AS_PICTURES = "words-as-pictures"
 
 
 def find_variant(name: str) -> Variant:
