@@ -1,4 +1,5 @@
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,3 +38,11 @@ def test_many_signs_between_words_are_all_taken_away():
     assert plain_words([f"Été{marks}là_bas", "x"]) == ["ete la bas", "x"]
     assert plain_words(["Été… là_bas", "a\x1eb"]) == ["ete la bas", "a b"]
     assert plain_words([]) == []
+
+
+def test_a_matcher_serves_other_threads_and_leaves_nothing_to_the_next():
+    matcher = WordMatcher(["a dog", "a cat"])
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(matcher.matches, ["dog"]).result().tolist() == [[True], [False]]
+    del matcher
+    assert not WordMatcher(["a horse"]).matches(["dog", "cat"]).any()

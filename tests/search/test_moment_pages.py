@@ -80,6 +80,9 @@ class MomentLibrary:
 class OneVector:
     """An encoder for which every text is the same."""
 
+    def prepare(self, texts: Sequence[str]) -> None:
+        pass
+
     def encode(self, stream: str, texts: Sequence[str]) -> Vectors:
         asked = np.concatenate([ASKED, ASKED]) / np.sqrt(2) if stream == "spans" else np.eye(DIM)[0]
         return np.stack([asked.astype(np.float32)] * len(texts))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from momentseek.api.library import Library
+from momentseek.core.errors import MomentseekError
 from momentseek.server.errors import ApiError
 from momentseek.server.workers import LibraryWorkers
 
@@ -108,3 +109,28 @@ def test_errors_reach_whoever_asked(library: Path) -> None:
     workers.close()
     with pytest.raises(ApiError, match="stopping"):
         asyncio.run(workers.run(lambda _: 1))
+
+
+def test_queries_that_wait_are_encoded_together(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded: list[list[str]] = []
+
+    def prepare(_: Library, queries: list[str]) -> None:
+        encoded.append(list(queries))
+        raise MomentseekError("each search says itself what is wrong")
+
+    monkeypatch.setattr(Library, "prepare", prepare)
+    workers = LibraryWorkers(library, "test", 1, 100, 10)
+    go = threading.Event()
+
+    async def main() -> list[object]:
+        asked = [asyncio.create_task(workers.run(lambda _: go.wait(5), "first"))]
+        for n in range(3):
+            await asyncio.sleep(0.02)
+            asked.append(asyncio.create_task(workers.run(lambda _, n=n: n, f"query {n}")))
+        await asyncio.sleep(0.02)
+        go.set()
+        return await asyncio.gather(*asked)
+
+    assert asyncio.run(main()) == [True, 0, 1, 2]
+    workers.close()
+    assert [batch for batch in encoded if batch] == [["first"], ["query 0", "query 1", "query 2"]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import update_wrapper
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
@@ -165,6 +166,14 @@ class Library:
         if not results and not self.store.catalog.totals()["videos"]:
             results.note = EMPTY_NOTE
         return results
+
+    def prepare(self, queries: Sequence[str]) -> None:
+        """Encode the texts of several searches that follow, in one run of the encoder; what is no query is left out."""
+        read = []
+        for query in queries:
+            with suppress(MomentseekError):
+                read.append(read_question(Query.parse(query)).query)
+        self.engine.prepare(read)
 
     def more_like(
         self,

@@ -81,6 +81,14 @@ DATABASE_VARIABLE = "MOMENTSEEK_DATABASE"
     help="A PostgreSQL database for sessions, judgements and bookmarks, e.g. postgresql://USER@HOST/NAME; "
     "servers that share it are one. Default: files in the library's folder.",
 )
+@click.option(
+    "--search-processes",
+    type=click.IntRange(0, 64),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Search in N processes of their own, for many people at a time (docs/serving.md); each takes 250 MB or more.",
+)
 @click.option("--scrub-at", metavar="HH:MM", help="Read the whole library each night, and log what is damaged.")
 @options.on_shards
 @click.option("--replicas", type=click.IntRange(1, 64), default=1, show_default=True, help="With --on: of each shard.")
@@ -99,6 +107,7 @@ def command(
     allowed_hosts: tuple[str, ...],
     changes: bool | None,
     database: str | None,
+    search_processes: int,
     scrub_at: str | None,
     on: str | None,
     replicas: int,
@@ -140,10 +149,13 @@ def command(
         compare_with=tuple(library_folder(one) for one in compare_with),
         rerank=tuple(Path(one).expanduser().absolute() for one in rerank),
         allow_changes=changes,
+        search_processes=search_processes,
         scrub_at=scrub_at,
         database=database,
     )
     folder = library_folder(library)
+    if on is not None and search_processes:
+        raise MomentseekError("--search-processes searches on this machine, --on elsewhere; give one of them")
     with shards_on(on, folder, replicas) as shard_client:
         serve(folder, settings, open_page=open_page, show_token=generated, shard_client=shard_client, echo=click.echo)
 

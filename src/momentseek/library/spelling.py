@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 _UNITS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
@@ -48,6 +49,7 @@ _PREFIXES = [*_AMERICAN.items(), *((new, old) for old, new in _AMERICAN.items() 
 _ISE = re.compile(r"(?<=.{4})([sz])(?=(e|ed|es|er|ers|ing|ation|ations)$)")
 
 
+@lru_cache(8192)  # queries share most of their words
 def spellings(word: str) -> tuple[str, ...]:
     """All ways to write a word in lower case, as given first; one of several words is a phrase.
 

@@ -112,6 +112,8 @@ def keep_best(values: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
 def count_words(catalog: Catalog, index: WordIndex, terms: Sequence[str]) -> WordCounts:
     """The counts of an index for some words."""
     texts, words = _totals(catalog, index)
+    if not texts:
+        return WordCounts(0, 0, tuple((term, 0) for term in terms))
     sql = f"SELECT count(*) FROM {index.table} WHERE {index.table} MATCH ?"
     return WordCounts(texts, words, tuple((term, catalog.rows(sql, (match_any([term]),))[0][0]) for term in terms))
 

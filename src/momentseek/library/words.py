@@ -10,7 +10,7 @@ import re
 import sqlite3
 import unicodedata
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ _COMMON = (
 )
 COMMON_WORDS = frozenset(_COMMON.split())
 """English words that say little about a moment; they are looked for only where a text has no others."""
+MAX_SPARE_INDICES = 16
+"""Indices of matchers that are kept for the next."""
 _MARK = "\x02", "\x03"
 _SIGNS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -143,11 +145,16 @@ class WordMatcher:
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.texts = list(texts)
-        self._db = sqlite3.connect(":memory:", isolation_level=None)
-        self._db.execute(f"CREATE VIRTUAL TABLE t USING fts5 (text, tokenize='{TOKENIZER}')")
+        self._db = _take_index()
         self._db.execute("BEGIN")
         self._db.executemany("INSERT INTO t (rowid, text) VALUES (?, ?)", enumerate(map(_storable, self.texts)))
-        self._db.execute("COMMIT")
+
+    def __del__(self) -> None:
+        if len(_SPARE_INDICES) < MAX_SPARE_INDICES:
+            self._db.execute("ROLLBACK")
+            _SPARE_INDICES.append(self._db)
+        else:
+            self._db.close()
 
     def matches(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """``(texts, terms)``: whether a text has a term, in any of its forms."""
@@ -169,6 +176,18 @@ class WordMatcher:
         for sign in filter(None, map(sign_of, terms)):
             out = [text.replace(sign, f"{before}{sign}{after}") for text in out]
         return out
+
+
+_SPARE_INDICES: list[sqlite3.Connection] = []
+"""Empty indices in memory, to be used again: to make one takes thirty times as long as to fill it."""
+
+
+def _take_index() -> sqlite3.Connection:
+    with suppress(IndexError):
+        return _SPARE_INDICES.pop()
+    database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    database.execute(f"CREATE VIRTUAL TABLE t USING fts5 (text, tokenize='{TOKENIZER}')")
+    return database
 
 
 def _storable(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from momentseek.core.errors import MomentseekError
@@ -23,7 +23,7 @@ from momentseek.search.requests import (
     SearchRequest,
     SearchSource,
 )
-from momentseek.search.session import AskedStreams, SearchedLibrary, SearchSession, ask_statistics
+from momentseek.search.session import AskedStreams, SearchedLibrary, SearchSession, ask_statistics, vision_texts
 from momentseek.search.state import QueryEncoder
 from momentseek.search.stream_index import SampledIndex, SampleKind, SamplePart
 from momentseek.search.streams.timed_text import TextKind
@@ -63,6 +63,11 @@ class Engine:
         if model is not None:
             candidates = session.rerank(candidates, model)
         return self._finish(session.show(candidates), questions, began)
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Encode what several searches for pictures need, in one run of the encoder."""
+        if texts := [text for query in queries for text in vision_texts(query)]:
+            self._encoder.prepare(texts)
 
     def search_like(self, example: SearchExample, where: Query, options: SearchOptions) -> Results:
         """The moments that look most like an example, in the videos that the filters of ``where`` let pass."""

@@ -83,6 +83,8 @@ class Candidate:
         """How sure it is, by all streams that found it; a caption, or speech that may mean something else, is no second
         witness next to the picture.
         """
+        if len(self.levels) == 1:
+            return next(iter(self.levels.values()))
         alone = {"described", "speech"} if self._is_unsure_meaning else {"described"}
         others = [level for stream, level in self.levels.items() if stream not in alone]
         return max(combined_level(others), *(self.levels.get(one, "weak") for one in alone), key=LEVELS.index)

@@ -166,6 +166,12 @@ class AskedStreams:
         return terms if query.written else asked_in_writing(terms)
 
 
+def vision_texts(query: Query) -> list[str]:
+    """The texts that a search encodes to find what a query's pictures show."""
+    parts = [part.text for part in (*query.picture_parts, *query.avoid)]
+    return list(dict.fromkeys([*parts, AskedStreams(query, SearchOptions()).picture_text])) if parts else []
+
+
 def ask_statistics(
     questions: Questions, asked: SearchRequest, words: Mapping[TextKind, Any]
 ) -> dict[int, PartStatistics]:
@@ -321,6 +327,7 @@ class SearchSession:
         """Search for what the query's words describe. Where the encoder knows none of them, nothing is sure."""
         query, index, encoder = self.query, self._library.vision, self._library.encoder
         texts = [part.text for part in query.picture_parts]
+        encoder.prepare(vision_texts(query))
         self._unknown_words = not encoder.knows_words("vision", texts)
         self._understood = encoder.understand("vision", texts)
         asked = build_vision_query(

@@ -38,6 +38,15 @@ class QueryEncoder:
         self._recent: dict[str, RecentTexts] = {}
         self._labels: dict[str, Vectors] = {}
 
+    def prepare(self, texts: Sequence[str]) -> None:
+        """Encode what queries for pictures with these texts need, in one run of the encoder; it is remembered."""
+        encoder = self._encoders.for_queries("vision")
+        remember = getattr(getattr(encoder, "sentences", None), "remember", None)
+        if remember is None:
+            self.encode("vision", texts)
+        else:
+            remember([one for text in texts for one in encoder.query_sentences(text)])  # type: ignore[attr-defined]
+
     def encode(self, stream: str, texts: Sequence[str]) -> Vectors:
         """The vectors of texts for a stream (``vision``, ``speech``, or a trained model's ``spans``), a row each."""
         if stream not in self._recent:

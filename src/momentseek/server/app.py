@@ -99,7 +99,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Load the encoders in the background; finish writes at the end."""
     service: Service = app.state.service
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_warm_up, service)
+        if service.search_processes is None:
+            tasks.start_soon(_warm_up, service)
         if service.settings.watch:
             service.jobs.watch(service.roots)
         if service.settings.scrub_at is not None:

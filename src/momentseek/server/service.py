@@ -20,6 +20,7 @@ from momentseek.server.errors import ApiError
 from momentseek.server.folders import FolderIds
 from momentseek.server.jobs import Jobs
 from momentseek.server.previews import Previews
+from momentseek.server.search_processes import SearchProcess, SearchProcesses
 from momentseek.server.security.sessions import Sessions, open_sessions
 from momentseek.server.security.users import Users
 from momentseek.server.settings import ServerSettings
@@ -97,12 +98,15 @@ class Service:
         self.searchers = LibraryWorkers(
             library, "search", limits.searches, limits.waiting, limits.seconds, shard_client
         )
+        processes = [SearchProcess(library, limits.seconds) for _ in range(settings.search_processes)]
+        self.search_processes = SearchProcesses(processes, limits, settings.rerankers) if processes else None
+        """Processes that search in place of these threads; None where there are none."""
         self.pictures = LibraryWorkers(library, "picture", limits.pictures, limits.waiting, limits.seconds)
         self.cutters = LibraryWorkers(library, "cut", 1, limits.jobs, limits.cut_seconds)
         self.listers = LibraryWorkers(library, "folder", limits.listings, limits.jobs, limits.seconds)
         """Threads that list folders, which may be huge or on a slow drive."""
         self.comparisons = ComparisonLibraries(library, settings.compare_with, limits)
-        self.jobs = Jobs(library, limits.jobs, lambda: self.searchers.busy)
+        self.jobs = Jobs(library, limits.jobs, lambda: self.searching)
         self.previews = Previews(LibraryPaths(library).previews, limits.previews, limits.jobs, limits.preview_bytes)
         self.database = DatabaseLocation(library, settings.database)
         """Where judgements, bookmarks and shared sessions are."""
@@ -113,6 +117,12 @@ class Service:
         self.event_streams = EventStreams(limits.event_streams, limits.event_streams_per_client)
         self.streams: Counter[str] = Counter()
         """Number of videos that are being sent now, by client."""
+
+    @property
+    def searching(self) -> bool:
+        """Whether any search runs or waits."""
+        processes = self.search_processes
+        return self.searchers.busy or (processes is not None and processes.busy)
 
     def check_changes(self) -> None:
         """Refuse what this server does not let clients do; 403."""
@@ -127,6 +137,8 @@ class Service:
         """Finish what is being written, then close everything."""
         self.jobs.close()
         self.previews.close()
+        if self.search_processes is not None:
+            self.search_processes.close()
         for workers in (self.readers, self.searchers, self.pictures, self.cutters, self.listers, self.comparisons):
             workers.close()
         self.database.close()

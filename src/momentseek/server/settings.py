@@ -89,6 +89,9 @@ class ServerSettings:
     scrub_at: str | None = None
     """When to read the whole library and compare checksums each night, as ``03:30``; None for never."""
 
+    search_processes: int = 0
+    """Number of processes that search; 0: searches run in threads of this one."""
+
     database: str | None = None
     """``postgresql://…`` for sessions, judgements and bookmarks, shared by servers; None: files with the library."""
 

@@ -10,6 +10,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,10 +22,66 @@ from momentseek.server.errors import ApiError
 from momentseek.server.settings import Limits
 
 T = TypeVar("T")
+MAX_ENCODED_TOGETHER = 32
+"""Queries that are encoded in one run of the encoder."""
+
+
+class WaitingRoom:
+    """Limits how many requests are under way at a time, waiting ones included, and for how long."""
+
+    def __init__(self, most: int, seconds: float) -> None:
+        self._most, self._seconds = most, seconds
+        self._pending = 0
+        self._lock = threading.Lock()
+
+    @property
+    def busy(self) -> bool:
+        """Whether any request is under way."""
+        return self._pending > 0
+
+    async def run(self, submit: Callable[[], Future[T]]) -> T:
+        """The result of what ``submit`` gives to somebody to do; 503 if too many wait, or it takes too long.
+
+        Work that has begun cannot be stopped: it keeps its place until it ends, even if nobody waits for it.
+        """
+        with self._lock:
+            if self._pending >= self._most:
+                raise ApiError(503, "too many requests at once; try again in a moment", headers={"Retry-After": "2"})
+            self._pending += 1
+        try:
+            future = submit()
+        except RuntimeError:
+            self._leave()
+            raise ApiError(
+                503, "the server is stopping; try again when it is back", headers={"Retry-After": "5"}
+            ) from None
+        future.add_done_callback(self._leave)
+        waiter = asyncio.wrap_future(future)
+        done = None
+        try:
+            done, _ = await asyncio.wait({waiter}, timeout=self._seconds)
+        finally:
+            if not done:  # also where whoever asked has gone
+                future.cancel()
+                waiter.cancel()
+        if not done:
+            raise ApiError(
+                503, f"it took longer than {self._seconds:g} s; ask for less, or try again later", code="too_long",
+                headers={"Retry-After": "5"},
+            )  # fmt: skip
+        return waiter.result()
+
+    def _leave(self, _: Future[T] | None = None) -> None:
+        with self._lock:
+            self._pending -= 1
 
 
 class LibraryWorkers:
-    """A pool of threads that each have the library open, with limits on how many requests wait and for how long."""
+    """A pool of threads that each have the library open, with limits on how many requests wait and for how long.
+
+    Queries that wait at the same time are encoded together, which takes half as long as one after another. Nobody waits
+    for others to come: a query that comes alone is encoded alone.
+    """
 
     def __init__(
         self,
@@ -37,46 +94,33 @@ class LibraryWorkers:
     ) -> None:
         self._path = library
         self._shard_client = shard_client
-        self._max_pending = threads + waiting
-        self._seconds = seconds
+        self._room = WaitingRoom(threads + waiting, seconds)
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
         self._local = threading.local()
         self._opened: list[Library] = []
-        self._pending = 0
         self._lock = threading.Lock()
+        self._queries: list[str] = []
+        """Texts of searches that are not encoded yet."""
+        self._encoding = threading.Lock()
 
-    async def run(self, work: Callable[[Library], T]) -> T:
+    async def run(self, work: Callable[[Library], T], query: str = "") -> T:
         """Run ``work`` on a thread's library and return its result; 503 if too many wait, or it takes too long.
 
-        Work that has begun cannot be stopped: it occupies its thread until it ends, even if nobody waits for it.
+        ``query`` is the text for which it searches, if it does.
         """
-        with self._lock:
-            if self._pending >= self._max_pending:
-                raise ApiError(503, "too many requests at once; try again in a moment", headers={"Retry-After": "2"})
-            self._pending += 1
-        try:
-            future = self._executor.submit(self._run, work)
-        except RuntimeError:
-            self._leave()
-            raise ApiError(
-                503, "the server is stopping; try again when it is back", headers={"Retry-After": "5"}
-            ) from None
-        future.add_done_callback(self._leave)
-        waiter = asyncio.wrap_future(future)
-        done, _ = await asyncio.wait({waiter}, timeout=self._seconds)
-        if not done:
-            future.cancel()
-            waiter.cancel()
-            raise ApiError(
-                503, f"it took longer than {self._seconds:g} s; ask for less, or try again later", code="too_long",
-                headers={"Retry-After": "5"},
-            )  # fmt: skip
-        return waiter.result()
+
+        def submit() -> Future[T]:
+            if query:
+                with self._lock:
+                    self._queries.append(query)
+            return self._executor.submit(self._run, work, query)
+
+        return await self._room.run(submit)
 
     @property
     def busy(self) -> bool:
         """Whether any work runs or waits."""
-        return self._pending > 0
+        return self._room.busy
 
     def close(self) -> None:
         """Wait for work that runs, drop work that waits, and close the libraries."""
@@ -86,18 +130,25 @@ class LibraryWorkers:
                 library.close()
             self._opened.clear()
 
-    def _run(self, work: Callable[[Library], T]) -> T:
+    def _run(self, work: Callable[[Library], T], query: str) -> T:
         library: Library | None = getattr(self._local, "library", None)
         if library is None:
             library = Library.open(self._path, create=False, shard_client=self._shard_client)
             self._local.library = library
             with self._lock:
                 self._opened.append(library)
+        if query:
+            self._encode_waiting(library, query)
         return work(library)
 
-    def _leave(self, _: Future[T] | None = None) -> None:
-        with self._lock:
-            self._pending -= 1
+    def _encode_waiting(self, library: Library, query: str) -> None:
+        """Encode the queries that wait, unless another thread has done so with this one; it is waited for."""
+        with self._encoding:
+            with self._lock:
+                some = self._queries[:MAX_ENCODED_TOGETHER] if query in self._queries else []
+                del self._queries[: len(some)]
+            with suppress(Exception):  # each search says itself what is wrong with it
+                library.prepare(some)
 
 
 class ComparisonLibraries:

@@ -197,3 +197,29 @@ def test_other_languages_are_unknown(request, sentences, with_table, text):
 def test_english_is_not_taken_for_another_language(full, text):
     assert full.knows(text)
     assert not full.read(text).foreign
+
+
+def test_a_text_has_the_same_vector_alone_and_among_others(sentences):
+    texts = ["a man eats soup", "two hot dogs", "parachute", "a golden retriever opens a door"]
+    together = ClipWords(sentences, lambda: None).encode(texts)
+    for text, row in zip(texts, together, strict=True):
+        np.testing.assert_array_equal(ClipWords(sentences, lambda: None).encode([text])[0], row)
+
+
+def test_all_that_a_query_asks_of_minilm_is_known_beforehand(small, sentences):
+    class Noting:
+        name, dim = sentences.name, sentences.dim
+
+        def __init__(self):
+            self.asked = []
+
+        def encode(self, texts):
+            self.asked += texts
+            return sentences.encode(texts)
+
+    noting = Noting()
+    words = ClipWords(noting, lambda: small._table)
+    for text in ("The man eats two hot dogs", "door", "a parachute"):
+        noting.asked.clear()
+        words.encode([text])
+        assert noting.asked == words.query_sentences(text)

@@ -32,23 +32,42 @@ def test_changes_are_equal_to_the_last_bit(dim: int, clips: int, seed: int, stil
 
 
 @given(
-    scores=arrays(np.float32, st.integers(1, 60), elements=numbers),
+    curves=st.lists(arrays(np.float32, st.integers(1, 60), elements=numbers), min_size=1, max_size=4),
     edges=st.sets(st.integers(1, 59)),
     base=numbers,
     spread=st.floats(1e-3, 0.5),
 )
-def test_stretches_are_the_same(scores: np.ndarray, edges: set[int], base: float, spread: float) -> None:
-    places = np.array(sorted(edge for edge in edges if edge < len(scores)), np.int64)
-    found, want = (find(scores, places, base, spread) for find in (compiled_stretches, python_stretches))
+def test_stretches_are_the_same_together_and_alone(
+    curves: list[np.ndarray], edges: set[int], base: float, spread: float
+) -> None:
+    places = [np.array(sorted(edge for edge in edges if edge < len(scores)), np.int64) for scores in curves]
+    given = np.concatenate(curves), np.cumsum([0, *map(len, curves)]), places
+    found, want = (find(*given, base, spread) for find in (compiled_stretches, python_stretches))
     assert [column.tolist() for column in found] == [column.tolist() for column in want]
+    alone = [
+        compiled_stretches(scores, np.array([0, len(scores)]), [some], base, spread)
+        for scores, some in zip(curves, places, strict=True)
+    ]
+    assert [column.tolist() for column in found] == [np.concatenate(c).tolist() for c in zip(*alone, strict=True)]
+
+
+def compiled_on(scores: np.ndarray, edges: list[int], base: float, spread: float) -> list[list[int]]:
+    found = compiled_stretches(scores, np.array([0, len(scores)]), [np.array(edges, np.int64)], base, spread)
+    return [column.tolist() for column in found]
 
 
 def test_the_last_of_equal_clips_is_not_preferred_to_the_first() -> None:
-    firsts, lasts = compiled_stretches(np.full(8, 0.5, np.float32), np.array([4], np.int64), 0.1, 0.01)
-    assert (firsts.tolist(), lasts.tolist()) == ([0], [8])
+    assert compiled_on(np.full(8, 0.5, np.float32), [4], 0.1, 0.01) == [[1], [0], [0], [8]]
 
 
 @pytest.mark.parametrize("edges", [[0], [8], [-1], [3, 3], [5, 2]])
 def test_edges_outside_or_out_of_order_are_refused(edges: list[int]) -> None:
     with pytest.raises(IndexError):
-        compiled_stretches(np.full(8, 0.1, np.float32), np.array(edges, np.int64), 0.0, 0.1)
+        compiled_on(np.full(8, 0.1, np.float32), edges, 0.0, 0.1)
+
+
+@pytest.mark.parametrize("offsets", [[0, 9], [-1, 8], [0, 0], [0, 8, 4]])
+def test_videos_outside_of_the_scores_are_refused(offsets: list[int]) -> None:
+    places = [np.zeros(0, np.int64)] * (len(offsets) - 1)
+    with pytest.raises(IndexError):
+        compiled_stretches(np.full(8, 0.1, np.float32), np.array(offsets), places, 0.0, 0.1)

@@ -31,33 +31,31 @@ static void decide_states(const double *gains, const double *costs, int64_t clip
     for (int64_t at = clips - 1; at > 0; at--) states[at - 1] = came[at] >> states[at] & 1;
 }
 
-/* First and last clips (exclusive) of up to `room` moments, the one about the best clip first; `found` gets how many.
- * `edges` are the boundaries at which shots end, ascending, where a moment's edge costs less. */
-EXPORT int64_t stretches_of_height(const float *scores, int64_t clips, const int64_t *edges, int64_t cuts, double base,
-                                   double scale, int64_t neighbours, double share, double most, double further,
-                                   double cut_cost, double edge_cost, int64_t *first, int64_t *last, int64_t room,
-                                   int64_t *found) {
-    if (clips < 1) return OUTSIDE;
-    double *sums = malloc((size_t)(4 * clips + 1) * sizeof *sums);
-    uint8_t *free_clips = malloc((size_t)(3 * clips));
-    if (!sums || !free_clips) {
-        free(sums);
-        free(free_clips);
-        return NO_MEMORY;
-    }
+typedef struct {
+    double base, scale, share, most, further, cut_cost, edge_cost;
+    int64_t neighbours;
+} heights_t;
+
+/* First, peak and last clip (exclusive) of up to `room` moments of one video, the one about the best clip first;
+ * returns how many, or -1 if the edges make no sense. `sums` has room for 4 numbers a clip and one more, `free_clips`
+ * for 3. */
+static int64_t find_stretches(const float *scores, int64_t clips, const int64_t *edges, int64_t cuts,
+                              const heights_t *set, int64_t *first, int64_t *peaks, int64_t *last, int64_t room,
+                              double *sums, uint8_t *free_clips) {
+    double base = set->base, scale = set->scale, share = set->share, most = set->most;
     double *means = sums + clips + 1, *gains = means + clips, *costs = gains + clips;
     uint8_t *came = free_clips + clips, *states = came + clips;
-    int fits = average_neighbours(scores, clips, edges, cuts, neighbours, sums, means);
+    if (!average_neighbours(scores, clips, edges, cuts, set->neighbours, sums, means)) return -1;
     double best = -INFINITY;
     for (int64_t at = 0; at < clips; at++) {
         free_clips[at] = 1;
-        costs[at] = edge_cost;
+        costs[at] = set->edge_cost;
         best = (double)scores[at] > best ? (double)scores[at] : best;
     }
-    for (int64_t cut = 0; fits && cut < cuts; cut++) costs[edges[cut]] = cut_cost;
-    double least = base + further * (best - base);
+    for (int64_t cut = 0; cut < cuts; cut++) costs[edges[cut]] = set->cut_cost;
+    double least = base + set->further * (best - base);
     int64_t count = 0;
-    while (fits && count < room) {
+    while (count < room) {
         int64_t peak = -1;
         for (int64_t at = 0; at < clips; at++)
             if (free_clips[at] && (peak < 0 || scores[at] > scores[peak])) peak = at;
@@ -76,10 +74,36 @@ EXPORT int64_t stretches_of_height(const float *scores, int64_t clips, const int
         while (high < clips && states[high]) high++;
         memset(free_clips + low, 0, (size_t)(high - low));
         first[count] = low;
+        peaks[count] = peak;
         last[count++] = high;
     }
-    *found = count;
+    return count;
+}
+
+/* The moments of several videos, up to `room` each: `found` gets how many, and `first`, `peaks` and `last` their clips
+ * in the video, one video's after another's. `offsets` says where the clips of each video begin, `cuts` where its
+ * `edges` do: the boundaries at which shots end, ascending, where a moment's edge costs less. */
+EXPORT int64_t stretches_of_height(const float *scores, const int64_t *offsets, const int64_t *edges,
+                                   const int64_t *cuts, int64_t videos, double base, double scale, int64_t neighbours,
+                                   double share, double most, double further, double cut_cost, double edge_cost,
+                                   int64_t *first, int64_t *peaks, int64_t *last, int64_t room, int64_t *found) {
+    int64_t longest = 0;
+    for (int64_t video = 0; video < videos; video++) {
+        if (offsets[video + 1] <= offsets[video] || cuts[video + 1] < cuts[video]) return OUTSIDE;
+        longest = larger(longest, offsets[video + 1] - offsets[video]);
+    }
+    double *sums = malloc((size_t)(4 * longest + 1) * sizeof *sums);
+    uint8_t *free_clips = malloc((size_t)(3 * longest + 1));
+    heights_t set = {base, scale, share, most, further, cut_cost, edge_cost, neighbours};
+    int64_t total = 0, done = sums && free_clips ? DONE : NO_MEMORY;
+    for (int64_t video = 0; done == DONE && video < videos; video++) {
+        int64_t begin = offsets[video], cut = cuts[video];
+        found[video] = find_stretches(scores + begin, offsets[video + 1] - begin, edges + cut, cuts[video + 1] - cut,
+                                      &set, first + total, peaks + total, last + total, room, sums, free_clips);
+        if (found[video] < 0) done = OUTSIDE;
+        total += found[video];
+    }
     free(sums);
     free(free_clips);
-    return fits ? DONE : OUTSIDE;
+    return done;
 }

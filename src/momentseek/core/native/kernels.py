@@ -42,7 +42,7 @@ SIGNATURES = {
     "videos_of_means": "aaann an aaa aaa",
     "rank_videos": "aann aannnd aaaaa aaaaa",
     "clear_changes": "annn ddd a",
-    "stretches_of_height": "an an dd nddd dd aana",
+    "stretches_of_height": "aaaan dd nddd dd aaana",
 }
 """Each function's arguments: ``a`` an array's address, ``n`` a whole number, ``f`` and ``d`` a float32 and
 a float64."""

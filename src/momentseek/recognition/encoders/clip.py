@@ -71,7 +71,7 @@ class ClipEncoder:
     short_side = SIDE_PIXELS
 
     def __init__(self, sentences: TextEncoder, threads: int | None = None) -> None:
-        self.words = ClipWords(sentences)
+        self.words, self.sentences = ClipWords(sentences), sentences
         self._threads = threads
         mean = hashlib.sha256(mean_picture().tobytes()).hexdigest()
         parts = ("clip", RECIPE, str(self.dim), ASSET.fingerprint, str(SIDE_PIXELS), mean)
@@ -123,6 +123,10 @@ class ClipEncoder:
     def encode(self, texts: Sequence[str]) -> Vectors:
         """One row per text, of length 1."""
         return unit_vectors(_add_usual(self.words.encode(texts), USUAL_SHARE))
+
+    def query_sentences(self, text: str) -> list[str]:
+        """What is asked of the encoder of sentences for a query."""
+        return self.words.query_sentences(text)
 
     def knows(self, text: str) -> bool:
         """Whether any word of a text means something to it."""

@@ -16,7 +16,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -96,7 +96,7 @@ class FittedMaps:
     map: Vectors
     """From centred ViT-B/32 text vectors to ViT-B/16's, ``(512, 512)``."""
     bridge: Vectors
-    """From ``bridge_features`` to ViT-B/16's text vectors, ``(2768, 512)``."""
+    """From ``bridge_features`` to ViT-B/16's text vectors, ``(512, 2768)``."""
     bridge_mean: Vectors
     """The mean of MiniLM's vectors of words and of sentences about them."""
     image_mean: Vectors
@@ -109,6 +109,7 @@ def fitted_maps(path: Path = FITTED_FILE) -> FittedMaps:
     """The maps of the package."""
     with np.load(path) as stored:
         arrays = {name: stored[name].astype(np.float32) for name in ("map", "bridge", "bridge_mean", "image_mean")}
+    arrays["bridge"] = np.ascontiguousarray(arrays["bridge"].T)
     return FittedMaps(**arrays, fingerprint=hashlib.sha256(path.read_bytes()).hexdigest())
 
 
@@ -195,6 +196,11 @@ def centre(vectors: Vectors) -> Vectors:
     return unit_vectors(unit - unit.mean(axis=0))
 
 
+def bridge_sentences(names: Sequence[str]) -> list[str]:
+    """What the bridge reads of names: all of them, then a sentence about each."""
+    return [*names, *(PROMPT.format(name) for name in names)]
+
+
 def bridge_features(
     sentences: TextEncoder, names: Sequence[str], mean: Vectors | None = None
 ) -> tuple[Vectors, Vectors]:
@@ -205,22 +211,29 @@ def bridge_features(
     Machines", NIPS 2007).
     """
     count = len(names)
-    rows = sentences.encode([*names, *(PROMPT.format(name) for name in names)])
+    rows = sentences.encode(bridge_sentences(names))
     given = np.concatenate([rows[:count], rows[count:]], axis=1)
     mean = given.mean(axis=0) if mean is None else mean
     signs, phases = _waves(given.shape[1])
-    waves = np.cos((given - mean) @ signs + phases) * np.float32(np.sqrt(2 / BRIDGE_WAVES))
+    waves = np.cos(_row_products(given - mean, signs) + phases) * np.float32(np.sqrt(2 / BRIDGE_WAVES))
     return np.concatenate([waves, given - mean], axis=1).astype(np.float32), mean
 
 
 @cache
 def _waves(columns: int) -> tuple[Vectors, Vectors]:
-    """Random signs and phases, the same on every machine."""
+    """Random signs, a row for each wave, and phases; the same on every machine."""
     size = columns * BRIDGE_WAVES // 8
     data = hashlib.shake_256(b"clip bridge").digest(size + 4 * BRIDGE_WAVES)
     bits = np.unpackbits(np.frombuffer(data[:size], np.uint8)).reshape(columns, BRIDGE_WAVES)
     phases = np.frombuffer(data[size:], "<u4") * np.float32(2 * np.pi / 2**32)
-    return WAVE_SCALE * (2 * bits.astype(np.float32) - 1), phases.astype(np.float32)
+    return np.ascontiguousarray(WAVE_SCALE * (2 * bits.T.astype(np.float32) - 1)), phases.astype(np.float32)
+
+
+def _row_products(rows: Vectors, matrix: Vectors) -> Vectors:
+    """``rows @ matrix.T``, each row by itself: BLAS gives a row other last bits among other rows, and its threads wait
+    for each other longer than a product of so few rows takes.
+    """
+    return np.asarray(np.einsum("ij,kj->ik", rows, matrix))
 
 
 class ClipWords:
@@ -239,6 +252,8 @@ class ClipWords:
         self._find_table, self._find_tower = find_table, find_tower
         self._maps = fitted_maps()
         self._recent = RecentTexts(self._encode)
+        self.read = lru_cache(256)(self._read)
+        """How a text is read: which words are in the table, which go through the bridge, and which say nothing."""
 
     @cached_property
     def _tower(self) -> TextEncoder | None:
@@ -271,9 +286,7 @@ class ClipWords:
         if self._tower is not None:
             return unit_vectors(self._tower.encode(texts) - self._tower_mean)
         says = [_says(self.read(text).words) for text in texts]
-        asked = [word.text for words in says for word in words if not word.entry]
-        asked += [text for text, words in zip(texts, says, strict=True) if len(words) != 1]
-        asked = list(dict.fromkeys(asked))
+        asked = list(dict.fromkeys(name for text in texts for name in self._bridged_names(text)))
         bridged = dict(zip(asked, self.bridge(asked), strict=True))
         rows = np.empty((len(texts), DIM), np.float32)
         for row, text, words in zip(rows, texts, says, strict=True):
@@ -283,15 +296,23 @@ class ClipWords:
                 row += SENTENCE_SHARE * bridged[text]
         return unit_vectors(rows)
 
+    def _bridged_names(self, text: str) -> list[str]:
+        """The words of a text that go through the bridge, and the text itself unless it is one word."""
+        words = _says(self.read(text).words)
+        return [word.text for word in words if not word.entry] + ([text] if len(words) != 1 else [])
+
+    def query_sentences(self, text: str) -> list[str]:
+        """What is asked of the encoder of sentences for a text; nothing where there is a text tower."""
+        return [] if self._tower is not None else bridge_sentences(self._bridged_names(text))
+
     def bridge(self, texts: Sequence[str]) -> Vectors:
         """One row per word or name by the bridge alone."""
         if not texts:
             return np.empty((0, DIM), np.float32)
         features, _ = bridge_features(self._sentences, texts, self._maps.bridge_mean)
-        return unit_vectors(features @ self._maps.bridge)
+        return unit_vectors(_row_products(features, self._maps.bridge))
 
-    def read(self, text: str) -> TextReading:
-        """How a text is read: which words are in the table, which go through the bridge, and which say nothing."""
+    def _read(self, text: str) -> TextReading:
         if self._tower is not None:
             return TextReading((), self.has_table, tower=self._tower.name)
         words = split_words(text)

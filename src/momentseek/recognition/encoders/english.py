@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 ENGLISH_FILE = Path(__file__).with_name("english.txt.xz")
@@ -53,13 +53,14 @@ def split_words(text: str) -> list[str]:
     return [word.split("'")[0] for word in re.findall(r"[^\W_]+(?:'[^\W_]+)?", text.lower().replace("’", "'"))]
 
 
-def word_forms(word: str) -> list[str]:
+@lru_cache(8192)  # queries share most of their words
+def word_forms(word: str) -> tuple[str, ...]:
     """A word, without accents too, and what it may be a form of, the likeliest first; of a name, its last word changes.
 
     >>> word_forms("teddy bears")
-    ['teddy bears', 'teddy bear']
+    ('teddy bears', 'teddy bear')
     >>> word_forms("running")
-    ['running', 'runnings', 'runn', 'runne', 'run']
+    ('running', 'runnings', 'runn', 'runne', 'run')
     """
     stem = word[: word.rfind(" ") + 1]
     last = word.removeprefix(stem)
@@ -74,7 +75,7 @@ def word_forms(word: str) -> list[str]:
         short = last.removesuffix(ending)
         if short != last and len(short) > 2:
             found += [short, short + "e"] + ([short[:-1]] if short[-1] == short[-2] else [])
-    return [stem + form for form in dict.fromkeys(found)]
+    return tuple(stem + form for form in dict.fromkeys(found))
 
 
 @cache
@@ -87,6 +88,7 @@ def english_words() -> tuple[frozenset[str], frozenset[str]]:
     )
 
 
+@lru_cache(8192)
 def is_english(word: str, *, names: bool = True) -> bool:
     """Whether a word or one of its forms is in the list of English words, or is a name in it.
 

@@ -16,7 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.recognition.encoders.protocol import ImageTextEncoder, Pixels, Understanding, Vectors, fingerprint
+from momentseek.recognition.encoders.protocol import (
+    ImageTextEncoder,
+    Pixels,
+    TextEncoder,
+    Understanding,
+    Vectors,
+    fingerprint,
+)
 from momentseek.recognition.encoders.window_mean import mean_direction
 
 SEPARATOR = "+"
@@ -118,6 +125,16 @@ class FusedEncoder:
     def encode(self, texts: Sequence[str]) -> Vectors:
         """The vectors of texts by both encoders, side by side, each of length 1: a search weights them."""
         return np.concatenate([part.encode(texts) for part in self.parts], axis=1)
+
+    @property
+    def sentences(self) -> TextEncoder | None:
+        """The encoder of sentences that the parts ask, if they do."""
+        return getattr(self.first, "sentences", None)
+
+    def query_sentences(self, text: str) -> list[str]:
+        """What is asked of the encoder of sentences for a query."""
+        asking = [part.query_sentences(text) for part in self.parts if hasattr(part, "query_sentences")]
+        return [sentence for some in asking for sentence in some]
 
     def knows(self, text: str) -> bool:
         """Whether any word of a text means something to one of the encoders."""

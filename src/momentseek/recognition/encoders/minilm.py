@@ -26,7 +26,11 @@ MAX_TOKENS = 256
 """The model's own limit; the tokenizer file in the package says 128, which would cut long subtitles."""
 TEXTS_PER_BATCH = 32
 MIN_FILLED = 0.7
-"""Share of the longest text's tokens that others of its batch have at least."""
+"""Share of the longest text's tokens that others of its batch have at least …"""
+RUN_TOKENS = 12
+"""… unless a run of their own would cost more than the padding: a run takes as long as this many tokens in it."""
+MAX_REMEMBERED = 4096
+"""Texts whose vectors are remembered: queries share most of their words."""
 MIN_PIECE = 2.7
 """Mean letters of the pieces of a word that is known."""
 
@@ -41,11 +45,15 @@ class MiniLM:
         self._session = session
         self._tokenizer = tokenizer
         self.fingerprint = fingerprint
-        self._recent = RecentTexts(self._encode_texts)
+        self._recent = RecentTexts(self._encode_texts, MAX_REMEMBERED)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """One row per text; of a text longer than 256 tokens, the beginning. The last texts are remembered."""
         return (self._recent if len(texts) <= TEXTS_PER_BATCH else self._encode_texts)(texts)
+
+    def remember(self, texts: Sequence[str]) -> None:
+        """Encode those of some texts that are not remembered, in one go."""
+        self._recent(texts)
 
     def _encode_texts(self, texts: Sequence[str]) -> Vectors:
         if len(texts) <= TEXTS_PER_BATCH:  # threads would take longer to wake
@@ -128,14 +136,19 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Places of texts of like length, longest first, so that little is computed on padding.
 
     >>> import momentseek.recognition.encoders.minilm as minilm
-    >>> list(minilm._batches([3, 9, 3, 8]))
-    [[1, 3], [0, 2]]
+    >>> list(minilm._batches([3, 19, 3, 18])), list(minilm._batches([3, 9, 3, 8]))
+    ([[1, 3], [0, 2]], [[1, 3, 0, 2]])
     """
     batch: list[int] = []
-    for at in np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable").tolist():
-        if batch and (len(batch) == TEXTS_PER_BATCH or lengths[at] < MIN_FILLED * lengths[batch[0]]):
-            yield batch
-            batch = []
+    order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable").tolist()
+    for done, at in enumerate(order):
+        if batch:
+            longest = lengths[batch[0]]
+            padding = (longest - lengths[at]) * min(len(order) - done, TEXTS_PER_BATCH - len(batch))
+            apart = lengths[at] < MIN_FILLED * longest and padding > RUN_TOKENS
+            if len(batch) == TEXTS_PER_BATCH or apart:
+                yield batch
+                batch = []
         batch.append(at)
     if batch:
         yield batch

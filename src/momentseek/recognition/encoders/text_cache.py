@@ -52,8 +52,8 @@ class RecentTexts:
             known |= fresh
             with self._lock:
                 self._rows |= fresh
-                for text in list(self._rows)[: -self._limit]:
-                    del self._rows[text]
+                while len(self._rows) > self._limit:
+                    del self._rows[next(iter(self._rows))]
         return np.stack([known[text] for text in texts])
 
 

@@ -247,7 +247,7 @@ class ThingEncoder:
     short_side = IMAGE_SIDE_PIXELS
 
     def __init__(self, sentences: TextEncoder, sentences_print: str, threads: int | None = None) -> None:
-        self._sentences = sentences
+        self.sentences = sentences
         self._threads = threads
         self.dim = sentences.dim + COLUMNS
         parts = ("things", RECIPE, ASSET.fingerprint, sentences_print, *sentences_for(label_names()))
@@ -281,8 +281,9 @@ class ThingEncoder:
         words = split_words(text)
         if is_foreign(words):
             return set(words)
-        find = getattr(self._sentences, "unknown_words", None)
-        return set() if find is None else {word for word in map(str.lower, find(text)) if not is_english(word)}
+        find = getattr(self.sentences, "unknown_words", None)
+        others = [word for word in re.findall(r"\w+", text) if not is_english(word.lower())]
+        return set() if find is None or not others else set(map(str.lower, find(" ".join(others))))
 
     def evidence(self, text: str) -> LabelEvidence:
         """A function of images' vectors: how surely each shows the things that a text names, by its labels alone.
@@ -321,21 +322,30 @@ class ThingEncoder:
         return row
 
     def _meanings(self, texts: Sequence[str]) -> Vectors:
-        return unit_vectors(self._sentences.encode(texts) - self._labels.mean(axis=0))
+        return unit_vectors(self.sentences.encode(texts) - self._mean_label)
+
+    def query_sentences(self, text: str) -> list[str]:
+        """What is asked of the encoder of sentences for a query."""
+        return [text, *(noun for noun, _ in named_kinds(text))]
 
     @cached_property
     def _labels(self) -> Vectors:
         """The labels' sentences, encoded once, ever."""
 
         def make() -> bytes:
-            return self._sentences.encode(sentences_for(label_names())).astype("<f4").tobytes()
+            return self.sentences.encode(sentences_for(label_names())).astype("<f4").tobytes()
 
-        dim = self._sentences.dim
+        dim = self.sentences.dim
         return np.frombuffer(load_or_make("label-vectors", self.fingerprint, make), "<f4").reshape(-1, dim)
 
     @cached_property
+    def _mean_label(self) -> Vectors:
+        mean: Vectors = self._labels.mean(axis=0)
+        return mean
+
+    @cached_property
     def _centred_labels(self) -> Vectors:
-        return unit_vectors(self._labels - self._labels.mean(axis=0))
+        return unit_vectors(self._labels - self._mean_label)
 
     @cached_property
     def _network(self) -> Any:

@@ -15,6 +15,7 @@ costs 1 at a cut and 4 elsewhere (Viterbi 1967). docs/localising.md has what oth
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -58,38 +59,70 @@ def height(curve: Curve) -> Proposals:
     >>> height(short).start.tolist(), height(short).end.tolist()
     ([0.0], [8.0])
     """
-    firsts, lasts = stretches(curve.scores, scene_edges(curve), *usual_level(curve))
+    found = stretches(curve.scores, np.array([0, len(curve)]), [scene_edges(curve)], *usual_level(curve))
     times = edge_times(curve)
-    best = [curve.scores[a:b].max() for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True)]
-    falling = np.minimum.accumulate(np.array(best, np.float64))
-    return Proposals.of_clips(curve, firsts, lasts, falling, times[firsts], times[lasts])
+    falling = np.minimum.accumulate(curve.scores[found.peaks].astype(np.float64))
+    return Proposals.of_clips(curve, found.firsts, found.lasts, falling, times[found.firsts], times[found.lasts])
 
 
-def stretches(scores: Floats32, edges: Positions, base: float, spread: float) -> tuple[Positions, Positions]:
-    """First and last clips (exclusive) of the moments on a curve, given the edges of its scenes and what is usual."""
-    return (python_stretches if kernels() is None else compiled_stretches)(scores, edges, base, spread)
+class Stretches(NamedTuple):
+    """The moments on the curves of some videos: those of a video together, the one about its best clip first."""
+
+    counts: Positions
+    """Number of moments of each video."""
+    firsts: Positions
+    """Their first clips, counted in the video, …"""
+    peaks: Positions
+    """… their best ones …"""
+    lasts: Positions
+    """… and those after their last ones."""
 
 
-def compiled_stretches(scores: Floats32, edges: Positions, base: float, spread: float) -> tuple[Positions, Positions]:
+def stretches(
+    scores: Floats32, offsets: Positions, edges: Sequence[Positions], base: float, spread: float
+) -> Stretches:
+    """The moments on the curves of videos, given where each begins, the edges of its scenes, and what is usual."""
+    return (python_stretches if kernels() is None else compiled_stretches)(scores, offsets, edges, base, spread)
+
+
+def compiled_stretches(
+    scores: Floats32, offsets: Positions, edges: Sequence[Positions], base: float, spread: float
+) -> Stretches:
     """What :func:`python_stretches` finds, by a compiled kernel."""
-    firsts, lasts, found = np.empty(MAX_SPANS, np.int64), np.empty(MAX_SPANS, np.int64), np.empty(1, np.int64)
+    videos, room = len(edges), len(edges) * MAX_SPANS
+    cuts, places = np.cumsum([0, *map(len, edges)]), np.concatenate(edges).astype(np.int64)
+    firsts, peaks, lasts, counts = (np.empty(size, np.int64) for size in (room, room, room, videos))
+    if offsets[0] < 0 or offsets[-1] > len(scores):
+        raise IndexError("videos begin or end outside of the scores")
     call(
         kernels().stretches_of_height,
-        address(scores, np.float32, len(scores)), len(scores), address(edges, np.int64, len(edges)), len(edges),
+        address(scores, np.float32, len(scores)), address(offsets, np.int64, videos + 1),
+        address(places, np.int64, len(places)), address(cuts, np.int64, videos + 1), videos,
         base, (NOISE_SPREADS * spread) ** 2, NEIGHBOUR_CLIPS, HEIGHT_SHARE, MAX_CLIP_GAIN, MIN_HEIGHT_SHARE,
-        CUT_COST, EDGE_COST, writable(firsts, np.int64, MAX_SPANS), writable(lasts, np.int64, MAX_SPANS), MAX_SPANS,
-        writable(found, np.int64, 1),
+        CUT_COST, EDGE_COST, writable(firsts, np.int64, room), writable(peaks, np.int64, room),
+        writable(lasts, np.int64, room), MAX_SPANS, writable(counts, np.int64, videos),
     )  # fmt: skip
-    return firsts[: found[0]], lasts[: found[0]]
+    found = counts.sum()
+    return Stretches(counts, firsts[:found], peaks[:found], lasts[:found])
 
 
-def python_stretches(curve: Floats32, edges: Positions, base: float, spread: float) -> tuple[Positions, Positions]:
-    """First and last clips (exclusive) of the moment about the best clip, then of those about the best other clips."""
+def python_stretches(
+    scores: Floats32, offsets: Positions, edges: Sequence[Positions], base: float, spread: float
+) -> Stretches:
+    """The moment about the best clip of each video, then those about the best of its other clips."""
+    clips = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+    found = [_curve_stretches(scores[a:b], some, base, spread) for (a, b), some in zip(clips, edges, strict=True)]
+    columns = np.array([row for some in found for row in some]).T
+    return Stretches(np.array([len(some) for some in found]), *columns)
+
+
+def _curve_stretches(curve: Floats32, edges: Positions, base: float, spread: float) -> list[tuple[int, int, int]]:
+    """First, best and last clips (exclusive) of the moments on one curve."""
     scores = curve.astype(np.float64)
     smooth = neighbour_means(curve, edges)
     costs = edge_costs(len(scores), edges)
     free = np.ones(len(scores), bool)
-    spans: list[tuple[int, int]] = []
+    spans: list[tuple[int, int, int]] = []
     least = base + MIN_HEIGHT_SHARE * (float(scores.max()) - base)
     while free.any() and len(spans) < MAX_SPANS:
         peak = int(np.argmax(np.where(free, scores, -np.inf)))
@@ -102,9 +135,8 @@ def python_stretches(curve: Floats32, edges: Positions, base: float, spread: flo
         gains[peak] = len(scores) * MAX_CLIP_GAIN
         first, last = stretch(likeliest_states(gains, costs), peak)
         free[first:last] = False
-        spans.append((first, last))
-    firsts, lasts = np.array(spans).T
-    return firsts, lasts
+        spans.append((first, peak, last))
+    return spans
 
 
 def neighbour_means(scores: Floats32, edges: Positions) -> FloatArray:

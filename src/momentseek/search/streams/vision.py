@@ -248,13 +248,19 @@ class VisionSearch(ABC):
 
     def spans(self, state: LibraryState, videos: Sequence[int]) -> list[list[StreamHit]]:
         """The spans that the localiser proposes on each of some videos, best first."""
-        known = state.videos(videos)
         found: dict[int, list[StreamHit]] = {}
-        for block, scores in score_videos(state.vision, self.query, list(known)):
-            chosen = [known[id] for id in block.ids]
-            spans = propose_spans(state.vision, self.query, self.localiser, chosen, block, scores)
-            found |= span_hits(self.query, block, scores, spans)
+        for block, scores in score_videos(state.vision, self.query, list(state.videos(videos))):
+            found |= self.block_spans(state, block, scores)
         return [found.get(id, []) for id in videos]
+
+    def block_spans(
+        self, state: LibraryState, block: VideoRows, scores: NDArray[np.float32]
+    ) -> dict[int, list[StreamHit]]:
+        """The spans on the videos of a block whose clips have been scored."""
+        known = state.videos(block.ids)
+        chosen = [known[id] for id in block.ids]
+        spans = propose_spans(state.vision, self.query, self.localiser, chosen, block, scores)
+        return span_hits(self.query, block, scores, spans)
 
 
 class ClipSearch(VisionSearch):
@@ -262,6 +268,9 @@ class ClipSearch(VisionSearch):
 
     def __init__(self, query: VisionQuery, localiser: str) -> None:
         super().__init__(replace(query, moments=None), localiser)  # they are not asked for, and many
+        self._scored: dict[int, tuple[VideoRows, NDArray[np.float32]]] = {}
+        """Videos whose best clips are known, with the block in which they were scored."""
+        self._found: dict[int, list[StreamHit]] = {}
 
     @property
     def probes(self) -> Vectors:
@@ -282,7 +291,19 @@ class ClipSearch(VisionSearch):
         for block, scores in score_videos(state.vision, self.query, list(state.videos(videos))):
             best = np.maximum.reduceat(scores, block.offsets[:-1])
             found |= zip(block.ids, best.tolist(), strict=True)
+            if self.localiser == DEFAULT_LOCALISER:  # others take long, and are asked for few videos at a time
+                self._scored |= dict.fromkeys(block.ids, (block, scores))
         return found
+
+    def spans(self, state: LibraryState, videos: Sequence[int]) -> list[list[StreamHit]]:
+        """The spans on each of some videos, best first; by the default localiser, on all videos of a block at once."""
+        for id in videos:
+            if id in self._scored and id not in self._found:
+                block, scores = self._scored[id]
+                self._found |= {one: [] for one in block.ids} | self.block_spans(state, block, scores)
+        if not self._found.keys() >= set(videos):
+            return super().spans(state, videos)
+        return [self._found[id] for id in videos]
 
 
 class PageBudget:
@@ -385,9 +406,8 @@ def propose_spans(
     scores: NDArray[np.float32],
 ) -> BlockSpans:
     """The spans on the videos of a block: by the default localiser at once, by others and on long videos one by one."""
-    sizes = np.diff(block.offsets)
-    at_once = (sizes <= MAX_CLIPS) & (localiser == DEFAULT_LOCALISER)
-    parts = [_default_spans(index, query, videos, block, scores, np.flatnonzero(at_once))] if at_once.any() else []
+    at_once = (np.diff(block.offsets) <= MAX_CLIPS) & (localiser == DEFAULT_LOCALISER)
+    parts = [_default_spans(index, query, videos, block, scores, at_once)] if at_once.any() else []
     for at in np.flatnonzero(~at_once).tolist():
         curve = build_curve(index, query, videos[at])
         if curve is not None:
@@ -404,25 +424,24 @@ def _default_spans(
     videos: Sequence[Video],
     block: VideoRows,
     scores: NDArray[np.float32],
-    places: Positions,
+    chosen: NDArray[np.bool_],
 ) -> BlockSpans:
-    """What ``localise`` finds by the default localiser on some videos of a block, for all of them together."""
-    layouts, found, usual = [], [], level_of(query.background)
-    for at in places.tolist():
-        clips = slice(block.offsets[at], block.offsets[at + 1])
-        layouts.append(clip_layout(index, videos[at], block.rows[clips]))
-        found.append(stretches(scores[clips], layouts[-1].edges, *usual))
-    nth = np.repeat(np.arange(len(places)), [len(firsts) for firsts, _ in found])
-    video = places[nth]
-    first, last = (np.concatenate(column) for column in zip(*found, strict=True))
-    edge = np.cumsum([0, *(len(layout.times) for layout in layouts)])[nth]
+    """What ``localise`` finds by the default localiser on the chosen videos of a block, for all of them together."""
+    places, sizes = np.flatnonzero(chosen), np.diff(block.offsets)
+    offsets = np.cumsum([0, *sizes[places].tolist()])
+    curves = scores[np.repeat(chosen, sizes)]
+    layouts = [clip_layout(index, videos[at], block, at) for at in places.tolist()]
+    found = stretches(curves, offsets, [layout.edges for layout in layouts], *level_of(query.background))
+    nth = np.repeat(np.arange(len(places)), found.counts)
+    clip, edge = offsets[nth], offsets[nth] + nth  # a video has one edge more than clips
     times, middles = (np.concatenate(column) for column in list(zip(*layouts, strict=True))[:2])
-    start, end = times[edge + first], times[edge + last]
-    first, last = first + block.offsets[video], last + block.offsets[video]
-    best = np.array([a + scores[a:b].argmax() for a, b in zip(first.tolist(), last.tolist(), strict=True)])
-    peak = np.clip(middles[best - block.offsets[video] + edge - nth], start, end)
-    order = np.lexsort((end, start, -falling(scores[best].astype(np.float64), nth), nth))
-    return BlockSpans(video[order], start[order], end[order], peak[order], first[order], last[order])
+    start, end = times[edge + found.firsts], times[edge + found.lasts]
+    peak = np.clip(middles[clip + found.peaks], start, end)
+    best = falling(curves[clip + found.peaks].astype(np.float64), nth)
+    order = np.lexsort((end, start, -best, nth))
+    video, first = places[nth], block.offsets[places[nth]]
+    firsts, lasts = first + found.firsts, first + found.lasts
+    return BlockSpans(video[order], start[order], end[order], peak[order], firsts[order], lasts[order])
 
 
 def span_hits(
@@ -469,11 +488,12 @@ def falling(values: FloatArray, groups: Positions) -> FloatArray:
     return result
 
 
-def clip_layout(index: StreamIndex, video: Video, rows: Vectors) -> Layout:
-    """The layout of a video's clips, made when it is first searched."""
+def clip_layout(index: StreamIndex, video: Video, block: VideoRows, at: int) -> Layout:
+    """The layout of the clips of a video, the ``at``-th of a block; made when it is first searched."""
     if video.id not in index.layouts:
         if len(index.layouts) >= MAX_LAYOUTS:
             index.layouts.clear()
+        rows = block.rows[block.offsets[at] : block.offsets[at + 1]]
         shots = np.asarray(video.shots, np.float64)
         curve = Curve(np.zeros(len(rows), np.float32), clip_edges(index, video, len(rows)), rows, shots)
         index.layouts[video.id] = Layout.of(curve)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from fastapi import Query as InQuery
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
@@ -92,22 +93,32 @@ class SearchOut(BaseModel):
     hits: list[HitOut]
 
 
-@router.get("/search", summary="Search")
-async def search_get(service: ServiceParam, asked: Annotated[SearchParametersIn, InQuery()]) -> SearchOut:
+@router.get("/search", summary="Search", response_model=SearchOut)
+async def search_get(service: ServiceParam, asked: Annotated[SearchParametersIn, InQuery()]) -> Response:
     """The moments that match a query, best match first."""
     return await _answer(service, asked)
 
 
-@router.post("/search", summary="Search, with a body", responses=BODY_ERRORS)
-async def search_post(service: ServiceParam, asked: SearchBodyIn) -> SearchOut:
+@router.post("/search", summary="Search, with a body", responses=BODY_ERRORS, response_model=SearchOut)
+async def search_post(service: ServiceParam, asked: SearchBodyIn) -> Response:
     """Search as with GET, with the query in the body instead of the address."""
     return await _answer(service, asked)
 
 
-async def _answer(service: Service, asked: SearchParametersIn | SearchBodyIn) -> SearchOut:
-    return await service.searchers.run(
-        lambda library: search_out(search_library(library, asked, service.settings.rerankers), asked)
-    )
+async def _answer(service: Service, asked: SearchParametersIn | SearchBodyIn) -> Response:
+    if service.search_processes is not None and service.search_processes.ready:
+        streams = ",".join(parse_streams(asked.streams))
+        body = await service.search_processes.search(asked.model_dump() | {"streams": streams})
+    else:
+        body = await service.searchers.run(
+            lambda library: search_json(library, asked, service.settings.rerankers), asked.q
+        )
+    return Response(body, media_type="application/json")
+
+
+def search_json(library: Library, asked: SearchParametersIn | SearchBodyIn, rerankers: Mapping[str, Path]) -> bytes:
+    """The answer to a search, as it is sent."""
+    return search_out(search_library(library, asked, rerankers), asked).model_dump_json().encode()
 
 
 def search_out(results: Results, asked: SearchIn | ExampleIn) -> SearchOut:
