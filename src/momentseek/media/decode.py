@@ -16,7 +16,7 @@ from momentseek.core.errors import MediaError, MomentseekError
 from momentseek.media.container import FilePath, acceleration, has_pictures, libav, open_media, packets, sound_stream
 from momentseek.media.pixels import FrameConverter, Pixels
 from momentseek.media.probe import MAX_DURATION_SECONDS, container_start
-from momentseek.media.quick_sampling import QuickReader, QuickSamplingError, Ticks
+from momentseek.media.quick_sampling import CODECS, QuickReader, QuickSamplingError, Ticks
 from momentseek.media.reader import MAX_GAP_SECONDS, ROUNDING_SECONDS, Damage, Picture, Reader
 
 if TYPE_CHECKING:
@@ -216,11 +216,13 @@ Slot = tuple[float, float]
 def sparse_frames(path: FilePath, slots: Sequence[Slot], short_side: int = MAX_SHORT_SIDE) -> Iterator[Frame]:
     """One frame of each of some stretches, which follow each other: one near the middle that is quick to get.
 
-    That is a key frame in the middle half of the stretch, or else the frame shown at its middle. Stretches after the
-    last picture give nothing.
+    That is a key frame in the middle half of the stretch, or else the last reference picture up to its middle: what no
+    other picture refers to is not decoded. Stretches after the last picture give nothing.
     """
     with open_media(path) as container:
         reader = Reader(container, path)
+        if reader.stream.codec_context.name in CODECS:
+            reader.stream.codec_context.skip_frame = "NONREF"
         converter = FrameConverter(reader.aspect, short_side=short_side)
         base = reader.stream.time_base or Fraction(0)
         entries = [entry for entry in reader.stream.index_entries if entry.is_keyframe and base]
