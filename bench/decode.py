@@ -202,7 +202,7 @@ def main() -> None:
     parser.add_argument("--only", choices=["decode", "add"], help="only decoding, or only whole adds")
     options = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    record = Record("decode")
+    record = Record("decode" if options.kinds == ",".join(USUAL_KINDS) else "codecs")
     others = peers(record, find_ffmpeg(options.ffmpeg))
     with tempfile.TemporaryDirectory() as room:
         folder = options.folder or Path(room)

@@ -142,7 +142,7 @@ def real_files(folder: Path) -> list[Path]:
 
 def add(folder: Path, _: int) -> Found:
     with LibraryStore.open(folder) as library:
-        library.options = replace(library.options, transcriber=None, sound_detector=None)
+        library.options = replace(library.options, transcriber=None, sound_detector=None, second_pass=False)
         _ = library.encoders.vision, library.encoders.speech
         files = real_files(folder)
         begun = family_time()
@@ -302,7 +302,7 @@ def main() -> None:
         for files in map(number, filter(None, options.files.split(","))):
             place = Path(room) / "many"
             for name, value in run_child("files", place, files).items():
-                record.figure(f"adding {files:,} files, {name}", [value], "ms" if name.startswith("ms") else "MB")
+                record.figure(f"{files:,} files, adding, {name}", [value], unit_of(name))
             shutil.rmtree(place)
     names = list(dict.fromkeys(name for found in results.values() for name in found))
     rows = [[name, *(f"{found[name]:.3g}" if name in found else "" for found in results.values())] for name in names]

@@ -24,6 +24,7 @@ from record import Figure, digits, load_record
 ROOT = Path(__file__).parent.parent
 RECORD = ROOT / "bench" / "record.json"
 PAGE = ROOT / "docs" / "benchmarks.md"
+_SIZE = re.compile(r"([\d,]+ (?:videos|files)), (.*)")
 _BLOCK = re.compile(r"(<!-- record: (\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 
 
@@ -43,13 +44,38 @@ def block(bench: str, record: dict[str, Any]) -> str:
     said = []
     if ratios := [f for f in figures if f.peer]:
         said.append(markdown_table(["ratio", "ours, s", "peer, s", "times as fast", "rounds"], _ratio_rows(ratios)))
-    if others := [f for f in figures if not f.peer]:
+    others = [f for f in figures if not f.peer]
+    if bench == "growth" and (sizes := _size_table(others)) is not None:
+        said.append(sizes)
+    elif others:
         rows = [[f.name, str(f), str(f.rounds)] for f in others]
         said.append(markdown_table(["figure", "median [quartiles]", "rounds"], rows))
     skipped = "".join(f" {peer} {reason}." for peer, reason in part["skipped"].items())
     load = "" if part["load"] is None else f", load {part['load']}"
     said.append(f"Measured {part['at'][:10]} at commit {part['commit'] or '(none)'}{load}.{skipped}")
     return "\n" + "\n\n".join(said) + "\n\n"
+
+
+def _size_table(figures: list[Figure]) -> str | None:
+    """Figures that were measured at several sizes of a library, a column for each; None unless all are such.
+
+    >>> print(_size_table([Figure(f"{n} videos, search", 2.5, 2.5, 2.5, 1, "ms") for n in ("1,000", "10,000")]))
+    | figure | 1,000 videos | 10,000 videos |
+    |:---|---:|---:|
+    | search, ms | 2.5 | 2.5 |
+    """
+    found = [(_SIZE.fullmatch(f.name), f) for f in figures]
+    table: dict[str, dict[str, str]] = {}
+    for match, figure in found:
+        if match is None:
+            return None
+        name = match[2] if figure.unit in match[2].replace(",", "").split() else f"{match[2]}, {figure.unit}"
+        table.setdefault(name, {})[match[1]] = digits(figure.value)
+    sizes = list(dict.fromkeys(match[1] for match, _ in found if match is not None))
+    if len(sizes) < 2:
+        return None
+    rows = [[name, *(held.get(size, "") for size in sizes)] for name, held in table.items()]
+    return markdown_table(["figure", *sizes], rows)
 
 
 def _ratio_rows(ratios: list[Figure]) -> list[list[str]]:

@@ -16,6 +16,7 @@ from momentseek.library.catalog import Catalog
 from momentseek.library.database import CAPTIONS, OCR, TrackKind
 from momentseek.library.store import LibraryStore
 from momentseek.library.timed_text import Maker, PendingVideo, TrackPart, track, track_counts
+from momentseek.library.tracks import background
 from momentseek.library.tracks.background import PassRequest, TrackPass, run_pass
 from momentseek.library.word_counts import RankedTexts, rank_texts
 from momentseek.media.subtitles.cues import Cue
@@ -125,6 +126,28 @@ class SlowPass(WeatherPass):
                 with closing(Catalog(self.library.path)) as other, other.changes():
                     other.remove_video(video.id)
             yield replace(made, cues=(Cue(0.0, 1.0, "a thunderstorm"),))
+
+
+def test_a_pass_looks_at_each_video_of_a_library_once(
+    skies: LibraryStore, tmp_path: Path, film: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large library is not looked through at every poll, only what was added since."""
+    asked: list[int] = []
+    real = background.pending_videos
+
+    def pending(*given: Any) -> list[PendingVideo]:
+        asked.append(given[-1])
+        return real(*given)
+
+    monkeypatch.setattr(background, "pending_videos", pending)
+    with WeatherPass(PassRequest(skies)) as one:
+        for _ in range(3):
+            one.refill()
+        skies.add(film(tmp_path / "late.mp4", (20, 200, 20)))
+        one.refill()
+        one.refill()
+        assert one.step().of_videos == 3
+    assert asked == [0, 2]
 
 
 def test_nothing_is_kept_of_a_video_that_is_replaced_while_it_is_worked_on(skies: LibraryStore) -> None:

@@ -146,10 +146,11 @@ def track_counts(catalog: Catalog, kind: TrackKind) -> TrackCounts:
 
 
 def pending_videos(
-    catalog: Catalog, kind: TrackKind, by: Maker, also: str = "0", order: str = "duration"
+    catalog: Catalog, kind: TrackKind, by: Maker, also: str = "0", order: str = "duration", after: int = 0
 ) -> list[PendingVideo]:
     """The videos without a whole track, in an SQL ``order``: shortest first, so that something can be found soon.
 
+    Only ids above ``after`` are looked at.
     ``also`` is SQL for videos to do again although they have one, whose row of ``tracks`` is called ``old``.
     """
     rows = catalog.rows(
@@ -159,9 +160,9 @@ def pending_videos(
             LEFT JOIN tracks AS old ON old.video = videos.id AND old.kind = ?1 AND old.whole
             LEFT JOIN tracks AS new
                 ON new.video = videos.id AND new.kind = ?1 AND NOT new.whole AND new.fingerprint = ?2
-            WHERE old.video IS NULL AND {kind.waits} OR old.video IS NOT NULL AND {also}
+            WHERE videos.id > ?3 AND (old.video IS NULL AND {kind.waits} OR old.video IS NOT NULL AND {also})
             ORDER BY {order}, videos.id""",
-        (kind.name, by.fingerprint),
+        (kind.name, by.fingerprint, after),
     )
     return [
         PendingVideo(

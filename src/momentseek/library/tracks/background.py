@@ -91,6 +91,8 @@ class TrackPass(ABC):
         self._asked: dict[int, PendingVideo] = {}
         self._open: dict[int, PendingVideo] = {}
         self._at: dict[int, float] = {}
+        self._last_id = 0
+        """The largest id of a video that it has looked at: a large library is not looked through again and again."""
         self._begun = time.monotonic()
         self.fault: MomentseekError | None = None
         """What is wrong with the producer itself, once that is known: nothing more is done."""
@@ -144,7 +146,11 @@ class TrackPass(ABC):
 
     def refill(self) -> None:
         """Ask for the videos that have become part of the library since the last time."""
-        for video in pending_videos(self.library.catalog, self.kind, self.by, self.also(), self.order):
+        catalog, after = self.library.catalog, self._last_id
+        self._last_id = int(catalog.rows("SELECT coalesce(max(id), 0) FROM videos")[0][0])
+        if self._last_id == after:
+            return
+        for video in pending_videos(catalog, self.kind, self.by, self.also(), self.order, after):
             if video.id not in self._asked and (self.wanted is None or video.id in self.wanted):
                 self._asked[video.id] = self._open[video.id] = video
                 self._at[video.id] = video.done
@@ -208,16 +214,15 @@ class TrackPass(ABC):
             self.fault = answer.fault
             self.report.notes.append(f"{self.undone}: {answer.fault}")
             return
-        there = bool(catalog.videos([video.id]))  # an add may have put another in its place
         if answer.part is not None:
-            if there:
-                with catalog.changes():
+            with catalog.changes():
+                if catalog.videos([video.id]):  # an add may have put another in its place
                     keep_part(catalog, self.kind, video.id, self.by, answer.part)
             self._at[video.id] = answer.part.done
             return
         self._open.pop(video.id, None)
         self._at[video.id] = video.duration
-        if not there:
+        if not catalog.videos([video.id]):
             return
         if answer.failed is None:
             self.finish_video(video)
