@@ -27,17 +27,18 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 import momentseek as ms
-from ingest import Waiting, make, other_bytes, peak_megabytes
+from ingest import Waiting, make, other_bytes
 from momentseek.core.figures import line_style, save_figures, subplots
 from momentseek.core.reports import text_table
 from momentseek.library.encoders import FIRST_ENCODER, encoder_row
@@ -112,7 +113,6 @@ def write(folder: Path, videos: int) -> Found:
         return {
             "writing, ms a video": 1e3 * spent / max(1, videos - have),
             "plan, ms a video": 1e3 * (time.process_time() - begun) / videos,
-            "peak MB": peak_megabytes(),
         }
 
 
@@ -126,7 +126,8 @@ def search(folder: Path, _: int) -> Found:
             begun = time.process_time()
             library.search(query, k=20)
             each.append(time.process_time() - begun)
-        return {"search, ms": 1e3 * float(np.median(each)), "first search, s": first, **memory_of("self")}
+        mapped = memory_of("self")["mapped MB"]
+        return {"search, ms": 1e3 * float(np.median(each)), "first search, s": first, "search, mapped MB": mapped}
 
 
 def real_files(folder: Path) -> list[Path]:
@@ -147,7 +148,7 @@ def add(folder: Path, _: int) -> Found:
         files = real_files(folder)
         begun = family_time()
         assert library.add(files).added == FILES
-        return {"adding, ms a file": 1e3 * (family_time() - begun) / FILES, "peak MB": peak_megabytes()}
+        return {"adding, ms a file": 1e3 * (family_time() - begun) / FILES}
 
 
 def remove(folder: Path, _: int) -> Found:
@@ -155,7 +156,7 @@ def remove(folder: Path, _: int) -> Found:
         begun = time.process_time()
         for path in real_files(folder):
             library.remove([path])
-        return {"removing, ms a video": 1e3 * (time.process_time() - begun) / FILES, "peak MB": peak_megabytes()}
+        return {"removing, ms a video": 1e3 * (time.process_time() - begun) / FILES}
 
 
 def verify(folder: Path, videos: int) -> Found:
@@ -164,7 +165,7 @@ def verify(folder: Path, videos: int) -> Found:
         problems = library.verify().problems
         assert problems == [], problems[:3]
         spent = time.process_time() - begun
-    return {"verifying, ms a video": 1e3 * spent / videos, "verify, peak MB": peak_megabytes()}
+    return {"verifying, ms a video": 1e3 * spent / videos}
 
 
 def compact(folder: Path, videos: int) -> Found:
@@ -175,7 +176,7 @@ def compact(folder: Path, videos: int) -> Found:
         begun = time.process_time()
         library.compact()
         spent = time.process_time() - begun
-    return {"compacting, ms a video": 1e3 * spent / videos, "compact, peak MB": peak_megabytes()}
+    return {"compacting, ms a video": 1e3 * spent / videos}
 
 
 def serve(folder: Path, _: int) -> Found:
@@ -187,6 +188,25 @@ def serve(folder: Path, _: int) -> Found:
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(30)
+
+
+class OwnMemory:
+    """The most memory of its own, without mapped files, that this process holds during a `with`: looked at often."""
+
+    def __enter__(self) -> Self:
+        self.megabytes = memory_of("self")["own MB"]
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._ended.wait(0.05):
+            self.megabytes = max(self.megabytes, memory_of("self")["own MB"])
 
 
 def memory_of(process: str) -> Found:
@@ -216,7 +236,7 @@ def add_many(folder: Path, files: int) -> Found:
         assert library.add([films]).added == files
         spent = family_time() - begun
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    return {"ms a file": 1e3 * spent / files, "peak MB": peak_megabytes(), "largest child, MB": children}
+    return {"ms a file": 1e3 * spent / files, "largest process of its own, MB": children}
 
 
 def run_child(step: str, folder: Path, videos: int) -> Found:
@@ -233,10 +253,8 @@ COLUMNS = {
     "writing, ms a video": "write", "adding, ms a file": "add", "removing, ms a video": "remove",
     "verifying, ms a video": "verify", "compacting, ms a video": "compact", "search, ms": "search",
 }  # fmt: skip
-MEMORY = {
-    "write peak MB": "writing", "own MB": "search: own", "server, own MB": "server: own",
-    "server, mapped MB": "server: mapped files", "verify, peak MB": "verify", "compact, peak MB": "compact",
-}  # fmt: skip
+MEMORY = {f"{step}, own memory at most, MB": step for step in STEPS[:-1]}
+MEMORY |= {"server, own MB": "serve", "server, mapped MB": "serve: mapped files"}
 
 
 def draw(results: dict[int, Found]) -> Any:
@@ -259,7 +277,7 @@ def draw(results: dict[int, Found]) -> Any:
 def unit_of(name: str) -> str:
     """The unit in a figure's name.
 
-    >>> unit_of("writing, ms a video"), unit_of("write peak MB"), unit_of("first search, s")
+    >>> unit_of("writing, ms a video"), unit_of("server, own MB"), unit_of("first search, s")
     ('ms', 'MB', 's')
     """
     return next(unit for unit in ("MB", "ms", "s") if unit in name.replace(",", "").split())
@@ -285,7 +303,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.child:
         step, folder, videos = options.child
-        print(json.dumps((add_many if step == "files" else WORK[step])(Path(folder), int(videos))))
+        with OwnMemory() as memory:
+            found = (add_many if step == "files" else WORK[step])(Path(folder), int(videos))
+        print(json.dumps({**found, f"{step}, own memory at most, MB": memory.megabytes}))
         return
     record = Record("growth")
     results: dict[int, Found] = {}
@@ -294,8 +314,7 @@ def main() -> None:
         for size in map(number, filter(None, options.sizes.split(","))):
             found: Found = {}
             for step in options.steps.split(","):
-                got = run_child(step, folder, size)
-                found |= {(f"{step} {name}" if name == "peak MB" else name): value for name, value in got.items()}
+                found |= run_child(step, folder, size)
             results[size] = found
             for name, value in found.items():
                 record.figure(f"{size:,} videos, {name}", [value], unit_of(name))
