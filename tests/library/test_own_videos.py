@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from momentseek.api.library import Library
 from momentseek.benchmarks.datasets.library_features import write_library_features
 from momentseek.cli.checkpoints import export as export
-from momentseek.cli.data.splits import features
+from momentseek.cli.data.features import features
 from momentseek.core.errors import MomentseekError
 from momentseek.library.store import LibraryStore
 from momentseek.models.features.data import Data
@@ -72,6 +72,33 @@ def test_features_are_the_librarys_vectors(library: LibraryStore, annotated: Pat
             "subtitle": "minilm",
             "query": "minilm",
         }
+
+
+def test_features_in_moment_detrs_layout_are_the_same(library: LibraryStore, annotated: Path, tmp_path: Path):
+    library.add(annotated)
+    truths = {"train": annotated / "train.jsonl"}
+    write_library_features(library, truths, tmp_path / "hdf5")
+    for _ in range(2):
+        write_library_features(library, truths, tmp_path / "npz", layout="npz", force=True)
+    with np.load(tmp_path / "npz" / "video_features" / "0.npz") as video:
+        assert list(video) == ["features"]
+    with np.load(tmp_path / "npz" / "train_query_features" / "qid10.npz") as query:
+        assert list(query) == ["last_hidden_state"]
+    with Data.open(tmp_path / "hdf5") as one, Data.open(tmp_path / "npz") as two:
+        two.check(["train"])
+        assert one.dims == two.dims
+        np.testing.assert_array_equal(one.video.read("3"), two.video.read("3"))  # type: ignore[union-attr]
+        np.testing.assert_array_equal(one.split("train").query.read("10"), two.split("train").query.read("10"))
+
+
+def test_queries_can_be_put_into_the_pictures_space(library: LibraryStore, annotated: Path, tmp_path: Path):
+    library.add(annotated)
+    write_library_features(library, {"train": annotated / "train.jsonl"}, tmp_path / "data", own_text=True)
+    with Data.open(tmp_path / "data") as data:
+        assert data.dims.query == data.dims.video
+        expected = library.encoders.vision.encode(["red appears"])
+        np.testing.assert_allclose(data.split("train").query.read("0"), expected, atol=1e-6)
+        assert "query" not in sources_of(data.path)
 
 
 def test_features_that_cannot_be_made_are_refused(

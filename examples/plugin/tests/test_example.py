@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
+import pickle
 import sys
+import tarfile
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from momentseek import Judgements, Run, evaluate, read_run, write_run
+from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Clips, Words
 from momentseek.models.features.data import Dims
+from momentseek.models.features.store import Features
 from momentseek.models.registry import build
 from momentseek.models.training.trackers import TRACKERS, TrackedRun
 from momentseek.search.localise.localiser import Curve, localise
@@ -106,3 +113,76 @@ def test_lines_after_the_step_that_training_continues_from_are_dropped(tmp_path:
         first.log(step, {"loss": float(step)})
     TRACKERS["json-lines"](TrackedRun(tmp_path, {}, step=2))
     assert [json.loads(line)["step"] for line in (tmp_path / "track.jsonl").read_text().splitlines()] == [1, 2]
+
+
+ROWS = {"a": np.arange(6, dtype=np.float32).reshape(3, 2), "b": np.ones((1, 2), np.float32)}
+
+
+def npz_bytes(rows: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.savez_compressed(file, features=rows.astype(np.float16))
+    return file.getvalue()
+
+
+def packed(rows: np.ndarray) -> bytes:
+    """As msgpack-numpy packs ``{"features": rows}``."""
+    msgpack = pytest.importorskip("msgpack")
+    array = {"nd": True, "type": rows.dtype.str, "kind": "", "shape": rows.shape, "data": rows.tobytes()}
+    return msgpack.packb({"features": array}, use_bin_type=True)
+
+
+def write_lmdb(path: Path, values: dict[str, bytes]) -> Path:
+    lmdb = pytest.importorskip("lmdb")
+    with lmdb.open(str(path), map_size=1 << 20) as database, database.begin(write=True) as transaction:
+        for name, value in values.items():
+            transaction.put(name.encode(), value)
+    return path
+
+
+@pytest.mark.parametrize("pack", [npz_bytes, packed], ids=["compressed", "msgpack"])
+def test_lmdb_is_read_as_hero_and_conquer_keep_it(pack: Callable[[np.ndarray], bytes], tmp_path: Path) -> None:
+    values = {"__keys__": json.dumps(list(ROWS)).encode(), **{name: pack(rows) for name, rows in ROWS.items()}}
+    with Features(write_lmdb(tmp_path / "resnet_slowfast_1.5", values)) as features:
+        assert features.names == ("a", "b")
+        for name, rows in ROWS.items():
+            assert features.rows(name) == len(rows)
+            np.testing.assert_array_equal(features.read(name), rows)
+
+
+@pytest.mark.parametrize(
+    "value", [b"\xc1", b"PK broken", pickle.dumps({"features": 1}), b"\x81\xa8features\x01"], ids=range(4)
+)
+def test_a_hostile_value_of_an_lmdb_is_one_sentence(value: bytes, tmp_path: Path) -> None:
+    path = write_lmdb(tmp_path / "db", {"a": value})
+    with Features(path) as features, pytest.raises(MomentseekError, match="video a"):
+        features.read("a")
+
+
+def write_tar(path: Path, members: dict[str, bytes]) -> None:
+    with tarfile.open(path, "w") as archive:
+        for name, data in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+
+
+def test_tar_files_are_read_as_webdataset_writes_them(tmp_path: Path) -> None:
+    (tmp_path / "shards").mkdir()
+    for number, (name, rows) in enumerate(ROWS.items()):
+        members = {f"{name}.features.npz": npz_bytes(rows), f"{name}.json": b"{}"}
+        write_tar(tmp_path / "shards" / f"{number:06d}.tar", members)
+    for path in (tmp_path / "shards", tmp_path / "shards" / "000000.tar"):
+        with Features(path) as features:
+            assert "a" in features
+            np.testing.assert_array_equal(features.read("a"), ROWS["a"])
+
+
+def test_a_torn_tar_and_a_name_twice_are_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "torn.tar").write_bytes(b"not a tar")
+    with pytest.raises(MomentseekError, match="list of members cannot be read"):
+        Features(tmp_path / "torn.tar")
+    (tmp_path / "shards").mkdir()
+    for number in range(2):
+        write_tar(tmp_path / "shards" / f"{number}.tar", {"a.npz": npz_bytes(ROWS["a"])})
+    with pytest.raises(MomentseekError, match="has a twice, or another shard has it"):
+        Features(tmp_path / "shards")

@@ -25,7 +25,7 @@ def test_every_format_says_what_it_is_and_reads_its_kind(sample_name):
 
 
 def test_names_are_unique():
-    with pytest.raises(MomentseekError, match="a format called 'tvr' is there already"):
+    with pytest.raises(MomentseekError, match="a format called 'tvr' already exists"):
         register("tvr", lambda _: False, lambda *_: None, kind="truth", title="another")
 
 

@@ -72,7 +72,7 @@ def test_every_protocol_computes_its_own_measures():
 
 
 def test_names_are_unique():
-    with pytest.raises(MomentseekError, match="a measure called 'NDCG' is there already"):
+    with pytest.raises(MomentseekError, match="a measure called 'NDCG' already exists"):
         register(MEASURES["NDCG"])
 
 

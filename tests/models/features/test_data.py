@@ -80,7 +80,7 @@ def test_an_unknown_split_is_said(folder: Path) -> None:
         ('truth = "train.json"\n', "", "does not say its truth file"),
         ("corpus =", "korpus =", "splits.train.korpus is not understood"),
         ('subtitle = "subtitle.h5"', "subtitle = 3", "features.subtitle must be a file name"),
-        ('subtitle = "subtitle.h5"', 'sound = "s.h5"', "knows video and subtitle, not 'sound'"),
+        ('subtitle = "subtitle.h5"', 'sound = "s.h5"', "knows video, subtitle and shortest, not 'sound'"),
         ("[features]", "clip_seconds = 0\n[features]", "clip_seconds must be a number above 0"),
     ],
     ids=["toml", "features", "splits", "truth", "key", "type", "modality", "clip"],

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from skimage import data
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MissingWeightsError, MomentseekError
 from momentseek.media.decode import frames
 from momentseek.recognition.encoders import clip_tower
-from momentseek.recognition.encoders.clip import ASSET, ClipEncoder, known_picture
+from momentseek.recognition.encoders.clip import ASSET, ClipEncoder, PlainClipEncoder, known_picture
+from momentseek.recognition.encoders.clip_text import load_text_tower
 from momentseek.recognition.encoders.clip_tower import Matrix, build_tower, read_weights, resize_positions
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.encoders.registry import image_text_encoder, text_encoder
@@ -123,3 +124,21 @@ def people(data: Path) -> tuple[ClipEncoder, Vectors, int]:
         pytest.skip("no real videos here")
     pictures = [list(frames(path, 0.5, short_side=160, end=6.0))[-1].pixels for path in videos]
     return encoder, encoder.encode_images(pictures), len(shown)
+
+
+@needs_clip
+def test_the_published_tower_is_made_for_others() -> None:
+    """512 columns of 224 pixels, near the exact products of its weights, and no text without the text tower."""
+    encoder = PlainClipEncoder()
+    square = data.chelsea()[:224, :224]
+    (row,) = encoder.encode_images([square])
+    assert row.shape == (512,)
+    assert np.linalg.norm(row) == pytest.approx(1, abs=1e-4)
+    (file,) = ASSET.files
+    exact = session(build_tower(float_weights(read_weights(verify(ASSET) / file)), 224))
+    (wanted,) = exact.run(["vectors"], {"images": square[None]})[0]
+    assert row @ wanted / np.linalg.norm(wanted) > 0.99
+    assert encoder.encode_images([]).shape == (0, 512)
+    if load_text_tower() is None:
+        with pytest.raises(MissingWeightsError, match="momentseek models get clip-b16-text"):
+            encoder.encode(["a dog"])

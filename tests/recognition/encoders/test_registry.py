@@ -10,7 +10,7 @@ def test_an_encoder_of_ones_own_is_found_and_loaded_once(monkeypatch):
     monkeypatch.setattr("momentseek.recognition.encoders.registry.TEXT_ENCODERS", TEXT_ENCODERS.copy())
     register("test-words", Words)
     assert text_encoder("test-words") is text_encoder("test-words")
-    with pytest.raises(MomentseekError, match="is there already"):
+    with pytest.raises(MomentseekError, match="already exists"):
         register("test-words", Words)
 
 

@@ -272,6 +272,8 @@ def _move(folder: Path, target: Path) -> None:
         target.mkdir(exist_ok=True)
         (target / DATA_FILE).unlink(missing_ok=True)
         for path in sorted(folder.iterdir(), key=lambda p: (p.name == DATA_FILE, p.name)):
+            if path.is_dir():
+                shutil.rmtree(target / path.name, ignore_errors=True)
             path.replace(target / path.name)
     except OSError as e:
         raise MomentseekError(f"{target}: cannot be written ({e.strerror}); check the folder") from None

@@ -1,4 +1,6 @@
-"""A library's vectors as a data folder to train on: HDF5 features, as the community uses them, of one's own videos.
+"""A library's vectors as a data folder to train on: features of one's own videos, as the community keeps them.
+
+The layout is HDF5 files (TVR and its successors), or folders with an npz file per video and query (Moment-DETR).
 
 A clip's video features are the library's vector of its frame, its subtitle features the mean of the vectors of the
 cues that overlap it (``trained.subtitles``), a query's features a row per token. Adding videos with the
@@ -9,9 +11,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 import tomli_w
@@ -30,11 +33,13 @@ from momentseek.library.store import LibraryStore
 from momentseek.library.video import Video
 from momentseek.measuring.formats import read_truth
 from momentseek.models.features.data import DATA_FILE
-from momentseek.models.features.store import write_features
+from momentseek.models.features.readers.folder import QUERY_PREFIX
+from momentseek.models.features.store import write_features, write_npz_folder
 from momentseek.recognition.encoders.protocol import WordEncoder, fingerprint
 from momentseek.recognition.encoders.registry import text_encoder
 from momentseek.recognition.exported.encoder import said_in_clips
 
+CORPUS_FILE = "video_corpus.json"
 BATCH_QUERIES = 64
 """Number of queries that are encoded together."""
 Array = NDArray[np.float32]
@@ -52,10 +57,22 @@ class LibraryFeatures:
     """Number of queries by split."""
 
 
+LAYOUTS = ("hdf5", "npz")
+
+
 def write_library_features(
-    library: LibraryStore, truths: Mapping[str, Path], out: Path, *, force: bool = False
+    library: LibraryStore,
+    truths: Mapping[str, Path],
+    out: Path,
+    *,
+    layout: str = "hdf5",
+    own_text: bool = False,
+    force: bool = False,
 ) -> LibraryFeatures:
     """Write the features of all videos of a library, and of the queries of ``truths`` (split → file), as a data folder.
+
+    Queries are rows of MiniLM's tokens, or with ``own_text`` one row of the picture encoder's own text side, in the
+    space of its pictures. Without ``truths`` there are features alone, and no data.toml.
 
     The folder is written completely or not at all. Videos that the truths name must be in the library, by their file's
     name, with or without its folder and extension; the library's other videos are searched too.
@@ -77,27 +94,27 @@ def write_library_features(
     read = {split: _read_truth(path) for split, path in truths.items()}
     keys = _feature_keys(videos, read)
     durations = _durations(videos, keys, read)
-    words = text_encoder(SPEECH_ENCODER)
-    if not isinstance(words, WordEncoder):
-        raise MomentseekError(
-            f"the text encoder {words.name} gives no vectors of words; queries cannot be encoded by it"
-        )
-    if out.is_dir() and any(out.iterdir()) and not (out / DATA_FILE).is_file():
+    encode, text = _query_encoder(library, own_text)
+    if out.is_dir() and any(out.iterdir()) and not any((out / name).is_file() for name in (DATA_FILE, CORPUS_FILE)):
         raise MomentseekError(f"{out}: holds other files; name a new folder for the features")
     refuse_damage(library.catalog, library.paths, ("vision", "speech"))
     try:
         with write_folder(out, force) as temporary:
-            write_features(temporary / "video.h5", _video_features(library, videos, keys))
+            write = _write_npz if layout == "npz" else _write_hdf5
+            names = {"video": write(temporary, "video", "features", _video_features(library, videos, keys))}
             said = library.catalog.encoder("speech")
             if said is not None:
-                write_features(temporary / "subtitle.h5", _subtitle_features(library, videos, keys, said.dim))
+                spoken = _subtitle_features(library, videos, keys, said.dim)
+                names["subtitle"] = write(temporary, "subtitle", "features", spoken)
             for split, truth in read.items():
-                write_features(temporary / f"{split}_query.h5", _query_features(words, truth))
+                queries_of = _query_features(encode, truth)
+                names[split] = write(temporary, f"{split}_query", "last_hidden_state", queries_of)
                 shutil.copyfile(truths[split], temporary / _copy_name(split, truths[split]))
             corpus = {keys[video.id]: [durations[video.id], number] for number, video in enumerate(videos)}
-            (temporary / "video_corpus.json").write_text(json.dumps(corpus, indent=0) + "\n", encoding="utf-8")
-            settings = _data_toml(library, truths, made_by, said, words)
-            (temporary / DATA_FILE).write_text(settings, encoding="utf-8")
+            (temporary / CORPUS_FILE).write_text(json.dumps(corpus, indent=0) + "\n", encoding="utf-8")
+            if truths:
+                settings = _data_toml(library, truths, names, {"video": made_by, "subtitle": said}, text)
+                (temporary / DATA_FILE).write_text(settings, encoding="utf-8")
     except OSError as e:
         raise MomentseekError(f"{out}: cannot be written ({e.strerror or e}); check the folder") from None
     queries = {split: len(truth.query_ids) for split, truth in read.items()}
@@ -192,11 +209,45 @@ def _subtitle_features(
         yield keys[video.id], said_in_clips(times, vectors, video.clips, library.clip_seconds, dim)
 
 
-def _query_features(encoder: WordEncoder, truth: Judgements) -> Iterator[tuple[str, Array]]:
+TextRows = Callable[[Sequence[str]], Sequence[Array]]
+"""Encodes texts, each as a table of rows."""
+
+
+def _query_encoder(library: LibraryStore, own_text: bool) -> tuple[TextRows, dict[str, Any]]:
+    """What encodes queries, and what data.toml says of it."""
+    if own_text:
+        vision = library.encoders.vision
+
+        def encode(texts: Sequence[str]) -> list[Array]:
+            return [row[None] for row in vision.encode(list(texts))]
+
+        return encode, {}  # a library gives a model's queries words alone, so that it could not be served
+    words = text_encoder(SPEECH_ENCODER)
+    if not isinstance(words, WordEncoder):
+        raise MomentseekError(
+            f"the text encoder {words.name} gives no vectors of words; queries cannot be encoded by it"
+        )
+    about = {"spec": SPEECH_ENCODER, "fingerprint": fingerprint(words) or words.name, "dim": words.dim}
+    return words.words, about
+
+
+def _query_features(encode: TextRows, truth: Judgements) -> Iterator[tuple[str, Array]]:
     assert truth.queries is not None
     for at in range(0, len(truth.query_ids), BATCH_QUERIES):
         ids, texts = truth.query_ids[at : at + BATCH_QUERIES], truth.queries[at : at + BATCH_QUERIES]
-        yield from zip(ids, encoder.words(list(texts)), strict=True)
+        yield from zip(ids, encode(texts), strict=True)
+
+
+def _write_hdf5(folder: Path, name: str, _: str, rows: Iterator[tuple[str, Array]]) -> str:
+    write_features(folder / f"{name}.h5", rows)
+    return f"{name}.h5"
+
+
+def _write_npz(folder: Path, name: str, key: str, rows: Iterator[tuple[str, Array]]) -> str:
+    """Write a folder of npz files; the files of queries are called ``qid<N>``, as Moment-DETR's."""
+    before = QUERY_PREFIX if key != "features" else ""
+    write_npz_folder(folder / f"{name}_features", ((f"{before}{one}", {key: table}) for one, table in rows))
+    return f"{name}_features"
 
 
 def _copy_name(split: str, path: Path) -> str:
@@ -206,29 +257,29 @@ def _copy_name(split: str, path: Path) -> str:
 def _data_toml(
     library: LibraryStore,
     truths: Mapping[str, Path],
-    vision: EncoderRow,
-    said: EncoderRow | None,
-    words: WordEncoder,
+    names: Mapping[str, str],
+    sources: Mapping[str, EncoderRow | None],
+    text: Mapping[str, Any],
 ) -> str:
     """``data.toml``: the feature files, which encoders made them, and the splits."""
-    sources = {"video": vision, "subtitle": said}
-    encoders = {
+    encoders: dict[str, Any] = {
         kind: {"spec": row.spec, "fingerprint": row.fingerprint, "dim": row.dim}
         for kind, row in sources.items()
         if row is not None
     }
-    encoders["query"] = {"spec": SPEECH_ENCODER, "fingerprint": fingerprint(words) or words.name, "dim": words.dim}
+    encoders |= {"query": dict(text)} if text else {}
+    kinds = {"video": [names["video"]]} | ({"subtitle": names["subtitle"]} if "subtitle" in names else {})
     return tomli_w.dumps(
         {
             "name": f"library {library.path.name}",
             "clip_seconds": library.clip_seconds,
-            "features": {"video": ["video.h5"]} | ({"subtitle": "subtitle.h5"} if said is not None else {}),
+            "features": kinds,
             "encoders": encoders,
             "splits": {
                 split: {
                     "truth": _copy_name(split, path),
-                    "query": f"{split}_query.h5",
-                    "corpus": "video_corpus.json",
+                    "query": names[split],
+                    "corpus": CORPUS_FILE,
                 }
                 for split, path in truths.items()
             },

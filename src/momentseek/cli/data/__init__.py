@@ -21,7 +21,7 @@ COMMANDS = {
     "imprecise": ("queries:imprecise", "Replace characters' names by general words."),
     "pseudo-train": ("queries:pseudo_train", "Make a training set from caption similarity."),
     "resplit": ("splits:resplit", "Split so that test moments lie where training moments do not."),
-    "features": ("splits:features", "Write a library's vectors as features to train a model on."),
+    "features": ("features:features", "Make, describe and check features to train a model on."),
     "simulated-truth": (
         "annotation:simulated_truth",
         "Write the true levels of a simulated corpus, without a judged pool.",

@@ -6,12 +6,16 @@
     [features]
     video = ["tvr_i3d_rgb600_avg_cl-1.5.h5"]
     subtitle = "tvr_sub_pretrained_w_sub_query_max_cl-1.5.h5"
+    shortest = false                    # optional: cut a video's streams to the shortest, however much they differ
     [splits.train_top40]
     truth = "train_top40.json"
     query = "query_bert.h5"
     corpus = "video_corpus.json"        # the videos searched; without it, those the truth names
     durations = "durations.json"        # optional: seconds of the videos, where the truth has none
     related = "related.json"            # optional: {query: [videos that answer it too]}, never negatives in training
+
+A stream is an HDF5 file, a folder of npz, npy, pt or safetensors files, a pt or safetensors file, or what a plug-in
+reads. It may be a table, which says more: ``video = [{path = "clip", key = "features", normalise = true}]``.
 
 Captioners learn from splits of moments with captions, and read what is said as text:
 
@@ -29,7 +33,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,7 +46,7 @@ from momentseek.core.moments.judgements import Judgements
 from momentseek.core.registry import did_you_mean
 from momentseek.measuring.formats import read_captions, read_corpus, read_truth
 from momentseek.measuring.formats.document import open_document
-from momentseek.models.features.store import Features
+from momentseek.models.features.store import Features, FeatureStream
 from momentseek.recognition.exported.preparation import MODALITIES, parse_modalities
 
 EXPECTED = '{"vid_name": …, "sub": [{"text": …, "start": …, "end": …}]}'
@@ -133,7 +137,7 @@ class Data:
         self.path = path
         self.folder = path.parent
         self._settings = settings
-        self._open: dict[tuple[Path, ...], Features] = {}
+        self._open: dict[tuple[FeatureStream, ...], Features] = {}
         self._splits: dict[str, DataSplit] = {}
         self._rows: dict[tuple[tuple[str, ...], str], int] = {}
         self._prints: dict[tuple[str, ...], str] = {}
@@ -292,11 +296,14 @@ class Data:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _features(self, files: str | list[str], what: str) -> Features:
-        paths = tuple(self.folder / f for f in ([files] if isinstance(files, str) else files))
-        if paths not in self._open:
-            self._open[paths] = Features(paths, what)
-        return self._open[paths]
+    def _features(self, declared: Any, what: str) -> Features:
+        given = declared if isinstance(declared, list) else [declared]
+        tables = [{"path": one} if isinstance(one, str) else one for one in given]
+        streams = tuple(FeatureStream(**{**table, "path": self.folder / table["path"]}) for table in tables)
+        if streams not in self._open:
+            shortest = bool(self._settings["features"].get("shortest", False))
+            self._open[streams] = Features(streams, what, shortest=shortest)
+        return self._open[streams]
 
     def _query(self, name: str) -> Features:
         entry = self._entry(name)
@@ -349,14 +356,17 @@ def _file_hash(path: Path) -> str:
 def _check_settings(file: Path, settings: Mapping[str, Any]) -> None:
     features, splits = settings.get("features"), settings.get("splits")
     if not isinstance(features, dict):
-        raise MomentseekError(f"{file}: has no [features]; name the HDF5 files there")
+        raise MomentseekError(f"{file}: has no [features]; name the files or folders there")
     if not isinstance(splits, dict) or not splits:
         raise MomentseekError(f"{file}: has no splits; add a section such as [splits.train]")
     for kind, value in features.items():
-        if kind not in MODALITIES:
-            raise MomentseekError(f"{file}: [features] knows video and subtitle, not {kind!r}")
-        if not isinstance(value, str) and not (isinstance(value, list) and all(isinstance(v, str) for v in value)):
-            raise MomentseekError(f"{file}: features.{kind} must be a file name or a list of them, not {value!r}")
+        if kind == "shortest":
+            if not isinstance(value, bool):
+                raise MomentseekError(f"{file}: features.shortest must be true or false, not {value!r}")
+        elif kind not in MODALITIES:
+            raise MomentseekError(f"{file}: [features] knows video, subtitle and shortest, not {kind!r}")
+        else:
+            _check_streams(value, f"{file}: features.{kind}")
     seconds = settings.get("clip_seconds", 1.5)
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
         raise MomentseekError(f"{file}: clip_seconds must be a number above 0, not {seconds!r}")
@@ -372,11 +382,27 @@ def _check_settings(file: Path, settings: Mapping[str, Any]) -> None:
         for key in ("truth", "query"):
             if not isinstance(entry, dict) or key not in entry:
                 raise MomentseekError(f"{file}: split {name} does not say its {key} file; add {key} = ...")
+        _check_streams(entry["query"], f"{file}: splits.{name}.query")
         for key in entry:
-            if key not in SPLIT_KEYS or not isinstance(entry[key], str):
+            if key not in SPLIT_KEYS or (key != "query" and not isinstance(entry[key], str)):
                 raise MomentseekError(
                     f"{file}: splits.{name}.{key} is not understood; known are {', '.join(SPLIT_KEYS)}"
                 )
+
+
+def _check_streams(declared: Any, where: str) -> None:
+    """Refuse what does not declare streams: a path, a table with a path, or a list of these."""
+    known = {field.name: kind for field, kind in zip(fields(FeatureStream), (str, str, bool), strict=True)}
+    for stream in declared if isinstance(declared, list) else [declared]:
+        if isinstance(stream, str):
+            continue
+        if not isinstance(stream, dict) or "path" not in stream:
+            raise MomentseekError(
+                f'{where} must be a file name or a list of them, or tables such as {{path = "clip"}}, not {stream!r}'
+            )
+        for key, value in stream.items():
+            if not isinstance(value, known.get(key, ())):
+                raise MomentseekError(f"{where}: {key} = {value!r} is not understood; known are {', '.join(known)}")
 
 
 def read_related(path: Path) -> dict[str, tuple[str, ...]]:

@@ -24,8 +24,15 @@ from typing import Any
 
 import numpy as np
 
-from momentseek.core.errors import MomentseekError
-from momentseek.recognition.encoders.clip_text import ClipWords, centre_images, fitted_maps, mean_picture
+from momentseek.core.errors import MissingWeightsError, MomentseekError
+from momentseek.recognition.encoders.clip_text import (
+    TOWER,
+    ClipWords,
+    centre_images,
+    fitted_maps,
+    load_text_tower,
+    mean_picture,
+)
 from momentseek.recognition.encoders.clip_tower import build_tower, read_weights
 from momentseek.recognition.encoders.preprocessing import crop_square
 from momentseek.recognition.encoders.protocol import Pixels, TextEncoder, Understanding, Vectors
@@ -35,7 +42,7 @@ from momentseek.recognition.weights.files import are_installed, load_or_make, pa
 
 ASSET = packaged_weights("clip")
 CLIP_COLUMNS, FILLER_COLUMNS = 512, 4
-SIDE_PIXELS = 160
+SIDE_PIXELS, PUBLISHED_SIDE_PIXELS = 160, 224
 USUAL_SHARPNESS, USUAL_SHARE = 30.0, 0.5
 """β and λ of the usual words, chosen on real videos (docs/encoders.md)."""
 MAX_USUAL = 0.4
@@ -150,6 +157,38 @@ class ClipEncoder:
         said = [word.text for word in self.words.read(text).words if word.source != "ignored"]
         added = PEOPLE_MARGIN * sum(word in PEOPLE for word in said) / max(1, len(said))
         return _add_usual(row[None], 1.0)[0] * np.sqrt(np.float32(1 + MAX_USUAL**2)), added
+
+
+class PlainClipEncoder:
+    """`clip-b16`: CLIP ViT-B/16 as it was published, to make features for others.
+
+    224 pixels, 512 columns, nothing taken off or added; texts by its own text tower, which must be downloaded. A
+    library is searched better by ``clip``.
+    """
+
+    name, dim, short_side = "clip-b16", CLIP_COLUMNS, PUBLISHED_SIDE_PIXELS
+
+    def __init__(self, threads: int | None = None) -> None:
+        self._threads = threads
+        self.fingerprint = hashlib.sha256(f"{self.name} {RECIPE} {ASSET.fingerprint}".encode()).hexdigest()
+
+    def encode_images(self, images: Sequence[Pixels]) -> Vectors:
+        """One row per image; of an image that is not square, the middle square counts."""
+        squares = (crop_square(image, self.short_side)[None] for image in images)
+        raw: list[Vectors] = [self._tower.run(["vectors"], {"images": square})[0] for square in squares]
+        return unit_vectors(np.concatenate(raw)) if raw else np.zeros((0, self.dim), np.float32)
+
+    @cached_property
+    def _tower(self) -> Any:
+        (file,) = ASSET.files
+        return session(build_tower(read_weights(verify(ASSET) / file), self.short_side), self._threads, ASSET.extra)
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """One row per text, by the text tower."""
+        tower = load_text_tower()
+        if tower is None:
+            raise MissingWeightsError(f"{self.name} has no text tower here; get it with: momentseek models get {TOWER}")
+        return tower.encode(texts)
 
 
 def _add_usual(rows: Vectors, share: float) -> Vectors:

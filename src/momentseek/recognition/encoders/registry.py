@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.registry import Registry
-from momentseek.recognition.encoders.clip import ClipEncoder
+from momentseek.recognition.encoders.clip import ClipEncoder, PlainClipEncoder
 from momentseek.recognition.encoders.dual_encoder import load_dual_encoder
 from momentseek.recognition.encoders.fused import SEPARATOR, FusedEncoder
 from momentseek.recognition.encoders.minilm import load_minilm
@@ -44,6 +44,11 @@ def _load_things() -> ImageTextEncoder:
 @IMAGE_TEXT_ENCODERS.register("clip")
 def _load_clip() -> ImageTextEncoder:
     return ClipEncoder(text_encoder("minilm"))
+
+
+@IMAGE_TEXT_ENCODERS.register("clip-b16")
+def _load_plain_clip() -> ImageTextEncoder:
+    return PlainClipEncoder()
 
 
 def register(name: str, load: Callable[[], TextEncoder]) -> None:

@@ -1,0 +1,214 @@
+"""What a file or folder of features is to its users, and the readers that open them, by name.
+
+A reader is a plug-in (``readers/``, and the entry points ``momentseek.features``): ``claims`` says by a path's look
+whether it can read it, ``open`` gives a :class:`FeatureSource`. One that holds an array per video or query is best a
+:class:`TableSource`, which finds an array by its name and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.core.errors import MomentseekError
+from momentseek.core.limits import check_size
+from momentseek.core.registry import Registry
+
+Array = NDArray[np.float32]
+
+
+class FeatureSource(Protocol):
+    """One file or folder of features, open for reading: a table of numbers by the name of its video or query."""
+
+    path: Path
+
+    @property
+    def size(self) -> int:
+        """Number of bytes on disk."""
+
+    def where(self, name: str) -> str:
+        """What a message says of an entry."""
+
+    def names(self) -> set[str]:
+        """Names of all entries."""
+
+    def __contains__(self, name: object) -> bool: ...
+
+    def shape(self, name: str) -> tuple[int, int]:
+        """Rows and columns of an entry, without reading them; an error if there is none or it is not a table."""
+
+    def shape_text(self, name: str) -> str:
+        """The shape of an entry as text; an entry that nobody uses need not be a table."""
+
+    def dtype(self, name: str) -> str:
+        """The type of an entry's numbers as they are stored."""
+
+    def values(self, name: str) -> bytes:
+        """The bytes of an entry, to be hashed."""
+
+    def read(self, name: str) -> Array:
+        """The rows of an entry, float32; what is too large for that becomes infinite."""
+
+    def close(self) -> None:
+        """Close what is open."""
+
+
+@dataclass(frozen=True)
+class FeatureReader:
+    """How a kind of feature files is recognised and opened."""
+
+    about: str
+    """The kind of files, in a few words."""
+    claims: Callable[[Path], bool]
+    """Whether a path that exists is of this kind, by its name and first bytes."""
+    open: Callable[[Path, str, str | None], FeatureSource]
+    """Opens a path; further, what its names are (``video`` or ``query``), and the key of the array in each file."""
+
+
+READERS: Registry[FeatureReader] = Registry("feature reader", "momentseek.models.features.readers", group="features")
+UNREAD_HINTS = {
+    "lmdb": (lambda path: (path / "data.mdb").is_file(), "an LMDB"),
+    "webdataset": (lambda path: path.suffix == ".tar" or any(path.glob("*.tar")), "a WebDataset"),
+}
+"""Kinds of files that are read by plug-ins: how they look, and what to call them."""
+
+
+def open_source(path: Path, what: str, key: str | None = None) -> FeatureSource:
+    """Open a file or folder of features by the first reader that claims it."""
+    if not path.exists():
+        raise MomentseekError(f"{path}: there is no such feature file; check the path in data.toml")
+    for reader in READERS.values():
+        if reader.claims(path):
+            return reader.open(path, what, key)
+    for name, (looks_so, called) in UNREAD_HINTS.items():
+        if looks_so(path):
+            raise MomentseekError(f"{path}: is {called}, read by the plug-in {name} of examples/plugin; install that")
+    known = "; ".join(reader.about for reader in READERS.values())
+    kind = "a folder without feature files" if path.is_dir() else "not an HDF5 file, nor another kind that is known"
+    raise MomentseekError(f"{path}: is {kind}; features are read from: {known}")
+
+
+@dataclass(frozen=True)
+class StoredTable:
+    """An array in a file: what its header says, and a function that reads it."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any] | str
+    stored: int
+    """Number of bytes that it takes in the file."""
+    read: Callable[[], NDArray[Any]]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its values in memory, as they are stored or as float32, whichever is more."""
+        return math.prod(self.shape) * max(4, getattr(self.dtype, "itemsize", 8))
+
+
+class TableSource(ABC):
+    """Features of which each video or query has an array of its own; a subclass finds it."""
+
+    def __init__(self, path: Path, what: str, key: str | None = None) -> None:
+        self.path, self.what, self.key = path, what, key
+        self._shapes: dict[str, tuple[int, ...]] = {}
+
+    @abstractmethod
+    def names(self) -> set[str]:
+        """Names of all entries."""
+
+    @abstractmethod
+    def find(self, name: str) -> StoredTable | None:
+        """The array of an entry, None if there is none."""
+
+    @property
+    def size(self) -> int:
+        """Number of bytes on disk."""
+        return self.path.stat().st_size
+
+    def where(self, name: str) -> str:
+        return f"{self.path}: {self.what} {name}"
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self.names()
+
+    def shape(self, name: str) -> tuple[int, int]:
+        if name not in self._shapes:
+            self._shapes[name] = self._table(name).shape
+        rows, columns = self._shapes[name]
+        return rows, columns
+
+    def shape_text(self, name: str) -> str:
+        return str(self._shapes[name] if name in self._shapes else self._found(name).shape)
+
+    def dtype(self, name: str) -> str:
+        return str(self._found(name).dtype)
+
+    def values(self, name: str) -> bytes:
+        with say_damage(self.where(name)):
+            return _read_checked(self._found(name), self.where(name)).tobytes()
+
+    def read(self, name: str) -> Array:
+        table = self._table(name)
+        with say_damage(self.where(name)), np.errstate(over="ignore"):
+            return _read_checked(table, self.where(name)).astype(np.float32, copy=False)
+
+    def close(self) -> None:
+        """Close what a subclass has opened; here, nothing is."""
+        return
+
+    def _found(self, name: str) -> StoredTable:
+        with say_damage(self.where(name)):
+            found = self.find(name)
+        if found is None:
+            raise missing_entry(self.path, self.what, name)
+        return found
+
+    def _table(self, name: str) -> StoredTable:
+        found = self._found(name)
+        kind = getattr(found.dtype, "kind", "f")
+        if len(found.shape) != 2 or kind not in "fiu":
+            raise not_a_table(self.where(name), f"{found.shape} of {found.dtype}" if kind not in "fiu" else found.shape)
+        return found
+
+
+def _read_checked(table: StoredTable, where: str) -> NDArray[Any]:
+    check_size(where, table.nbytes, table.stored)
+    return np.ascontiguousarray(table.read())
+
+
+def missing_entry(path: Path, what: str, name: str) -> MomentseekError:
+    """What to say of a video or query that has no features."""
+    remedy = (
+        "extract it, or leave it out of the split's corpus and truth"
+        if what == "video"
+        else "encode it, or leave it out of the split's truth"
+    )
+    return MomentseekError(f"{path}: has no features for {what} {name}; {remedy}")
+
+
+def not_a_table(where: str, shape: object) -> MomentseekError:
+    """What to say of an entry of another shape than (rows, columns)."""
+    return MomentseekError(f"{where} must be a table of numbers (rows, columns), not {shape}")
+
+
+@contextlib.contextmanager
+def say_damage(where: str) -> Iterator[None]:
+    """Turn what a library raises on damaged or hostile files into one sentence."""
+    try:
+        yield
+    except MomentseekError:
+        raise
+    except Exception as e:  # h5py, torch and zipfile raise dozens of classes
+        raise MomentseekError(f"{where} cannot be read ({first_line(e)}); copy the file again") from None
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's text, or its class."""
+    return (str(error).strip("'\" ") or type(error).__name__).splitlines()[0]
