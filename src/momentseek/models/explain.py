@@ -23,7 +23,8 @@ from momentseek.core.moments.moment import Moment, iou
 from momentseek.core.ranking import EndTime
 from momentseek.models.batch import Encodings
 from momentseek.models.features.data import Data, DataSplit
-from momentseek.models.features.store import Array, Features
+from momentseek.models.features.sources import Array
+from momentseek.models.features.store import Features
 from momentseek.models.inference.prediction import predict
 from momentseek.models.inputs import clips_of, words_of
 from momentseek.models.model import CorpusModel

@@ -74,7 +74,7 @@ class FeatureReader:
 
 
 READERS: Registry[FeatureReader] = Registry("feature reader", "momentseek.models.features.readers", group="features")
-UNREAD_HINTS = {
+UNREAD_HINTS: dict[str, tuple[Callable[[Path], bool], str]] = {
     "lmdb": (lambda path: (path / "data.mdb").is_file(), "an LMDB"),
     "webdataset": (lambda path: path.suffix == ".tar" or any(path.glob("*.tar")), "a WebDataset"),
 }
@@ -145,14 +145,14 @@ class TableSource(ABC):
         return rows, columns
 
     def shape_text(self, name: str) -> str:
-        return str(self._shapes[name] if name in self._shapes else self._found(name).shape)
+        return str(self._shapes[name] if name in self._shapes else self._stored(name).shape)
 
     def dtype(self, name: str) -> str:
-        return str(self._found(name).dtype)
+        return str(self._stored(name).dtype)
 
     def values(self, name: str) -> bytes:
         with say_damage(self.where(name)):
-            return _read_checked(self._found(name), self.where(name)).tobytes()
+            return _read_checked(self._stored(name), self.where(name)).tobytes()
 
     def read(self, name: str) -> Array:
         table = self._table(name)
@@ -163,7 +163,7 @@ class TableSource(ABC):
         """Close what a subclass has opened; here, nothing is."""
         return
 
-    def _found(self, name: str) -> StoredTable:
+    def _stored(self, name: str) -> StoredTable:
         with say_damage(self.where(name)):
             found = self.find(name)
         if found is None:
@@ -171,7 +171,7 @@ class TableSource(ABC):
         return found
 
     def _table(self, name: str) -> StoredTable:
-        found = self._found(name)
+        found = self._stored(name)
         kind = getattr(found.dtype, "kind", "f")
         if len(found.shape) != 2 or kind not in "fiu":
             raise not_a_table(self.where(name), f"{found.shape} of {found.dtype}" if kind not in "fiu" else found.shape)

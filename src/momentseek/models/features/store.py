@@ -210,7 +210,8 @@ def write_npz_folder(folder: Path, arrays: Iterable[tuple[str, Mapping[str, NDAr
     for name, named in arrays:
         if "/" in name or name in ("", ".", ".."):
             raise MomentseekError(f"{name!r} cannot be the name of a file; rename it in the annotations")
-        np.savez(folder / f"{name}.npz", **{key: np.asarray(rows, dtype=np.float32) for key, rows in named.items()})
+        rows: dict[str, Any] = {key: np.asarray(values, dtype=np.float32) for key, values in named.items()}
+        np.savez(folder / f"{name}.npz", **rows)
         count += 1
     return count
 

@@ -170,7 +170,7 @@ class FeatureFolder(TableSource):
         return set(self._files)
 
     @cached_property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         """Number of bytes of all files."""
         return sum(path.stat().st_size for path in self._files.values())
 
