@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -36,7 +38,7 @@ for words in json.load(sys.stdin):
 """
 
 
-def run_all(commands: Sequence[Sequence[object]], site: Path | None) -> list[Said]:
+def run_all(commands: Sequence[Sequence[object]], site: Path | None, cwd: Path | None = None) -> list[Said]:
     """Run commands one after another in one process of their own, with the package or without it."""
     done = subprocess.run(
         [sys.executable, "-c", RUN_ALL],
@@ -45,6 +47,7 @@ def run_all(commands: Sequence[Sequence[object]], site: Path | None) -> list[Sai
         capture_output=True,
         text=True,
         check=False,
+        cwd=cwd,
     )
     assert done.returncode == 0, done.stderr
     return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
@@ -174,3 +177,32 @@ def test_a_broken_package_is_one_sentence(site: Path, tmp_path: Path) -> None:
     assert listed[0] == 2
     assert listed[2].startswith("momentseek: plug-in MRR of momentseek-example 0.1.0 cannot be imported (ModuleNotF")
     assert listed[2].count("\n") == 1
+
+
+SMALLER = {"--videos 400": "--videos 40", "--set test=test": "--set test=test --set steps=2 --set hidden=16"}
+"""What the page says, and what the test does instead."""
+
+
+def test_the_strangers_path_of_the_page_can_be_walked(site: Path, tmp_path: Path) -> None:
+    """docs/adopting.md from beginning to end: own features, own model, two of ours, a comparison, a table."""
+    text = (ROOT / "docs" / "adopting.md").read_text()
+    for old, new in SMALLER.items():
+        assert old in text
+        text = text.replace(old, new)
+    lines = [line for block in re.findall(r"^```console\n(.*?)^```", text, re.M | re.S) for line in block.splitlines()]
+    commands = [shlex.split(line.removeprefix("$ ")) for line in lines]
+    assert {words[0] for words in commands} == {"momentseek", "python", "pip"}
+    (tmp_path / "own-table.toml").write_text(re.findall(r"^```toml\n(title.*?)^```", text, re.M | re.S)[0])
+    script = next(words for words in commands if words[0] == "python")
+    path = os.pathsep.join([str(ROOT / "src"), str(site)])
+    subprocess.run(
+        [sys.executable, ROOT / script[1], *script[2:]], cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, check=True
+    )
+    run = [words[1:] for words in commands if words[0] == "momentseek"]
+    run = [[*words, "--steps", "2", "--set", "hidden=16"] if words[0] == "reproduce" else words for words in run]
+    done = run_all(run, site, cwd=tmp_path)
+    assert [(words, err) for words, (code, _, err) in zip(run, done, strict=True) if code] == []
+    compared = next(out for words, (_, out, _) in zip(run, done, strict=True) if words[0] == "compare")
+    assert "span-crf" in compared
+    assert "drawn by video" in compared or "video" in compared
+    assert "span-crf" in (tmp_path / "reproduction" / "own-table.md").read_text()

@@ -108,6 +108,7 @@ def check_tasks(tasks: Mapping[str, Sequence[RowTask]], data: Data) -> None:
 def training_config(table: PaperTable, row: TableRow, simulated: bool, path: str, budget: Budget) -> TrainConfig:
     """The settings of a row on real or simulated data, before seeds and the rows it goes on from."""
     simulation = table.simulation
+    simulated = simulated and bool(simulation)  # a table of one's own may have simulated data and say nothing of them
     name = simulation.get("preset", "simulation") if simulated else (row.preset or table.preset)
     settings: dict[str, Any] = {**table.settings, **row.settings}
     if simulated:

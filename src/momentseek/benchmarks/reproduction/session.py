@@ -149,6 +149,8 @@ def reproduce_table(
         raise MomentseekError(f"{seeds} seeds are none; ask for at least 1 ({parameter('seeds')})")
     folder = data_folder(plan, data, Path(out), announce)
     with Data.open(folder) as opened:
+        if plan.file and not plan.preset:
+            plan = replace(plan, preset=opened.preset or "")
         budget = Budget(seeds, steps, tuple(settings))
         for column in plan.columns:
             opened.split(column.split)  # refuses splits that the data lack

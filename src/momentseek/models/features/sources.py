@@ -145,14 +145,14 @@ class TableSource(ABC):
         return rows, columns
 
     def shape_text(self, name: str) -> str:
-        return str(self._shapes[name] if name in self._shapes else self._stored(name).shape)
+        return str(self._shapes[name] if name in self._shapes else self._array_of(name).shape)
 
     def dtype(self, name: str) -> str:
-        return str(self._stored(name).dtype)
+        return str(self._array_of(name).dtype)
 
     def values(self, name: str) -> bytes:
         with say_damage(self.where(name)):
-            return _read_checked(self._stored(name), self.where(name)).tobytes()
+            return _read_checked(self._array_of(name), self.where(name)).tobytes()
 
     def read(self, name: str) -> Array:
         table = self._table(name)
@@ -163,7 +163,7 @@ class TableSource(ABC):
         """Close what a subclass has opened; here, nothing is."""
         return
 
-    def _stored(self, name: str) -> StoredTable:
+    def _array_of(self, name: str) -> StoredTable:
         with say_damage(self.where(name)):
             found = self.find(name)
         if found is None:
@@ -171,7 +171,7 @@ class TableSource(ABC):
         return found
 
     def _table(self, name: str) -> StoredTable:
-        found = self._stored(name)
+        found = self._array_of(name)
         kind = getattr(found.dtype, "kind", "f")
         if len(found.shape) != 2 or kind not in "fiu":
             raise not_a_table(self.where(name), f"{found.shape} of {found.dtype}" if kind not in "fiu" else found.shape)
