@@ -79,8 +79,8 @@ def features(
     if inspect is not None:
         _inspect(Path(inspect), as_json)
         return
-    if out is None or not (splits or videos):
-        raise MomentseekError("name splits (train=train.jsonl) or --videos, and --out; or --inspect what exists")
+    if out is None or not (splits or videos or library):
+        raise MomentseekError("name splits (train=train.jsonl), --videos or --library, and --out; or --inspect FOLDER")
     truths = _truths(splits)
     if videos:
         library = library or f"{Path(out).absolute()}-library"
