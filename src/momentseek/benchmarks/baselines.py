@@ -12,7 +12,7 @@ from momentseek.benchmarks.density import kernel_sums
 from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import FloatArray, IntArray
-from momentseek.core.moments.judgements import Judgements
+from momentseek.core.moments.judgements import Judgements, Saliency
 from momentseek.core.moments.run import Run
 from momentseek.core.registry import Registry
 from momentseek.measuring.formats import read_corpus, read_truth
@@ -20,6 +20,7 @@ from momentseek.measuring.formats.files import writer_for
 
 DEFAULT_TOP = 10
 """Predictions per query, unless another number is asked for."""
+DEFAULT_BINS = 20
 DEFAULT_SAMPLES = 100
 """Draws per query of a baseline that draws."""
 
@@ -52,7 +53,10 @@ class Baseline:
         settings = settings or BaselineSettings()
         if settings.corpus:
             return self._predict_anywhere(train, test, settings)
-        return self.predictor(train if train is not None else test, test, settings)
+        known = train if train is not None else test
+        run = self.predictor(known, test, settings)
+        rated = self.learns and known.saliency is not None and test.saliency is not None
+        return replace(run, saliency=saliency_by_place(known, test)) if rated else run
 
     def _predict_anywhere(self, train: Judgements | None, test: Judgements, settings: BaselineSettings) -> Run:
         """``top`` predictions per query, each the baseline's first in a video that is drawn from the corpus."""
@@ -157,6 +161,27 @@ def rank_candidates(
     )
 
 
+def saliency_by_place(train: Judgements, test: Judgements, bins: int = DEFAULT_BINS) -> Saliency:
+    """For each clip of the test queries' videos, the mean rating of training clips at its place in their videos.
+
+    >>> rated = Saliency(np.array([0, 4]), np.array([[0.0], [0.0], [4.0], [0.0]]))
+    >>> train = Judgements.from_groups(["q"], [1], ["a"], [4], [6], durations={"a": 8.0}, saliency=rated)
+    >>> saliency_by_place(train, train, bins=2).scores.ravel().tolist()
+    [0.0, 0.0, 2.0, 2.0]
+    """
+    assert train.saliency is not None
+    assert test.saliency is not None
+
+    def places(offsets: IntArray) -> IntArray:
+        counts = np.diff(offsets)
+        return np.concatenate([np.arange(n) * bins // max(n, 1) for n in counts.tolist()] or [np.zeros(0, np.int64)])
+
+    known = places(train.saliency.offsets)
+    sums = np.bincount(known, train.saliency.scores.mean(1), minlength=bins)
+    mean = sums / np.maximum(np.bincount(known, minlength=bins), 1)
+    return Saliency(test.saliency.offsets, mean[places(test.saliency.offsets)][:, None])
+
+
 def chance(test: Judgements, *, top: int = DEFAULT_TOP, seed: int = 0) -> Run:
     """``top`` stretches per query and video, every ``0 <= start < end <= duration`` equally likely.
 
@@ -185,9 +210,6 @@ def predict_all(test: Judgements, *, top: int = DEFAULT_TOP) -> Run:
     where = query_videos(test)
     whole = np.ones((len(where), 1))
     return rank_candidates(test, where, 0 * whole, whole, whole, top)
-
-
-DEFAULT_BINS = 20
 
 
 def moment_frequency(train: Judgements, test: Judgements, *, bins: int = DEFAULT_BINS, top: int = DEFAULT_TOP) -> Run:

@@ -38,7 +38,7 @@ from momentseek.core.reports import count, text_table
 @click.option("--out", "-o", "target", required=True, metavar="DIR", help="The folder to make.")
 @click.option(
     "--like",
-    type=click.Choice(["tvr", "charades", "activitynet", "tacos"]),
+    type=click.Choice(["tvr", "charades", "activitynet", "tacos", "qvhighlights"]),
     default="tvr",
     show_default=True,
     help="The corpus to resemble: series with subtitles (tvr), or films whose moments follow habits.",
@@ -80,6 +80,9 @@ def simulate(
     Films in which actions happen at habitual times, and a test set in which they do not:
       momentseek simulate --like charades --out films
       momentseek train tan2d --data films
+    Films of which a query finds several windows, with rated clips:
+      momentseek simulate --like qvhighlights --out highlights
+      momentseek train moment_detr --data highlights
 
     It is a simulation: its numbers say how well something learns, but nothing about real videos.
     """

@@ -80,6 +80,9 @@ class BatchPairs:
     """(queries, videos), True where the video was drawn as a hard negative of the query; None if none were drawn."""
     hard_queries: Tensor | None = None
     """(queries, videos), True where the query was drawn as a hard negative of the video."""
+    ratings: Tensor | None = None
+    """(queries, clips, annotators), how salient the clips of a query's video were rated, from 0 to 4; None where the
+    truth has no ratings, or the model does not use them."""
 
 
 @dataclass(frozen=True, eq=False)

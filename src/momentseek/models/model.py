@@ -145,6 +145,9 @@ class ModelConfig:
     """Normalise the rows of subtitles; nothing: as ``normalise`` says."""
     fit_first: bool = True
     """Fit videos to their number of clips before rows are normalised; false: after (2D-TAN, MMN)."""
+    streams: tuple[int, ...] = ()
+    """Columns of each file of video features, which are then normalised each by itself (Moment-DETR: SlowFast's 2304
+    and CLIP's 512); nothing: rows are normalised as a whole."""
     endpoints: bool = False
     """Append the temporal endpoint feature (TEF) [i/L, (i+1)/L] to the clip features."""
     shortest: int = 1
@@ -215,6 +218,10 @@ class CorpusModel(Network):
     """Whether ``match`` can rank videos; if not, the videos must come from another model."""
     hard_negatives: ClassVar[bool] = False
     """Whether the loss uses hard negatives (``BatchPairs.hard_videos``); ``match`` is then a score's logarithm."""
+    whole_queries: ClassVar[bool] = False
+    """Whether a training step has all moments of a query in a video, and the clips' ratings where there are any."""
+    rates_clips: ClassVar[bool] = False
+    """Whether the model says how salient clips are (``saliency``)."""
 
     config: ModelConfig
     dims: Dims
@@ -264,6 +271,18 @@ class CorpusModel(Network):
         return ()
 
     @property
+    def unit_depth(self) -> int:
+        """How many parts of all videos together moments are made of (``unit_scores``); 0: of any part of a video."""
+        return 0
+
+    def unit_scores(self, queries: Encodings, videos: Encodings) -> Tensor:
+        """(n, parts): the score of each part of video i for query i; minus infinity where there is none.
+
+        Where ``unit_depth`` is above 0, ``moments`` gets the score of each query's last part as ``cutoff``.
+        """
+        raise NotImplementedError(f"{type(self).__name__} retrieves no parts of videos")
+
+    @property
     def continuous(self) -> bool:
         """Whether the model predicts times (``moments``), which need not lie between clips, and not ``spans``."""
         return type(self).moments is not CorpusModel.moments
@@ -276,6 +295,21 @@ class CorpusModel(Network):
         what is then empty is dropped. A model has either this or ``spans``.
         """
         raise NotImplementedError(f"{type(self).__name__} predicts spans of clips")
+
+    def to_seconds(
+        self, start: FloatArray, end: FloatArray, score: FloatArray, covered: FloatArray, duration: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Predicted shares (n, k) as seconds inside their videos, and the scores that go with them.
+
+        ``covered`` are the seconds that a video's clips cover, ``duration`` those that it lasts (NaN if unknown), both
+        (n, 1).
+        """
+        last = np.fmin(covered, duration)
+        return np.clip(start * covered, 0, last), np.clip(end * covered, 0, last), score
+
+    def saliency(self, queries: Encodings, videos: Encodings) -> Tensor:
+        """(n, clips): how salient each clip of video i is for query i."""
+        raise NotImplementedError(f"{type(self).__name__} rates no clips")
 
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
         """(n, clips, lengths): row i scores spans of video i for query i, by first clip and length.

@@ -61,6 +61,32 @@ def test_the_graph_says_what_torch_says(variant: str) -> None:
     assert rerankers.difference(model, rerankers.network(other)) > 1e-3
 
 
+HIGHLIGHTS: dict[str, Any] = {"hidden": 16, "heads": 4, "feedforward": 24, "max_clips": 12, "max_words": 6}
+SPR: dict[str, Any] = {
+    "hidden": 16, "heads": 4, "layers": 1, "segment": 3, "context": 1, "window": 8, "proposals": 2, "per_video": 2,
+    "refine_hidden": 16, "refine_heads": 2, "max_clips": 12, "longest": 8, "max_words": 6,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "settings", "part"), [
+    ("moment_detr", HIGHLIGHTS, "word_in.0.linear.weight"),
+    ("moment_detr", {**HIGHLIGHTS, "word_positions": True, "pre_norm": True, "align_columns": 4}, "span.layers.0.bias"),
+    ("qd_detr", {**HIGHLIGHTS, "modalities": "video+subtitle"}, "decoder.layers.0.across.value.weight"),
+    ("univtg", HIGHLIGHTS, "ends.layers.0.weight"),
+    ("spr", SPR, "refiner.word_projection.linear.weight"),
+])  # fmt: skip
+def test_moments_at_any_time_are_what_torch_says(name: str, settings: dict[str, Any], part: str) -> None:
+    torch.manual_seed(0)
+    model, other = (build(name, settings, DIMS).eval() for _ in range(2))
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight, std=0.3)
+    other.load_state_dict(model.state_dict())
+    assert rerankers.difference(model, rerankers.network(model)) < 1e-5
+    with torch.no_grad():
+        other.get_parameter(part).mul_(1.5)
+    assert rerankers.difference(model, rerankers.network(other)) > 1e-4
+
+
 @pytest.mark.parametrize("part", ["top", "down", "score"])
 def test_the_tree_of_verbs_and_nouns_is_in_the_graph(part: str) -> None:
     model, other = model_of("mdd").eval(), model_of("mdd").eval()

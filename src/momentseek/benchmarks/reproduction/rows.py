@@ -26,7 +26,7 @@ from momentseek.core.moments.arrays import FloatArray
 from momentseek.core.moments.run import Run
 from momentseek.core.registry import did_you_mean
 from momentseek.core.reports import to_plain
-from momentseek.measuring.evaluate import evaluate
+from momentseek.measuring.evaluate import HIGHLIGHTS, evaluate
 from momentseek.measuring.measures import parse_all
 from momentseek.measuring.result import labels_of
 from momentseek.models.features.data import Data
@@ -280,8 +280,10 @@ def _column_values(table: PaperTable, data: Data, out: Path, predict: Any, files
             run = predict(split, max([10, *(measure.max_rank or 0 for measure in parse_all(names))]))
             seconds = time.perf_counter() - began
             truth = data.split(split).timed_truth
-            columns = evaluate(run, truth, names, protocol=table.protocol, missing="zero").values.T
-            known = dict(zip(names, to_plain(columns), strict=True))
+            rated = run.saliency is not None  # without, there is no figure of highlights
+            asked_for = [n for n in names if rated or parse_all([n])[0].NAME not in HIGHLIGHTS]
+            columns = evaluate(run, truth, asked_for, protocol=table.protocol, missing="zero").values.T
+            known = dict.fromkeys(names, [None] * len(truth)) | dict(zip(asked_for, to_plain(columns), strict=True))
             make_folder(file.parent)
             write_bytes(file, (json.dumps({"asked": asked, "seconds": seconds, "values": known}) + "\n").encode())
         values[split] = known

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,14 @@ import numpy as np
 import tomli_w
 
 from momentseek.benchmarks.datasets.common import write_folder
-from momentseek.benchmarks.simulation.films import SPLIT_SHARES, Deed, GroundingSettings, SimulatedFilm, make_films
+from momentseek.benchmarks.simulation.films import (
+    SPLIT_SHARES,
+    CorpusForm,
+    Deed,
+    GroundingSettings,
+    SimulatedFilm,
+    make_films,
+)
 from momentseek.benchmarks.simulation.vectors import (
     ConceptVectors,
     Features,
@@ -21,7 +28,8 @@ from momentseek.benchmarks.simulation.vectors import (
     query_features,
 )
 from momentseek.benchmarks.simulation.world import World, tag, the_world
-from momentseek.core.moments.judgements import Judgements
+from momentseek.core.moments.arrays import FloatArray, offsets_of
+from momentseek.core.moments.judgements import Judgements, Saliency
 from momentseek.measuring.formats import FORMATS
 from momentseek.models.features.store import write_features
 
@@ -36,38 +44,53 @@ class FilmQuery:
     text: str
     film: SimulatedFilm
     deed: Deed
+    windows: tuple[Deed, ...]
+    """All that answers it in that film, the deed included."""
+    id: str
+    """VIDEO:i, or a number where the corpus has numbers."""
 
 
 def write_queries(world: World, films: list[SimulatedFilm], settings: GroundingSettings) -> list[FilmQuery]:
     """Write "person opens the door." for every moment with a query, in the order of the films."""
     rng = settings.base.random("sentences")
-    found = []
+    found: list[FilmQuery] = []
     for film in films:
-        for deed in film.deeds:
-            if deed.asked:
-                words = ["person", _draw_word(world, deed.action, rng)]
-                words += ["the", _draw_word(world, deed.object, rng)] if deed.object >= 0 else []
-                found.append(FilmQuery(" ".join(words) + ".", film, deed))
+        for number, windows in enumerate(_asked_windows(film, settings.form.rated)):
+            deed = windows[0]
+            words = ["person", _draw_word(world, deed.action, rng)]
+            words += ["the", _draw_word(world, deed.object, rng)] if deed.object >= 0 else []
+            key = str(len(found)) if settings.form.rated else f"{film.name}:{number}"
+            found.append(FilmQuery(" ".join(words) + ".", film, deed, windows, key))
     return found
 
 
-def moment_judgements(asked: list[FilmQuery]) -> Judgements:
-    """Judgements of one moment per query, as in Charades-STA; ids are VIDEO:i."""
+def _asked_windows(film: SimulatedFilm, together: bool) -> list[tuple[Deed, ...]]:
+    """What each query of a film is answered by: one deed, or all windows of an action ``together``."""
+    asked = [deed for deed in film.deeds if deed.asked]
+    if not together:
+        return [(deed,) for deed in asked]
+    return [tuple(d for d in asked if d.action == action) for action in dict.fromkeys(d.action for d in asked)]
+
+
+def moment_judgements(asked: list[FilmQuery], form: CorpusForm) -> Judgements:
+    """Judgements of the windows of each query: one, as in Charades-STA, or several whose clips are rated."""
+    windows = [(a.film.name, w.start, w.end) for a in asked for w in a.windows]
     return Judgements.from_groups(
-        number_queries(asked), [1] * len(asked), [a.film.name for a in asked], [a.deed.start for a in asked],
-        [a.deed.end for a in asked], durations={a.film.name: a.film.seconds for a in asked},
-        queries=[a.text for a in asked],
+        [a.id for a in asked], [len(a.windows) for a in asked], [w[0] for w in windows], [w[1] for w in windows],
+        [w[2] for w in windows], durations={a.film.name: a.film.seconds for a in asked},
+        queries=[a.text for a in asked], saliency=_saliency(asked, form.clip_seconds) if form.rated else None,
     )  # fmt: skip
 
 
-def number_queries(asked: list[FilmQuery]) -> list[str]:
-    """The queries' ids, VIDEO:i, counted per video in their order."""
-    seen: dict[str, int] = {}
-    ids = []
+def _saliency(asked: list[FilmQuery], each: float) -> Saliency:
+    """Ratings of the clips in windows, and 0 for all others."""
+    rows = []
     for a in asked:
-        ids.append(f"{a.film.name}:{seen.get(a.film.name, 0)}")
-        seen[a.film.name] = seen.get(a.film.name, 0) + 1
-    return ids
+        rated = np.zeros((round(a.film.seconds / each), 3))
+        for w in a.windows:
+            rated[round(w.start / each) : round(w.end / each)] = w.ratings
+        rows.append(rated)
+    return Saliency(offsets_of(map(len, rows)), np.concatenate(rows) if rows else np.zeros((0, 3)))
 
 
 def related_films(asked: list[FilmQuery], films: list[SimulatedFilm]) -> dict[str, list[str]]:
@@ -77,10 +100,10 @@ def related_films(asked: list[FilmQuery], films: list[SimulatedFilm]) -> dict[st
         for pair in film.asked_pairs:
             where.setdefault(pair, []).append(film.name)
     found = {}
-    for key, a in zip(number_queries(asked), asked, strict=True):
+    for a in asked:
         others = [v for v in where[a.deed.action, a.deed.object] if v != a.film.name]
         if others:
-            found[key] = others
+            found[a.id] = others
     return found
 
 
@@ -108,7 +131,7 @@ def pool_judgements(
         pools += pool
     videos, starts, ends, sentences = (list(column) for column in zip(*rows, strict=True))
     return Judgements.from_groups(
-        number_queries(asked), counts, videos, np.array(starts, float), np.array(ends, float),
+        [a.id for a in asked], counts, videos, np.array(starts, float), np.array(ends, float),
         durations={f.name: f.seconds for f in films}, queries=[a.text for a in asked],
         columns={"sentence": sentences}, pools=(sizes, pools),
     )  # fmt: skip
@@ -121,6 +144,13 @@ def _draw_word(world: World, concept: int, rng: np.random.Generator) -> str:
 
 POOLED_SPLITS = {"mvmr": ("test_iid", "pools"), "mvmr_val": ("val", "pools of val")}
 """Splits with a pool per query → the split whose films they search, and the name of the random draw."""
+
+
+def pooled_splits(form: CorpusForm) -> Mapping[str, tuple[str, str]]:
+    """The splits with pools; MVMR has none of several windows."""
+    return {} if form.rated else POOLED_SPLITS
+
+
 OBJECT_STRENGTH = 0.7
 """How strongly an object shows next to its action."""
 
@@ -151,9 +181,9 @@ def _fill(folder: Path, settings: GroundingSettings, progress: Callable[[int], N
     asked = write_queries(world, films, settings)
     by_split = {s: [a for a in asked if a.film.split == s] for s in SPLIT_SHARES}
     for split, queries in by_split.items():
-        _write_truth(folder / f"{split}.{form.ending}", moment_judgements(queries), form.format)
+        _write_truth(folder / f"{split}.{form.ending}", moment_judgements(queries, form), form.format)
     smallest = {}
-    for name, (split, draw) in POOLED_SPLITS.items():
+    for name, (split, draw) in pooled_splits(form).items():
         truth = pool_judgements(by_split[split], [f for f in films if f.split == split], settings, draw)
         assert truth.pools is not None
         smallest[name] = int(np.diff(truth.pools.offsets).min())
@@ -167,31 +197,46 @@ def _fill(folder: Path, settings: GroundingSettings, progress: Callable[[int], N
     random = settings.base.random
 
     def words() -> Iterator[tuple[str, Features]]:
-        for number, (key, a) in enumerate(zip(number_queries(asked), asked, strict=True)):
-            yield key, query_features(tagged[a.text], space, settings.base, random("words", number))
+        for number, a in enumerate(asked):
+            yield a.id, query_features(tagged[a.text], space, settings.base, random("words", number))
 
     write_features(folder / "query.h5", words())
-    write_features(folder / "video.h5", _clip_features(films, space, settings, progress))
+    for name, (looks, purpose) in _streams(space, settings).items():
+        clips = _clip_features(films, looks, settings, purpose, progress if purpose == "clips" else lambda _: None)
+        write_features(folder / name, clips)
     (folder / "data.toml").write_text(_data_toml(settings))
     return GroundingReport({split: len(queries) for split, queries in by_split.items()}, smallest)
 
 
+def _streams(space: ConceptVectors, settings: GroundingSettings) -> dict[str, tuple[FloatArray, str]]:
+    """Files of the clips' features: how concepts look there, and the name of the random draw.
+
+    For QVHighlights there are two: SlowFast's, and CLIP's, which has pictures and words in one space.
+    """
+    if not settings.form.rated:
+        return {"video.h5": (space.looks, "clips")}
+    return {"slowfast.h5": (space.looks, "clips"), "clip.h5": (space.meanings, "pictures")}
+
+
 def _clip_features(
     films: list[SimulatedFilm],
-    space: ConceptVectors,
+    looks: FloatArray,
     settings: GroundingSettings,
+    purpose: str,
     progress: Callable[[int], None],
 ) -> Iterator[tuple[str, Features]]:
-    d, width, each = settings.base.difficulty, settings.video_dim, settings.form.clip_seconds
+    d, width, each = settings.base.difficulty, looks.shape[1], settings.form.clip_seconds
     for number, film in enumerate(films):
-        rng = settings.base.random("clips", number)
+        rng = settings.base.random(purpose, number)
         count = int(np.ceil(film.seconds / each))
         at = np.arange(count) * each
         clips = np.zeros((count, width))
         for deed in film.deeds:
             inside = np.clip(np.minimum(at + each, deed.end) - np.maximum(at, deed.start), 0, None)
-            looks = space.looks[deed.action] + (OBJECT_STRENGTH * space.looks[deed.object] if deed.object >= 0 else 0.0)
-            clips += (inside / each)[:, None] * looks
+            if deed.strengths:
+                inside[round(deed.start / each) : round(deed.end / each)] *= deed.strengths
+            seen = looks[deed.action] + (OBJECT_STRENGTH * looks[deed.object] if deed.object >= 0 else 0.0)
+            clips += (inside / each)[:, None] * seen
         style = rng.standard_normal(width)
         clips += d.style * style / np.linalg.norm(style)
         noise = rng.standard_normal(clips.shape) * (d.video_noise / np.sqrt(width))
@@ -211,14 +256,14 @@ def _data_toml(settings: GroundingSettings) -> str:
     common = {"query": "query.h5", "durations": "durations.json"}
     splits = {split: {"truth": f"{split}.{settings.form.ending}", **common} for split in SPLIT_SHARES}
     splits["train"]["related"] = "train_related.json"
-    splits |= {name: {"truth": f"{name}.json", **common} for name in POOLED_SPLITS}
+    splits |= {name: {"truth": f"{name}.json", **common} for name in pooled_splits(settings.form)}
     return tomli_w.dumps(
         {
             "name": f"simulated films, seed {settings.seed}, bias {settings.bias:g}",
             "clip_seconds": settings.form.clip_seconds,
             "simulated": True,
-            "preset": "films",
-            "features": {"video": ["video.h5"]},
+            "preset": settings.form.preset,
+            "features": {"video": ["slowfast.h5", "clip.h5"] if settings.form.rated else ["video.h5"]},
             "splits": splits,
         }
     )

@@ -29,6 +29,15 @@ class CorpusForm:
     ending: str
     longest_ood: float = 1.0
     """The longest moment of test_ood, as a share of its film: ActivityNet-CD leaves longer ones to training."""
+    windows: tuple[float, ...] = (1.0,)
+    """Share of the queries that are answered by one window, by two, …; with several, clips are rated as well."""
+    preset: str = "films"
+    """The preset that models are trained with."""
+
+    @property
+    def rated(self) -> bool:
+        """Whether queries have several windows on a grid of clips, whose saliency is rated."""
+        return len(self.windows) > 1
 
     @property
     def middle(self) -> tuple[float, float]:
@@ -43,10 +52,15 @@ FORMS = {
         (40.0, 200.0), 2.0, 4, (0.05, 0.9), True, (0.3, 0.3), "activitynet", "json", longest_ood=0.5
     ),
     "tacos": CorpusForm((240.0, 480.0), 4.0, 8, (0.02, 0.15), True, (1.0, 1.0), "activitynet", "json"),
-}
+    "qvhighlights": CorpusForm(
+        (60.0, 90.0), 2.0, 2, (0.04, 0.35), False, (0.8, 0.8), "qvhighlights", "jsonl",
+        windows=(0.55, 0.2, 0.15, 0.1), preset="highlights",
+    ),
+}  # fmt: skip
 """Charades-STA has films of 29 s with moments of 8 s, ActivityNet Captions of 118 s with moments of 40 s that overlap
 and crowd in the corners of the map of starts and ends (MVMR, Table 1; debiased grounding, Fig. 2), TACoS of 367 s with
-many moments of 32 s."""
+many moments of 32 s. QVHighlights has films of 150 s with 1.8 windows of 25 s per query, clips of 2 s rated by three
+people (Moment-DETR, Table 1); simulated ones last half as long."""
 
 
 SPLIT_SHARES = {"train": 0.6, "val": 0.06, "test_iid": 0.17, "test_ood": 0.17}
@@ -67,7 +81,7 @@ class GroundingSettings:
     pool: int = 50
     """Videos searched per query of ``mvmr``."""
     like: str = "charades"
-    """The corpus that the films resemble: charades, activitynet or tacos."""
+    """The corpus that the films resemble: charades, activitynet, tacos or qvhighlights."""
     video_dim: int = 128
     text_dim: int = 96
 
@@ -165,6 +179,10 @@ class Deed:
     start: float
     end: float
     asked: bool
+    strengths: tuple[float, ...] = ()
+    """How strongly it shows in each of its clips, where these are rated; 1 throughout if empty."""
+    ratings: tuple[tuple[int, int, int], ...] = ()
+    """Three people's ratings of each of these clips, from 0 to 4."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +218,12 @@ def _make_film(
     rng = settings.base.random("film", number)
     seconds = round(float(rng.uniform(*settings.form.seconds)), 2)
     asked: list[Deed] = []
-    for action in rng.choice(solo, settings.form.moments, replace=False).tolist():
+    if settings.form.rated:
+        each = settings.form.clip_seconds
+        seconds = each * round(seconds / each)
+        for action in rng.choice(solo, settings.form.moments, replace=False).tolist():
+            asked += _rated_windows(world, habits, action, asked, seconds, split == "test_ood", settings, rng)
+    for action in rng.choice(solo, settings.form.moments, replace=False).tolist() if not settings.form.rated else ():
         for _ in range(PLACEMENT_ATTEMPTS):
             start, end = habits.span(action, settings.bias, split == "test_ood", rng)
             if settings.form.overlapping or all(end * seconds <= d.start or start * seconds >= d.end for d in asked):
@@ -211,6 +234,36 @@ def _make_film(
     others = solo[~np.isin(solo, list(taken))]
     between = _fill_gaps(sorted(asked, key=lambda d: d.start), others, world, seconds, rng)
     return SimulatedFilm(f"F{number:05d}", split, seconds, tuple(sorted([*asked, *between], key=lambda d: d.start)))
+
+
+WEAKEST = 0.3
+"""How strongly the least salient clip of a window shows, next to 1 for the most salient."""
+RATING_DEVIATION = 0.6
+"""Standard deviation of a person's rating around what the clip shows."""
+
+
+def _rated_windows(
+    world: World, habits: Habits, action: int, taken: list[Deed], seconds: float, broken: bool,
+    settings: GroundingSettings, rng: np.random.Generator,
+) -> list[Deed]:  # fmt: skip
+    """The windows of one query: the first by habit, the others anywhere, all on the grid of clips and apart."""
+    form, found = settings.form, list[Deed]()
+    each, object_ = form.clip_seconds, _draw_object(world, action, rng)
+    for number in range(1 + int(rng.choice(len(form.windows), p=form.windows))):
+        for _ in range(PLACEMENT_ATTEMPTS):
+            share = habits.span(action, settings.bias if number == 0 else 0.0, broken, rng)
+            start, end = (each * round(x * seconds / each) for x in share)
+            end = max(end, start + each)
+            # a clip lies between windows, so that two never look like one
+            if end <= seconds and all(end < d.start or start > d.end for d in [*taken, *found]):
+                clips = round((end - start) / each)
+                level = np.clip(rng.uniform(0.2, 1.0) + 0.2 * rng.standard_normal(clips), 0, 1)
+                rated = np.clip(np.rint(4 * level + RATING_DEVIATION * rng.standard_normal((3, clips))), 0, 4)
+                strengths = tuple((WEAKEST + (1 - WEAKEST) * level).tolist())
+                ratings = tuple((int(a), int(b), int(c)) for a, b, c in rated.T.tolist())
+                found.append(Deed(action, object_, start, end, True, strengths, ratings))
+                break
+    return found
 
 
 def _fill_gaps(

@@ -24,6 +24,7 @@ from momentseek.models.export.graphs import (
     trace,
 )
 from momentseek.models.inputs import needs_roles, role_parser
+from momentseek.models.layers.highlights import HighlightModel
 from momentseek.models.layers.projection import clip_width
 from momentseek.models.model import CorpusModel
 from momentseek.models.zoo.ablr import Ablr
@@ -32,6 +33,7 @@ from momentseek.models.zoo.cet import Cet
 from momentseek.models.zoo.ctrl import Ctrl
 from momentseek.models.zoo.drn import Drn
 from momentseek.models.zoo.scdm import Scdm
+from momentseek.models.zoo.spr import Spr
 from momentseek.models.zoo.tan2d import Tan2d
 from momentseek.models.zoo.tcn_dcm import TcnDcm
 from momentseek.models.zoo.tsp_prl import TspPrl
@@ -113,7 +115,10 @@ def random_pair(model: CorpusModel, words: int, clips: int, seed: int = 0) -> In
 
 
 RERANKER_KIND = ExportableKind(
-    (Tan2d, Cet, Ctrl, Acrn, Ablr, Scdm, Drn, TspPrl, TcnDcm),
-    ("tan2d", "mdd", "cet", "ctrl", "acrn", "ablr", "scdm", "drn", "tsp_prl", "tcn_dcm"),
+    (Tan2d, Cet, Ctrl, Acrn, Ablr, Scdm, Drn, TspPrl, TcnDcm, HighlightModel, Spr),
+    (
+        "tan2d", "mdd", "cet", "ctrl", "acrn", "ablr", "scdm", "drn", "tsp_prl", "tcn_dcm", "moment_detr", "qd_detr",
+        "univtg", "spr",
+    ),
     draw,
-)
+)  # fmt: skip

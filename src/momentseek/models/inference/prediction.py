@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import FloatArray, IntArray
-from momentseek.core.moments.judgements import Judgements
+from momentseek.core.moments.judgements import Judgements, Saliency
 from momentseek.core.moments.run import TASKS, Run
 from momentseek.core.ranking import EndTime, Scores, Spans, merge, moments_of, suppress, top
 from momentseek.models.features.data import Data, DataSplit
@@ -34,7 +34,14 @@ from momentseek.models.inference.first_stage import (
     pool_videos,
     retrieve,
 )
-from momentseek.models.inference.second_stage import ClipTimes, TimedMoments, moments_of_pairs, spans_of
+from momentseek.models.inference.second_stage import (
+    ClipTimes,
+    TimedMoments,
+    moments_of_pairs,
+    saliency_of_pairs,
+    spans_of,
+    with_cutoffs,
+)
 from momentseek.models.model import CorpusModel
 
 DEPTH_GROWTH = 4
@@ -159,6 +166,7 @@ def predict(
     nms: float | None = None,
     alpha: float | None = None,
     end_time: EndTime = "inclusive",
+    saliency: bool = True,
     encoded: EncodedCorpus | None = None,
     batch: int = 64,
     cells: int = MAX_TENSOR_NUMBERS,
@@ -177,6 +185,8 @@ def predict(
     Where the truth has pools (MVMR), each query searches all videos of its pool, and no others; any model can. With
     ``videos`` these are the first ``first`` of that list that are in the pool. VR ranks the pool's videos.
     ``pools=False`` searches the whole corpus all the same.
+
+    A model that rates clips says in SVMR how salient those of each query's video are, unless ``saliency`` is False.
 
     ``searched`` is called with the number of videos searched for each query: fewer than asked for where its pool, or
     the list of another system, has no more.
@@ -214,12 +224,17 @@ def predict(
         searched(np.count_nonzero(candidates.video >= 0, axis=1))
     if task == "VR":
         return _video_run(candidates, corpus.names, truth)
+    if model.unit_depth and task == "VCMR":
+        queries = with_cutoffs(model, queries, corpus, candidates.video, cells=cells)
     times = ClipTimes(data, corpus.names, model.config, split.durations)
     search = MomentSearch(
         model=model, queries=queries, corpus=corpus, candidates=candidates, times=times, k=k, weight=weight, nms=nms,
         end_time=end_time, cells=cells, progress=progress,
     )  # fmt: skip
-    return _moment_run(search.moments(), corpus.names, truth, task)
+    rated = None
+    if saliency and task == "SVMR" and model.rates_clips:
+        rated = saliency_of_pairs(model, queries, corpus, candidates.video[:, 0], cells=cells)
+    return _moment_run(search.moments(), corpus.names, truth, task, rated)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -316,7 +331,9 @@ def _video_run(candidates: RankedVideos, names: Sequence[str], truth: Judgements
     return _moment_run((candidates.video, zeros, zeros, candidates.score), names, truth, "VR")
 
 
-def _moment_run(found: MomentArrays, names: Sequence[str], truth: Judgements, task: str) -> Run:
+def _moment_run(
+    found: MomentArrays, names: Sequence[str], truth: Judgements, task: str, saliency: Saliency | None = None
+) -> Run:
     """A run whose moments are in the order of written files: by score, then video, start and end."""
     real = found[3] > -np.inf
     counts = np.count_nonzero(real, axis=1)
@@ -329,6 +346,7 @@ def _moment_run(found: MomentArrays, names: Sequence[str], truth: Judgements, ta
         end,
         score,
         queries=truth.queries,
+        saliency=saliency,
         task=task,
         source="(predicted)",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import TypeVar, cast
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import FloatArray, IntArray, offsets_of
+from momentseek.core.moments.judgements import Saliency
 from momentseek.core.native.kernels import address, as_floats, call, kernels, writable
 from momentseek.core.ranking import Spans, best_spans
 from momentseek.library.scan.threads import run_together
@@ -22,6 +23,7 @@ from momentseek.models.inference.encode import (
     EncodedCorpus,
     LazyTensors,
     StageCallback,
+    TensorShape,
     device_of,
     inference_mode,
     map_numbers,
@@ -273,7 +275,8 @@ class ClipTimes:
         ]
         self.covered: FloatArray = np.array([each[-1] for each in at])
         """Seconds that a video's clips cover, which shares of it are of."""
-        self.end: FloatArray = np.fmin(self.covered, known)
+        self.duration: FloatArray = np.array(known, dtype=np.float64)
+        """Seconds that a video lasts; NaN where nobody says."""
         at = [np.fmin(each, seconds) for each, seconds in zip(at, known, strict=True)]
         self.edges: FloatArray = np.concatenate(at)
         self.place: IntArray = offsets_of(map(len, at))
@@ -318,7 +321,7 @@ def moments_of_pairs(
         there = score > -np.inf
         if np.isnan(score).any() or not np.isfinite(start[there]).all() or not np.isfinite(end[there]).all():
             raise MomentseekError("the model's moments are NaN; its training has diverged")
-        parts.append((part, *moments_in_seconds(start, end, score, video[part], times)))
+        parts.append((part, *moments_in_seconds(model, start, end, score, video[part], times)))
         if progress is not None:
             progress("spans", sum(len(p[0]) for p in parts), len(video))
     width = max((start.shape[1] for _, start, _, _ in parts), default=1)
@@ -331,6 +334,7 @@ def moments_of_pairs(
 
 
 def moments_in_seconds(
+    model: CorpusModel,
     start: NDArray[np.float32],
     end: NDArray[np.float32],
     score: NDArray[np.float32],
@@ -338,7 +342,55 @@ def moments_in_seconds(
     times: ClipTimes,
 ) -> tuple[FloatArray, FloatArray, NDArray[np.float32]]:
     """Shares of videos as seconds inside them; a score of minus infinity where nothing is left of a moment."""
-    whole, last = times.covered[video][:, None], times.end[video][:, None]
     there = score > -np.inf
-    first, final = (np.clip(np.where(there, x, 0).astype(np.float64) * whole, 0, last) for x in (start, end))
-    return first, final, np.where(there & (final > first), score, np.float32(-np.inf))
+    begin, close, value = (np.where(there, x, 0).astype(np.float64) for x in (start, end, score))
+    covered, duration = times.covered[video][:, None], times.duration[video][:, None]
+    first, final, scores = model.to_seconds(begin, close, value, covered, duration)
+    return first, final, np.where(there & (final > first), scores, -np.inf).astype(np.float32)
+
+
+def saliency_of_pairs(
+    model: CorpusModel,
+    queries: EncodedCorpus,
+    corpus: EncodedCorpus,
+    videos: IntArray,
+    *,
+    cells: int = MAX_TENSOR_NUMBERS,
+) -> Saliency:
+    """How salient the model finds each clip of every query's video, ``videos`` (queries,); -1 for none."""
+    counts = np.where(videos >= 0, corpus.counts[np.maximum(videos, 0)], 0)
+    offsets = offsets_of(counts.tolist())
+    scores = np.zeros((int(offsets[-1]), 1))
+    row, _, video = sorted_pairs(videos[:, None])
+    for part, found in score_pairs(model, model.saliency, queries, corpus, row, video, cells):
+        curves = found.float().cpu().numpy()
+        refuse_nan(curves)
+        for curve, query in zip(curves, row[part].tolist(), strict=True):
+            first, last = offsets[query : query + 2]
+            scores[first:last, 0] = curve[: last - first]
+    return Saliency(offsets, scores)
+
+
+def with_cutoffs(
+    model: CorpusModel,
+    queries: EncodedCorpus,
+    corpus: EncodedCorpus,
+    videos: IntArray,
+    *,
+    cells: int = MAX_TENSOR_NUMBERS,
+) -> EncodedCorpus:
+    """The queries with the score of the last part that is retrieved for each from all of its videos together."""
+    depth = model.unit_depth
+    best = np.full((len(queries), depth), -np.inf, np.float32)
+    row, _, video = sorted_pairs(videos)
+    for part, found in score_pairs(model, model.unit_scores, queries, corpus, row, video, cells):
+        scores = found.float().cpu().numpy()
+        refuse_nan(scores)
+        for each, query in zip(scores, row[part].tolist(), strict=True):
+            best[query] = -np.partition(-np.concatenate([best[query], each]), depth - 1)[:depth]
+    least = best.min(1)
+    return replace(
+        queries,
+        shapes={**queries.shapes, "cutoff": TensorShape(None, (), "float32")},
+        values={**queries.values, "cutoff": least},
+    )

@@ -54,16 +54,18 @@ def clip_width(dims: Dims, config: ModelConfig, modality: str) -> int:
 
 
 class Projection(nn.Module):
-    """Layer normalisation, dropout, a linear map and ReLU."""
+    """Layer normalisation, dropout, a linear map and (unless ``relu`` is false) ReLU."""
 
-    def __init__(self, width: int, hidden: int, dropout: float) -> None:
+    def __init__(self, width: int, hidden: int, dropout: float, *, relu: bool = True) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(width)
         self.dropout = Dropout(dropout)
         self.linear = nn.Linear(width, hidden)
+        self.relu = relu
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.relu(self.linear(self.dropout(self.norm(x))))
+        projected: Tensor = self.linear(self.dropout(self.norm(x)))
+        return torch.relu(projected) if self.relu else projected
 
 
 class Positions(nn.Module):

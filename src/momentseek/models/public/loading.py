@@ -25,6 +25,8 @@ from momentseek.models.registry import MODELS, ModelSpec, build_config, plain_se
 
 SHOWN_NAMES = 3
 """How many names a sentence lists."""
+OPTIONS_FILE = "opt.json"
+"""Where the programs of Moment-DETR's family keep the options of a training run."""
 WRAPPERS = ("model", "state_dict", "model_state_dict", "net", "weights")
 """Names under which programs keep the weights next to their optimiser and settings."""
 PARTS = {"model_sl": "sl.", "model_cg": "cg."}
@@ -156,6 +158,19 @@ def read_public_words(file: Path) -> tuple[str, ...]:
     if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
         raise MomentseekError(f"{file}: is no list of words and no object from words to the numbers 0, 1, …")
     return tuple(found)
+
+
+def read_options(file: Path) -> dict[str, Any]:
+    """The options that a public program kept next to its weights; none where there is no such file."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise MomentseekError(f"{file}: is no JSON object of options; repair it, or move it away")
+    return found
 
 
 def _read_safetensors(file: Path) -> dict[str, Tensor]:

@@ -128,6 +128,8 @@ class PublicSpec:
     """Settings of the model."""
     training: Mapping[str, Any] = field(default_factory=dict)
     """Settings of training that decide how a run of it predicts: task, end_time, nms."""
+    options: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
+    """From the options that the public program keeps next to its weights (``opt.json``) to settings."""
 
 
 PUBLIC_MODELS: Registry[PublicSpec] = Registry("public model", package="momentseek.models.public")
@@ -141,9 +143,10 @@ def register_public(
     source: str,
     settings: Mapping[str, Any] | None = None,
     training: Mapping[str, Any] | None = None,
+    options: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None,
 ) -> None:
     """Make the weights of a public implementation of the model ``name`` known; its file calls this once, at its end."""
-    PUBLIC_MODELS.add(name, PublicSpec(name, translate, marks, source, settings or {}, training or {}))
+    PUBLIC_MODELS.add(name, PublicSpec(name, translate, marks, source, settings or {}, training or {}, options))
 
 
 def streams_of(weights: PublicWeights, pattern: str) -> dict[str, str]:

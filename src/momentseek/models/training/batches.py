@@ -10,27 +10,40 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from momentseek.measuring.formats.qvhighlights import CLIP_SECONDS as RATED_SECONDS
 from momentseek.models.batch import Batch, BatchPairs
 from momentseek.models.features.data import Data, DataSplit
 from momentseek.models.features.store import ArrayCache
-from momentseek.models.inputs import clips_of, tables, words_of
+from momentseek.models.inputs import clips_of, pad_rows, tables, words_of
 from momentseek.models.model import ModelConfig
 from momentseek.models.training.config import TrainingSettings
 from momentseek.models.training.negatives import HardNegatives, ListNegatives, NegativePairs
-from momentseek.models.training.pairs import Ints, training_pairs
+from momentseek.models.training.pairs import Ints, group_pairs, training_pairs
 from momentseek.recognition.exported.preparation import EndLabel, edges, labels
 
 
 class Batches:
-    """Makes batches of chosen pairs; recently read features are kept in memory, up to ``cache_mb``."""
+    """Makes batches of chosen pairs; recently read features are kept in memory, up to ``cache_mb``.
 
-    def __init__(self, data: Data, split: DataSplit, config: ModelConfig, training: TrainingSettings) -> None:
+    With ``whole``, all moments of a query in a video are drawn together, with the ratings of its clips.
+    """
+
+    def __init__(
+        self, data: Data, split: DataSplit, config: ModelConfig, training: TrainingSettings, *, whole: bool = False
+    ) -> None:
         self.pairs = training_pairs(split.truth, training.similarity, split.related)
+        self.whole = whole
+        self._groups = group_pairs(self.pairs) if whole else None
         self._data, self._split, self._config, self._training = data, split, config, training
         self.hard: HardNegatives | ListNegatives | None = None
         self._cache = ArrayCache(training.cache_mb)
         _ = tables(data, config)  # refuses data without the features that the model needs
         self._edges: dict[int, np.ndarray[tuple[int], np.dtype[np.float64]]] = {}
+
+    @property
+    def drawn_videos(self) -> Ints:
+        """The video of each pair that is drawn; with ``whole``, of each query and video, whose pairs come together."""
+        return self.pairs.video if self._groups is None else self.pairs.video[[rows[0] for rows in self._groups]]
 
     @property
     def lengths(self) -> Ints:
@@ -49,6 +62,8 @@ class Batches:
         Where ``hard`` is set, hard negatives drawn with ``rng`` come along: videos that bring clips but no pairs, and
         queries that bring words but no pairs.
         """
+        if self._groups is not None:
+            chosen = np.concatenate([self._groups[i] for i in chosen])
         queries, videos = np.unique(self.pairs.query[chosen]), np.unique(self.pairs.video[chosen])
         drawn: list[NegativePairs | None] = [None, None]
         if self.hard is not None:
@@ -62,13 +77,29 @@ class Batches:
         first, last, shares = self._labels(chosen)
         related = self.pairs.related_mask(queries, videos)
         columns = map(torch.from_numpy, (query, video, first, last, self.pairs.weight[chosen], related, shares))
-        hard = (None if found is None else _pair_mask(found, queries, videos) for found in drawn)
+        hard = [None if found is None else _pair_mask(found, queries, videos) for found in drawn]
         truth, config, cache = self._split.truth, self._config, self._cache
         return Batch(
             words_of(self._split, [truth.query_ids[q] for q in queries], config, cache),
             clips_of(self._data, [truth.videos[v] for v in videos], config, cache),
-            BatchPairs(*columns, *hard),
+            BatchPairs(*columns, *hard, *([] if self._groups is None else [self._ratings(queries)])),
         )
+
+    def _ratings(self, queries: Ints) -> Tensor | None:
+        """(queries, clips, annotators): the ratings at the middle of each clip that the model sees."""
+        truth = self._split.truth
+        if truth.saliency is None:
+            return None
+        rows = []
+        for query in queries.tolist():
+            first, last = truth.saliency.offsets[query : query + 2]
+            at = self._clip_edges(int(self.pairs.video[self.pairs.offsets[query]]))
+            place = ((at[:-1] + at[1:]) / 2 // RATED_SECONDS).astype(np.int64)
+            known = np.pad(
+                truth.saliency.scores[first:last], ((0, max(0, int(place[-1]) + 1 - int(last - first))), (0, 0))
+            )
+            rows.append(known[place].astype(np.float32))
+        return pad_rows(rows)[0]
 
     def _labels(self, chosen: Ints) -> tuple[Ints, Ints, np.ndarray[tuple[int, int], np.dtype[np.float32]]]:
         first, last = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)

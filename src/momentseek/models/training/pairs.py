@@ -96,6 +96,18 @@ def training_pairs(
     )
 
 
+def group_pairs(pairs: TrainingPairs) -> list[Ints]:
+    """The pairs of each query and video, in the order of the queries.
+
+    >>> truth = Judgements.from_rows([("q", "a", 0, 5, 1), ("q", "b", 2, 9, 1), ("q", "a", 7, 9, 1)])
+    >>> [rows.tolist() for rows in group_pairs(training_pairs(truth))]
+    [[0, 2], [1]]
+    """
+    order = np.lexsort((pairs.video, pairs.query))
+    changes = np.flatnonzero(np.diff(pairs.query[order]) | np.diff(pairs.video[order])) + 1
+    return np.split(order, changes)
+
+
 class PairOrder:
     """Batches of pairs, every pair once per epoch.
 

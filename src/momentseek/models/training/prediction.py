@@ -19,7 +19,7 @@ from momentseek.core.atomic import write_bytes
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import IntArray
 from momentseek.core.moments.run import Run
-from momentseek.measuring.evaluate import evaluate
+from momentseek.measuring.evaluate import HIGHLIGHTS, evaluate
 from momentseek.measuring.formats import read_run
 from momentseek.measuring.measures import parse_all
 from momentseek.models.features.data import Data, open_data
@@ -193,9 +193,15 @@ class Validation(NetworkValidation):
         self._first: dict[str, Run] = {}
 
     def run(
-        self, model: CorpusModel, split: str, depth: int = DEFAULT_DEPTH, progress: StageCallback | None = None
+        self,
+        model: CorpusModel,
+        split: str,
+        depth: int = DEFAULT_DEPTH,
+        progress: StageCallback | None = None,
+        *,
+        saliency: bool = True,
     ) -> Run:
-        """The run of a model on a split, ``depth`` moments per query."""
+        """The run of a model on a split, ``depth`` moments per query, with the clips' ``saliency`` if it has any."""
         training = self.config.training
         return predict(
             model,
@@ -206,17 +212,24 @@ class Validation(NetworkValidation):
             videos=self.first_stage(split) if training.task == "VCMR" else None,
             nms=training.nms,
             end_time=cast(Any, training.end_time),
+            saliency=saliency,
             progress=progress,
         )
 
     def measures(
         self, model: CorpusModel, split: str, names: Sequence[str], progress: StageCallback | None = None
     ) -> dict[str, float]:
-        """The mean of each measure over the queries of a split, by name."""
-        if not names:
+        """The mean of each measure over the queries of a split, by name.
+
+        Measures of highlights are left out for models that rate no clips.
+        """
+        highlights = [n for n in names if any(measure.NAME in HIGHLIGHTS for measure in parse_all([n]))]
+        asked = [n for n in names if model.rates_clips or n not in highlights]
+        if not asked:
             return {}
-        run = self.run(model, split, needed_depth(names), progress)
-        return evaluate(run, self.data.split(split).truth, names, protocol=self.protocol, missing="zero").means
+        rated = model.rates_clips and bool(highlights)
+        run = self.run(model, split, needed_depth(asked), progress, saliency=rated)
+        return evaluate(run, self.data.split(split).truth, asked, protocol=self.protocol, missing="zero").means
 
     def first_stage(self, split: str) -> Run | None:
         """The videos that another system found for a split's queries; None if the model ranks videos itself."""

@@ -78,10 +78,12 @@ class TrainingSetup:
 def _order(batches: Batches, training: TrainingSettings) -> PairOrder | ListOrder:
     """In which order the pairs of the training set are trained."""
     if training.draw == "lists":
+        if batches.whole:
+            raise MomentseekError("training: this model learns from all windows of a query at once; set draw=pairs")
         return ListOrder(batches.pairs, training.batch, training.list_queries, training.seed)
     lengths = batches.lengths if training.alike > 1 else None
     return PairOrder(
-        batches.pairs.video, training.batch, training.pairs_per_video, training.seed, lengths, training.alike
+        batches.drawn_videos, training.batch, training.pairs_per_video, training.seed, lengths, training.alike
     )
 
 
@@ -102,7 +104,7 @@ def prepare_training(
         order = PairOrder(np.arange(len(batches)), training.batch, 1, training.seed)
     else:
         model, validation = check_training(config, data)
-        batches = Batches(data, data.split(config.data.train), model.config, training)
+        batches = Batches(data, data.split(config.data.train), model.config, training, whole=model.whole_queries)
         order = _order(batches, training)
     fingerprint = data.fingerprint_of(training_splits(config))
     last = _last(config, data, out) if resume else None

@@ -10,7 +10,13 @@ from typing import Any
 
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.models.model import CorpusModel
-from momentseek.models.public.loading import load_public, read_public_weights, read_public_words
+from momentseek.models.public.loading import (
+    OPTIONS_FILE,
+    load_public,
+    read_options,
+    read_public_weights,
+    read_public_words,
+)
 from momentseek.models.public.weights import PUBLIC_MODELS
 from momentseek.models.training.checkpoint import IMPORTED, Checkpoint, load_checkpoint, save_checkpoint
 from momentseek.models.training.config import Assignments, TrainConfig, apply_settings
@@ -147,7 +153,9 @@ def import_checkpoint(
     if model not in PUBLIC_MODELS:
         load_public(model, {})  # says which there are
     asked = apply_settings({"model": {"name": model}}, settings)
+    spec = PUBLIC_MODELS[model]
     own = {key: value for key, value in asked["model"].items() if key != "name"}
+    own = (spec.options(read_options(file.parent / OPTIONS_FILE)) if spec.options else {}) | own
     tensors, named = read_public_weights(file), () if words is None else read_public_words(words)
     try:
         loaded = load_public(model, tensors, own, named)
@@ -156,7 +164,6 @@ def import_checkpoint(
     except Exception as e:  # torch raises a class of its own for each setting that makes no model
         why = (str(e) or type(e).__name__).splitlines()[0].strip()
         raise MomentseekError(f"{file}: its weights make no {model} ({why}); check the settings") from None
-    spec = PUBLIC_MODELS[model]
     config = TrainConfig.of(
         {
             "model": {"name": model, **loaded.settings},

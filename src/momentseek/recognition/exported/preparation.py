@@ -138,6 +138,8 @@ class Preparation:
     endpoints: bool = False
     fit_first: bool = True
     """Fit before normalising; otherwise after, so that each row counts the same in a mean."""
+    streams: tuple[int, ...] = ()
+    """Columns of the streams side by side in the video's features, each normalised by itself; none: all as one."""
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Preparation:
@@ -159,18 +161,29 @@ class Preparation:
             words=every if words is None else bool(words),
             endpoints=bool(config["endpoints"]),
             fit_first=bool(config.get("fit_first", True)),
+            streams=tuple(config.get("streams") or ()),
         )
 
     def prepare_clips(self, x: Array, modality: str) -> Array:
         """The rows of a video's ``video`` or ``subtitle`` features as a model takes them."""
-        normalise = self.subtitle if modality == "subtitle" else self.video
         if self.fit_first:
-            x = fit_rows(x, self.rows, self.fit)
-            x = normalise_rows(x) if normalise else x
+            x = self._normalise(fit_rows(x, self.rows, self.fit), modality)
         else:
-            x = fit_rows(normalise_rows(x) if normalise else x, self.rows, self.fit)
+            x = fit_rows(self._normalise(x, modality), self.rows, self.fit)
         x = np.concatenate([x, endpoints(len(x))], axis=1) if self.endpoints else x
         return np.asarray(x, dtype=np.float32)
+
+    def _normalise(self, x: Array, modality: str) -> Array:
+        if not (self.subtitle if modality == "subtitle" else self.video):
+            return x
+        if modality == "subtitle" or not self.streams:
+            return normalise_rows(x)
+        if sum(self.streams) != x.shape[1]:
+            raise MomentseekError(
+                f"model: streams of {' + '.join(map(str, self.streams))} columns are not the {x.shape[1]:,} of the "
+                "video features; set streams as the feature files have them"
+            )
+        return np.concatenate([normalise_rows(part) for part in np.split(x, np.cumsum(self.streams)[:-1], 1)], 1)
 
     def prepare_words(self, x: Array) -> Array:
         """The rows of a query's words as a model takes them."""

@@ -1,0 +1,236 @@
+"""UniVTG: one network for moments, highlights and summaries, clip by clip and without a decoder.
+
+Every clip says how likely it belongs to a moment, how far the moment's ends are from it, and how near it is to the
+query; moments come from the first two, highlights and summaries from first and third (Lin et al., ICCV 2023).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
+from momentseek.models.features.data import Dims
+from momentseek.models.layers.detr import Perceptron, PlacedEncoderLayer, draw_by_xavier
+from momentseek.models.layers.highlights import HighlightConfig, HighlightModel
+from momentseek.models.layers.set_prediction import (
+    SaliencyTargets,
+    WindowSamples,
+    generalised_iou,
+    saliency_targets,
+    window_samples,
+)
+from momentseek.models.model import Predicted, above_nothing, at_least, below_one, one_of
+from momentseek.models.registry import register
+
+KERNEL = 3
+"""Clips that a convolution of the heads sees."""
+MIN_FLOAT = 1e-45
+"""What is added to a mask under a logarithm, as in the public code: its padding has a saliency of -103."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UniVtgConfig(HighlightConfig):
+    """Settings of UniVTG; the defaults are those for QVHighlights."""
+
+    official: ClassVar[Mapping[str, Any]] = {
+        **HighlightConfig.official, "masked": False, "stamp": "public", "batch_contrast": True,
+    }  # fmt: skip
+    hidden: int = 1024
+    encoder_layers: int = 4
+    dropout: float = 0.0
+    drop_path: float = 0.1
+    """Share of the samples for which a branch of an encoder layer is left out in training."""
+    max_words: int = 75
+    masked: bool = True
+    """Convolutions see nothing outside a video; false: the batch's padding, as in the public code."""
+    stamp: str = "middle"
+    """The time that a clip's distances are counted from: its ``middle``, or as the ``public`` code has it, half of
+    ``clip_seconds`` after ``i`` (which is in clips, so that it is the end of clips of 2 s)."""
+    clip_seconds: float = 2.0
+    """Seconds of a clip, for the stamp of the public code."""
+    rating: str = "both"
+    """Highlights are rated by the clips' nearness to the query (``near``), or that and their share in a moment
+    (``both``)."""
+    label: float = 10.0
+    ends: float = 10.0
+    iou: float = 1.0
+    inter: float = 0.01
+    intra: float = 0.05
+    """Weights of the loss's terms: clips in moments, distances, overlap, contrast across and within videos."""
+    background: float = 0.1
+    """Weight of clips outside of moments."""
+    temperature: float = 0.07
+    batch_contrast: bool = False
+    """Contrast the positive clip also with the clips at its place in the batch's other videos, as the public code."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of(self, "stamp", "middle", "public")
+        one_of(self, "rating", "near", "both")
+        below_one(self, "drop_path")
+        at_least(self, 0, "label", "ends", "iou", "inter", "intra", "background")
+        above_nothing(self, "clip_seconds", "temperature")
+
+
+@dataclass(frozen=True, eq=False)
+class ClipAnswers:
+    """What every clip says."""
+
+    share: Tensor
+    """(n, clips): the probability of lying in a moment."""
+    times: Tensor
+    """(n, clips, 2): start and end of that moment, as shares of the video."""
+    near: Tensor
+    """(n, clips): cosine of clip and query."""
+    clips: Tensor
+    """(n, clips, hidden), compared with ``query``."""
+    query: Tensor
+    """(n, hidden)."""
+    mask: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class ClipTargets:
+    """What every clip should say."""
+
+    within: Tensor
+    """(n, clips), True in a window."""
+    times: Tensor
+    """(n, clips, 2): the window's start and end."""
+    positive: Tensor
+    """(n,), a clip inside."""
+    ratings: Tensor
+    """(n, clips)."""
+
+
+class UniVtg(HighlightModel):
+    """An encoder over clips and words, and three heads for each clip."""
+
+    config: UniVtgConfig
+
+    def __init__(self, config: UniVtgConfig, dims: Dims) -> None:
+        super().__init__(config, dims)
+        hidden = config.hidden
+        self.kind = nn.Embedding(2, hidden)
+        nn.init.normal_(self.kind.weight, std=0.02)
+        self.encoder = nn.ModuleList(
+            PlacedEncoderLayer(hidden, config.heads, config.feedforward, config.dropout, "gelu", path=config.drop_path)
+            for _ in range(config.encoder_layers)
+        )
+        draw_by_xavier(self.encoder)
+        self.pool = nn.Linear(hidden, 1, bias=False)
+        nn.init.xavier_uniform_(self.pool.weight)
+        self.label = Perceptron((hidden, hidden, hidden, 1), KERNEL, masked=config.masked)
+        self.ends = Perceptron((hidden, hidden, hidden, 2), KERNEL, masked=config.masked)
+
+    def encode_words(self, words: Words) -> Encodings:
+        """The words, projected, and told apart from clips by the vector of their kind."""
+        found = super().encode_words(words)
+        rows = found["words"] + self.kind.weight[0]
+        placed = {} if self.word_places is None else {"word_places": self.word_places(rows)}
+        return {**found, "words": rows, **placed}
+
+    def encode_clips(self, clips: Clips) -> Encodings:
+        """The clips, projected, with the vector of their kind."""
+        found = super().encode_clips(clips)
+        return {**found, "clips": found["clips"] + self.kind.weight[1]}
+
+    def stamps(self, mask: Tensor, like: Tensor) -> Tensor:
+        """(n, clips): the time of each clip as a share of its video."""
+        later = 0.5 if self.config.stamp == "middle" else self.config.clip_seconds / 2
+        place = torch.arange(mask.shape[1], dtype=like.dtype, device=mask.device)
+        return (place + later) / mask.sum(1, keepdim=True)
+
+    def sentence(self, queries: Encodings) -> Tensor:
+        """(n, hidden): the words, weighted by ``softmax(w' t)``."""
+        weight = self.pool(queries["words"])[..., 0].masked_fill(~queries["words_mask"], -torch.inf).softmax(1)
+        return torch.einsum("nw,nwd->nd", weight, queries["words"])
+
+    def answer(self, queries: Encodings, videos: Encodings) -> ClipAnswers:
+        """All that the network says of query i in video i."""
+        mask, clips, query = videos["mask"], videos["clips"], self.sentence(queries)
+        place = torch.cat(self.places(queries, videos), 1)
+        rows, there = torch.cat([clips, queries["words"]], 1), torch.cat([mask, queries["words_mask"]], 1)
+        for layer in self.encoder:
+            rows = layer(rows, there, place)
+        rows = rows[:, : mask.shape[1]]
+        apart = self.ends(rows, mask).sigmoid() * rows.new_tensor([-1.0, 1.0])
+        return ClipAnswers(
+            self.label(rows, mask)[..., 0].sigmoid(),
+            self.stamps(mask, rows)[..., None] + apart,
+            F.cosine_similarity(clips, query[:, None], dim=-1),
+            clips, query, mask,
+        )  # fmt: skip
+
+    def moments(self, queries: Encodings, videos: Encodings) -> Predicted:
+        """The moment of every clip; its score is the probability that the clip is in one."""
+        found = self.answer(queries, videos)
+        start, end = found.times.unbind(-1)
+        return start, end, found.share.masked_fill(~found.mask, -torch.inf)
+
+    def saliency(self, queries: Encodings, videos: Encodings) -> Tensor:
+        """Nearness to the query, and with ``rating=both`` the probability of lying in a moment added to it."""
+        found = self.answer(queries, videos)
+        return found.near + found.share if self.config.rating == "both" else found.near
+
+    def clip_targets(self, samples: WindowSamples, salient: SaliencyTargets, mask: Tensor) -> ClipTargets:
+        """The window that each clip's stamp lies in; where none has a stamp inside, the clip of the first's start."""
+        stamps = self.stamps(mask, samples.times[0])
+        within, wanted = torch.zeros_like(mask), stamps.new_zeros(*mask.shape, 2)
+        for row, windows in enumerate(samples.times):
+            for start, end in windows.flip(0):  # where windows overlap, the first counts
+                hit = (stamps[row] >= start) & (stamps[row] <= end) & mask[row]
+                within[row] |= hit
+                wanted[row][hit] = torch.stack([start, end])
+            if not within[row].any():
+                first = samples.clips[row][0, 0]
+                within[row, first], wanted[row, first] = True, windows[0]
+        return ClipTargets(within, wanted, salient.above[:, 0], salient.ratings)
+
+    def terms(self, found: ClipAnswers, wanted: ClipTargets) -> dict[str, Tensor]:
+        """The loss's terms, weighted."""
+        config, inside = self.config, wanted.within
+        weight = torch.where(inside, 1.0, config.background) * found.mask
+        label = F.binary_cross_entropy(found.share, inside.to(found.share.dtype), weight, reduction="sum")
+        ends = F.smooth_l1_loss(found.times[inside], wanted.times[inside], reduction="sum")
+        near = 1 - generalised_iou(found.times[inside], wanted.times[inside])
+        inter, intra = self.contrasts(found, wanted)
+        return {
+            "label": config.label * label / found.mask.sum(),
+            "ends": config.ends * ends / inside.sum(),
+            "iou": config.iou * near.mean(),
+            "inter": config.inter * inter,
+            "intra": config.intra * intra,
+        }
+
+    def contrasts(self, found: ClipAnswers, wanted: ClipTargets) -> tuple[Tensor, Tensor]:
+        """Of positive clips and queries across the batch, both ways; and of the positive with lower-rated clips."""
+        rows, t = torch.arange(len(found.mask), device=found.mask.device), self.config.temperature
+        positive = found.clips[rows, wanted.positive]
+        near = F.normalize(positive, dim=1) @ F.normalize(found.query, dim=1).T / t
+        inter = -(near.log_softmax(1).diagonal() + near.log_softmax(0).diagonal()).mean()
+        own = wanted.ratings[rows, wanted.positive]
+        among = (wanted.ratings < own[:, None]) & found.mask
+        among[rows, wanted.positive] = True
+        curve = (found.near + (among.to(found.near.dtype) + MIN_FLOAT).log()) / t
+        intra = -curve.log_softmax(1)[rows, wanted.positive].mean()
+        if self.config.batch_contrast:
+            intra = intra - curve.log_softmax(0)[rows, wanted.positive].mean()
+        return inter, intra
+
+    def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
+        """Clips in moments, their distances, and two contrasts (the paper's section 3.3, equations 3 to 7)."""
+        samples = window_samples(batch.pairs, self.config.windows, rng)
+        videos = take_rows(self.encode_clips(batch.clips), samples.video)
+        found = self.answer(take_rows(self.encode_words(batch.words), samples.query), videos)
+        salient = saliency_targets(batch.pairs, samples, found.mask, rng, mixed=False)
+        return self.terms(found, self.clip_targets(samples, salient, found.mask))
+
+
+register("univtg", UniVtgConfig, UniVtg, "UniVTG: moments, highlights and summaries from what every clip says")

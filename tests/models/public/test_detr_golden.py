@@ -1,0 +1,226 @@
+"""Moment-DETR, QD-DETR and UniVTG with public weights: what the public code computes for every file that is there."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from golden_models.detr import (
+    DetrFile,
+    check_terms,
+    encodings,
+    saliency_of,
+    suppressed,
+    terms_of,
+    windows_of,
+    windows_wanted,
+)
+
+from momentseek.core.errors import MomentseekError
+from momentseek.models.batch import Clips, Words
+from momentseek.models.layers.detr import sine_positions
+from momentseek.models.layers.set_prediction import match_cost
+from momentseek.models.training.checkpoint import load_checkpoint
+from momentseek.models.training.warm_start import import_checkpoint
+from momentseek.models.zoo.moment_detr import MomentDetr, SetPredictor
+from momentseek.models.zoo.qd_detr import QdDetr
+from momentseek.models.zoo.univtg import UniVtg
+
+FOLDER = Path(os.environ.get("MOMENTSEEK_SHARED", Path(__file__).parents[4] / "shared")) / "golden" / "detr"
+FILES = sorted(FOLDER.glob("*.npz"))
+pytestmark = pytest.mark.skipif(not FILES, reason="the public implementations' results are not here")
+every_file = pytest.mark.parametrize("golden", [DetrFile(path) for path in FILES], ids=[path.stem for path in FILES])
+
+
+@every_file
+def test_features_become_the_same_inputs(golden: DetrFile) -> None:
+    words, clips = golden.prepared(golden.model())
+    golden.check(words.features, "input/src_txt")
+    golden.check(words.mask.float(), "input/src_txt_mask")
+    golden.check(clips.modality("video"), "input/src_vid")
+    golden.check(clips.mask.float(), "input/src_vid_mask")
+    if clips.subtitle is not None:
+        golden.check(clips.subtitle, "input/src_aud")
+
+
+@every_file
+@torch.no_grad()
+def test_rows_inside_are_the_same(golden: DetrFile) -> None:
+    model, (words, clips) = golden.model(), golden.inputs()
+    golden.check(model.word_in(words.features), "inner/text_proj")
+    queries, videos = encodings(model, words, clips)
+    golden.check(sine_positions(clips.mask, videos["clips"]), "inner/position", clips.mask[..., None])
+    if isinstance(model, MomentDetr):
+        memory, mask, _ = model.read(queries, videos)
+        golden.check(memory, "inner/memory", mask[..., None])
+    if isinstance(model, QdDetr):
+        for kind, asked in (("", queries), ("_neg", model.next_words(queries))):
+            memory, whole, _ = model.read(asked, videos)
+            golden.check(memory, f"inner/memory{kind}", clips.mask[..., None])
+            golden.check(whole, f"inner/memory_global{kind}")
+
+
+@every_file
+@torch.no_grad()
+def test_outputs_are_the_same(golden: DetrFile) -> None:
+    model = golden.model()
+    check_outputs(golden, model, "output")
+    if isinstance(model, QdDetr):
+        check_outputs(golden, golden.model(mask="own"), "fixed_output")
+
+
+def check_outputs(golden: DetrFile, model: object, section: str) -> None:
+    words, clips = golden.inputs()
+    queries, videos = encodings(model, words, clips)
+    if isinstance(model, UniVtg):
+        found = model.answer(queries, videos)
+        golden.check(found.share[..., None], f"{section}/pred_logits", by=2)
+        golden.check(found.times - model.stamps(clips.mask, found.times)[..., None], f"{section}/pred_spans", by=2)
+        golden.check(found.near, f"{section}/saliency_scores", clips.mask)
+        golden.check(found.clips, f"{section}/vid_mem_proj")
+        golden.check(found.query[:, None], f"{section}/txt_mem_proj")
+        return
+    assert isinstance(model, SetPredictor)
+    found = model.learn(queries, videos)
+    golden.check(found.saliency, f"{section}/saliency_scores", clips.mask)
+    golden.check(model.saliency(queries, videos), f"{section}/saliency_scores", clips.mask)
+    if "other" in found.more:
+        golden.check(found.more["other"], f"{section}/saliency_scores_neg", clips.mask)
+    if "queries" in found.more:
+        golden.check(found.more["queries"], f"{section}/proj_queries")
+        golden.check(found.more["words"], f"{section}/proj_txt_mem")
+    for layer in range(len(found.logits)):
+        name = section if layer == len(found.logits) - 1 else f"{section}/aux_{layer}"
+        if f"{name}/pred_logits" in golden.arrays:
+            golden.check(found.logits[layer], f"{name}/pred_logits")
+            golden.check(found.spans[layer], f"{name}/pred_spans")
+
+
+@every_file
+@torch.no_grad()
+def test_matchings_are_the_same(golden: DetrFile) -> None:
+    model = golden.model()
+    if not isinstance(model, SetPredictor):
+        pytest.skip("UniVTG matches nothing")
+    found, wanted, config = model.learn(*encodings(model, *golden.inputs())), windows_wanted(golden), model.config
+    weights = config.cost_span, config.cost_iou, config.cost_label
+    for layer, matching in enumerate(model.matchings(found, wanted)):
+        name = "match/last" if layer == len(found.logits) - 1 else f"match/aux_{layer}"
+        if f"{name}/cost_0" not in golden.arrays:
+            continue
+        for n, (rows, columns) in enumerate(matching):
+            cost = match_cost(found.logits[layer][n], found.spans[layer][n], wanted[n], weights)
+            golden.check(cost, f"{name}/cost_{n}", by=4)
+            assert rows.tolist() == golden.arrays[f"{name}/query_{n}"].tolist()
+            assert columns.tolist() == golden.arrays[f"{name}/target_{n}"].tolist()
+
+
+@every_file
+@torch.no_grad()
+def test_losses_are_the_same(golden: DetrFile) -> None:
+    model = golden.model()
+    check_terms(golden, model)
+    if isinstance(model, QdDetr):
+        found = model.learn(*encodings(model, *golden.inputs()))
+        for name, value in model.saliency_parts(found, saliency_of(golden)).items():
+            golden.check(value, f"loss_part/{name}", by=4)
+        check_terms(golden, golden.model(mask="own"), "fixed_loss")
+
+
+@every_file
+def test_gradients_are_as_long(golden: DetrFile) -> None:
+    model = golden.model()
+    total = torch.stack(list(terms_of(golden, model).values())).sum()
+    golden.check(total, "loss/loss_overall", by=4)
+    total.backward()
+    theirs = {numbers_of(w): float(golden.arrays[f"gradnorm/{k}"]) for k, w in golden.part("weight").items()}
+    for name, parameter in model.named_parameters():
+        ours = -1.0 if parameter.grad is None else float(parameter.grad.norm())
+        assert ours == pytest.approx(theirs.pop(numbers_of(parameter)), rel=2e-4, abs=2e-5), name
+    assert set(theirs.values()) <= {-1.0}, "only weights without a gradient have no place here"
+
+
+def numbers_of(tensor: torch.Tensor) -> bytes:
+    """The numbers of a tensor in order: they tell which public weight one of ours is, even a transposed one."""
+    return tensor.detach().flatten().sort().values.numpy().tobytes()
+
+
+def repaired(golden: DetrFile) -> dict[str, Any]:
+    return {"qd_detr": {"mask": "own"}, "univtg": {"masked": True}}.get(golden.config["model"], {})
+
+
+@every_file
+@torch.no_grad()
+def test_samples_alone_are_the_same(golden: DetrFile) -> None:
+    """Without padding there is nothing for oversights to see, so that repaired models give the same."""
+    for settings in ({}, repaired(golden)):
+        model = golden.model(**settings)
+        words, clips = golden.inputs()
+        for n in range(golden.count):
+            w, c = int(words.mask[n].sum()), int(clips.mask[n].sum())
+            sound = None if clips.subtitle is None else clips.subtitle[n : n + 1, :c]
+            alone = Clips(clips.modality("video")[n : n + 1, :c], sound, clips.mask[n : n + 1, :c])
+            asked = Words(words.features[n : n + 1, :w], words.mask[n : n + 1, :w])
+            queries, videos = encodings(model, asked, alone)
+            if isinstance(model, UniVtg):
+                found = model.answer(queries, videos)
+                golden.check(found.share[0][:, None], f"single/{n}/pred_logits", by=2)
+                golden.check(found.near[0], f"single/{n}/saliency_scores", by=2)
+                continue
+            assert isinstance(model, SetPredictor)
+            said = model.detect(queries, videos)
+            golden.check(said.logits[-1][0], f"single/{n}/pred_logits", by=2)
+            golden.check(said.spans[-1][0], f"single/{n}/pred_spans", by=2)
+            golden.check(said.saliency[0], f"single/{n}/saliency_scores", by=2)
+
+
+@every_file
+@torch.no_grad()
+def test_padding_changes_nothing_once_repaired(golden: DetrFile) -> None:
+    model = golden.model(**repaired(golden))
+    words, clips = golden.inputs()
+    batch = model.moments(*encodings(model, words, clips))[2]
+    for n in range(golden.count):
+        rows = Clips(clips.modality("video")[n : n + 1], None if clips.subtitle is None else clips.subtitle[n : n + 1],
+                     clips.mask[n : n + 1])  # fmt: skip
+        one = model.moments(*encodings(model, Words(words.features[n : n + 1], words.mask[n : n + 1]), rows))[2]
+        assert torch.allclose(one[0], batch[n], atol=1e-5)
+
+
+@every_file
+@torch.no_grad()
+def test_windows_and_saliency_are_the_same(golden: DetrFile) -> None:
+    if "run/windows_0" not in golden.arrays:
+        pytest.skip("the public inference fails")
+    model = golden.model()
+    rated = model.saliency(*encodings(model, *golden.inputs()))
+    for n, rows in enumerate(windows_of(golden, model)):
+        theirs = golden.arrays[f"run/windows_{n}"]
+        assert not theirs[len(rows) :, 2].any()  # the public UniVTG keeps windows of padding, which score 0
+        assert np.allclose(rows, theirs[: len(rows)], atol=1.01e-4)
+        after = suppressed(theirs, golden.config)
+        assert np.allclose(after, golden.arrays[f"run/nms_windows_{n}"])
+        salient = golden.arrays[f"run/saliency_{n}"]
+        assert np.allclose(rated[n, : len(salient)].numpy(), salient, atol=1e-3)
+
+
+def test_weights_are_imported_with_the_options_next_to_them(tmp_path: Path) -> None:
+    golden = DetrFile(FILES[0])
+    kind = golden.config["model"]
+    torch.save({"model": golden.part("weight"), "epoch": 3}, tmp_path / "model_best.ckpt")
+    (tmp_path / "opt.json").write_text(json.dumps(golden.config))
+    done = import_checkpoint(
+        tmp_path / "model_best.ckpt", kind, tmp_path / "run", {"streams": tuple(golden.config["v_dims"])}
+    )
+    assert done.settings["heads"] == golden.config["nheads"]
+    assert "heads" not in done.assumed
+    loaded = load_checkpoint(tmp_path / "run").model
+    assert loaded.config == golden.model().config
+    (tmp_path / "opt.json").write_text("[1]")
+    with pytest.raises(MomentseekError, match=r"opt\.json: is no JSON object of options"):
+        import_checkpoint(tmp_path / "model_best.ckpt", kind, tmp_path / "other")
