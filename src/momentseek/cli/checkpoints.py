@@ -186,8 +186,8 @@ def export(checkpoint: str, out: str, data: str | None, window: float | None, fo
     """Write a trained model as a folder that a library can use.
 
     xml and reloclnet, mmn, crocs and g2l make a library's vectors (`momentseek add --model`); tan2d, mdd, cet, tcn_dcm,
-    ctrl, acrn, ablr, scdm, drn and tsp_prl, which read query and video together, re-rank what a library finds
-    (`momentseek search --rerank`).
+    ctrl, acrn, ablr, scdm, drn, tsp_prl, moment_detr, qd_detr, univtg and spr, which read query and video together,
+    re-rank what a library finds (`momentseek search --rerank`).
 
     CHECKPOINT is a file that `momentseek train` wrote, or the folder of a training run, whose best checkpoint is used.
     The folder written has the model's graphs as ONNX, compared with the model in torch beforehand, and model.json. A
