@@ -52,7 +52,7 @@ class SprConfig(ModelConfig):
     per_video: int = 4
     """Segments that are retrieved where a video is searched by itself."""
     proposals: int = 8
-    """Proposals of a video that are refined, at most."""
+    """VideoProposals of a video that are refined, at most."""
     context: int = 8
     """Clips before and after a proposal that are read with it."""
     window: int = 64
@@ -83,12 +83,12 @@ class SprConfig(ModelConfig):
         return ReLoCLNetConfig(
             hidden=self.refine_hidden, heads=self.refine_heads, dropout=self.refine_dropout, max_words=self.max_words,
             max_clips=self.window, modalities=self.modalities, endpoints=self.endpoints, shortest=self.shortest,
-            longest=self.longest, weighted="none", hard_from=10, span_weight=self.span_weight, fit="truncate",
+            longest=self.longest, weighted="none", hard_from=None, span_weight=self.span_weight, fit="truncate",
         )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class Proposals:
+class VideoProposals:
     """Stretches of a video that are refined, (n, proposals) each: first clip, clip after the last, and whether any."""
 
     first: Tensor
@@ -194,7 +194,7 @@ class Spr(CorpusModel):
         cosine = torch.einsum("nd,nsd->ns", queries["segment"], videos["segment"][:, at])
         return cosine.masked_fill(~videos["mask"][:, at], -torch.inf)
 
-    def proposals(self, queries: Encodings, videos: Encodings) -> Proposals:
+    def proposals(self, queries: Encodings, videos: Encodings) -> VideoProposals:
         """Runs of retrieved segments with their context: of all videos' best, or of the video's own."""
         config, scores, count = self.config, self.unit_scores(queries, videos), videos["mask"].sum(1)
         if "cutoff" in queries:
@@ -205,9 +205,9 @@ class Spr(CorpusModel):
         first, last, there = merge_segments(scores, chosen & (scores > -torch.inf), config.proposals)
         begin = (first * config.segment - config.context).clamp(min=0)
         after = torch.minimum((last + 1) * config.segment + config.context, count[:, None])
-        return Proposals(begin, torch.minimum(after, begin + config.window), there)
+        return VideoProposals(begin, torch.minimum(after, begin + config.window), there)
 
-    def cut(self, videos: Encodings, found: Proposals) -> Clips:
+    def cut(self, videos: Encodings, found: VideoProposals) -> Clips:
         """The clips of every proposal as those of a video of its own: n · proposals videos."""
         place = found.first[..., None] + torch.arange(self.config.window, device=found.first.device)
         mask = place < found.after[..., None]
@@ -263,7 +263,7 @@ class Spr(CorpusModel):
         after = torch.minimum(last * config.segment + config.context, count)
         after = torch.minimum(after, first + config.window)
         rows = {f"{n}_rows": batch.clips.modality(n)[pairs.video] for n in config.modality_names}
-        found = Proposals(first[:, None], after[:, None], torch.ones_like(first[:, None], dtype=torch.bool))
+        found = VideoProposals(first[:, None], after[:, None], torch.ones_like(first[:, None], dtype=torch.bool))
         clips = self.cut({**rows, "mask": batch.clips.mask[pairs.video]}, found)
         end = torch.minimum(pairs.end, after - 1)
         own = torch.arange(len(first), device=first.device)
