@@ -90,7 +90,9 @@ sanitize: .venv/installed-dev
 	CC=gcc $(BIN)/python .venv/sanitized/src/momentseek/core/native/build.py $(SANITIZERS)
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 PYTHONPATH=.venv/sanitized/src \
-	  $(BIN)/python -m pytest -q tests/core/native tests/library/scan tests/core/test_ranking_top.py
+	  $(BIN)/python -m pytest -q tests/core/native tests/library/scan tests/core/test_ranking_top.py \
+	  tests/measuring/formats/test_record_lists.py tests/measuring/measures/test_matching.py tests/search/localise/test_compiled.py \
+	  'tests/test_fuzz.py::test_seeds_and_their_mutations_are_read_or_refused[annotations]'
 
 # Known faults of what we depend on, as pip-audit finds them; needs the network.
 audit: .venv/bin/python

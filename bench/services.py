@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 from wires import Wires
 
@@ -147,18 +147,16 @@ def postgres_service(wires: Wires, machine: int, folder: Path, database: str) ->
     place = folder / "postgres"
     place.mkdir()
     os.chown(place, nobody.pw_uid, nobody.pw_gid)
-    tools, data, log = POSTGRES[0], place / "data", (folder / "initdb.log").open("wb")
-    user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "cwd": place}
+    tools, data = POSTGRES[0], place / "data"
+    user: dict[str, Any] = {"user": nobody.pw_uid, "group": nobody.pw_gid, "cwd": place}
     words = [tools / "initdb", "-D", data, "-A", "trust", "-U", "momentseek", "-E", "UTF8", "--locale=C"]
-    _run(words, log, **user)
+    alone = [tools / "postgres", "--single", "-D", data, "postgres"]
+    with (folder / "initdb.log").open("wb") as log:
+        subprocess.run(words, check=True, stdout=log, stderr=log, **user)
+        made = f"CREATE DATABASE {database}\n".encode()
+        subprocess.run(alone, input=made, check=True, stdout=log, stderr=log, **user)
     with (data / "pg_hba.conf").open("a") as rules:
-        rules.write("host all all 10.77.0.0/24 trust\n")
-    alone = f"{tools / 'postgres'} --single -D {data} postgres"
-    subprocess.run(alone.split(), input=f"CREATE DATABASE {database}\n".encode(), check=True, stdout=log, **user)
+        rules.write("host all all 10.0.0.0/8 trust\n")
     drop = ["setpriv", f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]
     server = [str(tools / "postgres"), "-D", str(data), "-p", "5432", "-k", str(place), "-c", "listen_addresses=*"]
     return Service("database", wires, machine, [*drop, *server], folder=folder, port=5432)
-
-
-def _run(words: Sequence[object], log: IO[bytes], **settings: object) -> None:
-    subprocess.run([str(word) for word in words], check=True, stdout=log, stderr=log, **settings)  # type: ignore[call-overload]

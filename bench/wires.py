@@ -6,7 +6,9 @@ Needs to be root, and ``ip`` (iproute2). This machine has a cable to the switch 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+from contextlib import suppress
 from types import TracebackType
 
 NET = "10.77.0"
@@ -29,16 +31,17 @@ def can_make_namespaces() -> bool:
 class Wires:
     """A switch and some machines, for the time of a ``with``."""
 
-    def __init__(self, machines: int) -> None:
+    def __init__(self, machines: int, net: str = NET, first: int = 10, here: int = 2) -> None:
         self._prefix = f"ms{os.getpid()}"
         self._switch = f"{self._prefix}-switch"
+        self._net, self._first, self.here = net, first, f"{net}.{here}"
         self.machines = list(range(machines))
 
     def __enter__(self) -> Wires:
         _run(f"netns add {self._switch}")
         _run(f"-n {self._switch} link add cables type bridge")
         _run(f"-n {self._switch} link set cables up")
-        self._plug_in("here", f"{self._prefix}-here", HERE, None)
+        self._plug_in("here", f"{self._prefix}-here", self.here, None)
         for machine in self.machines:
             space = self._space(machine)
             _run(f"netns add {space}")
@@ -47,16 +50,25 @@ class Wires:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, at: TracebackType | None) -> None:
+        for machine in self.machines:
+            self.kill(machine)
         for space in (*map(self._space, self.machines), self._switch):  # cables go with what they are plugged into
             subprocess.run(["ip", "netns", "delete", space], capture_output=True)
 
     def address(self, machine: int) -> str:
         """The address of a machine."""
-        return f"{NET}.{10 + machine}"
+        return f"{self._net}.{self._first + machine}"
 
     def inside(self, machine: int) -> list[str]:
         """The beginning of a command that runs on a machine."""
         return ["ip", "netns", "exec", self._space(machine)]
+
+    def kill(self, machine: int) -> None:
+        """Kill all processes of a machine."""
+        found = subprocess.run(["ip", "netns", "pids", self._space(machine)], capture_output=True, text=True)
+        for pid in map(int, found.stdout.split()):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def cut(self, machine: int) -> None:
         """Cut a machine's cable: what is sent is lost, and nobody is told."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import LibraryError, MomentseekError
 from momentseek.server.database import DatabaseLocation
 from momentseek.server.security import users as module
 from momentseek.server.security.users import Users
@@ -72,6 +72,18 @@ def test_nobody_judges_undoes_or_reads_for_another(serve: Serve, place: Path, pe
     assert client.get("/api/v1/status", headers=bearer("x" * 43)).status_code == 401
     labels = client.get("/api/v1/judging/rule", headers=bearer(bob)).json()
     assert labels["annotators"] == ["ann"]
+
+
+def test_users_that_cannot_be_read_are_no_fault_of_the_server(
+    serve: Serve, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Users) -> dict[str, str]:
+        raise LibraryError("the database cannot be reached; start it")
+
+    client = serve(place, token=SHARED)
+    monkeypatch.setattr(Users, "names", refuse)
+    answer = client.get("/api/v1/search", params={"q": "green"}, headers=bearer(SHARED))
+    assert (answer.status_code, answer.json()["error"]["message"]) == (503, "the database cannot be reached; start it")
 
 
 def test_a_session_is_its_owners_and_ends_with_the_token(serve: Serve, place: Path, people: Users) -> None:

@@ -12,7 +12,8 @@ from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from momentseek.server.errors import ApiError
+from momentseek.core.errors import LibraryError
+from momentseek.server.errors import ApiError, api_error
 from momentseek.server.security.sessions import Sessions, TokenMiddleware
 from momentseek.server.settings import Limits, ServerSettings
 
@@ -153,9 +154,9 @@ class FaultMiddleware:
 
         try:
             await self.app(scope, receive, watch)
-        except ApiError as e:
+        except (ApiError, LibraryError) as e:  # the latter where users or sessions cannot be read
             if not started:
-                await e.response()(scope, receive, send)
+                await api_error(e).response()(scope, receive, send)
         except Exception as e:
             log.error("error in %s %s: %s at %s", scope["method"], _route(scope), type(e).__name__, _place(e))
             if not started:
