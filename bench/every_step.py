@@ -1,14 +1,15 @@
 """Lets every operation on a library's files fail once, one after another, for each command that changes it.
 
-    python bench/every_step.py [--sample 60] [--only add] [--seed 0] [--jobs 4]
+    python bench/every_step.py [--sample 60] [--only add] [--seed 0] [--jobs 4] [--part 1/8]
 
 The n-th operation (open, read, write, flush, rename, delete, make a folder, cut short; SQLite's included) fails,
 for n = 1, 2, … until none is left: with EIO; with ENOSPC, from then on; with a short write; with EINTR; with EACCES.
 Each time the command must end well or say in one sentence what is wrong and what to do; the library must verify, hold
 what it held before or after the command, and end as if nothing had been when the command runs again.
 
-Commands wait more than they compute, so ``--jobs`` tries several cases at a time. Ends with exit code 1 if anything was
-lost, hidden or said badly. All of it takes ten minutes of processor time; it needs a C compiler.
+Commands wait more than they compute, so ``--jobs`` tries several cases at a time; ``--part 1/8`` tries an eighth of
+them. Ends with exit code 1 if anything was lost, hidden or said badly. All of it takes ten minutes of processor
+time; it needs a C compiler.
 """
 
 from __future__ import annotations
@@ -259,6 +260,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, help="try only so many, chosen at random")
     parser.add_argument("--only", nargs="+", metavar="COMMAND")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--part", default="1/1", metavar="K/N", help="only the K-th of N parts of all cases")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="try N cases at a time")
     given = parser.parse_args()
     if LIBRARY_VARIABLE not in os.environ:
@@ -266,16 +268,18 @@ def main() -> None:
     outcomes: Counter[tuple[str, str]] = Counter()
     with tempfile.TemporaryDirectory() as made:
         attack = EveryStep(Path(made))
-        cases = [case for case in attack.cases() if not given.only or case[0] in given.only]
+        part, parts = map(int, given.part.split("/"))
+        wanted = [case for case in attack.cases() if not given.only or case[0] in given.only]
+        cases = [case for case in wanted if case[2] % parts == part % parts]
         chosen = (
             cases if given.sample is None else random.Random(given.seed).sample(cases, min(given.sample, len(cases)))
         )
         print(f"{len(chosen):,} of {len(cases):,} operations fail", file=sys.stderr)
-        last = () if given.sample else {(name, fault, place) for (name, fault), place in _last_places(cases).items()}
-        parts = [(chosen[at :: given.jobs], last) for at in range(given.jobs)]
+        last = () if given.sample else {(name, fault, place) for (name, fault), place in _last_places(wanted).items()}
+        shares = [(chosen[at :: given.jobs], last) for at in range(given.jobs)]
         with ThreadPoolExecutor(given.jobs) as pool:
-            for part in pool.map(lambda part: target.in_child(attack.try_cases, *part), parts):
-                outcomes += part
+            for found in pool.map(lambda share: target.in_child(attack.try_cases, *share), shares):
+                outcomes += found
     rows = [[*key, str(number)] for key, number in sorted(outcomes.items())]
     print(text_table(["fault", "what happened", "times"], rows, align="llr"))
     sys.exit(any(BAD in happened for _, happened in outcomes))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from momentseek.core.errors import MediaError
+from momentseek.media import probe as module
 from momentseek.media.probe import probe, sane_rate
 from momentseek.media.sandbox.calls import probe as probe_elsewhere
 
@@ -36,6 +38,15 @@ def test_containers(make_video: Maker, tmp_path: Path, name: str, codec: str, fo
     assert (found.codec, found.format, found.audio) == (codec, format, False)
     assert (found.width, found.height, found.rotation, found.rate) == (160, 120, 0, 25)
     assert found.duration == pytest.approx(1.6, abs=0.05)
+
+
+def test_a_machine_that_has_no_time_calls_no_file_damaged(
+    make_video: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make_video(tmp_path / "a.mp4", [(1.6, (200, 0, 0))])
+    clock = itertools.count(0.0, 30.0)
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))  # half a minute passes between two packets
+    assert probe(path).width == 160
 
 
 def test_sound_and_where_the_clock_starts(make_video: Maker, tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ def _first_frame(container: InputContainer, stream: VideoStream, path: FilePath)
     """The first frame that can be decoded, looked for within bounds."""
     av = libav()
     stream.codec_context.options = {"max_pixels": str(MAX_PIXELS)}
-    deadline = time.monotonic() + _SCAN_SECONDS
+    deadline = time.process_time() + _SCAN_SECONDS  # not the clock's: a busy machine makes no file damaged
     no_memory = False
     with suppress(av.FFmpegError):
         for count, packet in enumerate(packets(container, [stream])):
@@ -243,7 +243,7 @@ def _first_frame(container: InputContainer, stream: VideoStream, path: FilePath)
                     return frame
             except av.FFmpegError as e:
                 no_memory = no_memory or isinstance(e, MemoryError)
-            if count > _FIRST_FRAME_PACKETS or time.monotonic() > deadline:
+            if count > _FIRST_FRAME_PACKETS or time.process_time() > deadline:
                 break
     if no_memory:
         raise out_of_memory(path)
