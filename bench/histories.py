@@ -19,6 +19,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import tempfile
@@ -30,7 +31,7 @@ import urllib.parse
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,7 @@ class Scene:
         self.halt = threading.Event()
         self.changes: list[Change] = []
         self.looks: list[Look] = []
+        self.faults: list[str] = []
         self.counts: Counter[str] = Counter()
         self.wrong: list[str] = []
         self.films = [self._make_films(number) for number in (FIRST, SECOND)]
@@ -272,6 +274,7 @@ class Scene:
             seconds = self.dice.uniform(*(LONG if self.dice.random() < 0.12 and act != "kill" else SHORT))
             for name in victims:
                 self.counts[f"{act}: {name.partition('-')[0]}"] += 1
+                self.faults.append(f"{self.now():.1f} s: {act} {name} for {seconds:.1f} s")
                 getattr(self.services[name], act)()
             self.halt.wait(seconds)
             for name in victims:
@@ -336,10 +339,15 @@ class Scene:
             self.wrong += [f"verify: {problem}" for problem in store.verify().problems]
         log: dict[Any, list[Any]] = {}
         last: dict[Any, Any] = {}
-        with suppress(MomentseekError), JudgementStore(DatabaseLocation(self.place, self.database)) as judged:
-            for row, _ in judged.history():
-                log.setdefault(("judgement", row.candidate, row.annotator), []).append(row.relevance)
-            last = {("judgement", row.candidate, row.annotator): row.relevance for row in judged.judgements()}
+        for _ in range(60):  # PostgreSQL listens before it has recovered
+            try:
+                with JudgementStore(DatabaseLocation(self.place, self.database)) as judged:
+                    for row, _ in judged.history():
+                        log.setdefault(("judgement", row.candidate, row.annotator), []).append(row.relevance)
+                    last = {("judgement", row.candidate, row.annotator): row.relevance for row in judged.judgements()}
+                break
+            except MomentseekError:
+                time.sleep(1.0)
         history = History(self.changes, lingering=self.cluster)
         self.wrong += [f"{name} is there twice" for name, times in Counter(videos).items() if times > 1]
         self.wrong += check_end(history, set(videos), last) + check_log(self.changes, log)
@@ -365,7 +373,9 @@ def run_history(seed: int, seconds: float, cluster: bool, keep: bool) -> Scene:
             for service in scene.services.values():
                 service.kill()
             if keep and scene.wrong:
-                os.system(f"cp -r {place} /tmp/history-{seed}")
+                shutil.copytree(place, f"/tmp/history-{seed}", ignore_dangling_symlinks=True, dirs_exist_ok=True)
+                seen = [*scene.changes, *scene.looks, *scene.faults]
+                Path(f"/tmp/history-{seed}/history.txt").write_text("\n".join(map(str, seen)))
     return scene
 
 

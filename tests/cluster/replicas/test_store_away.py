@@ -14,8 +14,10 @@ from tests.cluster.replicas.test_opening import ADDRESS, send
 
 from momentseek.api.library import Library, open_store
 from momentseek.cluster.replicas import replica
+from momentseek.cluster.replicas.replica import ShardReplica
 from momentseek.cluster.storage.address import StoreUnreachableError, explain
 from momentseek.core.errors import MomentseekError
+from momentseek.library.location import library_folder
 
 pytest.importorskip("obstore")
 MAX_SECONDS = 20.0
@@ -101,3 +103,30 @@ def test_a_missing_bucket_is_no_matter_of_credentials() -> None:
     text = "404 <Code>NoSuchBucket</Code><RequestId>4031401</RequestId> see credentials"
     said: MomentseekError = explain("s3://films/lib", PermissionError(text))
     assert str(said) == "s3://films/lib: the bucket is not there; check its name, or make it"
+
+
+def test_a_look_that_failed_does_not_count_as_one(s3: S3Server, whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store is back for one shard: the other must look too before its answers count as new."""
+    send(whole)
+    open_store(ADDRESS).close()
+    folder, names = library_folder(ADDRESS), ("shard-000", "shard-001")
+    first, second = (ShardReplica.at(folder / name, f"{ADDRESS}/{name}") for name in names)
+    monkeypatch.setattr(replica, "_equal", {})  # that was long ago
+    monkeypatch.setattr(replica, "AWAY_SECONDS", 0.0)
+    state, looks = ShardReplica.remote_state, []
+
+    def fail(self: ShardReplica) -> Any:
+        raise StoreUnreachableError("away")
+
+    def look(self: ShardReplica) -> Any:
+        looks.append(self.folder.name)
+        return state(self)
+
+    monkeypatch.setattr(ShardReplica, "remote_state", fail)
+    second.freshen()
+    assert second.why_outdated()
+    monkeypatch.setattr(ShardReplica, "remote_state", look)
+    for one in (first, second, second):
+        one.freshen()
+        assert not one.why_outdated()
+    assert looks == list(names)

@@ -21,8 +21,9 @@ from momentseek.cluster.replicas.publishing import LEASE_SECONDS, Publisher
 from momentseek.cluster.replicas.replica import ShardReplica
 from momentseek.cluster.shards.making import make_elsewhere, make_shards, split_library
 from momentseek.cluster.shards.store import ShardedStore
-from momentseek.cluster.storage.objects import ObjectStore
-from momentseek.core.errors import LibraryBusyError, MomentseekError
+from momentseek.cluster.storage.objects import MissingObjectError, ObjectStore
+from momentseek.core.errors import LibraryBusyError, LibraryError, MomentseekError
+from momentseek.library.location import library_folder
 
 pytest.importorskip("obstore")
 ADDRESS = "s3://films/lib"
@@ -117,6 +118,42 @@ def test_an_open_library_sees_what_another_machine_changes(
         assert len(reader.videos()) == 5
         assert sum(len(one.gone) for one in after) == 1
         assert sum(old is new for old, new in zip(before, after, strict=True)) == 1, "the other shard stays warm"
+
+
+def test_segments_that_another_thread_replaced_are_sought_in_the_new_state(
+    sent: S3Server, machine: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two searches at a time: one takes over the new state while the other still fetches objects of the old one."""
+    machine("reader")
+    open_sharded().close()
+    shard = next(path for path in sent.objects if path.endswith("state.json")).split("/")[-2]
+    found = ShardReplica.at(library_folder(ADDRESS) / shard, f"{ADDRESS}/{shard}")
+    asked = []
+
+    def fetch(self: ShardReplica, names: object) -> int:
+        asked.append(names)
+        if len(asked) > 1:
+            return 0
+        machine("writer")
+        with open_store(ADDRESS) as writer:
+            for video in writer.videos():
+                writer.remove(video.name)
+        machine("reader")
+        found.pull()
+        raise MissingObjectError("an object is not there")
+
+    monkeypatch.setattr(ShardReplica, "fetch_vectors", fetch)
+    found.bring_vectors(lambda: ["a"])
+    assert len(asked) == 2
+    asked.clear()
+    monkeypatch.setattr(ShardReplica, "pull", lambda self: False)
+
+    def lose(self: ShardReplica, names: object) -> int:
+        raise MissingObjectError("an object is not there")
+
+    monkeypatch.setattr(ShardReplica, "fetch_vectors", lose)
+    with pytest.raises(LibraryError, match="an object is not there"):
+        found.bring_vectors(lambda: ["a"])
 
 
 def test_a_writer_that_dies_before_its_state_leaves_the_old_one(

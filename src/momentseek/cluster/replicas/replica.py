@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import sqlite3
@@ -21,7 +22,6 @@ from momentseek.cluster.manifest import (
 from momentseek.cluster.replicas.fetching import do_at_once, fetch_joined
 from momentseek.cluster.replicas.files import ReplicaFiles
 from momentseek.cluster.replicas.place import (
-    Origin,
     make_origin,
     make_replica_folder,
     shard_folder,
@@ -80,6 +80,8 @@ MAX_PULLS = 10
 """How often a state is asked for again when its objects were deleted meanwhile."""
 
 
+_equal: dict[Path, float] = {}
+"""Folders of replicas: when each was last known to be equal to its shard (monotonic)."""
 AWAY_SECONDS = 30.0
 """How long readers do not ask a store again that did not answer: each question would wait in vain."""
 _away: dict[str, tuple[float, float]] = {}
@@ -100,10 +102,6 @@ class ShardReplica(ReplicaFiles):
     never see half of anything.
     """
 
-    def __init__(self, folder: Path, origin: Origin) -> None:
-        super().__init__(folder, origin)
-        self._looked = time.monotonic()
-
     @classmethod
     def at(cls, folder: Path, address: str) -> ShardReplica:
         """The replica, in a folder, of the shard at an address; the folder is made if it is not there."""
@@ -114,19 +112,18 @@ class ShardReplica(ReplicaFiles):
 
         While another process of this machine changes the replica, that is as new as anything, and is left alone.
         """
-        self._looked = time.monotonic()
-        state = self.remote_state()[0]
-        base = self.base()
-        if base is not None and base.id == state.id:
-            return False
-        made = (self.folder / CATALOG_FILE).is_file()
-        try:
-            with hold_lock(self.folder, 0.0 if made else LOCAL_WAIT_SECONDS):
-                return self.pull_locked(state)
-        except MomentseekError:
-            if made and _is_locked(self.folder):
-                return False
-            raise
+        asked, state, base = time.monotonic(), self.remote_state()[0], self.base()
+        made, changed = (self.folder / CATALOG_FILE).is_file(), False
+        if base is None or base.id != state.id:
+            try:
+                with hold_lock(self.folder, 0.0 if made else LOCAL_WAIT_SECONDS):
+                    changed = self.pull_locked(state)
+            except MomentseekError:
+                if made and _is_locked(self.folder):
+                    return False
+                raise
+        _equal[self.folder] = asked
+        return changed
 
     def pull_locked(self, state: ShardState | None = None) -> bool:
         """``pull`` for who holds the replica's lock."""
@@ -155,14 +152,13 @@ class ShardReplica(ReplicaFiles):
     def freshen(self) -> None:
         """Take over the shard's state if nobody has looked for a while; a store that is away is asked again later."""
         now, library = time.monotonic(), parent_address(self.origin.address)[0]
-        if self.writes or (now < _away[library][0] if library in _away else now - self._looked < FRESH_SECONDS):
+        due = _away[library][0] if library in _away else _equal.get(self.folder, -math.inf) + FRESH_SECONDS
+        if self.writes or now < due:
             return
         try:
             self.pull()
-        except StoreUnreachableError:
-            note_away(library)
         except MomentseekError:  # whoever opens the library next gets the message
-            pass
+            note_away(library)
         else:
             _away.pop(library, None)
 
@@ -177,11 +173,13 @@ class ShardReplica(ReplicaFiles):
     def bring_vectors(self, names: Callable[[], Iterable[str]]) -> None:
         """Fetch the segments that ``names`` says and the plan, also if a writer elsewhere replaces them meanwhile."""
         for attempt in range(MAX_PULLS):
+            before = self.base()
             try:
                 self.fetch_vectors(names())
                 return
             except MissingObjectError:
-                if attempt + 1 == MAX_PULLS or not self.pull():
+                newer = self.pull() or self.base() != before  # also by another thread or process of this machine
+                if attempt + 1 == MAX_PULLS or not (newer or _is_locked(self.folder)):
                     raise
 
     def _adopt(self, state: ShardState) -> None:

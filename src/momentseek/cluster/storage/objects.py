@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.cluster.storage.address import OBJECT_STORES, explain, store_options
-from momentseek.core.errors import MomentseekError, optional_module
+from momentseek.core.errors import LibraryError, MomentseekError, optional_module
 from momentseek.library.location import split_address
 
 FETCH_BYTES = 8 << 20
 """Bytes that are held in memory at a time while an object is fetched."""
 
 
-class MissingObjectError(MomentseekError):
+class MissingObjectError(LibraryError):
     """An object is not in the store."""
 
 
