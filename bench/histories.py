@@ -160,8 +160,9 @@ class Scene:
         """Start all machines and make the library."""
         from momentseek.cluster.shards.making import make_elsewhere, make_shards
 
+        threading.Thread(target=self.supervise, daemon=True).start()
         for name in ("store", "database", *(["head"] if self.cluster else [])):
-            self.services[name].wait_for()
+            self.services[name].wait_for(300)
         encoder = None if self.cluster else "colours"
         make_elsewhere(LIBRARY, lambda into: make_shards(into, 2, **({"encoder": encoder} if encoder else {})))
         for service in self.services.values():
@@ -298,7 +299,7 @@ class Scene:
         seeds = [self.dice.randrange(1 << 30) for _ in range(3)]
         work: list[Callable[[], None]] = [
             lambda: self.write("first", self.films[0], seeds[0]), lambda: self.write("second", self.films[1], seeds[1]),
-            self.search, self.search, lambda: self.judge(seeds[2]), self.hurt, self.supervise,
+            self.search, self.search, lambda: self.judge(seeds[2]), self.hurt,
         ]  # fmt: skip
         threads = [threading.Thread(target=self._noting_faults, args=(one,), daemon=True) for one in work]
         for thread in threads:
