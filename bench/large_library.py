@@ -126,7 +126,7 @@ def make_library(folder: Path, like: Path, videos: int, clips: int) -> None:
                 )  # fmt: skip
                 catalog.insert_video(video, cues if spoken[at] else [])
                 if written[at]:
-                    lines = [Cue(0.0, seconds, cue.text, box=(0.1, 0.1, 0.5, 0.1)) for cue in cues[:LINES]]
+                    lines = [Cue(0.0, seconds, cue.text, frame=0.0, box=(0.1, 0.1, 0.5, 0.1)) for cue in cues[:LINES]]
                     catalog.insert_cues(id, lines, OCR)
             speech = vectors[said[spoken]].reshape(-1, vectors.shape[1])
             ends = np.arange(0, len(speech) + 1, CUES)

@@ -118,7 +118,11 @@ def vision_session(
 ) -> SearchSession:
     """A search for what is seen in some videos, by their vectors alone."""
     known = SimpleNamespace(
-        vision=index, damaged=False, catalog=None, videos=lambda ids: {id: videos[id] for id in ids}
+        vision=index,
+        damaged=False,
+        catalog=None,
+        videos=lambda ids: {id: videos[id] for id in ids},
+        video_cards=lambda ids: [(id, videos[id].duration, videos[id].hash) for id in sorted(ids)],
     )
     library = SearchedLibrary({}, SampledIndex.of(index), SampledIndex.of(index), SimpleNamespace())  # type: ignore[arg-type]
     asked = SearchRequest(Query(), SearchOptions(streams=("vision",), **options), 0.0)

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,15 @@ class Catalog(Database):
             rows = [row for path in sorted(paths) for row in self.rows(f"{sql} WHERE path = ?", (os.fsencode(path),))]
         return [VideoPlace(id, os.fsdecode(path), name) for id, path, name in rows]
 
+    def video_cards(self, ids: Iterable[int]) -> list[tuple[int, float, str]]:
+        """Id, duration and hash of those of some videos that are in the library, by id."""
+        sql = "SELECT id, duration, hash FROM videos WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+        rows = self.rows(sql, (json.dumps([int(i) for i in ids]),))
+        for id, duration, hash in rows:
+            if type(duration) is not float or type(hash) is not str:
+                raise damaged_row(self.path, "videos", f"number {id}")
+        return rows
+
     def ids(
         self, *, names: Sequence[str] = (), after: float | None = None, before: float | None = None
     ) -> NDArray[np.int64]:
@@ -192,10 +202,10 @@ class Catalog(Database):
             if tuple(map(type, row[: len(VIDEO_TYPES)])) != VIDEO_TYPES:
                 raise TypeError
             values["path"] = Path(os.fsdecode(values["path"]))
-            values["rate"] = Fraction(values["rate"])
+            values["rate"] = _fraction(values["rate"])
             values["shots"] = tuple(np.frombuffer(values["shots"], "<f8").tolist())
-            values["notes"] = tuple(json.loads(values["notes"]))
-            place = json.loads(values["place"] or "null")
+            values["notes"] = tuple(json.loads(values["notes"])) if values["notes"] != "[]" else ()
+            place = json.loads(values["place"]) if values["place"] not in (None, "null") else None
             values["place"] = tuple(place) if place else None
         except (TypeError, ValueError, ArithmeticError, RecursionError):
             raise damaged_row(self.path, "videos", values["name"]) from None
@@ -439,6 +449,10 @@ class Catalog(Database):
         self._db.execute("DELETE FROM name_words")
         for id, name in self._db.execute("SELECT id, name FROM videos").fetchall():
             self._db.execute("INSERT INTO name_words (rowid, text) VALUES (?, ?)", (id, name_text(name)))
+
+
+_fraction = lru_cache(256)(Fraction)
+"""A fraction from its text; few rates are usual."""
 
 
 def _restriction(videos: NDArray[np.int64] | None) -> tuple[str, tuple[str, ...]]:

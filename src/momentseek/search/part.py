@@ -276,12 +276,8 @@ class LibraryPart:
         return TextRows(np.stack([np.asarray(one, np.float64) for one in columns]), list(texts))
 
     def _cards(self, ids: Iterable[int]) -> VideoCards:
-        known = self.state.videos(sorted(ids))
-        return VideoCards(
-            np.array(list(known), np.int64),
-            np.array([video.duration for video in known.values()], np.float64),
-            [video.hash for video in known.values()],
-        )
+        id, duration, hash = zip(*found, strict=True) if (found := self.state.video_cards(ids)) else ((), (), ())
+        return VideoCards(np.array(id, np.int64), np.array(duration, np.float64), list(hash))
 
     # single videos
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -57,7 +57,14 @@ from momentseek.search.streams.moment_map import bound_videos
 from momentseek.search.streams.name import NameHit, judge_names, name_terms
 from momentseek.search.streams.sounds import AskedSound, asked_sounds, best_sounds, sound_words_in
 from momentseek.search.streams.span_search import PagedSearch, SearchedVideos, VideoList, join_lists, sort_hits
-from momentseek.search.streams.speech import MAX_BOUNDED_HITS, MeantCues, ask_meaning, fuse_hits, meant_hits
+from momentseek.search.streams.speech import (
+    MAX_BOUNDED_HITS,
+    MeaningQuery,
+    MeantCues,
+    ask_meaning,
+    fuse_hits,
+    meant_hits,
+)
 from momentseek.search.streams.timed_text import (
     MAX_TEXTS,
     TextKind,
@@ -234,7 +241,7 @@ class SearchSession:
         if self._answers is None:
             self._sounds = self._asked_sounds() if self._asks.sounds else {}
             more |= {
-                "meaning": self._meaning(),
+                "meaning": self._meaning,
                 "words": self._counted_words(),
                 "sounds": self._sounds,
             }
@@ -413,7 +420,8 @@ class SearchSession:
 
     # what is said, written, described and heard
 
-    def _meaning(self) -> Any:
+    @cached_property
+    def _meaning(self) -> MeaningQuery | None:
         if not self._asks.speech:
             return None
         asked = partial(ask_meaning, self._library.speech, self._library.encoder, self.query.speech_text)
@@ -490,8 +498,8 @@ class SearchSession:
     def _find_speech(self) -> list[StreamHit]:
         hits = self._judge("cues", self._matches("cues"), only_here=bool(self.query.said))
         meant = [answer.meant for answer in (self._answers or {}).values() if answer.meant is not None]
-        if meant:
-            hits = fuse_hits(hits, meant_hits(MeantCues.join(meant), self._meaning()))
+        if meant and self._meaning is not None:
+            hits = fuse_hits(hits, meant_hits(MeantCues.join(meant), self._meaning))
         return self._set_word_times(hits) if self.query.said else hits
 
     def _set_word_times(self, hits: list[StreamHit]) -> list[StreamHit]:

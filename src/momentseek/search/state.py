@@ -22,6 +22,8 @@ from momentseek.recognition.exported.boundary_head import BoundaryHead
 from momentseek.search.stream_index import StreamIndex
 
 MAX_REMEMBERED_TRANSCRIPTS = 256
+MAX_KNOWN_VIDEOS = 20_000
+"""Videos that are remembered as the catalog describes them."""
 
 Encode = Callable[[Sequence[str]], Vectors]
 """Turns texts into vectors, one row each."""
@@ -145,10 +147,21 @@ class LibraryState:
     def videos(self, ids: Iterable[int]) -> dict[int, Video]:
         """Videos by their ids; those that have just been removed are missing."""
         wanted = list(dict.fromkeys(ids))
-        new = [id for id in wanted if id not in self.known_videos]
-        if new:
-            self.known_videos.update((video.id, video) for video in self.catalog.videos(new))
-        return {id: self.known_videos[id] for id in wanted if id in self.known_videos}
+        known = self.known_videos
+        if new := [id for id in wanted if id not in known]:
+            found = {video.id: video for video in self.catalog.videos(new)}
+            if len(known) + len(found) > MAX_KNOWN_VIDEOS:
+                found |= {id: known[id] for id in wanted if id in known}
+                known.clear()
+            known.update(found)
+        return {id: known[id] for id in wanted if id in known}
+
+    def video_cards(self, ids: Iterable[int]) -> list[tuple[int, float, str]]:
+        """Id, duration and hash of videos, by id; those that have just been removed are missing."""
+        wanted, known = set(ids), self.known_videos
+        new = wanted - known.keys()
+        old = [(id, known[id].duration, known[id].hash) for id in wanted - new]
+        return sorted([*old, *(self.catalog.video_cards(new) if new else ())])
 
     def find_spoken(self, video: int) -> tuple[list[Cue], list[range]]:
         """What is said in a video: its cues, in the order of their vectors, and its passages."""

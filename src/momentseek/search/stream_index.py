@@ -305,10 +305,10 @@ class SampledIndex:
         return list(accumulate(columns for _, columns in self.blocks[:-1]))
 
     @cached_property
-    def sample_blocks(self) -> list[Vectors]:
-        """The columns of each encoder in the sample, of the clips that it has seen."""
+    def sample_blocks(self) -> list[tuple[Vectors, NDArray[np.bool_]]]:
+        """The columns of each encoder in the sample, and which clips it has seen."""
         parts = np.split(self.sample, self.block_edges, axis=1)
-        return [np.ascontiguousarray(part[part.any(axis=1)]) for part in parts]
+        return [(np.ascontiguousarray(part), np.asarray(part.any(axis=1))) for part in parts]
 
     @cached_property
     def sample_videos(self) -> list[Vectors]:

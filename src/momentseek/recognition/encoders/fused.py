@@ -49,13 +49,13 @@ class FusedEvidence:
 
     def __call__(self, rows: Vectors) -> Vectors:
         """Columns: the first's evidence, and if the second has a margin, that; NaN where it has not looked yet."""
-        wide = rows / np.float32(SHARE)
-        found = np.asarray(self.first(wide[:, : self.columns]), np.float32)
+        found = np.asarray(self.first(rows[:, : self.columns] / np.float32(SHARE)), np.float32)
         if self.margin is None:
             return found
-        second = wide[:, self.columns :]
-        found_margins = np.einsum("ij,j->i", second, self.margin) + np.float32(self.added)  # row by row, to the bit
-        margins = np.where(second.any(axis=1), found_margins, np.float32(np.nan))
+        second = rows[:, self.columns :]
+        products = np.einsum("ij,j->i", second, self.margin / np.float32(SHARE))  # row by row, to the bit
+        looked = np.einsum("ij,ij->i", second, second) > 0
+        margins = np.where(looked, products + np.float32(self.added), np.float32(np.nan))
         return np.stack([found, margins], axis=1)
 
 

@@ -205,7 +205,7 @@ def fuse_hits(by_word: list[StreamHit], by_meaning: list[StreamHit]) -> list[Str
         if sure:
             del shares[other]
     order = sorted(shares, key=lambda u: (-LEVELS.index(u.level), -shares[u], u.video, u.start, u.end))
-    return [replace(u, meant=meant.get(u)) for u in order]
+    return [u if u.meant == meant.get(u) else replace(u, meant=meant.get(u)) for u in order]
 
 
 # when the words of a phrase are spoken, where a recogniser heard them: bounds that are closer than a cue's

@@ -78,14 +78,17 @@ def judge_texts(
     if not matches:
         return []
     values = word_values([match.text for match in matches], terms, spellings or {})
+    groups = (join_cues if kind == "cues" else join_lines)(matches, values)
+    begins = np.cumsum([0, *map(len, groups)])[:-1]
+    best_values = np.maximum.reduceat(values[[at for group in groups for at in group]], begins)
+    gains = (weight * best_values).sum(axis=1).tolist()
+    counts = (best_values == 1).sum(axis=1).tolist()
+    whole = float(weight.sum())
+    elsewhere = 0.0 if nowhere is None or only_here else (1 - NOWHERE_WEIGHT) * float(weight[nowhere].sum())
     out = []
-    for group in (join_cues if kind == "cues" else join_lines)(matches, values):
+    for group, gain, found in zip(groups, gains, counts, strict=True):
         some = [matches[i] for i in group]
-        value = values[group].max(axis=0)
-        gain, asked, found = float((weight * value)[value > 0].sum()), float(weight.sum()), int((value == 1).sum())
-        if nowhere is not None and found > 1 and not only_here:
-            asked -= (1 - NOWHERE_WEIGHT) * float(weight[nowhere].sum())
-        level = word_level(gain / asked, found, only_here)
+        level = word_level(gain / (whole - (elsewhere if found > 1 else 0.0)), found, only_here)
         bm25 = max(match.bm25 for match in some)
         score = gain + bm25 / (1 + bm25)  # weight decides, BM25 breaks its ties
         if kind == "cues":
@@ -122,23 +125,23 @@ def join_cues(matches: Sequence[TextMatch], values: NDArray[np.float64]) -> list
     for i in order:
         if out:
             first, last = matches[out[-1][0]], matches[out[-1][-1]]
-            covered = has[out[-1]].any(axis=0)
             if (
                 matches[i].video == last.video
                 and matches[i].start - last.end <= MAX_CUE_GAP_SECONDS
                 and matches[i].end - first.start <= MAX_UTTERANCE_SECONDS
-                and (has[i] & ~covered).any()
-                and (covered & ~has[i]).any()
             ):
-                out[-1].append(i)
-                continue
+                covered = has[out[-1]].any(axis=0)
+                if (has[i] & ~covered).any() and (covered & ~has[i]).any():
+                    out[-1].append(i)
+                    continue
         out.append([i])
     return out
 
 
 def join_lines(matches: Sequence[TextMatch], values: NDArray[np.float64]) -> list[list[int]]:
     """Join lines that stand in the picture together and bring missing words; returns positions by group."""
-    order = sorted(range(len(matches)), key=lambda i: (-values[i].sum(), matches[i].video, matches[i].start, i))
+    sums = values.sum(axis=1).tolist()
+    order = sorted(range(len(matches)), key=lambda i: (-sums[i], matches[i].video, matches[i].start, i))
     groups: list[list[int]] = []
     by_video: dict[int, list[list[int]]] = {}
     for i in order:

@@ -141,9 +141,10 @@ def build_vision_query(
     weights = np.array([part.weight for part in seen], np.float32)
     rows = encode([part.text for part in (*seen, *avoid)])
     unweighted = vector_of_parts(weights, rows[: len(seen)], index.block_edges)
-    blocks = block_queries(unweighted, index)
+    products = block_products(unweighted, index)
+    blocks = block_queries(unweighted, index, products)
     vector = balance(unweighted, index, blocks)
-    usual = row_products(index.sample, vector)
+    usual = joined_products(vector, index, blocks, products)
     spread = Scale.of(usual).spread
     avoided = []
     for part, avoided_row in zip(avoid, rows[len(seen) :], strict=True):
@@ -188,15 +189,37 @@ def vector_of_parts(weights: Vectors, rows: Vectors, edges: Sequence[int] = ()) 
     return np.concatenate([zero if part is None else part for part, zero in zip(found, empty, strict=True)])
 
 
-def block_queries(vector: Vectors, index: SampledIndex) -> tuple[BlockQuery, ...]:
+def block_products(vector: Vectors, index: SampledIndex) -> list[NDArray[np.float32]]:
+    """The products of each of two encoders' columns of a query with the sample; empty where one made the vectors."""
+    if not index.blocks:
+        return []
+    parts = zip(np.split(vector, index.block_edges), index.sample_blocks, strict=True)
+    return [row_products(sample, part) for part, (sample, _) in parts]
+
+
+def block_queries(
+    vector: Vectors, index: SampledIndex, products: Sequence[NDArray[np.float32]] | None = None
+) -> tuple[BlockQuery, ...]:
     """What each of two encoders is asked; empty where one encoder made the vectors."""
     if not index.blocks:
         return ()
-    parts = zip(index.blocks, np.split(vector, index.block_edges), index.sample_blocks, strict=True)
+    products = block_products(vector, index) if products is None else products
+    parts = zip(index.blocks, np.split(vector, index.block_edges), index.sample_blocks, products, strict=True)
     return tuple(
-        BlockQuery(name, part, Scale.of(row_products(sample, part)) if len(sample) and part.any() else None)
-        for (name, _), part, sample in parts
+        BlockQuery(name, part, Scale.of(scores[seen]) if seen.any() and part.any() else None)
+        for (name, _), part, (_, seen), scores in parts
     )
+
+
+def joined_products(
+    vector: Vectors, index: SampledIndex, blocks: Sequence[BlockQuery], products: Sequence[NDArray[np.float32]]
+) -> NDArray[np.float32]:
+    """The products of a balanced vector with the sample: a sum of those of its blocks, which are known."""
+    if not blocks:
+        return row_products(index.sample, vector)
+    factors = [part @ one.vector for part, one in zip(np.split(vector, index.block_edges), blocks, strict=True)]
+    first, second = (factor * scores for factor, scores in zip(factors, products, strict=True))
+    return np.asarray(first + second, np.float32)
 
 
 def balance(vector: Vectors, index: SampledIndex, blocks: Sequence[BlockQuery] | None = None) -> Vectors:
