@@ -44,7 +44,7 @@ def make_sentences(rng: np.random.Generator) -> list[str]:
     """What is said and written in the videos."""
     nouns = np.array(kind_names())
     first, second = nouns[rng.integers(0, len(nouns), (2, SENTENCES))]
-    ways = ("we looked at the {} before the {}", "{} and {}", "there was a {} next to the {}", "the {} needs a {}")
+    ways = ("this is the {} with the {}", "{} and {}", "there was a {} and then the {}", "the {} or a {}")
     return [ways[n % len(ways)].format(a, b) for n, (a, b) in enumerate(zip(first, second, strict=True))]
 
 
@@ -103,6 +103,7 @@ def make_library(folder: Path, like: Path, videos: int, clips: int) -> None:
     begun = time.perf_counter()
     seconds = 1.5 * clips
     waiting: list[Segment] = []
+    talks: list[Segment] = []
     catalog = Catalog(folder, create=True)
     with catalog.changes():
         catalog.set("clip_seconds", 1.5)
@@ -130,15 +131,16 @@ def make_library(folder: Path, like: Path, videos: int, clips: int) -> None:
                     catalog.insert_cues(id, lines, OCR)
             speech = vectors[said[spoken]].reshape(-1, vectors.shape[1])
             ends = np.arange(0, len(speech) + 1, CUES)
-            part = Segment("", "speech", ids[spoken], ends, *quantise(speech), speech.astype(np.float16))
-            name = write_joined(folder / "segments", "speech", [part])
-            catalog.insert_segment(SegmentRow(name, "speech", len(part.ids), part.rows, int(part.ids[0])))
+            talks.append(Segment("", "speech", ids[spoken], ends, *quantise(speech), speech.astype(np.float16)))
             if sum(one.rows for one in waiting) >= MAX_JOINED_ROWS or ids[-1] == videos:
                 name = write_joined(folder / "segments", "vision", waiting)
                 count = sum(len(one.ids) for one in waiting)
                 catalog.insert_segment(SegmentRow(name, "vision", count, count * clips, int(waiting[0].ids[0])))
                 waiting.clear()
         print(f"\r{ids[-1]:,} videos in {time.perf_counter() - begun:.0f} s", end="", flush=True)
+    with catalog.changes():
+        name, count = write_joined(folder / "segments", "speech", talks), sum(len(part.ids) for part in talks)
+        catalog.insert_segment(SegmentRow(name, "speech", count, count * CUES, int(talks[0].ids[0])))
     catalog.close()
     with LibraryStore.open(folder, create=False) as library:
         refresh_plan(library.snapshot().vision, library.paths.plan)

@@ -11,6 +11,7 @@ import pytest
 
 from momentseek.core.errors import MomentseekError
 from momentseek.library.catalog import Catalog, EncoderRow, SegmentRow
+from momentseek.library.database import CAPTIONS, OCR, SPEECH
 from momentseek.library.video import Video
 from momentseek.media.subtitles.cues import Cue
 
@@ -74,6 +75,27 @@ def test_cues_that_overlap_a_time(catalog: Catalog) -> None:
     (id,) = put(catalog, video(), cues=cues)
     assert catalog.cues_between(id, 1.0, 3.0) == [cues[1]]
     assert catalog.cues_between(id, 0.5, 3.1) == list(cues)
+
+
+def test_texts_of_all_kinds_that_overlap_a_time(catalog: Catalog) -> None:
+    first, second = put(catalog, video(), video("b.mp4"), cues=(Cue(0.0, 1.0, "one"), Cue(2.0, 3.0, "two")))
+    with catalog.changes():
+        catalog.insert_cues(first, [Cue(0.5, 2.5, "EXIT", frame=1.0), Cue(4.0, 5.0, "late", frame=4.5)], OCR)
+    found = catalog.texts_between(first, 0.9, 2.2)
+    assert {kind.family: list(found.get(kind.family, ())) for kind in (SPEECH, OCR, CAPTIONS)} == {
+        kind.family: catalog.cues_between(first, 0.9, 2.2, kind) for kind in (SPEECH, OCR, CAPTIONS)
+    }
+    assert [cue.text for cue in found["ocr"]] == ["EXIT"]
+    assert set(catalog.texts_between(second, 0.9, 2.2)) == {"speech"}
+
+
+def test_what_ranking_needs_of_videos(catalog: Catalog) -> None:
+    ids = put(catalog, video(), video("b.mp4"))
+    assert catalog.video_cards([99, *reversed(ids)]) == [(id, 6.0, "h") for id in ids]
+    with catalog.changes():
+        catalog.run("UPDATE videos SET duration = 'long' WHERE id = ?", (ids[0],))
+    with pytest.raises(MomentseekError, match="verify"):
+        catalog.video_cards(ids)
 
 
 def test_the_content_number_changes_with_the_content(catalog: Catalog, tmp_path: Path) -> None:

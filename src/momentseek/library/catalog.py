@@ -233,6 +233,15 @@ class Catalog(Database):
         sql = f"SELECT {CUE_SELECT} FROM cues WHERE {IN_FAMILY} AND video = ? AND start < ? AND ? < end ORDER BY id"
         return [self._cue(row) for row in self.rows(sql, (kind.family, video, end, start))]
 
+    def texts_between(self, video: int, start: float, end: float) -> dict[str, tuple[Cue, ...]]:
+        """What :meth:`cues_between` gives of each family of kinds, by its name; families without any are left out."""
+        sql = f"""SELECT kinds.family, {CUE_SELECT} FROM kinds CROSS JOIN cues ON cues.kind = kinds.name
+                  WHERE cues.video = ? AND cues.start < ? AND ? < cues.end ORDER BY cues.id"""
+        found: dict[str, tuple[Cue, ...]] = {}
+        for family, *row in self.rows(sql, (video, end, start)):
+            found[family] = (*found.get(family, ()), self._cue(row))
+        return found
+
     def own_cues(self, video: int, kind: TrackKind) -> list[Cue]:
         """The cues of a video that are of a kind itself; those of speech in the order of the rows of its vectors."""
         sql = f"SELECT {CUE_SELECT} FROM cues WHERE kind = ? AND video = ? ORDER BY id"

@@ -397,6 +397,7 @@ class LibraryPart:
         video, catalog = self.state.known_videos[c.video], self._catalog
         start, end = fit_span(c.start, c.end, video.duration)
         curve = self._curve(asked, video) if asked.options.explain else None
+        texts = catalog.texts_between(video.id, start, end)
         return Hit(
             rank=rank,
             video_id=video.id,
@@ -409,7 +410,7 @@ class LibraryPart:
             peak=min(max(c.peak, start), end),
             duration=video.duration,
             rate=video.rate,
-            said=tuple(cue for cue in catalog.cues(video.id) if cue.start < end and start < cue.end),
+            said=texts.get(SPEECH.name, ()),
             streams={name: replace(one, rank=places[name][one.rank]) for name, one in c.ranks.items()},
             curve=() if curve is None else tuple(curve.scores.tolist()),
             also=catalog.copies(video),
@@ -418,9 +419,9 @@ class LibraryPart:
             audio=video.audio,
             first=c.first,
             model=c.model,
-            written=tuple(catalog.cues_between(video.id, start, end, OCR)),
-            described=tuple(catalog.cues_between(video.id, start, end, database.CAPTIONS)),
+            written=texts.get(OCR.name, ()),
+            described=texts.get(database.CAPTIONS.name, ()),
             meant=c.meant,
             encoders={} if curve is None or asked.vision is None else asked.vision.encoder_scores(curve, start, end),
-            heard=tuple(catalog.cues_between(video.id, start, end, database.SOUNDS)),
+            heard=texts.get(database.SOUNDS.name, ()),
         )
