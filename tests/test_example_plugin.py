@@ -172,11 +172,14 @@ def test_a_broken_package_is_one_sentence(site: Path, tmp_path: Path) -> None:
     (broken / "momentseek_example" / "measure.py").write_text("import no_such_package\n")
     folder = ROOT / "examples" / "figure-2"
     evaluate = ["evaluate", folder / "predictions.json", "--truth", folder / "truth.json", "-m", "NDCG@3[IoU>=0.3]"]
-    other, listed = run_all([evaluate, ["measures"]], site=broken)
+    other, listed, doctor = run_all([evaluate, ["measures"], ["doctor", "--json"]], site=broken)
     assert other[0] == 0, "a command that does not need it goes on"
     assert listed[0] == 2
     assert listed[2].startswith("momentseek: plug-in MRR of momentseek-example 0.1.0 cannot be imported (ModuleNotF")
     assert listed[2].count("\n") == 1
+    items = {item["name"]: item for item in json.loads(doctor[1])["items"]}
+    assert items["plug-ins of momentseek-example"]["state"] == "note"
+    assert "models: span-crf" in items["plug-ins of momentseek-example"]["found"]
 
 
 SMALLER = {"--videos 400": "--videos 40", "--set test=test": "--set test=test --set steps=2 --set hidden=16"}

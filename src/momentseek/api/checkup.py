@@ -15,6 +15,7 @@ from typing import Literal
 from momentseek import __version__
 from momentseek.core.errors import MomentseekError, optional_module
 from momentseek.core.native.kernels import is_wide, kernels
+from momentseek.core.plugins import check_installed
 from momentseek.library.encoders import FIRST_ENCODER
 from momentseek.library.location import library_folder
 from momentseek.library.words import has_full_text_search
@@ -60,7 +61,7 @@ def checkup(*, full: bool = False) -> list[Item]:
         lambda: _encoders(full),
         _library,
     ]
-    checks += [_machine, _sqlite, _meteor]
+    checks += [_machine, _sqlite, _meteor, _plugins]
     return [item for check in checks for item in check()]
 
 
@@ -69,6 +70,17 @@ def _python() -> Iterator[Item]:
     good = sys.version_info >= (3, 11)
     version = ".".join(map(str, sys.version_info[:3]))
     yield Item("python", "ok" if good else "failed", version, "" if good else "install Python 3.11 or later")
+
+
+def _plugins() -> Iterator[Item]:
+    for source, (names, errors) in check_installed().items():
+        state: State = "note" if errors else "ok"
+        yield Item(
+            f"plug-ins of {source.package}",
+            state,
+            f"{source.version} ({', '.join(names)})",
+            "; ".join(map(str, errors)),
+        )
 
 
 def _packages() -> Iterator[Item]:

@@ -144,6 +144,25 @@ def load_installed(group: str, name: str | None = None) -> None:
         _import_once((found.group, found.name, found.value), f"plug-in {found.name} of {source}", load)
 
 
+def check_installed() -> dict[PluginSource, tuple[list[str], list[MomentseekError]]]:
+    """The installed packages with plug-ins: what each adds, as ``models: my-model``, and what cannot be imported."""
+    from importlib.metadata import distributions
+
+    found: dict[PluginSource, tuple[list[str], list[MomentseekError]]] = {}
+    for package in distributions():
+        for one in package.entry_points:
+            if not one.group.startswith(GROUP_PREFIX):
+                continue
+            names, errors = found.setdefault(PluginSource(package=package.name, version=package.version), ([], []))
+            group = one.group.removeprefix(GROUP_PREFIX)
+            names.append(f"{group}: {one.name}")
+            try:
+                load_installed(group, one.name)
+            except MomentseekError as e:
+                errors.append(e)
+    return found
+
+
 @cache
 def _entry_points(group: str, path: tuple[str, ...]) -> Sequence[EntryPoint]:
     """The installed entry points of a group, read once for each ``sys.path``."""
