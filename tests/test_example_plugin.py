@@ -17,6 +17,7 @@ import pytest
 from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
 from momentseek.benchmarks.simulation.films import GroundingSettings
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "examples" / "plugin"
 MEASURE = "MRR@5[IoU>=0.3]"
