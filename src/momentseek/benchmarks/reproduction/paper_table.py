@@ -242,13 +242,13 @@ def _build(kind: Any, values: Mapping[str, Any], key: Sequence[str | int], what:
     """An instance of a class of a table's parts, its names and types checked; ``key`` is where the values stand."""
     known = {f.name: str(f.type) for f in dataclasses.fields(kind)}
     for name, value in values.items():
-        place = _place(what, (*key, name), file)
         if name not in known:
+            place = _place(what, (*key, name), file)
             raise MomentseekError(f"{place}: there is no such key; {did_you_mean(name, known)}")
         word = known[name].partition("[")[0].partition(" ")[0]
         types, called = FIELD_KINDS[word]
         if not isinstance(value, types) or (isinstance(value, bool) and word != "bool"):
-            raise MomentseekError(f"{place} must be {called}, not {value!r}")
+            raise MomentseekError(f"{_place(what, (*key, name), file)} must be {called}, not {value!r}")
     needed = [f.name for f in dataclasses.fields(kind) if f.default is f.default_factory is dataclasses.MISSING]
     if missing := [name for name in needed if name not in values]:
         raise MomentseekError(f"{_place(what, key, file)} does not say its {missing[0]}; add {missing[0]} = …")
