@@ -11,6 +11,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +49,25 @@ def toml_line(path: Path, key: Sequence[str | int]) -> int | None:
 
     ``("columns", 1, "label")`` is a key of the second ``[[columns]]``.
     """
-    found: tuple[int, int | None] = (0, None)
-    table: tuple[str | int, ...] = ()
-    counts: dict[tuple[str | int, ...], int] = {}
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        stands = _key_lines(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    for number, line in enumerate(lines, start=1):
+    found: tuple[int, int | None] = (0, None)
+    for here, number in stands:
+        shared = min(len(here), len(key))
+        if here[:shared] == tuple(key[:shared]) and shared > found[0]:
+            found = (shared, number)
+    return found[1]
+
+
+@lru_cache(maxsize=4)
+def _key_lines(text: str) -> list[tuple[tuple[str | int, ...], int]]:
+    """Every table and key of a TOML text with its line."""
+    found: list[tuple[tuple[str | int, ...], int]] = []
+    table: tuple[str | int, ...] = ()
+    counts: dict[tuple[str | int, ...], int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
         header = TOML_HEADER.match(line)
         name = header[2] if header else line.partition("=")[0] if "=" in line else ""
         try:
@@ -66,10 +78,8 @@ def toml_line(path: Path, key: Sequence[str | int]) -> int | None:
             counts[here] = counts.get(here, -1) + 1
             here = (*here, counts[here])
         table, here = (here, here) if header else (table, (*table, *here))
-        shared = min(len(here), len(key))
-        if here[:shared] == tuple(key[:shared]) and shared > found[0]:
-            found = (shared, number)
-    return found[1]
+        found.append((here, number))
+    return found
 
 
 def _key_parts(name: str) -> tuple[str | int, ...]:
