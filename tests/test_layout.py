@@ -16,8 +16,8 @@ TESTS = Path(__file__).parent
 WITHOUT_A_FOLDER = {"browser", "server/database"}
 """Folders of tests that drive several folders at once, or have fixtures of their own."""
 LIMITS = {
-    "modules": 560,
-    "lines": 101_000,
+    "modules": 575,
+    "lines": 104_500,
     "late imports": 80,
     "entries at the top": 12,
     "functions over 100 lines": 0,
