@@ -96,10 +96,11 @@ def test_verifying_finds_a_changed_file(home, tmp_path):
 
 def test_the_list_says_what_each_is_good_for():
     listed = run("list").stdout
-    assert [line.split()[0] for line in listed.splitlines()[1:19]] == [
+    assert [line.split()[0] for line in listed.splitlines()[1:20]] == [
         *("minilm", "things", "clip", "clip-words", "whisper-base", "blazeface", "ppocr-small", "things+clip"),
         *("hub:siglip2-base", "hub:siglip2-base-quick", "hub:siglip2-large", "hub:siglip2-base-small"),
-        *("hub:clip-b32", "clip-b16-text", "whisper-small", "whisper-large-v3-turbo", "yamnet", "hub:tiny"),
+        *("hub:clip-b32", "clip-b16-text", "distilbert", "whisper-small", "whisper-large-v3-turbo", "yamnet"),
+        "hub:tiny",
     ]
     assert "recommended: free descriptions, many languages" in listed
     assert "To get one that is absent: momentseek models get NAME" in listed

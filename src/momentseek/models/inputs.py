@@ -22,6 +22,7 @@ from momentseek.models.batch import Clips, Words
 from momentseek.models.features.data import Data, DataSplit, Dims
 from momentseek.models.features.store import ArrayCache, Features
 from momentseek.models.model import ModelConfig
+from momentseek.models.tower_files import find_tower, tower_tokens
 from momentseek.recognition.captions.inputs import caption_words
 from momentseek.recognition.exported.preparation import MODALITIES
 
@@ -118,9 +119,12 @@ def words_of(split: DataSplit, query_ids: Sequence[str], config: ModelConfig, ca
         return found
 
     parts = [rows(str(query)) for query in query_ids]
-    if not needs_roles(config) and not needs_text(config):
+    tower = find_tower(getattr(config, "tower", None))
+    if tower is None and not needs_roles(config) and not needs_text(config):
         return stack_words(parts)
     texts = [split.truth.text(str(query)) or "" for query in query_ids]
+    if tower is not None:
+        return replace(stack_words(parts), ids=tower_tokens(tower, texts, config.max_words))
     if needs_text(config):
         return replace(stack_words(parts), ids=word_ids(texts, config.max_words))
     return stack_words(parts, texts, [split.query.rows(str(query)) for query in query_ids], role_parser(config))

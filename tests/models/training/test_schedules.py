@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from momentseek.core.errors import MomentseekError
+from momentseek.models.training.config import TrainingSettings
 from momentseek.models.training.optimisers import rate_factor
 
 NAMES = ("constant", "linear", "cosine")
@@ -31,3 +33,18 @@ def test_cosine_is_half_a_wave(step: int) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_warming_up_begins_at_nothing_and_reaches_everything(name: str) -> None:
     assert [rate_factor(name, s, 100, 0.1) for s in (0, 5, 10)] == pytest.approx([0, 0.5, 1])
+
+
+@given(st.lists(st.floats(0.1, 300), max_size=5), st.floats(0, 400))
+def test_each_milestone_that_is_reached_lowers_the_rate(milestones: list[float], epoch: float) -> None:
+    factor = 1.0
+    for milestone in milestones:
+        factor *= 0.1 if milestone <= epoch else 1.0
+    assert TrainingSettings(milestones=tuple(milestones)).milestone_factor(epoch) == pytest.approx(factor)
+
+
+def test_milestones_are_epochs() -> None:
+    with pytest.raises(
+        MomentseekError, match=r"training: milestones are epochs above 0, such as \[8, 13\], not \(0,\)"
+    ):
+        TrainingSettings(milestones=(0,))

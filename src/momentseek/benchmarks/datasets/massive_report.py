@@ -34,10 +34,12 @@ from momentseek.benchmarks.datasets.massive import (
     require_videos,
 )
 from momentseek.benchmarks.datasets.sentences import (
+    SIMCSE_PREFIX,
     MassiveSource,
     TextSimilarity,
     encoder_similarity,
     prepare_source,
+    sentence_encoder,
     video_similarity,
 )
 from momentseek.core.errors import MomentseekError, parameter
@@ -47,7 +49,6 @@ from momentseek.core.moments.table import Policy
 from momentseek.core.reports import count, decimals, text_table, to_plain
 from momentseek.measuring.formats import FORMATS, read_corpus, read_truth
 from momentseek.measuring.formats.writers import dump
-from momentseek.recognition.encoders.registry import text_encoder
 from momentseek.recognition.encoders.text_cache import EncodeChunks
 
 QueryKey = tuple[str, str, int]
@@ -302,19 +303,19 @@ def massive_text(found: dict[str, Any], encoder: str) -> str:
     return "\n".join([*lines, "", text_table(header, shares)])
 
 
-def why_differ(encoder: str, features: str | None) -> str:
-    """Why a published file differs from ours, given the encoder of sentences and the file of visual scores.
+def why_differ(encoder: str, visual: str | None) -> str:
+    """Why a published file differs from ours, given the encoder of sentences and what gives visual scores.
 
     >>> why_differ("file:simcse.npz", "emscore.npz")[-108:]
     'they filter by EMScore, here emscore.npz does; they were drawn without a seed, so pools differ by chance too'
     """
     if encoder.startswith("file:"):
         words = f"here the vectors of {encoder.removeprefix('file:')} do, which may be on another scale"
+    elif encoder.startswith(SIMCSE_PREFIX):
+        words = f"here the model in {encoder.removeprefix(SIMCSE_PREFIX)} does"
     else:
         words = f"here {encoder} does, whose scale is another"
-    sight = (
-        f"here {features} does" if features else f"nothing is filtered by visual scores here ({parameter('features')})"
-    )
+    sight = f"here {visual} does" if visual else f"nothing is filtered by visual scores here ({parameter('features')})"
     return (
         f"the published files compare sentences by SimCSE (RoBERTa-large), {words}; they filter by EMScore, {sight}; "
         "they were drawn without a seed, so pools differ by chance too"
@@ -433,7 +434,7 @@ def build_massive_dataset(
     require_videos(data, settings)  # before minutes of encoding
     published = read_truth(reference, format="mvmr", invalid="keep") if reference else None
     visual = read_visual_scores(features) if features else None
-    model = text_encoder(encoder)
+    model = sentence_encoder(encoder)
     with progress(f"encoding with {model.name}") as show:
         similarity = encoder_similarity(model, data.texts, progress=show, spread=spread)
     result = build_massive(data, similarity, settings, visual)

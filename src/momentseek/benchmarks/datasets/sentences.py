@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from momentseek.benchmarks.datasets.common import BLOCK_BYTES, BuiltDataset, ShowProgress, no_progress
 from momentseek.benchmarks.datasets.pairs import require_one_annotator
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, optional_module
 from momentseek.core.moments.arrays import IntArray
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.progress import ShowCount
@@ -29,6 +29,20 @@ from momentseek.recognition.encoders.text_cache import EncodeChunks, encode_cach
 SimilarityScores = NDArray[np.float32]
 TextSimilarity = Callable[[Sequence[str], Sequence[str]], SimilarityScores]
 """Queries × sentences → similarities, one row per query. Any scale will do, if the thresholds are on it."""
+
+
+SIMCSE_PREFIX = "simcse:"
+"""What names the folder of a Hugging Face model that reads sentences by their first mark."""
+
+
+def sentence_encoder(name: str) -> TextEncoder:
+    """A text encoder by its name; ``simcse:FOLDER`` is SimCSE, or another BERT or RoBERTa that is used in its way."""
+    if not name.startswith(SIMCSE_PREFIX):
+        return text_encoder(name)
+    optional_module("torch", "train")
+    from momentseek.models.layers.bert import SentenceTower  # needs torch
+
+    return SentenceTower(Path(name.removeprefix(SIMCSE_PREFIX)))
 
 
 def encoder_similarity(
@@ -213,7 +227,7 @@ def build_related(
     """Find, for every query of a training set, the other videos that answer it."""
     judgements = read_truth(truth, invalid="keep")  # times play no part
     data = collect_sentences(judgements)
-    model = text_encoder(encoder)
+    model = sentence_encoder(encoder)
     with progress(f"encoding with {model.name}") as show:
         similarity = encoder_similarity(model, data.texts, progress=show)
     with progress("comparing sentences") as show:

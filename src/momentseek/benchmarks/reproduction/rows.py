@@ -30,6 +30,7 @@ from momentseek.measuring.evaluate import HIGHLIGHTS, evaluate
 from momentseek.measuring.measures import parse_all
 from momentseek.measuring.result import labels_of
 from momentseek.models.features.data import Data
+from momentseek.models.tower_files import DEFAULT_TOWER
 from momentseek.models.training.checkpoint import load_checkpoint
 from momentseek.models.training.config import TrainConfig
 from momentseek.models.training.folder import find_checkpoint
@@ -148,6 +149,8 @@ NOT_COMPARED = (
 def setting_differences(ours: TrainConfig, other: TrainConfig) -> list[str]:
     """What differs between two configs of a model, as ``hidden 32 (512)``: first ours, then the other's."""
     mine, theirs = ours.table(), other.table()
+    if theirs["model"].get("tower") == "auto":  # what the paper trains, whether it is downloaded here or not
+        theirs["model"]["tower"] = DEFAULT_TOWER
     found = [
         f"{name} {_setting_text(value)} ({_setting_text(theirs[section][name])})"
         for section in ("model", "training")

@@ -65,7 +65,13 @@ SETTINGS = tuple(field.name for field in fields(MassiveSettings))
     help="Similar videos from which positives are drawn, at most.",
 )
 @click.option("--seed", type=COUNT, default=0, show_default=True, metavar="S", help="Another seed draws other pools.")
-@click.option("--encoder", default="minilm", show_default=True, metavar="NAME", help="Text encoder, or file:VECTORS.")
+@click.option(
+    "--encoder",
+    default="minilm",
+    show_default=True,
+    metavar="NAME",
+    help="Text encoder, file:VECTORS or simcse:FOLDER.",
+)
 @click.option(
     "--features", metavar="FILE", help="Visual scores of (query, video), .npz or .jsonl, as a further filter."
 )
@@ -97,10 +103,13 @@ def massive(annotations: str, out: str, force: bool, on: str | None, as_json: bo
         --reference charades_test_mvmr.json
     TACoS has few videos:
       momentseek data massive tacos_test.json --pool 5 --out tacos_mvmr.json
+    SimCSE, as in the paper, from the folder of a Hugging Face model:
+      momentseek data massive charades_sta_test.txt --encoder simcse:sup-simcse-roberta-large --out mvmr.json
     """
     settings = MassiveSettings(**{name: given.pop(name) for name in SETTINGS})
     tasks = given["label_studio"]
-    inputs = [annotations, vector_file(given["encoder"]), given["features"], given["reference"], given["videos"]]
+    files = [given[name] for name in ("features", "reference", "videos")]
+    inputs = [annotations, vector_file(given["encoder"]), *files]
     page = page_beside(tasks) if tasks else None
     options.check_targets(inputs, [out, given["report"], tasks, page], force)
     spread = texts_on(on, given["encoder"]) if on else None
@@ -119,7 +128,13 @@ def massive(annotations: str, out: str, force: bool, on: str | None, as_json: bo
     metavar="T",
     help="A video with a sentence at least this similar answers the query.",
 )
-@click.option("--encoder", default="minilm", show_default=True, metavar="NAME", help="Text encoder, or file:VECTORS.")
+@click.option(
+    "--encoder",
+    default="minilm",
+    show_default=True,
+    metavar="NAME",
+    help="Text encoder, file:VECTORS or simcse:FOLDER.",
+)
 @options.force
 @options.as_json
 def related(truth: str, out: str, threshold: float, encoder: str, force: bool, as_json: bool) -> None:

@@ -8,12 +8,15 @@ from typing import Any
 from torch import Tensor
 
 from momentseek.models.features.data import Dims
+from momentseek.models.layers.bert import tower_state
 from momentseek.models.public.weights import NORM_PARTS, PublicWeights, Translation, register_public
+from momentseek.models.tower_files import find_tower, read_tower_sizes
 
 MARKS = ("featpool.conv.weight", "proposal_conv.conv1x1_contrastive.weight", "text_encoder.fc_out2.weight")
 TRAINING = {"task": "SVMR", "nms": 0.5}
 SETTINGS = {"padding": "first", "fit": "rounded", "text": "mean", "norm": True, "follow": "official"}
 
+BERT = "text_encoder.bert."
 UNUSED = ("mha.*", "conv1d.*", "linear[12].*", "norm[123].*")
 """Layers of G2L's public network that nothing reads."""
 STRIDES, POWERS = {16: 2, 64: 4, 128: 2}, {128: 0.3}
@@ -23,7 +26,7 @@ STRIDES, POWERS = {16: 2, 64: 4, 128: 2}, {128: 0.3}
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
     """How many clips the map has is in no shape: kernels of 9 tell the authors' 64, others are taken for 16.
 
-    The language model is left out: its output are the words' features.
+    The language model is left out, as its output are the words' features, unless ``tower`` names its folder.
     """
     hidden, columns, _ = weights.shape("featpool.conv.weight", 3)
     space, words = weights.shape("text_encoder.fc_out2.weight", 2)
@@ -38,7 +41,12 @@ def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
     for layer in range(layers):
         state |= weights.take_layer(f"neighbours.convolutions.{layer}", f"proposal_conv.convs.{layer}")
         state |= weights.take_layer(f"neighbours.norms.{layer}", f"proposal_conv.bn.{layer}", *NORM_PARTS)
-    weights.skip("text_encoder.bert.*", *UNUSED)
+    if asked.get("tower"):
+        folder = find_tower(asked["tower"])
+        assert folder is not None, "a tower was asked for"
+        bert = {name.removeprefix(BERT): weights.take(name) for name in weights.leftovers() if name.startswith(BERT)}
+        state |= {f"tower.{name}": tensor for name, tensor in tower_state(bert, read_tower_sizes(folder))[0].items()}
+    weights.skip(f"{BERT}*", *UNUSED)
     settings = {
         "hidden": hidden,
         "space": space,

@@ -75,6 +75,10 @@ class TrainingSettings:
     """``constant``, ``linear`` (down to 0) or ``cosine``."""
     warmup: float = 0.0
     """The share of all steps in which the rate rises from 0."""
+    milestones: tuple[float, ...] = ()
+    """Epochs after each of which the rate is multiplied by ``lower``, whatever the schedule."""
+    lower: float = 0.1
+    """What the rate is multiplied by at each milestone."""
     clip: float = 1.0
     """The longest gradient; 0 leaves gradients as they are."""
     clip_by: str = "all"
@@ -130,12 +134,19 @@ class TrainingSettings:
         at_least(self, 0, "hard_videos", "hard_queries", "hard_pool", "list_reach", section="training")
         above_nothing(self, "epochs", "minutes", "validations", "save_minutes", section="training")
         below_one(self, "momentum", section="training")
+        at_least(self, 0, "lower", section="training")
+        if any(not isinstance(m, int | float) or m <= 0 for m in self.milestones):
+            raise MomentseekError(f"training: milestones are epochs above 0, such as [8, 13], not {self.milestones!r}")
         if not 0 <= self.warmup < 1:
             raise MomentseekError(f"training: warmup is a share of all steps, from 0 to below 1, not {self.warmup:g}")
         if self.nms is not None and not 0 <= self.nms <= 1:
             raise MomentseekError(f"training: nms is an overlap, from 0 to 1, not {self.nms:g}")
         parse_all(summed_measures(self.measure))
         parse_all(self.report)
+
+    def milestone_factor(self, epoch: float) -> float:
+        """What the rate is multiplied by after ``epoch`` epochs: ``lower`` for each milestone that is reached."""
+        return float(self.lower ** sum(epoch >= milestone for milestone in self.milestones))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -198,6 +198,7 @@ class TrainingLoop:
         rng = torch.Generator().manual_seed(step_seed(training.seed, step, self.processes.rank, 1))
         _seed_device(device_of(self.model), step_seed(training.seed, step, self.processes.rank, 0))
         rate = training.lr * rate_factor(training.schedule, step, self.steps, training.warmup)
+        rate *= training.milestone_factor(step / self.per_epoch)
         epoch = step // self.per_epoch
         self.model.phase = self.model.phase_at(step, epoch)
         set_rates(self.optimiser, rate, self.model.phase)

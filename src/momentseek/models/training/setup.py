@@ -15,6 +15,7 @@ from momentseek.models.features.data import Data
 from momentseek.models.inputs import dims_of
 from momentseek.models.model import CorpusModel, Network
 from momentseek.models.registry import build
+from momentseek.models.tower_files import resolve_tower
 from momentseek.models.training import warm_start
 from momentseek.models.training.batches import Batches
 from momentseek.models.training.captions import CaptionBatches, NetworkValidation, prepare_captions
@@ -179,6 +180,8 @@ def resolve_config(config: TrainConfig) -> TrainConfig:
     settings = dict(config.settings)
     if getattr(config.network_config, "parse", "") == "auto":
         settings["parse"] = resolve_parser("auto")
+    if tower := getattr(config.network_config, "tower", None):
+        settings["tower"] = resolve_tower(tower)
     source = config.data
     path = str(Path(source.path).resolve()) if source.path else ""
     seed = str(config.training.seed)

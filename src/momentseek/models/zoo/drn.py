@@ -79,7 +79,9 @@ class DrnConfig(GroundingConfig):
 
 def convolution_block(before: int, after: int, kernel: int, stride: int = 1, *, bias: bool = False) -> nn.Sequential:
     """A convolution, in the pyramid without bias, batch normalisation and ReLU."""
-    convolution = nn.Conv1d(before, after, kernel, stride, padding=kernel // 2, bias=bias)
+    convolution = nn.Conv1d(before, after, kernel, stride, padding=kernel // 2, bias=False)
+    if bias:  # which begins at nothing, as in the public code
+        convolution.bias = nn.Parameter(torch.zeros(after))
     return nn.Sequential(convolution, nn.BatchNorm1d(after), nn.ReLU())
 
 

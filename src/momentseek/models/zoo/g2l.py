@@ -9,6 +9,7 @@ MMN's. The public code contradicts its own definitions in several places: the de
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -123,6 +124,7 @@ class G2lConfig(MmnConfig):
 class G2l(Mmn):
     """MMN's network with geodesic and game-theoretic losses."""
 
+    tower_layers: ClassVar[int] = 2
     config: G2lConfig
 
     def terms(self, batch: Batch, words: Encodings, clips: Encodings, epoch: int) -> dict[str, Tensor]:

@@ -8,21 +8,26 @@ not depend on the query: a corpus is encoded once.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, BatchPairs, Clips, Encodings, Words
 from momentseek.models.features.data import Dims
+from momentseek.models.layers.bert import BertTower, load_tower
 from momentseek.models.layers.moment_map import MapConvolution, cells, max_over, overlap, overlap_of_moments
 from momentseek.models.layers.projection import MapClips
 from momentseek.models.layers.recurrent import mean_of_words
-from momentseek.models.model import CorpusModel, above_nothing, at_least, one_of
+from momentseek.models.model import EVERYTHING, CorpusModel, Phase, above_nothing, at_least, one_of
 from momentseek.models.registry import register
+from momentseek.models.tower_files import NO_TOKEN, find_tower, read_tower_sizes
 from momentseek.models.zoo.tan2d import SentenceEncoder, Tan2dConfig, overlap_loss
 
 OVERLAP_SHARPNESS = 10.0
@@ -103,6 +108,13 @@ class MmnConfig(Tan2dConfig):
     """Columns of the two joint spaces."""
     text: str = "mean"
     """``mean`` over token features (DistilBERT's in the paper), or ``lstm``."""
+    tower: str | None = None
+    """A language model that reads the queries' texts instead of features, and is trained too: ``distilbert``, which
+    `momentseek models get` fetches, or the folder of a Hugging Face model; ``auto``: the former if it is downloaded."""
+    tower_rate: float = 0.1
+    """Factor of the language model's learning rate."""
+    tower_after: float = 4.0
+    """Epochs in which the language model rests first."""
     norm: bool = True
     """Batch normalisation in the map's convolutions."""
     power: float = 0.5
@@ -130,7 +142,9 @@ class MmnConfig(Tan2dConfig):
         one_of(self, "text", "mean", "lstm")
         one_of(self, "follow", "paper", "official")
         at_least(self, 1, "space", "positives")
-        at_least(self, 0, "power", "contrast", "margin", "only_overlap_after")
+        at_least(self, 0, "power", "contrast", "margin", "only_overlap_after", "tower_rate", "tower_after")
+        if self.tower and self.text == "lstm":
+            raise MomentseekError("model: a language model's states are averaged; set text=mean, or leave out tower")
         above_nothing(self, "temperature")
         if self.positives > (most := len(cells(self.max_clips))):
             raise MomentseekError(
@@ -143,6 +157,9 @@ class Mmn(CorpusModel):
     """MMN: candidate moments and queries as vectors of two joint spaces."""
 
     retrieves: ClassVar[bool] = True
+    rate_groups: ClassVar[tuple[str, ...]] = ("tower",)
+    tower_layers: ClassVar[int] = 1
+    """Last layers of the language model that are summed."""
     config: MmnConfig
 
     def __init__(self, config: MmnConfig, dims: Dims) -> None:
@@ -156,7 +173,9 @@ class Mmn(CorpusModel):
         self.sentence = (
             SentenceEncoder(dims.query, config.hidden, config.text_layers) if config.text == "lstm" else None
         )
-        width = config.hidden if config.text == "lstm" else dims.query
+        folder = find_tower(config.tower)
+        self.tower = BertTower(read_tower_sizes(folder), config.dropout or 0.1) if folder is not None else None
+        width = config.hidden if config.text == "lstm" else self.tower.sizes.hidden if self.tower else dims.query
         self.text_norm = nn.LayerNorm(width)
         self.text_match, self.text_overlap = nn.Linear(width, config.space), nn.Linear(width, config.space)
         self.moment_match = nn.Linear(config.hidden, config.space)
@@ -164,11 +183,32 @@ class Mmn(CorpusModel):
 
     def encode_words(self, words: Words) -> Encodings:
         """The query in both spaces, of length 1."""
-        pooled = self.text_norm(self.sentence(words)[0] if self.sentence is not None else mean_of_words(words))
+        pooled = self.sentence(words)[0] if self.sentence is not None else mean_of_words(self.read(words))
+        pooled = self.text_norm(pooled)
         return {
             "match": F.normalize(self.text_match(pooled), dim=1),
             "overlap": F.normalize(self.text_overlap(pooled), dim=1),
         }
+
+    def read(self, words: Words) -> Words:
+        """The words as they are, or what the language model makes of their text; where it rests, without gradients."""
+        if self.tower is None:
+            return words
+        if words.ids is None:
+            raise MomentseekError("the batch has no texts, and the model's language model reads them; give the texts")
+        with torch.set_grad_enabled(torch.is_grad_enabled() and self.phase.rate("tower") > 0):
+            return Words(self.tower(words.ids, self.tower_layers), words.ids != NO_TOKEN)
+
+    def prepare(self, queries: Iterable[tuple[str, NDArray[np.float32]]]) -> None:
+        """Give the language model its weights."""
+        folder = find_tower(self.config.tower)
+        if self.tower is not None and folder is not None:
+            load_tower(self.tower, folder)
+
+    def phase_at(self, step: int, epoch: int) -> Phase:
+        """The language model rests at first, and then learns at a rate of its own."""
+        rests = epoch < self.config.tower_after
+        return Phase("", {"tower": 0.0 if rests else self.config.tower_rate}) if self.tower is not None else EVERYTHING
 
     def spaces(self, clips: Clips) -> tuple[Tensor, Tensor, Tensor]:
         """Every candidate moment in both spaces, (videos, cells, space), of any length; and the mask of the clips."""

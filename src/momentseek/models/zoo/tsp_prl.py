@@ -263,7 +263,7 @@ class TspPrl(CorpusModel):
             ended = ended | bad
             window = torch.where(ended[:, None], window, moved)
         places = torch.stack(visited, 1) / count[:, None, None]
-        return places[..., 0], places[..., 1] + self.config.last_clip / count[:, None], torch.stack(scores, 1)
+        return places[..., 0], places[..., 1] + int(self.config.last_clip) / count[:, None], torch.stack(scores, 1)
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         """Actor-critic over an episode: the policy whose turn it is tries moves, and the other does its best."""
