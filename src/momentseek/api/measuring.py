@@ -206,9 +206,9 @@ def diagnose(
 ) -> Diagnosis:
     """Ask whether the figures of runs can be trusted: what the measures miss, and what the data give away.
 
-    ``only`` names the parts that are wanted, of axioms, ties, noise and location; without it all are run that can be.
-    ``annotators`` are re-annotations of the truth's queries, ``noise`` the standard deviations of the noise on IoUs.
-    ``truth`` may be two: the one like the training data first (iid), the other second (ood).
+    ``only`` names the parts that are wanted, of axioms, ties, noise, location and performance; without it all are run
+    that can be. ``annotators`` are re-annotations of the truth's queries, ``noise`` the standard deviations of the
+    noise on IoUs. ``truth`` may be two: the one like the training data first (iid), the other second (ood).
 
     >>> found = diagnose("examples/kitchen/careful.jsonl", "examples/kitchen/truth.jsonl", "AxIoU@1", only=["axioms"])
     >>> [verdict.broken for verdict in found.axioms.measures[0].verdicts]

@@ -261,7 +261,7 @@ def _systems(runs: Sequence[str]) -> dict[str, list[str]]:
 @click.option(
     "--only",
     multiple=True,
-    type=click.Choice(["axioms", "ties", "noise", "location"]),
+    type=click.Choice(diagnosis.PARTS),
     help="Run only this part; may be given several times.",
 )
 @click.option(
@@ -304,6 +304,7 @@ def diagnose(
     ties       on how many queries the runs cannot be told apart
     noise      how far the figures move if the true moments are unsure
     location   whether runs find moments, or places where moments usually are
+    performance  whether a run's own scores tell on which queries it is good
 
     \b
     Everything about two systems, with figures:

@@ -29,7 +29,8 @@ def corpus(queries: int = 30, side: str = "") -> tuple[Judgements, list[tuple[st
     for name, spread in (("close", 3.0), ("far", 12.0)):
         s = np.maximum(0, np.repeat(start, 5) + rng.normal(0, spread, 5 * queries))
         e = np.maximum(s + 1, np.repeat(end, 5) + rng.normal(0, spread, 5 * queries))
-        runs.append((name, Run.from_groups(ids, [5] * queries, list(np.repeat(videos, 5)), s, e)))
+        scores = -np.sort(-rng.uniform(0, 1, (queries, 5)), axis=1).ravel()
+        runs.append((name, Run.from_groups(ids, [5] * queries, list(np.repeat(videos, 5)), s, e, scores)))
     return truth, runs
 
 
@@ -41,7 +42,7 @@ def whole() -> Diagnosis:
 
 def test_every_part_is_run_and_explained(whole: Diagnosis) -> None:
     text = whole.as_text()
-    for title in ("AXIOMS", "TIES", "LABEL NOISE", "LOCATION BIAS"):
+    for title in ("AXIOMS", "TIES", "LABEL NOISE", "LOCATION BIAS", "PERFORMANCE"):
         assert title in text
     assert "nan" not in text
     assert dict(whole.reasons) == {"annotators": "no re-annotations given (`annotators`)"}
@@ -67,7 +68,7 @@ def test_a_part_that_lacks_something_is_left_out_with_its_reason_unless_asked_fo
     assert found.location is None
     assert "duration" in found.reasons["location"]
     assert "Not run: ties" in found.as_text()
-    for part in ("ties", "location"):
+    for part in ("ties", "location", "performance"):
         with pytest.raises(MomentseekError):
             diagnose(runs, [truth], only=[part])
 

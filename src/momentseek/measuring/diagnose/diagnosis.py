@@ -21,12 +21,14 @@ from momentseek.measuring.diagnose.annotators import AnnotatorReport, annotator_
 from momentseek.measuring.diagnose.axioms import AxiomReport, axiom_text, check_axioms
 from momentseek.measuring.diagnose.label_noise import DEFAULT_GAMMAS, NoiseReport, noise_text
 from momentseek.measuring.diagnose.location_bias import LocationReport, Side, location_bias, location_text, sides
+from momentseek.measuring.diagnose.performance import PerformanceReport, measure_performance, performance_text
 from momentseek.measuring.diagnose.ties import TieReport, count_ties, tie_text
 from momentseek.measuring.evaluate import check_queries, evaluate
 from momentseek.measuring.measures import PROTOCOLS, Alignment, Measure, parse_all
 from momentseek.measuring.result import Missing
 
-PARTS = ("axioms", "ties", "noise", "location")
+PARTS = ("axioms", "ties", "noise", "location", "performance")
+PERFORMANCE_MEASURES = ("AxIoU@10",)
 NOT_ASKED_FOR = "not asked for"
 NO_REANNOTATIONS = "no re-annotations given"
 T = TypeVar("T")
@@ -47,6 +49,7 @@ class Diagnosis:
     noise: tuple[NoiseReport, ...] | None
     annotators: tuple[AnnotatorReport, ...] | None
     location: LocationReport | None
+    performance: tuple[PerformanceReport, ...] | None
     reasons: Mapping[str, str]
 
     def __repr__(self) -> str:
@@ -64,6 +67,7 @@ class Diagnosis:
         blocks += [noise_text(n) for n in self.noise or ()]
         blocks += [annotator_text(a) for a in self.annotators or ()]
         blocks += [location_text(self.location)] if self.location else []
+        blocks += [performance_text(self.performance)] if self.performance else []
         blocks += [
             f"Not run: {name}, because {reason}."
             for name, reason in self.reasons.items()
@@ -74,7 +78,7 @@ class Diagnosis:
         return text.replace("[IoU>=", "[IoU>") if PROTOCOLS[self.protocol].options.get("strict") else text
 
     def as_json(self) -> dict[str, Any]:
-        """One object with the keys axioms, ties, noise, annotators, location (null if not run) and reasons."""
+        """One object with a key for each part and annotators (null if not run), and reasons."""
         plain: dict[str, Any] = to_plain(self)
         return plain
 
@@ -148,6 +152,14 @@ def diagnose(
             side.runs, side.truth, wanted, levels, missing=missing, clip=clip_noise, seed=seed
         )
 
+    def performance_of() -> tuple[PerformanceReport, ...]:
+        found, names = [], measures or PERFORMANCE_MEASURES
+        for side in given:
+            for label, run in side.runs:
+                figures = evaluate(run, side.truth, names, protocol=protocol, missing=missing, label=label)
+                found += measure_performance(run, figures, side.truth, seed=seed)
+        return tuple(found)
+
     def annotators_of() -> tuple[AnnotatorReport, ...]:
         wanted = [m for m in parse_measures(people.ANNOTATOR_MEASURES) if m.NAME not in axioms.OTHER_KINDS]
         found, failures = [], []
@@ -171,6 +183,7 @@ def diagnose(
             "comparing locations",
             lambda: location_bias(given, measures, protocol=protocol, missing=missing, seed=seed),
         ),
+        performance=part("performance", "predicting performance by query", performance_of),
         reasons=reasons,
     )
     if not annotators:
