@@ -43,6 +43,7 @@ SECTIONS = {
     "Measure": {
         "evaluate": ("measure:evaluate", "Score a run against judgements."),
         "compare": ("measure:compare", "Compare runs, with significance."),
+        "leaderboard": ("measure:leaderboard", "Rank systems by their result cards, with significance."),
         "diagnose": ("measure:diagnose", "Check measures and datasets for bias, ties and label noise."),
         "answers": ("answers:answers", "Read the answers of language models in prose."),
         "convert": ("formats:convert", "Convert a file to another format."),

@@ -21,12 +21,14 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.figures import check_folder
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
+from momentseek.measuring.cards import build_card, card_files
 from momentseek.measuring.compare import compare as compare_evaluations
 from momentseek.measuring.compare import largest_differences, unique_labels
 from momentseek.measuring.comparison import render, render_differences
 from momentseek.measuring.diagnose import diagnosis
 from momentseek.measuring.diagnose.plots import draw
-from momentseek.measuring.formats import read_corpus, read_runs, read_truth, write_bytes
+from momentseek.measuring.formats import read_corpus, read_runs, read_truth, write_all, write_bytes
+from momentseek.measuring.leaderboard import build_leaderboard
 from momentseek.measuring.measures import PROTOCOLS, parse_all
 from momentseek.measuring.report import as_json as report_json
 from momentseek.measuring.report import as_text, intervals
@@ -48,6 +50,11 @@ from momentseek.measuring.result import short_labels
     type=click.Path(),
     help="Also write every query's values to FILE, .csv or .jsonl (or .gz of them).",
 )
+@click.option(
+    "--card", metavar="FILE", help="Also write a result card: FILE.json, and the same as Markdown next to it."
+)
+@click.option("--system", metavar="NAME", help="With --card: the system's name. Default: the run's file.")
+@click.option("--cost", metavar="TEXT", help="With --card: what the run took, such as '3 GPU hours'.")
 @options.videos
 @options.invalid
 @options.as_json
@@ -60,6 +67,9 @@ def evaluate(
     by: str | None,
     ci: bool,
     per_query: str | None,
+    card: str | None,
+    system: str | None,
+    cost: str | None,
     invalid: Any,
     as_json: bool,
     official: bool,
@@ -82,8 +92,8 @@ def evaluate(
     raise the mean. --json has unrounded values between 0 and 1. --official follows the truth's own protocol and
     keeps impossible times, as the official tools do.
     """
-    if official and (measures or by or ci or as_json or per_query):
-        raise MomentseekError("--official prints a fixed report; leave out -m, --by, --ci, --per-query and --json")
+    if official and (measures or by or ci or as_json or per_query or card):
+        raise MomentseekError("--official prints a fixed report; leave out -m, --by, --ci, --per-query, --card, --json")
     ending = _per_query_ending(per_query)
     options.check_targets([run, truth, given["videos"]], [per_query], force=True)
     rules = _check_names(protocol, measures)
@@ -98,6 +108,8 @@ def evaluate(
         result.by(by)  # refuse an unknown field before anything is written
     if per_query:
         write_bytes(per_query, per_query_lines(result, ending))
+    if card:
+        write_all(card_files(build_card(result, run, missing=given["missing"], system=system, cost=cost), card))
     if as_json:
         options.echo_json(report_json(result, by, ends))
     else:
@@ -370,3 +382,36 @@ def patience(doing: str) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+@click.command()
+@click.argument("cards", metavar="CARDS...", nargs=-1, required=True)
+@click.option(
+    "--measure", "-m", "measures", multiple=True, metavar="MEASURE", help="Show MEASURE; the first one ranks."
+)
+@click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05, show_default=True)
+@click.option("--html", "page", metavar="FILE", help="Also write a page that needs nothing else.")
+@click.option("--markdown", is_flag=True, help="Print GitHub tables.")
+@options.force
+@options.as_json
+def leaderboard(
+    cards: tuple[str, ...], page: str | None, markdown: bool, force: bool, as_json: bool, **given: Any
+) -> None:
+    """Rank the systems of result CARDS: files, or folders of them.
+
+    Systems on the same data, by the same protocol, are in one table and are tested against each other, query by query;
+    cards of other data or other rules stand apart.
+
+    \b
+      momentseek evaluate ours.jsonl -t test.jsonl --card cards/ours.json
+      momentseek leaderboard cards/ --html leaderboard.html
+    """
+    options.check_targets([path for path in cards if Path(path).is_file()], [page], force)
+    board = build_leaderboard(cards, **given)
+    if page:
+        write_bytes(page, board.render("html").encode())
+    if as_json:
+        options.echo_json(board.as_json())
+    else:
+        click.echo(board.render("markdown" if markdown else "text"))
+        _say_notes(board.notes)

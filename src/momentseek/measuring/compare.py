@@ -80,7 +80,6 @@ def compare(
     values = np.stack([np.mean([e.values for e in group], axis=0) for group in groups], axis=1)
     out = np.asarray(np.isnan(values).any(axis=1))
     values = np.where(out[:, None], np.nan, values)
-
     queries, runs, measures = values.shape
     first, second = np.triu_indices(runs, k=1)
     apart = differences(values[:, first], values[:, second]).reshape(queries, -1)
@@ -143,6 +142,7 @@ def compare(
         titles=head.titles,
         videos=None if clusters is None else int(clusters.max()) + 1,
         seeds=tuple(len(group) for group in groups),
+        lower=tuple(measure.name for measure in head.measures if measure.LOWER_IS_BETTER),
     )
 
 

@@ -112,6 +112,8 @@ class Comparison(Tabular):
     """Number of videos that queries share, and that are exchanged and drawn as one; None if no two share any."""
     seeds: tuple[int, ...] = ()
     """Number of runs per system."""
+    lower: tuple[str, ...] = ()
+    """Measures of which the smaller figure is the better one."""
 
     def __repr__(self) -> str:
         queries = count(self.queries, *self.asked)
@@ -149,7 +151,8 @@ class Comparison(Tabular):
     def beaten(self, measure: str, run: str) -> str:
         """Letters of the runs that ``run`` is significantly better than."""
         against = [self.pair(measure, run, other) for other in self.runs if other != run]
-        return "".join(self.letter(pair.second) for pair in against if pair.significant and pair.difference > 0)
+        sign = -1 if measure in self.lower else 1
+        return "".join(self.letter(pair.second) for pair in against if pair.significant and sign * pair.difference > 0)
 
     @cached_property
     def _by_measure_and_runs(self) -> dict[tuple[str, str, str], RunPair]:
@@ -291,10 +294,12 @@ def _means_table(comparison: Comparison) -> Table:
     """A row per run; a row per measure where there are many of them."""
     runs = [f"{comparison.letter(run)} {run}" for run in comparison.runs]
     names = [comparison.title(name) for name in comparison.names]
+    columns = zip(comparison.names, comparison.means.T.tolist(), strict=True)
+    best_of = [min(column) if name in comparison.lower else max(column) for name, column in columns]
     cells = [
         [
             _mean_cell(comparison, mean, best, comparison.beaten(name, run))
-            for name, mean, best in zip(comparison.names, row, comparison.means.max(axis=0).tolist(), strict=True)
+            for name, mean, best in zip(comparison.names, row, best_of, strict=True)
         ]
         for run, row in zip(comparison.runs, comparison.means.tolist(), strict=True)
     ]

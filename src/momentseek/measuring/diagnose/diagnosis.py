@@ -25,7 +25,7 @@ from momentseek.measuring.diagnose.performance import PerformanceReport, measure
 from momentseek.measuring.diagnose.ties import TieReport, count_ties, tie_text
 from momentseek.measuring.evaluate import check_queries, evaluate
 from momentseek.measuring.measures import PROTOCOLS, Alignment, Measure, parse_all
-from momentseek.measuring.result import Missing
+from momentseek.measuring.result import Evaluation, Missing
 
 PARTS = ("axioms", "ties", "noise", "location", "performance")
 PERFORMANCE_MEASURES = ("AxIoU@10",)
@@ -139,11 +139,11 @@ def diagnose(
         wanted = parse_measures([*axioms.AXIOM_MEASURES, *(axioms.WITH_DURATIONS if durations else ())])
         return check_axioms(pairs, wanted, seed=seed)
 
+    def evaluate_runs(side: Side, names: Sequence[str]) -> list[Evaluation]:
+        return [evaluate(r, side.truth, names, protocol=protocol, missing=missing, label=n) for n, r in side.runs]
+
     def ties_of(side: Side) -> TieReport:
-        names = measures or ties.TIE_MEASURES
-        return count_ties(
-            [evaluate(r, side.truth, names, protocol=protocol, missing=missing, label=n) for n, r in side.runs]
-        )
+        return count_ties(evaluate_runs(side, measures or ties.TIE_MEASURES))
 
     def noise_of(side: Side) -> NoiseReport:
         wanted = parse_measures(label_noise.NOISE_MEASURES)
@@ -153,23 +153,11 @@ def diagnose(
         )
 
     def performance_of() -> tuple[PerformanceReport, ...]:
-        found, names = [], measures or PERFORMANCE_MEASURES
+        found: list[PerformanceReport] = []
         for side in given:
-            for label, run in side.runs:
-                figures = evaluate(run, side.truth, names, protocol=protocol, missing=missing, label=label)
-                found += measure_performance(run, figures, side.truth, seed=seed)
-        return tuple(found)
-
-    def annotators_of() -> tuple[AnnotatorReport, ...]:
-        wanted = [m for m in parse_measures(people.ANNOTATOR_MEASURES) if m.NAME not in axioms.OTHER_KINDS]
-        found, failures = [], []
-        for side in given:
-            try:
-                found.append(by_annotator(side.runs, side.truth, annotators, wanted, missing=missing))
-            except MomentseekError as e:
-                failures.append(e)
-        if not found:
-            raise failures[0]
+            figures = evaluate_runs(side, measures or PERFORMANCE_MEASURES)
+            for (_, run), evaluation in zip(side.runs, figures, strict=True):
+                found += measure_performance(run, evaluation, side.truth, seed=seed)
         return tuple(found)
 
     result = Diagnosis(
@@ -190,4 +178,20 @@ def diagnose(
         reasons["annotators"] = f"{NO_REANNOTATIONS} ({parameter('annotators')})"
         return result
     with patience("scoring by each annotator"):
-        return replace(result, annotators=annotators_of())
+        wanted = [m for m in parse_measures(people.ANNOTATOR_MEASURES) if m.NAME not in axioms.OTHER_KINDS]
+        return replace(result, annotators=_by_annotators(given, annotators, wanted, missing))
+
+
+def _by_annotators(
+    sides: Sequence[Side], annotators: Sequence[Judgements], measures: Sequence[Measure], missing: Missing
+) -> tuple[AnnotatorReport, ...]:
+    """The reports of the truths that the annotations fit; the first reason if they fit none."""
+    found, failures = [], []
+    for side in sides:
+        try:
+            found.append(by_annotator(side.runs, side.truth, annotators, measures, missing=missing))
+        except MomentseekError as e:
+            failures.append(e)
+    if not found:
+        raise failures[0]
+    return tuple(found)

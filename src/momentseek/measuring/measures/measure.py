@@ -27,6 +27,9 @@ class Measure(ABC):
     COUNTS_EMPTY: ClassVar[bool] = False
     """Whether an empty list is an answer to it, and not a query that the run left out."""
 
+    LOWER_IS_BETTER: ClassVar[bool] = False
+    """Whether it is an error rate, so that a comparison favours the smaller figure."""
+
     name: str = field(default="", compare=False)
     """Name of the measure as the caller wrote it."""
 

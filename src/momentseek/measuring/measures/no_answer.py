@@ -37,6 +37,7 @@ class RejectionMeasure(Measure):
     """
 
     COUNTS_EMPTY = True
+    LOWER_IS_BETTER = True
 
     level: float | None = None
     keep: int | None = None
