@@ -18,6 +18,8 @@ COMMANDS = {
     "pool": ("annotation:pool", "Pool the first moments of several runs for judging."),
     "judge": ("annotation:judge", "Have a vision model judge the relevance of moments."),
     "calibrate": ("annotation:calibrate", "Compare a model's judgements with people's."),
+    "to-hub": ("hub:to_hub", "Write a dataset as Hugging Face's load_dataset takes it."),
+    "from-hub": ("hub:from_hub", "Read a Hugging Face dataset on disk."),
     "imprecise": ("queries:imprecise", "Replace characters' names by general words."),
     "pseudo-train": ("queries:pseudo_train", "Make a training set from caption similarity."),
     "resplit": ("splits:resplit", "Split so that test moments lie where training moments do not."),
