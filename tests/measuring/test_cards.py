@@ -11,8 +11,8 @@ import pytest
 
 from momentseek import Judgements, Run, compare, evaluate
 from momentseek.core.errors import MomentseekError
-from momentseek.measuring.cards import build_card, card_files, card_markdown, fingerprint_truth, read_card
-from momentseek.measuring.formats import read_truth, write_all, write_run, write_truth
+from momentseek.measuring.cards import build_card, card_markdown, fingerprint_truth, read_card, write_card
+from momentseek.measuring.formats import read_truth, write_run, write_truth
 from momentseek.measuring.leaderboard import build_leaderboard
 
 MEASURES = ["R@1[IoU>=0.5]", "mIoU"]
@@ -34,13 +34,8 @@ def cards(tmp_path: Path) -> Path:
     for name, quality in (("good", 0.8), ("poor", 0.4), ("alike", 0.41)):
         write_run(run_of(quality, len(name)), tmp_path / f"{name}.jsonl")
         result = evaluate(tmp_path / f"{name}.jsonl", truth_of(), MEASURES)
-        write_all(card_files(build_card(result, tmp_path / f"{name}.jsonl"), tmp_path / "cards" / f"{name}.json"))
+        write_card(build_card(result, tmp_path / f"{name}.jsonl"), tmp_path / "cards" / f"{name}.json")
     return tmp_path / "cards"
-
-
-@pytest.fixture(autouse=True)
-def folder_of_cards(tmp_path: Path) -> None:
-    (tmp_path / "cards").mkdir()
 
 
 def test_a_card_holds_what_it_takes_to_check_it(cards: Path, tmp_path: Path) -> None:
@@ -79,9 +74,9 @@ def test_other_data_and_other_rules_stand_apart(cards: Path, tmp_path: Path) -> 
     other = evaluate(
         tmp_path / "x.jsonl", Judgements.from_rows([(f"q{i}", f"v{i // 2}", 0, 9, 1) for i in range(40)]), MEASURES
     )
-    write_all(card_files(build_card(other, tmp_path / "x.jsonl"), cards / "other-data.json"))
+    write_card(build_card(other, tmp_path / "x.jsonl"), cards / "other-data.json")
     rules = evaluate(tmp_path / "x.jsonl", truth_of(), MEASURES, missing="zero")
-    write_all(card_files(build_card(rules, tmp_path / "x.jsonl", missing="zero"), cards / "other-rules.json"))
+    write_card(build_card(rules, tmp_path / "x.jsonl", missing="zero"), cards / "other-rules.json")
     board = build_leaderboard([str(cards)])
     assert [len(group.cards) for group in board.groups] == [3, 1, 1]
     text = board.render("text")
@@ -103,7 +98,7 @@ def test_an_error_rate_ranks_the_smaller_first(tmp_path: Path) -> None:
         run = Run.from_rows([(f"q{i}", f"v{i}", 0, 9, scores[i]) for i in range(30)])
         write_run(run, tmp_path / f"{name}.jsonl")
         result = evaluate(run, truth, ["FalseAlarm[level=0.5]"], label=name)
-        write_all(card_files(build_card(result, tmp_path / f"{name}.jsonl"), tmp_path / "cards" / f"{name}.json"))
+        write_card(build_card(result, tmp_path / f"{name}.jsonl"), tmp_path / "cards" / f"{name}.json")
     (group,) = build_leaderboard([str(tmp_path / "cards")]).groups
     assert [card.system for card in group.cards] == ["careful", "eager"]
     assert [group.beaten(card, group.measures[0]) for card in group.cards] == ["b", ""]

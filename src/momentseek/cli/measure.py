@@ -21,13 +21,13 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.figures import check_folder
 from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
-from momentseek.measuring.cards import build_card, card_files
+from momentseek.measuring.cards import build_card, write_card
 from momentseek.measuring.compare import compare as compare_evaluations
 from momentseek.measuring.compare import largest_differences, unique_labels
 from momentseek.measuring.comparison import render, render_differences
 from momentseek.measuring.diagnose import diagnosis
 from momentseek.measuring.diagnose.plots import draw
-from momentseek.measuring.formats import read_corpus, read_runs, read_truth, write_all, write_bytes
+from momentseek.measuring.formats import read_corpus, read_runs, read_truth, write_bytes
 from momentseek.measuring.leaderboard import build_leaderboard
 from momentseek.measuring.measures import PROTOCOLS, parse_all
 from momentseek.measuring.report import as_json as report_json
@@ -109,7 +109,7 @@ def evaluate(
     if per_query:
         write_bytes(per_query, per_query_lines(result, ending))
     if card:
-        write_all(card_files(build_card(result, run, missing=given["missing"], system=system, cost=cost), card))
+        write_card(build_card(result, run, missing=given["missing"], system=system, cost=cost), card)
     if as_json:
         options.echo_json(report_json(result, by, ends))
     else:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from momentseek import __version__
+from momentseek.core.atomic import write_all
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.captions import CaptionTable
 from momentseek.core.moments.judgements import Judgements
@@ -222,13 +223,15 @@ def card_markdown(card: ResultCard) -> str:
     return f"# {markdown_text(card.system)}\n\n{table}\n\n" + "\n".join(lines) + "\n"
 
 
-def card_files(card: ResultCard, path: str | os.PathLike[str]) -> dict[str | os.PathLike[str], bytes]:
-    """The card as JSON at ``path``, and as Markdown next to it."""
+def write_card(card: ResultCard, path: str | os.PathLike[str]) -> None:
+    """Write the card as JSON to ``path``, and as Markdown next to it; the folder is made where there is none."""
     target = Path(path)
     if target.suffix != ".json":
         raise MomentseekError(f"{target}: a card is a .json file, with a .md next to it; call it card.json")
     text = json.dumps(card.as_json(), ensure_ascii=False, allow_nan=False)
-    return {target: (text + "\n").encode("utf-8", "replace"), target.with_suffix(".md"): card_markdown(card).encode()}
+    target.parent.mkdir(parents=True, exist_ok=True)
+    words = card_markdown(card).encode("utf-8", "replace")
+    write_all({target: (text + "\n").encode("utf-8", "replace"), target.with_suffix(".md"): words})
 
 
 def read_card(path: str | os.PathLike[str]) -> ResultCard | None:
