@@ -188,7 +188,7 @@ SMALLER = {"--videos 400": "--videos 40", "--set test=test": "--set test=test --
 
 
 def test_the_strangers_path_of_the_page_can_be_walked(site: Path, tmp_path: Path) -> None:
-    """docs/adopting.md from beginning to end: own features, own model, two of ours, a comparison, a table."""
+    """docs/adopting.md from beginning to end: own features, own model, two of ours, a comparison, cards, a table."""
     text = (ROOT / "docs" / "adopting.md").read_text()
     for old, new in SMALLER.items():
         assert old in text
@@ -210,4 +210,7 @@ def test_the_strangers_path_of_the_page_can_be_walked(site: Path, tmp_path: Path
     assert "span-crf" in compared
     assert "3 seeds per system" in compared
     assert "drawn as a whole" in compared
+    ranked = next(out for words, (_, out, _) in zip(run, done, strict=True) if words[0] == "leaderboard")
+    assert "Raised letters" in ranked
+    assert "span-crf" in (tmp_path / "leaderboard.html").read_text()
     assert "span-crf" in (tmp_path / "reproduction" / "own-table.md").read_text()
