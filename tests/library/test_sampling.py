@@ -45,6 +45,7 @@ def test_a_library_remembers_how_each_video_was_sampled(
     library: LibraryStore, tmp_path: Path, film: Film, asked: list[str]
 ) -> None:
     a, b = film(tmp_path / "a.mp4", RED, GREEN), film(tmp_path / "b.mp4", BLUE)
+    library.options = replace(library.options, sampling="exact")
     library.add(a)
     library.options = replace(library.options, sampling="quick")
     library.add([a, b])

@@ -39,6 +39,7 @@ from momentseek.library.known_files import (
 from momentseek.library.options import AddOptions
 from momentseek.library.report import StageTimer
 from momentseek.library.video_parts import VideoParts
+from momentseek.media.decode import Sampling
 from momentseek.media.sandbox.calls import cues_of, frames, probe
 from momentseek.media.sandbox.process import warm
 from momentseek.media.subtitles.cues import Cue
@@ -78,6 +79,11 @@ class ReadSettings:
     def window_frames(self) -> int:
         """Frames of each clip that the encoder looks at."""
         return window_frames(self.encoder)
+
+    @property
+    def sampling(self) -> Sampling:
+        """How pictures are sampled: all of them for an encoder that looks at what moves between them."""
+        return "exact" if self.window_frames > 1 else self.options.sampling
 
     def video_parts(self, job: IngestJob) -> VideoParts:
         """Where finished parts of a video, by its content and the way it is sampled, are kept."""
@@ -166,7 +172,7 @@ class FileReader:
             probed = probe(file.source)
         marks = self._marks(file, known)
         cues, notes = ((), ()) if again else self._read_cues(file, marks, probed.duration)
-        sampling = self.settings.options.sampling
+        sampling = self.settings.sampling
         if again and known is not None:
             sampling = next((video.sampling for video in self.catalog.videos([known.id])), sampling)
         changed = known is not None
