@@ -54,6 +54,12 @@ if TYPE_CHECKING:
 )
 @click.option("--whole-corpus", is_flag=True, help="Search all videos, although the split has a pool for each query.")
 @click.option("--nms", type=Number(0, 1), help="Drop moments that overlap a better one by more than this IoU.")
+@click.option(
+    "--summary",
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="SHARE",
+    help="Answer with the most salient clips of each video, up to this share of its time, instead of moments.",
+)
 @click.option("--device", default="auto", show_default=True, help="Where to compute: cpu, cuda, ….")
 @options.force
 @options.as_json

@@ -260,3 +260,22 @@ def test_an_estimate_trains_nothing_that_stays(table: PaperTable, data: Path, tm
     assert [(row.label, row.seeds, row.steps) for row in found] == [("first", 2, 2), ("crocs", 2, 2)]
     assert all(row.minutes > 0 for row in found)
     assert not list(tmp_path.iterdir())
+
+
+def test_what_rates_no_clips_has_no_figure_of_highlights(tmp_path: Path) -> None:
+    sections = {
+        "title": "Highlights",
+        "source": "nobody",
+        "protocol": "qvhighlights",
+        "simulation": {"like": "qvhighlights", "videos": 40, "video_dim": 8, "text_dim": 8, "preset": "highlights"},
+        "columns": [
+            {"label": "mAP", "split": "test_iid", "measure": "mAP"},
+            {"label": "HIT", "split": "test_iid", "measure": "HIT@1[level=fair]"},
+        ],
+        "rows": {"frequency": {"baseline": "moment-frequency"}, "whole": {"baseline": "predict-all"}},
+    }
+    found = reproduce_table(parse_table(sections, "highlights"), out=tmp_path / "out")
+    assert found is not None
+    frequency, whole = found.rows
+    assert not np.isnan([cell.ours.mean for cell in frequency.cells]).any()
+    assert np.isnan([cell.ours.mean for cell in whole.cells]).tolist() == [False, True]

@@ -101,6 +101,23 @@ def test_training_prediction_and_a_submission(films: Path, tmp_path: Path, model
     assert "SaliencyAP[level=good]" in again
 
 
+def test_a_summary_is_the_most_salient_clips(films: Path, tmp_path: Path) -> None:
+    with Data.open(films) as data:
+        config = configure(preset_table("highlights"), "univtg", settings(films))
+        train_or_read(config, data, tmp_path / "run")
+    plain = predict_split(tmp_path / "run", films, "val").run
+    short = predict_split(tmp_path / "run", films, "val", summary=0.2).run
+    assert plain.saliency is not None
+    for query in range(len(short)):
+        rated = plain.saliency.scores[slice(*plain.saliency.offsets[query : query + 2]), 0]
+        best = set(np.argsort(-rated, kind="stable")[: int(0.2 * len(rated))].tolist())
+        rows = slice(short.offsets[query], short.offsets[query + 1])
+        found: set[int] = set()
+        for start, end in zip(short.start[rows].tolist(), short.end[rows].tolist(), strict=True):
+            found |= set(range(round(start / 2), round(end / 2)))
+        assert found == best
+
+
 def test_models_that_rate_no_clips_have_no_figure_of_highlights(films: Path, tmp_path: Path) -> None:
     with Data.open(films) as data:
         config = configure(preset_table("highlights"), "tan2d", [f"data.path={films}", "hidden=8", "steps=2"])
@@ -108,6 +125,8 @@ def test_models_that_rate_no_clips_have_no_figure_of_highlights(films: Path, tmp
         assert "mAP" in report["scores"]["val"]
         assert not any(name.startswith(("HIT", "Saliency")) for name in report["scores"]["val"])
     assert predict_split(tmp_path / "run", films, "val").run.saliency is None
+    with pytest.raises(MomentseekError, match="a summary needs a model that rates clips"):
+        predict_split(tmp_path / "run", films, "val", summary=0.2)
 
 
 def test_constant_guesses_rate_clips_by_their_place(films: Path) -> None:

@@ -42,7 +42,8 @@ from momentseek.models.inference.second_stage import (
     spans_of,
     with_cutoffs,
 )
-from momentseek.models.model import CorpusModel
+from momentseek.models.model import CorpusModel, ModelConfig
+from momentseek.recognition.exported.preparation import edges
 
 DEPTH_GROWTH = 4
 """Factor by which more spans are looked at where suppression left too few moments."""
@@ -319,6 +320,42 @@ def _first_stage(
     if ranks or (scored and model.retrieves):
         pool = match_pools(model, queries, corpus, pool, progress)
     return best_videos(pool, n) if ranks else pool
+
+
+def summarise(run: Run, data: Data, config: ModelConfig, share: float) -> Run:
+    """The most salient clips of each query's video, up to a ``share`` of its time, as windows (UniVTG's summaries).
+
+    At least one clip is taken; neighbours are one window, whose score is the mean saliency of its clips.
+    """
+    if run.saliency is None:
+        raise MomentseekError(
+            "a summary needs a model that rates clips (moment_detr, qd_detr, univtg) and known videos"
+        )
+    counts: list[int] = []
+    videos: list[str] = []
+    times: list[tuple[float, float]] = []
+    scores: list[float] = []
+    for query in range(len(run)):
+        rated = run.saliency.scores[slice(*run.saliency.offsets[query : query + 2]), 0]
+        rows = run.video[run.offsets[query] : run.offsets[query + 1]]
+        if not len(rows) or not len(rated):
+            counts.append(0)
+            continue
+        name = run.videos[rows[0]]
+        at = edges(data.rows(name), config.max_clips, config.fit, data.clip_seconds)
+        best = np.argsort(-rated, kind="stable")[: max(1, int(share * len(rated)))]
+        chosen = np.sort(best)
+        runs = np.split(chosen, np.flatnonzero(np.diff(chosen) > 1) + 1)
+        runs.sort(key=lambda part: -float(rated[part].mean()))
+        counts.append(len(runs))
+        videos += [name] * len(runs)
+        times += [(float(at[part[0]]), float(at[part[-1] + 1])) for part in runs]
+        scores += [float(rated[part].mean()) for part in runs]
+    starts, ends = zip(*times, strict=True) if times else ((), ())
+    return Run.from_groups(
+        run.query_ids, counts, videos, starts, ends, scores, queries=run.queries, saliency=run.saliency, task="SVMR",
+        source="(summary)",
+    )  # fmt: skip
 
 
 def _relevant_videos(truth: Judgements) -> tuple[str, ...]:

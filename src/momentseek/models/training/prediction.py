@@ -25,7 +25,7 @@ from momentseek.measuring.measures import parse_all
 from momentseek.models.features.data import Data, open_data
 from momentseek.models.inference.encode import StageCallback
 from momentseek.models.inference.first_stage import from_run
-from momentseek.models.inference.prediction import predict
+from momentseek.models.inference.prediction import predict, summarise
 from momentseek.models.model import CorpusModel
 from momentseek.models.training.captions import NetworkValidation
 from momentseek.models.training.checkpoint import load_captioner, load_checkpoint, refuse_other_dims
@@ -83,6 +83,7 @@ def predict_split(
     first: int | None = None,
     whole_corpus: bool = False,
     nms: float | None = None,
+    summary: float | None = None,
     device: str | None = None,
     progress: StageCallback | None = None,
 ) -> Prediction:
@@ -93,7 +94,8 @@ def predict_split(
     40 (50 in pools), or as many as the measures of the training report need. ``videos`` names another model's
     checkpoint, or a run, whose first ``first`` videos of each query are searched. ``whole_corpus`` searches all videos
     although the split has a pool for each query. ``nms`` drops moments that overlap a better one of their video by
-    more than this IoU. ``device`` is cpu, cuda, … or auto; by default as in training.
+    more than this IoU. ``summary`` answers with the most salient clips of each video, up to this share of its time,
+    instead. ``device`` is cpu, cuda, … or auto; by default as in training.
     """
     trained = load_checkpoint(checkpoint)
     training, source = trained.config.training, str(checkpoint)
@@ -139,6 +141,8 @@ def predict_split(
             progress=progress,
             searched=count_fewer,
         )
+        if summary is not None:
+            run = summarise(run, opened, trained.model.config, summary)
         return Prediction(
             run=run,
             model=trained.config.model,
