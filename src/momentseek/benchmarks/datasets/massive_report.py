@@ -22,6 +22,7 @@ import numpy as np
 from momentseek.benchmarks.datasets.annotation.label_studio import page_beside
 from momentseek.benchmarks.datasets.common import BuiltDataset, ShowProgress, as_json_lines, no_progress, tally
 from momentseek.benchmarks.datasets.common import words as words_of
+from momentseek.benchmarks.datasets.emscore import emscore_of
 from momentseek.benchmarks.datasets.massive import (
     MassiveDataset,
     MassiveSettings,
@@ -415,6 +416,8 @@ def build_massive_dataset(
     *,
     encoder: str = "minilm",
     features: str | None = None,
+    frames: str | None = None,
+    clip: str | None = None,
     reference: str | None = None,
     label_studio: str | None = None,
     video_url: str = "{video}",
@@ -426,14 +429,20 @@ def build_massive_dataset(
 ) -> BuiltDataset:
     """Give every query of a file a pool of videos.
 
-    ``features`` are visual scores, ``reference`` a published file to compare with, and ``label_studio`` a file for
-    tasks by which people check the pools; ``spread`` encodes sentences elsewhere.
+    ``features`` are visual scores; or EMScore is computed from ``frames``, CLIP's vectors of each video's frames, and
+    the text tower in the folder ``clip``. ``reference`` is a published file to compare with, ``label_studio`` a file
+    for tasks by which people check the pools; ``spread`` encodes sentences elsewhere.
     """
     truth = read_truth(annotations, corpus=read_corpus(videos) if videos else None, invalid=invalid or "error")
     data = prepare_source(truth)
     require_videos(data, settings)  # before minutes of encoding
     published = read_truth(reference, format="mvmr", invalid="keep") if reference else None
+    if features and frames:
+        raise MomentseekError(f"{parameter('features')} and {parameter('frames')} both give visual scores; give one")
     visual = read_visual_scores(features) if features else None
+    if frames:
+        with progress("reading sentences with CLIP") as show:
+            visual = emscore_of(truth, frames, clip, show)
     model = sentence_encoder(encoder)
     with progress(f"encoding with {model.name}") as show:
         similarity = encoder_similarity(model, data.texts, progress=show, spread=spread)
@@ -447,13 +456,13 @@ def build_massive_dataset(
     text = massive_text(found, encoder)
     notes = [f"{truth.source}: {finding}" for finding in truth.findings]
     if visual is None:
-        without = f"no visual scores ({parameter('features')}), so sentences alone decide"
+        without = f"no visual scores ({parameter('features')}, {parameter('frames')}), so sentences alone decide"
         notes.append(f"{without}; MVMR also filtered by EMScore")
     if published is not None:
         compared = compare_pools(result, published, similarity)
         other = build_massive(data, similarity, replace(settings, seed=settings.seed + 1), visual)
         chance = compare_draws(result, other)
-        why = why_differ(encoder, features)
+        why = why_differ(encoder, f"EMScore by {frames}" if frames else features)
         overlaps = {"seeds_positives": chance[0], "seeds_negatives": chance[1]}
         found["reference"] = {**to_plain(asdict(compared)), **to_plain(overlaps), "why": why}
         text += "\n\n" + comparison_text(compared, chance, why, str(reference))

@@ -75,6 +75,12 @@ SETTINGS = tuple(field.name for field in fields(MassiveSettings))
 @click.option(
     "--features", metavar="FILE", help="Visual scores of (query, video), .npz or .jsonl, as a further filter."
 )
+@click.option(
+    "--frames",
+    metavar="FILE",
+    help="CLIP's vectors of each video's frames (HDF5), to filter by EMScore, with --clip.",
+)
+@click.option("--clip", metavar="FOLDER", help="The Hugging Face folder of the CLIP that --frames were made with.")
 @click.option("--keep-undistracted", is_flag=True, help="Keep queries whose pool has only videos that answer them.")
 @click.option("--reference", metavar="FILE", help="A published MVMR file of the same dataset, to compare with.")
 @click.option(
@@ -103,12 +109,13 @@ def massive(annotations: str, out: str, force: bool, on: str | None, as_json: bo
         --reference charades_test_mvmr.json
     TACoS has few videos:
       momentseek data massive tacos_test.json --pool 5 --out tacos_mvmr.json
-    SimCSE, as in the paper, from the folder of a Hugging Face model:
-      momentseek data massive charades_sta_test.txt --encoder simcse:sup-simcse-roberta-large --out mvmr.json
+    SimCSE and EMScore, as in the paper, from folders of Hugging Face models:
+      momentseek data massive charades_sta_test.txt --encoder simcse:sup-simcse-roberta-large \\
+        --frames clip_b32.h5 --clip clip-vit-base-patch32 --out mvmr.json
     """
     settings = MassiveSettings(**{name: given.pop(name) for name in SETTINGS})
     tasks = given["label_studio"]
-    files = [given[name] for name in ("features", "reference", "videos")]
+    files = [given[name] for name in ("features", "frames", "reference", "videos")]
     inputs = [annotations, vector_file(given["encoder"]), *files]
     page = page_beside(tasks) if tasks else None
     options.check_targets(inputs, [out, given["report"], tasks, page], force)
