@@ -39,7 +39,7 @@ FUNCTIONS = {
     "read_corpus": "(path: Path) -> Corpus",
     "read_judgements": "(path: Path, *, format: str | None = None, videos: Videos = None, invalid: Policy = 'error') -> Judgements",
     "read_run": "(path: Path, *, format: str | None = None, videos: Videos = None, invalid: Policy = 'error') -> Run",
-    "simulate": "(out: Path, *, like: str = 'tvr', videos: int | None = None, queries: int | None = None, seed: int = 0, hard: float | None = None, bias: float | None = None, verb_bias: float | None = None, pool: int | None = None, video_dim: int | None = None, text_dim: int | None = None, force: bool = False) -> SimulationReport | GroundingReport",
+    "simulate": "(out: Path, *, like: str = 'tvr', videos: int | None = None, queries: int | None = None, seed: int = 0, hard: float | None = None, variant: str | None = None, bias: float | None = None, verb_bias: float | None = None, pool: int | None = None, video_dim: int | None = None, text_dim: int | None = None, force: bool = False) -> SimulationReport | GroundingReport",
     "train": "(model: str | None = None, *, data: Data | Path | None = None, preset: str | None = None, config: Path | None = None, settings: Mapping[str, Any] | Sequence[str] = (), out: Path | None = None, seeds: int | None = None, resume: Path | None = None, force: bool = False, progress: TrainingCallback | None = None) -> TrainingOutcome | SeedsOutcome",
     "write_captions": "(captions: CaptionTable, path: Path, *, to: str | None = None, videos: Videos = None) -> None",
     "write_judgements": "(judgements: Judgements, path: Path, *, to: str | None = None, videos: Videos = None) -> None",

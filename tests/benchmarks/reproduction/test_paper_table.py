@@ -64,7 +64,14 @@ def test_printed_figures_stand_in_the_paper(name: str, paper: str) -> None:
             assert in_a_row, (name, row.name)
 
 
-EVALUATORS = {"tvr-ranking": "tvr-ranking", "tvr": "tvr", "mvmr": "mvmr", "debiased": "paper", "axiou": "paper"}
+EVALUATORS = {
+    "tvr-ranking": "tvr-ranking",
+    "tvr": "tvr",
+    "mvmr": "mvmr",
+    "debiased": "paper",
+    "axiou": "paper",
+    "qvhighlights": "qvhighlights",
+}
 
 
 @pytest.mark.parametrize("name", table_names())
