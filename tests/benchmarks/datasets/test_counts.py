@@ -13,9 +13,8 @@ from momentseek.benchmarks.datasets.statistics import (
     compute_statistics,
     read_subtitles,
     run_checks,
-    statistics_json,
-    statistics_text,
 )
+from momentseek.benchmarks.datasets.statistics_report import statistics_json, statistics_text
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.judgements import Judgements
 from momentseek.measuring.formats import read_corpus, read_truth

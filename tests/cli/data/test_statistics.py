@@ -103,3 +103,80 @@ def test_one_and_many(statistics, tmp_path):
     assert "val: 3 queries of fewer than 8 words (" in text
     assert "train: 1 query with words also asked in another split (" in text
     assert "fewer than 1 word\n" in statistics("train.txt", "--min-words", "1").stdout + "\n"
+
+
+TVC = [
+    {
+        "vid_name": "v",
+        "duration": 60.0,
+        "ts": times,
+        "clip_id": clip,
+        "descs": [{"desc": text, "type": kind, "desc_id": 0} for text, kind in said],
+    }
+    for clip, times, said in (
+        (1, [5.0, 9.0], [("She sits down.", "v"), ("She says hello.", "t")]),
+        (2, [20.0, 50.0], [("He leaves.", "v"), ("He leaves the room.", "v")]),
+    )
+]
+
+
+def write_lines(path, entries):
+    path.write_text("\n".join(map(json.dumps, entries)))
+
+
+def test_captions_count_as_queries_of_their_moment(statistics, tmp_path):
+    write_lines(tmp_path / "tvc.jsonl", TVC)
+    write_lines(tmp_path / "bare.jsonl", [{k: v for k, v in entry.items() if k != "descs"} for entry in TVC])
+    whole, bare = json.loads(statistics("tvc.jsonl", "bare.jsonl", "--json").stdout)["splits"]
+    assert (whole["queries"], whole["moments"], whole["videos"]) == (4, 2, 1)
+    assert whole["types"] == {"v": [3, 1], "t": [1, 1]}
+    assert (bare["queries"], bare["moments"], bare["vocabulary"]) == (2, 2, 0)
+    assert "queries per different moment" in statistics("tvc.jsonl").stdout
+
+
+def test_labels_given_by_hand_are_counted(statistics, tmp_path):
+    (tmp_path / "labels.csv").write_text("query_id,actions,rating\nLAMP1:0,2,5\nKITE2:0,1,\nNOBODY:0,3,1\n")
+    result = statistics("train.txt", "--labels", "labels.csv")
+    rows = {" ".join(line.split()[:-1]): line.split()[-1] for line in result.stdout.splitlines() if line.strip()}
+    assert rows["queries labelled: actions"] == "2"
+    assert rows["actions >= 2 (%)"] == "50"
+    assert rows["queries labelled: rating"] == "1"
+    assert "1 label is of queries that no file has" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("query_id,actions\nLAMP1:0,two\n", "line 2 has actions 'two'; give a whole number"),
+        ("query_id,actions\nLAMP1:0,2\nLAMP1:0,3\n", "line 3 labels LAMP1:0 again, otherwise"),
+        ("query_id,actions\n", "has no labels; give CSV with query_id and a column for each label"),
+        ("id,actions\n1,2\n", "the header has no column 'query_id'"),
+    ],
+)
+def test_labels_that_cannot_be_read_are_refused(statistics, tmp_path, text, sentence):
+    (tmp_path / "labels.csv").write_text(text)
+    with pytest.raises(MomentseekError, match=sentence):
+        raise statistics("train.txt", "--labels", "labels.csv").exception
+
+
+def test_figures_of_what_the_files_have(statistics, tmp_path):
+    write_lines(tmp_path / "tvc.jsonl", TVC)
+    (tmp_path / "labels.csv").write_text("query_id,actions\n1:0,2\n1:1,1\n")
+    judged = [{"pair_id": i, "video_name": "v", "timestamp": [i, i + 5], "duration": 60.0, "caption": f"She sits {i}.",
+               "similarity": 1 - i / 10, "relevance": 4 - i} for i in range(5)]  # fmt: skip
+    (tmp_path / "judged.json").write_text(
+        json.dumps([{"query_id": q, "query": "A woman sits.", "relevant_moment": judged} for q in (1, 2)])
+    )
+    plain = ["moment-lengths", "moment-shares", "moment-centres", "query-lengths"]
+    for files, names in (
+        (["tvc.jsonl", "--labels", "labels.csv"], [*plain, "query-types", "labels"]),
+        (["judged.json"], [*plain, "similarity-relevance", "similarity-examples"]),
+        (["train.txt"], ["moment-lengths", "query-lengths"]),
+    ):
+        folder = tmp_path / f"figures-{files[0]}"
+        result = statistics(*files, "--plots", str(folder))
+        assert result.exit_code == 0, result.exception
+        assert {p.name for p in folder.iterdir()} == {f"{n}.{kind}" for n in names for kind in ("png", "svg")}
+        assert all(p.stat().st_size > 5000 for p in folder.iterdir())
+    with pytest.raises(MomentseekError, match="is there already"):
+        raise statistics("train.txt", "--plots", str(folder)).exception

@@ -14,17 +14,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from momentseek.benchmarks.datasets.common import BuiltDataset, Decision, as_json_lines, normalise, tokens, words
-from momentseek.core.errors import MomentseekError, parameter
+from momentseek.benchmarks.datasets.common import Decision, normalise, tokens, words
+from momentseek.core.errors import MomentseekError
 from momentseek.core.language import verbs
 from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray
 from momentseek.core.moments.judgements import Judgements
-from momentseek.core.reports import NO_VALUE, count, text_table
-from momentseek.measuring.formats import read_corpus, read_truth
+from momentseek.core.reports import count
 from momentseek.measuring.formats.checked import has_keys, lists, records, strings
 from momentseek.measuring.formats.document import open_document
 
@@ -75,6 +73,10 @@ class AnnotationSplit:
         return [verbs(text) for text in self.texts]
 
 
+LabelCounts = dict[int, int]
+"""Number of queries by the number that a person gave them."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Statistics:
     """The figures of one split, or of several together."""
@@ -104,10 +106,16 @@ class Statistics:
     """Mean of moment duration / video duration."""
     types: dict[str, tuple[int, int]]
     """Number of queries and number of their videos, by query type (TVR, Table 13)."""
+    labels: dict[str, LabelCounts]
+    """Number of labelled queries by value, for each label given by hand (TVR, Table 2)."""
 
 
-def compute_statistics(splits: Sequence[AnnotationSplit], name: str) -> Statistics:
+def compute_statistics(
+    splits: Sequence[AnnotationSplit], name: str, labels: Mapping[str, Mapping[str, int]] | None = None
+) -> Statistics:
     """Compute the figures of ``splits`` taken together; moments, videos and words that they share count once.
+
+    ``labels`` are numbers that people gave to queries, by the label's name and the query's id.
 
     >>> truth = Judgements.from_groups(["a", "b"], [1, 1], ["v", "v"], [0, 0], [5, 5], durations={"v": 20.0},
     ...                                queries=["A man sits down.", "he sits"])
@@ -150,7 +158,14 @@ def compute_statistics(splits: Sequence[AnnotationSplit], name: str) -> Statisti
         video_seconds=LengthSummary.of(duration[np.isfinite(duration)]),
         ratio=float((length[known] / whole[known]).mean()) if known.any() else None,
         types=_types(splits),
+        labels=_count_labels(splits, labels or {}),
     )
+
+
+def _count_labels(splits: Sequence[AnnotationSplit], labels: Mapping[str, Mapping[str, int]]) -> dict[str, LabelCounts]:
+    asked = {query for split in splits for query in split.truth.query_ids}
+    found = {name: Counter(n for query, n in given.items() if query in asked) for name, given in labels.items()}
+    return {name: dict(sorted(counts.items())) for name, counts in found.items() if counts}
 
 
 def _types(splits: Sequence[AnnotationSplit]) -> dict[str, tuple[int, int]]:
@@ -369,108 +384,3 @@ def read_subtitles(path: str | os.PathLike[str]) -> dict[str, str]:
     return {
         video: normalise(" ".join(SPEAKER_PATTERN.sub(" ", text) for text in texts)) for video, texts in said.items()
     }
-
-
-MAX_EXAMPLES = 3
-Cell = Callable[[Statistics], float | int | None]
-
-
-def statistics_text(columns: Sequence[Statistics], checks: Sequence[Check]) -> str:
-    """The report as text: a column per split and the total, then what the checks found."""
-    rows = [[label, *(_cell(value(c)) for c in columns)] for label, value in _rows(columns)]
-    rows = [row for row in rows if any(cell != NO_VALUE for cell in row[1:])]
-    parts = [text_table(["", *(c.name for c in columns)], rows)]
-    found = [c for c in checks if c.count]
-    names = list(dict.fromkeys(c.check for c in checks))
-    clean = [name for name in names if not any(c.check == name for c in found)]
-    lines = []
-    for c in found:
-        some = "; ".join(f.words() for f in c.found[:MAX_EXAMPLES]) + ("; …" if c.count > MAX_EXAMPLES else "")
-        lines.append(f"  {c.split}: {count(c.count, c.one, c.many)} ({some})")
-    parts.append("Found:\n" + "\n".join(lines) if lines else "Nothing found.")
-    if clean:
-        parts[-1] += f"\n  nowhere: {', '.join(clean)}"
-    return "\n\n".join(parts)
-
-
-def _rows(columns: Sequence[Statistics]) -> list[tuple[str, Cell]]:
-    types = dict.fromkeys(kind for c in columns for kind in c.types)
-    levels = sorted({level for c in columns for level in c.levels})
-    return [
-        ("queries", lambda c: c.queries),
-        *((f"  of type {t}", lambda c, t=t: c.types.get(t, (0, 0))[0]) for t in types),
-        *((f"  videos of type {t}", lambda c, t=t: c.types.get(t, (0, 0))[1]) for t in types),
-        ("videos", lambda c: c.videos),
-        ("query–moment pairs", lambda c: c.pairs),
-        *(((f"  of relevance {v}", lambda c, v=v: c.levels.get(v, 0)) for v in levels) if levels != ["1"] else ()),
-        ("different moments", lambda c: c.moments),
-        ("relevant moments per query", lambda c: c.relevant_per_query),
-        *_spread("words per query", lambda c: c.words),
-        ("words and punctuation per query", lambda c: c.tokens_per_query),
-        ("vocabulary", lambda c: c.vocabulary or None),
-        ("different verbs (rule)", lambda c: c.verbs if c.vocabulary else None),
-        ("verbs per query (rule)", lambda c: c.verbs_per_query),
-        *_spread("moment duration (s)", lambda c: c.moment_seconds),
-        ("moments together (h)", lambda c: c.moment_seconds.total / 3600),
-        *_spread("video duration (s)", lambda c: c.video_seconds),
-        ("videos together (h)", lambda c: c.video_seconds.total / 3600 or None),
-        ("moment / video duration, mean", lambda c: c.ratio),
-    ]
-
-
-def _spread(label: str, of: Callable[[Statistics], LengthSummary]) -> list[tuple[str, Cell]]:
-    return [
-        (f"{label}, least", lambda c: of(c).least),
-        (f"{label}, mean", lambda c: of(c).mean),
-        (f"{label}, most", lambda c: of(c).most),
-    ]
-
-
-def _cell(value: float | int | None) -> str:
-    if value is None:
-        return NO_VALUE
-    return f"{value:,.2f}" if isinstance(value, float) and value != int(value) else f"{int(value):,}"
-
-
-def statistics_json(columns: Sequence[Statistics], checks: Sequence[Check]) -> dict[str, Any]:
-    """The report as JSON: ``splits``, ``total`` (of one file, its own) and ``checks`` with every violation."""
-    tables = [asdict(c) for c in columns]
-    return {
-        "splits": tables[:-1] or tables,
-        "total": tables[-1],
-        "checks": [
-            {"check": c.check, "split": c.split, "count": c.count, "found": [asdict(f) for f in c.found]}
-            for c in checks
-        ],
-    }
-
-
-def build_statistics(
-    files: Mapping[str, str],
-    *,
-    videos: str | None = None,
-    subtitles: str | None = None,
-    min_words: int = MIN_QUERY_WORDS,
-    report: str | None = None,
-) -> BuiltDataset:
-    """Count and check truth files (name → path), the splits of one dataset."""
-    corpus = read_corpus(videos) if videos else None
-    splits = [AnnotationSplit(n, read_truth(path, corpus=corpus, invalid="keep")) for n, path in files.items()]
-    said = read_subtitles(subtitles) if subtitles else None
-    columns = [compute_statistics([split], split.name) for split in splits]
-    if len(splits) > 1:
-        columns.append(compute_statistics(splits, "total"))
-    found = run_checks(splits, min_words=min_words, subtitles=said)
-    notes = []
-    for split in splits:
-        if unknown := int(np.isnan(split.truth.durations).sum()):
-            which = count(unknown, "video has", "videos have")
-            notes.append(f"{split.name}: {which} no duration ({parameter('videos', ...)}); ends there go unchecked")
-    if said is not None and (silent := len({v for split in splits for v in split.truth.videos} - set(said))):
-        notes.append(f"{count(silent, 'video has', 'videos have')} no subtitles in {subtitles}")
-    return BuiltDataset(
-        files={report: as_json_lines(as_decisions(found))} if report else {},
-        summary=statistics_json(columns, found),
-        text=statistics_text(columns, found),
-        notes=notes,
-    )

@@ -9,7 +9,8 @@ import click
 
 from momentseek.benchmarks.datasets.resplit import RECIPES, SPLIT_NAMES, build_resplit, change_recipe, split_of_file
 from momentseek.benchmarks.datasets.resplit_figures import FIGURE_FILES
-from momentseek.benchmarks.datasets.statistics import build_statistics
+from momentseek.benchmarks.datasets.statistics_figures import STATISTICS_FIGURES
+from momentseek.benchmarks.datasets.statistics_report import build_statistics
 from momentseek.cli import options
 from momentseek.cli.data import finish
 from momentseek.core.errors import MomentseekError
@@ -30,7 +31,9 @@ FRACTION = options.Number(0, 1)
     show_default=True,
     help="Report queries with fewer words (TVR's rule).",
 )
+@click.option("--labels", metavar="FILE", help="Labels given by hand: CSV of query_id and columns of whole numbers.")
 @click.option("--report", metavar="FILE", help="Write every finding, one JSON object per line.")
+@click.option("--plots", metavar="DIR", help="Draw lengths, places and types of moments and queries as PNG and SVG.")
 @options.force
 @options.as_json
 def statistics(files: tuple[str, ...], force: bool, as_json: bool, **given: Any) -> None:
@@ -44,15 +47,23 @@ def statistics(files: tuple[str, ...], force: bool, as_json: bool, **given: Any)
       momentseek data statistics train.json val.json test.json
     Charades-STA, whose durations are in another file:
       momentseek data statistics charades_sta_train.txt charades_sta_test.txt --videos durations.json
+    How many queries have two actions or people, by your own labels of some of them, and all figures:
+      momentseek data statistics tvr_train.jsonl --labels actions-and-people.csv --plots figures
     """
-    options.check_targets([*files, given["videos"], given["subtitles"]], [given["report"]], force)
+    plots = given["plots"]
+    figures = [str(Path(plots) / f"{n}.{kind}") for n in STATISTICS_FIGURES for kind in ("png", "svg")] if plots else []
+    inputs = [*files, given["videos"], given["subtitles"], given["labels"]]
     seen: set[Path] = set()
     for path in map(Path, files):
         if path.resolve() in seen:
             raise MomentseekError(f"{path}: is given twice, so everything in it would count twice; name each file once")
         seen.add(path.resolve())
     named = dict(zip(short_labels(files), files, strict=True))
-    finish(build_statistics(named, **given), as_json)
+    if plots:
+        check_folder(plots)
+    with options.new_folders(plots):
+        options.check_targets(inputs, [given["report"], *figures], force)
+        finish(build_statistics(named, **given), as_json)
 
 
 @click.command()

@@ -168,3 +168,30 @@ def captions_of(truth: Judgements) -> CaptionTable:
         findings=truth.findings,
         source=truth.source,
     )
+
+
+def described_moments(table: CaptionTable) -> Judgements:
+    """Every caption as a query whose answer is the moment it describes; a moment without captions is a query, too.
+
+    >>> table = CaptionTable.from_rows([(7, "film", 0, 5, ["A dog runs.", "A dog is running."])])
+    >>> described_moments(table).query_ids, described_moments(table).moments("7:1")
+    (('7:0', '7:1'), [Moment(video='film', start=0.0, end=5.0)])
+    """
+    owner = np.repeat(np.arange(len(table)), np.maximum(table.caption_counts, 1))
+    first = np.flatnonzero(np.diff(owner, prepend=-1))
+    ids = [f"{table.query_ids[i]}:{n - first[i]}" for n, i in enumerate(owner.tolist())]
+    rows = np.concatenate([np.arange(table.offsets[i], table.offsets[i + 1]) for i in owner]) if len(owner) else owner
+    whole = len(owner) == len(table.captions)
+    kinds = table.columns.get("type") if whole else None
+    return Judgements.from_groups(
+        ids,
+        table.counts[owner].tolist(),
+        [table.videos[v] for v in table.video[rows].tolist()],
+        table.start[rows],
+        table.end[rows],
+        durations=dict(zip(table.videos, table.durations.tolist(), strict=True)),
+        queries=table.captions if whole else None,
+        fields={"type": [str(kind) for kind in kinds]} if kinds else None,
+        invalid="keep",
+        source=table.source,
+    )
