@@ -17,7 +17,7 @@ from torch import Tensor
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.core.registry import Registry
-from momentseek.models.model import Network, at_least, below_one, one_of
+from momentseek.models.model import Network, at_least, below_one, one_of, parse_columns
 from momentseek.models.registry import ModelSpec
 from momentseek.recognition.captions.decoding import DecodingSettings, decode_captions
 from momentseek.recognition.captions.inputs import BOS, EOS, PAD, CaptionPreparation, MomentInputs, Vocabulary
@@ -85,20 +85,6 @@ class CaptionerConfig:
         """How captions are found by default."""
         plain = self.captions == "plain"
         return DecodingSettings(self.beam, self.length_penalty, self.max_caption + (not plain), plain)
-
-
-def parse_columns(text: str | None) -> tuple[int, int] | None:
-    """The first column that is used and the first after them; None for all.
-
-    >>> parse_columns("2048:3072"), parse_columns(None)
-    ((2048, 3072), None)
-    """
-    if not text:
-        return None
-    first, colon, last = text.partition(":")
-    if colon and first.isdecimal() and last.isdecimal() and int(first) < int(last):
-        return int(first), int(last)
-    raise MomentseekError(f"columns must be two numbers such as 0:2048, not {text!r}")
 
 
 @dataclass(frozen=True)

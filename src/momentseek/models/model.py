@@ -121,6 +121,20 @@ class Network(nn.Module, ABC):
         """The terms of the loss by name, weighted; training minimises their sum. ``rng`` decides what is sampled."""
 
 
+def parse_columns(text: str | None) -> tuple[int, int] | None:
+    """The first column that is used and the first after them; None for all.
+
+    >>> parse_columns("2048:3072"), parse_columns(None)
+    ((2048, 3072), None)
+    """
+    if not text:
+        return None
+    first, colon, last = text.partition(":")
+    if colon and first.isdecimal() and last.isdecimal() and int(first) < int(last):
+        return int(first), int(last)
+    raise MomentseekError(f"columns must be two numbers such as 0:2048, not {text!r}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
     """Settings that every model has; each model adds its own in a subclass."""

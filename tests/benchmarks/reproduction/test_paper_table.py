@@ -27,8 +27,11 @@ SOURCES = {
     "tvr-ranking-6": "tvr-ranking",
     "tvr-3": "tvr-xml",
     "tvr-5": "tvr-xml",
+    "tvr-7": "tvr-xml",
     "tvr-8": "tvr-xml",
     "tvr-9": "tvr-xml",
+    "tvr-11": "tvr-xml",
+    "tvr-12": "tvr-xml",
 }
 
 
@@ -66,6 +69,8 @@ def test_printed_figures_stand_in_the_paper(name: str, paper: str) -> None:
 
 EVALUATORS = {
     "tvr-ranking": "tvr-ranking",
+    "tvr-11": "tvc",
+    "tvr-12": "tvc",
     "tvr": "tvr",
     "mvmr": "mvmr",
     "debiased": "paper",

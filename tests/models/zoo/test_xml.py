@@ -278,3 +278,23 @@ def test_padding_reaches_the_filters_only_as_official(make_batch: Make, dims: Di
         changed[masked] = (after[..., :longest] - before).abs()[clips.mask[:, None].expand_as(before)].max().item()
     assert changed[True] < 1e-4
     assert changed[False] > 1e-2
+
+
+@torch.no_grad()
+def test_chosen_columns_are_what_a_model_of_these_columns_alone_sees(make_batch: Make, dims: Dims) -> None:
+    assert dims.video is not None
+    for endpoints in (False, True):
+        whole = made(dims, columns="1:4", endpoints=endpoints)
+        part = made(replace(dims, video=3), endpoints=endpoints)
+        part.load_state_dict(whole.state_dict())
+        clips = batch_for(whole, make_batch, dims, 2, 3).clips
+        assert clips.video is not None
+        used = torch.cat([clips.video[..., 1:4], clips.video[..., dims.video :]], dim=-1)
+        for name, value in part.encode_clips(replace(clips, video=used)).items():
+            assert torch.equal(whole.encode_clips(clips)[name], value)
+
+
+def test_columns_that_the_features_lack_are_refused(dims: Dims) -> None:
+    for columns, sentence in (("0:4000", "columns is 0:4000, but the video features have"), ("4:2", "two numbers")):
+        with pytest.raises(MomentseekError, match=sentence):
+            made(dims, columns=columns)

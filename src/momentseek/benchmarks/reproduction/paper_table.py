@@ -42,6 +42,9 @@ TABLES: Registry[Path] = Registry("table", group="tables")
 for _file in sorted(Path(str(files(__package__))).joinpath("tables").glob("*.toml")):
     TABLES.add(_file.stem, _file)
 
+CAPTIONS = "captions"
+"""The task of a table whose systems describe moments; the other tasks find them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TableColumn:

@@ -28,8 +28,9 @@ from momentseek.core.figures import (
 from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.core.reports import NO_VALUE, STYLES, Cell, Table, decimals, to_plain
 from momentseek.measuring.measures import PROTOCOLS
+from momentseek.measuring.measures.captions.measure import CaptionMeasure
 from momentseek.measuring.replicates import replicated_test, shared_letters
-from momentseek.measuring.resampling import SeedSpread, bootstrap_interval, spread
+from momentseek.measuring.resampling import SeedSpread, bootstrap_interval, bootstrap_means, percentiles, spread
 from momentseek.measuring.significance import holm
 
 if TYPE_CHECKING:
@@ -140,6 +141,18 @@ class TableResult:
             }
         )
         return found
+
+
+def caption_cell(
+    parts: Sequence[FloatArray], measure: CaptionMeasure, paper: float | None, percent: bool, clusters: IntArray | None
+) -> TableCell:
+    """One figure that is no mean, such as BLEU, from what captions add to it (moments, columns) with every seed."""
+    scale = 100.0 if percent else 1.0
+    figures = tuple(float(measure.figures(some.sum(axis=0, keepdims=True))[0]) * scale for some in parts)
+    drawn = bootstrap_means(np.column_stack(list(parts)), clusters=clusters) * len(parts[0])
+    seeds = np.stack([measure.figures(sums) for sums in np.split(drawn, len(parts), axis=1)])
+    low, high = percentiles(seeds.mean(axis=0)[:, None], 1 - ALPHA)
+    return TableCell(spread(figures), float(low[0]) * scale, float(high[0]) * scale, figures, paper)
 
 
 def table_cell(

@@ -19,19 +19,23 @@ import numpy as np
 
 from momentseek import __version__
 from momentseek.benchmarks.baselines import BASELINES, BaselineSettings
-from momentseek.benchmarks.reproduction.paper_table import PaperTable, TableColumn, TableRow
+from momentseek.benchmarks.reproduction.paper_table import CAPTIONS, PaperTable, TableColumn, TableRow
 from momentseek.core.atomic import make_folder, write_bytes
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import FloatArray
+from momentseek.core.moments.captions import CaptionTable
+from momentseek.core.moments.judgements import Judgements
 from momentseek.core.moments.run import Run
 from momentseek.core.registry import did_you_mean
 from momentseek.core.reports import to_plain
 from momentseek.measuring.evaluate import HIGHLIGHTS, evaluate
 from momentseek.measuring.measures import parse_all
+from momentseek.measuring.measures.captions.meteor import what_meteor_lacks
 from momentseek.measuring.result import labels_of
 from momentseek.models.features.data import Data
 from momentseek.models.tower_files import DEFAULT_TOWER
-from momentseek.models.training.checkpoint import load_checkpoint
+from momentseek.models.training.captions import describe_split, prepare_captions
+from momentseek.models.training.checkpoint import SavedTraining, load_captioner, load_checkpoint
 from momentseek.models.training.config import TrainConfig
 from momentseek.models.training.folder import find_checkpoint
 from momentseek.models.training.prediction import predict_split
@@ -85,7 +89,7 @@ def row_tasks(
         given = finished.get(row.name)
         count = len(given) if given else min([budget.seeds, *(len(found[need]) for need in row.needs)])
         if given:
-            check_given(row, given, training_config(table, row, data.simulated, data.location, budget), data)
+            check_given(table, row, given, training_config(table, row, data.simulated, data.location, budget), data)
         found[row.name] = [
             RowTask(row, seed, given[seed], "given")
             if given
@@ -101,7 +105,10 @@ def check_tasks(tasks: Mapping[str, Sequence[RowTask]], data: Data) -> None:
         first = row[0]
         if first.config is not None:
             try:
-                check_training(first.config, data, stages=not first.needs)
+                if first.config.describes:
+                    prepare_captions(first.config, data, used_splits(first.config))
+                else:
+                    check_training(first.config, data, stages=not first.needs)
             except MomentseekError as e:
                 raise MomentseekError(f"row {first.row.name}: {e}") from None
 
@@ -176,7 +183,7 @@ def paper_differences(table: PaperTable, tasks: Mapping[str, Sequence[RowTask]])
         if not (row.preset or table.preset):
             unknown.append(row.label)
             continue
-        config = trained[0].config or load_checkpoint(find_checkpoint(trained[0].folder)).config
+        config = trained[0].config or _saved(table, trained[0].folder).config
         found = setting_differences(config, training_config(table, row, False, "", Budget()))
         if found:
             rows[row.label] = found
@@ -189,10 +196,14 @@ def paper_differences(table: PaperTable, tasks: Mapping[str, Sequence[RowTask]])
     return "; ".join(parts)
 
 
-def check_given(row: TableRow, runs: Sequence[Path], config: TrainConfig, data: Data) -> None:
+def _saved(table: PaperTable, run: Path) -> SavedTraining:
+    return (load_captioner if table.task == CAPTIONS else load_checkpoint)(find_checkpoint(run))
+
+
+def check_given(table: PaperTable, row: TableRow, runs: Sequence[Path], config: TrainConfig, data: Data) -> None:
     """Refuse finished training runs that are not of the row's model, on its data and its training split."""
     for run in runs:
-        saved = load_checkpoint(find_checkpoint(run))
+        saved = _saved(table, run)
         for what, theirs, wanted in (
             ("model", saved.config.model, config.model),
             ("training split", saved.config.data.train, config.data.train),
@@ -238,6 +249,8 @@ class RowScores:
 
     columns: list[FloatArray]
     seconds: float | None
+    parts: list[FloatArray | None]
+    """For columns whose figure is no mean (BLEU, METEOR), what each caption adds to it; None for the others."""
 
 
 def task_scores(table: PaperTable, task: RowTask, data: Data, out: Path) -> RowScores:
@@ -247,7 +260,9 @@ def task_scores(table: PaperTable, task: RowTask, data: Data, out: Path) -> RowS
     checkpoint = find_checkpoint(task.checkpoint)
     files = [_digest(checkpoint), _digest(videos) if videos else "", row.first]
 
-    def predict(split: str, depth: int) -> Run:
+    def predict(split: str, depth: int) -> Run | CaptionTable:
+        if table.task == CAPTIONS:
+            return describe_split(checkpoint, data, split).captions
         return predict_split(checkpoint, data, split, task=table.task, top=depth, videos=videos, first=row.first).run
 
     return _column_values(table, data, out, predict, files)
@@ -270,46 +285,62 @@ def baseline_scores(table: PaperTable, row: TableRow, seed: int, train: str, dat
 
 def _column_values(table: PaperTable, data: Data, out: Path, predict: Any, files: Sequence[Any]) -> RowScores:
     values: dict[str, dict[str, list[float | None]]] = {}
+    parts: dict[str, dict[str, list[list[float]]]] = {}
     took: list[float | None] = []
+    lacking = table.task == CAPTIONS and what_meteor_lacks() is not None
     for split in dict.fromkeys(column.split for column in table.columns):
         names = list(dict.fromkeys(c.measure for c in table.columns if c.split == split))
+        names = [name for name in names if not (lacking and name == "METEOR")]
         asked = [table.task, table.protocol, split, names, data.fingerprint_of([split]), __version__, *files]
         digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
         file = out / "scores" / f"{digest}.json"
-        known, seconds = _read(file)
+        known, seconds, added = _read(file)
         if known is None:
             # Ten predictions at least, so that suppression has something to choose from.
             began = time.perf_counter()
             run = predict(split, max([10, *(measure.max_rank or 0 for measure in parse_all(names))]))
             seconds = time.perf_counter() - began
-            truth = data.split(split).timed_truth
-            rated = run.saliency is not None  # without, there is no figure of highlights
-            asked_for = [n for n in names if rated or parse_all([n])[0].NAME not in HIGHLIGHTS]
-            columns = evaluate(run, truth, asked_for, protocol=table.protocol, missing="zero").values.T
-            known = dict.fromkeys(names, [None] * len(truth)) | dict(zip(asked_for, to_plain(columns), strict=True))
+            rated = isinstance(run, Run) and run.saliency is not None  # without, there is no figure of highlights
+            measured = [n for n in names if rated or parse_all([n])[0].NAME not in HIGHLIGHTS]
+            result = evaluate(run, column_truth(table, data, split), measured, protocol=table.protocol, missing="zero")
+            known = dict(zip(measured, to_plain(result.values.T), strict=True))
+            own = dict(zip(measured, result.names, strict=True))
+            added = {name: result.parts[own[name]].tolist() for name in measured if own[name] in result.parts}
             make_folder(file.parent)
-            write_bytes(file, (json.dumps({"asked": asked, "seconds": seconds, "values": known}) + "\n").encode())
-        values[split] = known
+            found = {"asked": asked, "seconds": seconds, "values": known, "parts": added}
+            write_bytes(file, (json.dumps(found) + "\n").encode())
+        values[split], parts[split] = known, added
         took.append(seconds)
-    return RowScores([_of_group(c, values[c.split][c.measure], data) for c in table.columns], took[0])
+    return RowScores(
+        [_of_group(c, values[c.split].get(c.measure), data, table) for c in table.columns],
+        took[0],
+        [np.array(parts[c.split][c.measure]) if c.measure in parts[c.split] else None for c in table.columns],
+    )
 
 
-def _of_group(column: TableColumn, values: Sequence[float | None], data: Data) -> FloatArray:
-    """The values of the queries that a column is about; those that do not count are NaN."""
+def column_truth(table: PaperTable, data: Data, split: str) -> Judgements | CaptionTable:
+    """What the answers of a split are measured by; refuses a split that the data lack."""
+    return data.captions(split).table if table.task == CAPTIONS else data.split(split).timed_truth
+
+
+def _of_group(column: TableColumn, values: Sequence[float | None] | None, data: Data, table: PaperTable) -> FloatArray:
+    """The values of the queries that a column is about; those that do not count are NaN, and all that were not had."""
+    if values is None:
+        return np.full(len(column_truth(table, data, column.split)), math.nan)
     found = np.array([math.nan if value is None else value for value in values])
     for name, label in column.group.items():
         found = np.where(labels_of(data.split(column.split).truth, name) == label, found, math.nan)
     return found
 
 
-def _read(file: Path) -> tuple[dict[str, list[float | None]] | None, float | None]:
+def _read(file: Path) -> tuple[dict[str, list[float | None]] | None, float | None, dict[str, list[list[float]]]]:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
         values: dict[str, list[float | None]] = found["values"]
-        seconds = found.get("seconds")
+        seconds, parts = found.get("seconds"), dict(found.get("parts", {}))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):  # computing again does no harm
-        return None, None
-    return values, seconds if isinstance(seconds, float) else None
+        return None, None, {}
+    return values, seconds if isinstance(seconds, float) else None, parts
 
 
 def _digest(file: Path) -> str:

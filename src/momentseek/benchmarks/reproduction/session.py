@@ -13,13 +13,22 @@ from typing import Any
 
 from momentseek.benchmarks.debias.training import checkpoints
 from momentseek.benchmarks.reproduction.paper_table import PaperTable, TableRow, read_table
-from momentseek.benchmarks.reproduction.result import ResultRow, TableResult, row_letters, table_cell, tie_cell
+from momentseek.benchmarks.reproduction.result import (
+    ResultRow,
+    TableCell,
+    TableResult,
+    caption_cell,
+    row_letters,
+    table_cell,
+    tie_cell,
+)
 from momentseek.benchmarks.reproduction.rows import (
     Budget,
     RowScores,
     RowTask,
     baseline_scores,
     check_tasks,
+    column_truth,
     paper_differences,
     row_tasks,
     task_scores,
@@ -33,7 +42,8 @@ from momentseek.cluster.training import in_data, train_run
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.core.registry import did_you_mean
-from momentseek.measuring.measures import PROTOCOLS
+from momentseek.measuring.measures import PROTOCOLS, parse_all
+from momentseek.measuring.measures.captions.measure import CaptionMeasure
 from momentseek.measuring.replicates import video_clusters
 from momentseek.models.features.data import DATA_FILE, Data
 from momentseek.models.training.folder import TrainingCallback, TrainingProgress
@@ -153,7 +163,7 @@ def reproduce_table(
             plan = replace(plan, preset=opened.preset or "")
         budget = Budget(seeds, steps, tuple(settings))
         for column in plan.columns:
-            opened.split(column.split)  # refuses splits that the data lack
+            column_truth(plan, opened, column.split)  # refuses splits that the data lack
         tasks = row_tasks(plan, chosen, opened, Path(out), budget, given)
         check_tasks(tasks, opened)
         shown = [row for row in chosen if not row.hidden or row.name in rows]
@@ -293,9 +303,12 @@ def _result(
     values = {name: [one.columns for one in seeds] for name, seeds in scores.items()}
     if plan.kind == "ties":
         return TableResult(plan, ("all tied",), tuple(_tie_rows(plan, values)), note, data.simulated, differs)
-    clusters = [video_clusters(data.split(column.split).truth) for column in plan.columns]
+    clusters = [video_clusters(column_truth(plan, data, column.split)) for column in plan.columns]
+    is_mean = [all(one.parts[i] is None for seeds in scores.values() for one in seeds) for i in range(len(clusters))]
     rows = [_row(plan, row, scores[row.name], tasks.get(row.name, ()), clusters) for row in shown]
     for i, groups in enumerate(clusters):
+        if not is_mean[i]:
+            continue
         letters = row_letters([[seed[i] for seed in values[row.name]] for row in shown], groups)
         for at, own in enumerate(letters if len(shown) > 1 else []):
             cells = list(rows[at].cells)
@@ -313,10 +326,7 @@ def _row(
     clusters: Sequence[IntArray | None],
 ) -> ResultRow:
     paper = row.paper or [None] * len(plan.columns)
-    cells = tuple(
-        table_cell([seed.columns[i] for seed in scores], paper[i], plan.percent, clusters[i])
-        for i in range(len(plan.columns))
-    )
+    cells = tuple(_cell(plan, scores, i, paper[i], clusters[i]) for i in range(len(plan.columns)))
     reports = [read_report(saved.parent if (saved := task.checkpoint).is_file() else saved) or {} for task in tasks]
     best = tuple(int(r["best_step"]) for r in reports if r.get("best_step") is not None)
     steps = max((int(r.get("steps", 0)) for r in reports), default=0)
@@ -331,6 +341,17 @@ def _row(
         sum(seconds) / 60 / max(1, len(seconds)),
         sum(searched) / len(searched) if searched and not row.baseline else None,
     )
+
+
+def _cell(
+    plan: PaperTable, scores: Sequence[RowScores], i: int, paper: float | None, clusters: IntArray | None
+) -> TableCell:
+    parts = [some for seed in scores if (some := seed.parts[i]) is not None]
+    if not parts:
+        return table_cell([seed.columns[i] for seed in scores], paper, plan.percent, clusters)
+    (measure,) = parse_all([plan.columns[i].measure], PROTOCOLS[plan.protocol].options)
+    assert isinstance(measure, CaptionMeasure)
+    return caption_cell(parts, measure, paper, plan.percent, clusters)
 
 
 def _tie_rows(plan: PaperTable, values: Mapping[str, Sequence[Sequence[FloatArray]]]) -> list[ResultRow]:

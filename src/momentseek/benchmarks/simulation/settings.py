@@ -90,6 +90,8 @@ class SimulationSettings:
     text_dim: int = 192
     variant: str = "default"
     """A name of ``VARIANTS``: what differs from the default corpus."""
+    streams: bool = False
+    """Two kinds of video features side by side: the first half of the columns shows things, the second what is done."""
 
     def __post_init__(self) -> None:
         for what, value, minimum in (

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from momentseek.benchmarks.simulation.settings import CLIP_SECONDS, Difficulty, SimulationSettings
 from momentseek.benchmarks.simulation.story import NO_CONCEPT, SimulatedMoments, Story
 from momentseek.benchmarks.simulation.world import VOCABULARY, TaggedText, World
-from momentseek.core.moments.arrays import FloatArray, IntArray
+from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray
 
 ACTION_STRENGTH, OBJECT_STRENGTH, COLOR_STRENGTH, MANNER_STRENGTH, PERSON_STRENGTH, GENDER_STRENGTH, IDLE_STRENGTH = (
     1.0,
@@ -35,6 +35,10 @@ ACTION_STRENGTH, OBJECT_STRENGTH, COLOR_STRENGTH, MANNER_STRENGTH, PERSON_STRENG
 TOPIC_STRENGTH, SPEECH_STRENGTH, SPEAKER_STRENGTH, MENTION_STRENGTH = 1.0, 0.6, 0.3, 0.5
 PROMINENCE_STRENGTHS = (0.1, 0.6, 1.0)
 """How strongly an action shows that is hardly in the picture, at its edge, or at a prominent spot."""
+MOTION_KINDS = ("action", "manner", "idle")
+"""Kinds of concepts that features of motion show, where the two kinds of features are apart."""
+OTHER_STREAM_STRENGTH = 0.3
+"""How strongly features of things show what is done, and features of motion things, next to 1 for their own."""
 SILENCE_PROBABILITY = 0.3
 """Share of clips in which nobody speaks, outside spoken moments."""
 
@@ -181,10 +185,23 @@ def draw_concept_vectors(world: World, words: Sequence[str], settings: Simulatio
     alike = (rng.random(groups) < d.confusable)[world.group] & sharing
     likeness = (d.likeness * alike)[:, None]
     looks = np.sqrt(likeness) * common[world.group] + np.sqrt(1 - likeness) * looks
+    if settings.streams:
+        looks = separate_streams(looks, np.isin([c.kind for c in world.concepts], MOTION_KINDS))
     meanings = _draw_unit_vectors(rng, len(world.concepts), settings.text_dim)
     fillers = _draw_unit_vectors(rng, FILLER_WORDS, settings.text_dim)
     surface = _draw_unit_vectors(rng, len(words), settings.text_dim)
     return ConceptVectors(looks, meanings, fillers, dict(zip(words, surface, strict=True)))
+
+
+def separate_streams(looks: FloatArray, moves: BoolArray) -> FloatArray:
+    """Unit vectors in whose first half of columns what ``moves`` is weak, and in whose second half all the rest.
+
+    >>> separate_streams(np.ones((2, 2)), np.array([False, True])).round(2).tolist()
+    [[0.96, 0.29], [0.29, 0.96]]
+    """
+    second = np.arange(looks.shape[1]) >= looks.shape[1] // 2
+    weak = np.where(moves[:, None] == second, looks, OTHER_STREAM_STRENGTH * looks)
+    return np.asarray(weak / np.linalg.norm(weak, axis=1, keepdims=True))
 
 
 def video_features(

@@ -30,7 +30,7 @@ from momentseek.models.losses import (
     span_cross_entropy,
     weighted_mean,
 )
-from momentseek.models.model import CorpusModel, CurveFilters, ModelConfig, one_of
+from momentseek.models.model import CorpusModel, CurveFilters, ModelConfig, one_of, parse_columns
 from momentseek.models.registry import register
 
 WEIGHTED_TERMS = ("all", "not-hinge", "none")
@@ -51,6 +51,8 @@ class XMLConfig(ModelConfig, ListSettings):
     encoder: str = "transformer"
     """``transformer``, ``lstm`` or ``cnn`` (Table 5)."""
     query_layers: int = 1
+    columns: str | None = None
+    """Columns of the video features that are used, such as ``0:2048`` for the first of two (Table 7); nothing: all."""
     kernel: int = 5
     """Clips a boundary filter sees."""
     modular: bool = True
@@ -87,6 +89,7 @@ class XMLConfig(ModelConfig, ListSettings):
         super().__post_init__()
         self.check()
         one_of(self, "objective", "paper", "list")
+        parse_columns(self.columns)
 
 
 class XML(CorpusModel):
@@ -106,6 +109,9 @@ class XML(CorpusModel):
         if config.weighted not in WEIGHTED_TERMS:
             raise MomentseekError(f"weighted must be one of {', '.join(WEIGHTED_TERMS)}, not {config.weighted!r}")
         hidden, dropout = config.hidden, config.dropout
+        self.columns = parse_columns(config.columns)
+        if self.columns and self.columns[1] > (dims.video or 0):
+            raise MomentseekError(f"columns is {config.columns}, but the video features have {dims.video or 0:,}")
 
         def stack(count: int) -> Stack:
             return Stack(count, config.encoder, hidden, config.heads, dropout, masked=config.masked)
@@ -127,7 +133,7 @@ class XML(CorpusModel):
         self.pooling: ModularQuery | MaxQuery = (
             ModularQuery(hidden, len(self.modalities)) if config.modular else MaxQuery(len(self.modalities))
         )
-        self.clip_projections = by_modality(lambda m: Projection(clip_width(dims, config, m), hidden, dropout))
+        self.clip_projections = by_modality(lambda m: Projection(self._width(m), hidden, dropout))
         self.clip_positions = positions(config.max_clips)
         self.clip_first = by_modality(lambda m: stack(1))
         lone = len(self.modalities) == 1 and config.third_encoder and config.encoder == "transformer"
@@ -213,7 +219,7 @@ class XML(CorpusModel):
         mask = clips.mask
         stack: dict[str, list[Tensor]] = {}
         for m in self.modalities:
-            x = self.clip_positions(self.clip_projections[m](clips.modality(m)))
+            x = self.clip_positions(self.clip_projections[m](self._used_columns(clips.modality(m), m)))
             stack[m] = self.clip_first[m](x, mask)
         first = {m: layers[0] for m, layers in stack.items()}
         for m, x in first.items():
@@ -222,6 +228,19 @@ class XML(CorpusModel):
                 x = self.cross[m](x, first[other], mask)
             stack[m] = stack[m] + self.clip_later[m](x, mask)
         return stack
+
+    def _width(self, modality: str) -> int:
+        """Columns of a modality that are projected."""
+        width = clip_width(self.dims, self.config, modality)
+        if self.columns is None or modality != "video":
+            return width
+        return width - (self.dims.video or 0) + self.columns[1] - self.columns[0]
+
+    def _used_columns(self, clips: Tensor, modality: str) -> Tensor:
+        """The columns of clips that are projected: those of ``columns``, and the temporal endpoints after them."""
+        if self.columns is None or modality != "video":
+            return clips
+        return torch.cat([clips[..., slice(*self.columns)], clips[..., self.dims.video :]], dim=-1)
 
     def _clip_parts(self, stack: dict[str, list[Tensor]], mask: Tensor) -> Encodings:
         """What is kept of encoded clips: unit vectors to match, the last layer for the curve; zero where padded."""
