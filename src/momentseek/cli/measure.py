@@ -30,10 +30,11 @@ from momentseek.measuring.diagnose.plots import draw
 from momentseek.measuring.formats import read_corpus, read_runs, read_truth, write_bytes
 from momentseek.measuring.leaderboard import build_leaderboard
 from momentseek.measuring.measures import PROTOCOLS, parse_all
+from momentseek.measuring.ranked_lists import draw_ranked_lists
 from momentseek.measuring.report import as_json as report_json
 from momentseek.measuring.report import as_text, intervals
 from momentseek.measuring.report import per_query as per_query_lines
-from momentseek.measuring.result import short_labels
+from momentseek.measuring.result import Evaluation, short_labels
 
 
 @click.command()
@@ -55,6 +56,9 @@ from momentseek.measuring.result import short_labels
 )
 @click.option("--system", metavar="NAME", help="With --card: the system's name. Default: the run's file.")
 @click.option("--cost", metavar="TEXT", help="With --card: what the run took, such as '3 GPU hours'.")
+@click.option(
+    "--plots", metavar="DIR", help="Draw the ranked moments of a good, a middling and a poor query next to the judged."
+)
 @options.videos
 @options.invalid
 @options.as_json
@@ -70,6 +74,7 @@ def evaluate(
     card: str | None,
     system: str | None,
     cost: str | None,
+    plots: str | None,
     invalid: Any,
     as_json: bool,
     official: bool,
@@ -92,8 +97,12 @@ def evaluate(
     raise the mean. --json has unrounded values between 0 and 1. --official follows the truth's own protocol and
     keeps impossible times, as the official tools do.
     """
-    if official and (measures or by or ci or as_json or per_query or card):
-        raise MomentseekError("--official prints a fixed report; leave out -m, --by, --ci, --per-query, --card, --json")
+    if official and (measures or by or ci or as_json or per_query or card or plots):
+        raise MomentseekError(
+            "--official prints a fixed report; leave out -m, --by, --ci, --per-query, --plots, --card, --json"
+        )
+    if plots:
+        check_folder(plots)
     ending = _per_query_ending(per_query)
     options.check_targets([run, truth, given["videos"]], [per_query], force=True)
     rules = _check_names(protocol, measures)
@@ -110,11 +119,22 @@ def evaluate(
         write_bytes(per_query, per_query_lines(result, ending))
     if card:
         write_card(build_card(result, run, missing=given["missing"], system=system, cost=cost), card)
+    if plots:
+        _draw_lists(run, result, plots, rules, given["videos"])
     if as_json:
         options.echo_json(report_json(result, by, ends))
     else:
         click.echo(as_text(result, by, ends))
         _say_notes(result.notes)
+
+
+def _draw_lists(run: str, result: Evaluation, plots: str, rules: str, videos: str | None) -> None:
+    if not isinstance(result.judgements, Judgements):
+        raise MomentseekError("--plots draws ranked moments, and these are captions; leave it out")
+    corpus = read_corpus(videos) if videos else None
+    ranked = ranked_moments(read_runs(run, corpus=corpus, invalid="keep"))
+    for path in draw_ranked_lists(ranked, result.judgements, plots, rules):
+        options.say(f"wrote {path}")
 
 
 def _per_query_ending(per_query: str | None) -> str:
