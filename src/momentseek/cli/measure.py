@@ -97,12 +97,7 @@ def evaluate(
     raise the mean. --json has unrounded values between 0 and 1. --official follows the truth's own protocol and
     keeps impossible times, as the official tools do.
     """
-    if official and (measures or by or ci or as_json or per_query or card or plots):
-        raise MomentseekError(
-            "--official prints a fixed report; leave out -m, --by, --ci, --per-query, --plots, --card, --json"
-        )
-    if plots:
-        check_folder(plots)
+    _check_outputs(official and (measures or by or ci or as_json or per_query or card or plots), plots)
     ending = _per_query_ending(per_query)
     options.check_targets([run, truth, given["videos"]], [per_query], force=True)
     rules = _check_names(protocol, measures)
@@ -126,6 +121,15 @@ def evaluate(
     else:
         click.echo(as_text(result, by, ends))
         _say_notes(result.notes)
+
+
+def _check_outputs(wrong: object, plots: str | None) -> None:
+    if wrong:
+        raise MomentseekError(
+            "--official prints a fixed report; leave out -m, --by, --ci, --per-query, --plots, --card, --json"
+        )
+    if plots:
+        check_folder(plots)
 
 
 def _draw_lists(run: str, result: Evaluation, plots: str, rules: str, videos: str | None) -> None:

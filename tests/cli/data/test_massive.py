@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from tests.recognition.encoders.fakes import Words, needs_minilm
 
+from momentseek.benchmarks.datasets.massive_figures import MASSIVE_FIGURES
+
 SENTENCES = ["opens door", "closes window", "eats pizza", "reads book", "washes car"]
 
 
@@ -163,3 +165,44 @@ def test_charades_sta_beside_the_published_file(momentseek, files, data):
             assert pool[0] == video
             assert [p[0] for p in positives] == pool[1 : 1 + len(positives)]
             assert len(positives) <= 4
+
+
+def test_figures_of_the_scores(momentseek, files):
+    rng = np.random.default_rng(0)
+    names = [f"v{i:02d}" for i in range(20)]
+    scores = rng.random((20, 20)) + np.eye(20)
+    np.savez(files / "visual.npz", queries=[f"{name}:0" for name in names], videos=names, scores=scores)
+    (files / "pairs.csv").write_text("first,second,score\nopens door,opens door,5\nopens door,eats pizza,0.4\n")
+    asked = ["--pool", 3, "--positives", 1, "--plots", files / "figures", "--features", files / "visual.npz"]
+    more = ["--target", "eats pizza", "--judged-pairs", files / "pairs.csv"]
+    done = run(momentseek, files, *asked, *more)
+    assert done.returncode == 0, done.stderr
+    drawn = {path.name for path in (files / "figures").iterdir()}
+    assert drawn == {f"{name}.{kind}" for name in MASSIVE_FIGURES for kind in ("png", "svg")}
+    assert all(path.stat().st_size > 4000 for path in (files / "figures").iterdir())
+    assert "is there already" in run(momentseek, files, *asked, "--out", files / "other.json").stderr
+    plain = run(momentseek, files, "--pool", 3, "--positives", 1, "--plots", files / "plain", "--force")
+    assert plain.returncode == 0, plain.stderr
+    assert {path.stem for path in (files / "plain").iterdir()} == set(MASSIVE_FIGURES[:3])
+
+
+@pytest.mark.parametrize(
+    ("more", "pairs", "message"),
+    [
+        (["--target", "eats pizza"], "", "--target would do nothing without --plots"),
+        (["--plots", "{}/f", "--target", "eats pizzas"], "", "no query says 'eats pizzas'; did you mean 'eats pizza'?"),
+        (["--plots", "{}/f", "--judged-pairs", "{}/pairs.csv"], "first,second,score\n", "pairs.csv: has no pairs"),
+        (
+            ["--plots", "{}/f", "--judged-pairs", "{}/pairs.csv"],
+            "first,second,score\na,b,c\n",
+            "line 2 has the score 'c'",
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(momentseek, files, more, pairs, message):
+    (files / "pairs.csv").write_text(pairs)
+    done = run(momentseek, files, "--pool", 3, *(text.format(files) for text in more))
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not (files / "mvmr.json").exists()
+    assert not (files / "f").exists()

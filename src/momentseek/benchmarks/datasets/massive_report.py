@@ -34,6 +34,12 @@ from momentseek.benchmarks.datasets.massive import (
     read_visual_scores,
     require_videos,
 )
+from momentseek.benchmarks.datasets.massive_figures import (
+    check_map_target,
+    draw_massive,
+    pair_similarities,
+    read_judged_pairs,
+)
 from momentseek.benchmarks.datasets.sentences import (
     SIMCSE_PREFIX,
     MassiveSource,
@@ -424,6 +430,9 @@ def build_massive_dataset(
     videos: str | None = None,
     invalid: Policy | None = None,
     report: str | None = None,
+    plots: str | None = None,
+    target: str | None = None,
+    judged_pairs: str | None = None,
     progress: ShowProgress = no_progress,
     spread: EncodeChunks | None = None,
 ) -> BuiltDataset:
@@ -432,10 +441,12 @@ def build_massive_dataset(
     ``features`` are visual scores; or EMScore is computed from ``frames``, CLIP's vectors of each video's frames, and
     the text tower in the folder ``clip``. ``reference`` is a published file to compare with, ``label_studio`` a file
     for tasks by which people check the pools; ``spread`` encodes sentences elsewhere.
+    ``plots`` is a folder for figures of the scores; ``target`` and ``judged_pairs`` are for them.
     """
     truth = read_truth(annotations, corpus=read_corpus(videos) if videos else None, invalid=invalid or "error")
     data = prepare_source(truth)
     require_videos(data, settings)  # before minutes of encoding
+    check_map_target(target, data.texts)
     published = read_truth(reference, format="mvmr", invalid="keep") if reference else None
     if features and frames:
         raise MomentseekError(f"{parameter('features')} and {parameter('frames')} both give visual scores; give one")
@@ -443,9 +454,11 @@ def build_massive_dataset(
     if frames:
         with progress("reading sentences with CLIP") as show:
             visual = emscore_of(truth, frames, clip, show)
+    pairs = read_judged_pairs(judged_pairs) if judged_pairs else None
     model = sentence_encoder(encoder)
+    texts = data.texts if pairs is None else tuple(dict.fromkeys([*data.texts, *pairs.first, *pairs.second]))
     with progress(f"encoding with {model.name}") as show:
-        similarity = encoder_similarity(model, data.texts, progress=show, spread=spread)
+        similarity = encoder_similarity(model, texts, progress=show, spread=spread)
     result = build_massive(data, similarity, settings, visual)
     if not result.pools:
         why = "; ".join(f"{n:,}: {reason}" for reason, n in tally(result.decisions)["dropped"].items())
@@ -472,4 +485,10 @@ def build_massive_dataset(
     if label_studio:
         files[Path(label_studio)] = dump(build_check_tasks(result, url=video_url))
         files[Path(page_beside(label_studio))] = LABELLING_CONFIG.encode()
+    if plots:
+        judged = None if pairs is None else (pairs, pair_similarities(pairs, similarity))
+        drawn = draw_massive(result, similarity, found["cohesiveness"], model.name, target, judged)
+        files |= {Path(plots) / name: data for name, data in drawn.items()}
+        if "similarity-map.png" not in drawn:
+            notes.append("the map of similarities needs scikit-learn: pip install scikit-learn")
     return BuiltDataset(files=files, summary=found, text=text, notes=notes)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from momentseek.benchmarks.datasets.statistics import AnnotationSplit, LabelCounts
 from momentseek.core.figures import COLOURS, MARKERS, draw_figures, label_rows, legend_below, subplots
@@ -174,7 +175,7 @@ def examples_figure(split: AnnotationSplit) -> Figure:
     return figure
 
 
-def rank_correlation(first: FloatArray, second: FloatArray | IntArray) -> float:
+def rank_correlation(first: NDArray[Any], second: NDArray[Any]) -> float:
     """Spearman's correlation, equal values with the mean of their ranks.
 
     >>> rank_correlation(np.array([0.1, 0.5, 0.9]), np.array([0, 4, 4])).__round__(3)
@@ -184,7 +185,7 @@ def rank_correlation(first: FloatArray, second: FloatArray | IntArray) -> float:
     for values in (first, second):
         _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
         ranks.append((np.cumsum(counts) - (counts - 1) / 2)[inverse])
-    return float(np.corrcoef(*ranks)[0, 1])
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
 
 
 def _distinct_moments(split: AnnotationSplit) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from momentseek.benchmarks.datasets.statistics import (
     MIN_QUERY_WORDS,
     AnnotationSplit,
     Check,
-    LabelCounts,
     LengthSummary,
     Statistics,
     as_decisions,
@@ -120,14 +120,17 @@ def _label_rows(columns: Sequence[Statistics]) -> list[tuple[str, Cell]]:
     rows: list[tuple[str, Cell]] = []
     for name in dict.fromkeys(name for c in columns for name in c.labels):
         values = sorted({value for c in columns for value in c.labels.get(name, {})})
-        rows.append((f"queries labelled: {name}", lambda c, n=name: sum(c.labels.get(n, {}).values()) or None))
-        rows += [
-            (f"  {name} >= {v} (%)", lambda c, n=name, v=v: _share_from(c.labels.get(n, {}), v)) for v in values[1:]
-        ]
+        rows.append((f"queries labelled: {name}", partial(_labelled_queries, name)))
+        rows += [(f"  {name} >= {value} (%)", partial(_share_from, name, value)) for value in values[1:]]
     return rows
 
 
-def _share_from(counts: LabelCounts, least: int) -> float | None:
+def _labelled_queries(name: str, column: Statistics) -> int | None:
+    return sum(column.labels.get(name, {}).values()) or None
+
+
+def _share_from(name: str, least: int, column: Statistics) -> float | None:
+    counts = column.labels.get(name, {})
     total = sum(counts.values())
     return 100 * sum(n for value, n in counts.items() if value >= least) / total if total else None
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import click
 
 from momentseek.benchmarks.datasets.annotation.label_studio import page_beside
 from momentseek.benchmarks.datasets.massive import MassiveSettings
+from momentseek.benchmarks.datasets.massive_figures import MASSIVE_FIGURES
 from momentseek.benchmarks.datasets.massive_report import build_massive_dataset
 from momentseek.benchmarks.datasets.sentences import build_related
 from momentseek.cli import options
-from momentseek.cli.data import finish, vector_file
+from momentseek.cli.data import finish, refuse_without, vector_file
 from momentseek.cli.progress import progress_bars
 from momentseek.cluster.tasks import texts_on
+from momentseek.core.figures import check_folder
 
 COUNT = click.IntRange(min=0)
 SIMILARITY = options.Number(-1, 1)
@@ -94,6 +97,13 @@ SETTINGS = tuple(field.name for field in fields(MassiveSettings))
 @options.videos
 @options.invalid
 @click.option("--report", metavar="FILE", help="Write every query's decision, as JSON Lines.")
+@click.option("--plots", metavar="DIR", help="Draw the scores that decide, as PNG and SVG.")
+@click.option("--target", metavar="TEXT", help="With --plots: the query that the map of similarities compares with.")
+@click.option(
+    "--judged-pairs",
+    metavar="FILE",
+    help="With --plots: pairs of sentences scored by people (CSV).",
+)
 @options.force
 @options.on_cluster
 @options.as_json
@@ -112,16 +122,26 @@ def massive(annotations: str, out: str, force: bool, on: str | None, as_json: bo
     SimCSE and EMScore, as in the paper, from folders of Hugging Face models:
       momentseek data massive charades_sta_test.txt --encoder simcse:sup-simcse-roberta-large \\
         --frames clip_b32.h5 --clip clip-vit-base-patch32 --out mvmr.json
+    With visual scores, and figures of both kinds of scores:
+      momentseek data massive charades_sta_test.txt --videos durations.json --features emscore.npz --out mvmr.json \\
+        --plots figures --target "person turn a light on."
     """
     settings = MassiveSettings(**{name: given.pop(name) for name in SETTINGS})
     tasks = given["label_studio"]
     files = [given[name] for name in ("features", "frames", "reference", "videos")]
     inputs = [annotations, vector_file(given["encoder"]), *files]
     page = page_beside(tasks) if tasks else None
-    options.check_targets(inputs, [out, given["report"], tasks, page], force)
-    spread = texts_on(on, given["encoder"]) if on else None
-    built = build_massive_dataset(annotations, out, settings, **given, progress=progress_bars, spread=spread)
-    finish(built, as_json)
+    plots = given["plots"]
+    if plots:
+        check_folder(plots)
+    else:
+        refuse_without("without --plots", target="--target", judged_pairs="--judged-pairs")
+    figures = [str(Path(plots) / f"{n}.{kind}") for n in MASSIVE_FIGURES for kind in ("png", "svg")] if plots else []
+    with options.new_folders(plots):
+        options.check_targets([*inputs, given["judged_pairs"]], [out, given["report"], tasks, page, *figures], force)
+        spread = texts_on(on, given["encoder"]) if on else None
+        built = build_massive_dataset(annotations, out, settings, **given, progress=progress_bars, spread=spread)
+        finish(built, as_json)
 
 
 @click.command()
