@@ -25,7 +25,8 @@ def test_json_report(tmp_path: Path) -> None:
     options = ["--seed", "4", "--hard", "0.2", "--video-dim", "32", "--text-dim", "16", "--json"]
     done = CliRunner().invoke(cli, [*SMALL, *options, "--out", str(tmp_path / "x")], catch_exceptions=False)
     report = json.loads(done.stdout)
-    assert report["settings"] == {"videos": 12, "queries": 20, "seed": 4, "hard": 0.2, "video_dim": 32, "text_dim": 16}
+    chosen = {"videos": 12, "queries": 20, "seed": 4, "hard": 0.2, "video_dim": 32, "text_dim": 16, "streams": False}
+    assert report["settings"] == chosen
     assert report["simulated"] is True
     world = json.loads((tmp_path / "x" / "world.json").read_text())
     assert world["fingerprint"] == report["fingerprint"]

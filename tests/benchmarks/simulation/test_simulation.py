@@ -14,6 +14,7 @@ import pytest
 
 from momentseek.benchmarks.simulation.corpus import SimulationReport, simulate
 from momentseek.benchmarks.simulation.settings import SimulationSettings
+from momentseek.benchmarks.simulation.vectors import draw_concept_vectors
 from momentseek.benchmarks.simulation.world import the_world
 from momentseek.core.errors import MomentseekError
 from momentseek.measuring.formats import read_captions, read_corpus, read_truth
@@ -192,6 +193,7 @@ def test_world_json_tells_what_made_it(small: Small) -> None:
         "hard": 0.5,
         "video_dim": 256,
         "text_dim": 192,
+        "streams": False,
     }
     assert world["fingerprint"] == report.fingerprint
     assert "simulation" in world["what"]
@@ -251,3 +253,13 @@ def test_the_folder_is_sound_data_for_training(small: Small) -> None:
         assert (data.dims.query, data.dims.video, data.dims.subtitle) == (192, 256, 192)
         assert len(data.split("test").corpus) == 50
         assert set(data.split("tvr_val").corpus) == set(data.split("tvr_val").truth.videos)
+
+
+def test_streams_show_things_in_one_half_of_the_columns_and_what_is_done_in_the_other() -> None:
+    world = the_world()
+    settings = SimulationSettings(videos=10, queries=20, video_dim=64, text_dim=16, streams=True)
+    looks = draw_concept_vectors(world, ["door"], settings).looks
+    first = np.square(looks[:, :32]).sum(axis=1)
+    np.testing.assert_allclose(np.square(looks).sum(axis=1), 1)
+    assert first[world.of_kind("object")].mean() > 0.8
+    assert first[world.of_kind("action")].mean() < 0.2

@@ -9,8 +9,10 @@ import torch
 from momentseek.core.errors import MomentseekError
 from momentseek.core.native.kernels import kernels
 from momentseek.models.features.data import Dims
+from momentseek.models.inference import best_clips
 from momentseek.models.inference import second_stage as curve_spans
 from momentseek.models.inference.encode import encode_corpus, encode_queries
+from momentseek.models.inference.first_stage import retrieve
 from momentseek.models.inference.prediction import predict
 from momentseek.models.inference.second_stage import spans_of
 from momentseek.models.registry import build
@@ -92,3 +94,17 @@ def test_a_diverged_model_is_named(world, monkeypatch):
         model.boundaries_head.filters.weight.fill_(float("nan"))
     with pytest.raises(MomentseekError, match="diverged"):
         predict(model, world, world, k=5)
+
+
+def test_videos_of_one_length_are_searched_as_well(world, monkeypatch):
+    model = model_of("xml", longest=3, max_clips=4)
+    long = [name for name in world.corpus if world.rows(name) >= 4]
+    corpus, queries = encode_corpus(model, world, long), encode_queries(model, world, world.truth.query_ids)
+    assert set(corpus.counts.tolist()) == {4}
+    videos = np.tile(np.arange(5), (len(queries), 1))
+    plain = spans_of(model, queries, corpus, np.arange(len(queries)), videos, 7), retrieve(model, queries, corpus, 5)
+    monkeypatch.setattr(curve_spans, "MIN_PAIRS", 0)
+    monkeypatch.setattr(best_clips, "MIN_PRODUCTS", 0)
+    quick = spans_of(model, queries, corpus, np.arange(len(queries)), videos, 7), retrieve(model, queries, corpus, 5)
+    np.testing.assert_array_equal(quick[0].score, plain[0].score)
+    np.testing.assert_array_equal(quick[1].video, plain[1].video)

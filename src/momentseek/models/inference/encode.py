@@ -99,6 +99,11 @@ class EncodedCorpus:
         return {name: i for i, name in enumerate(self.names)}
 
     @property
+    def has_rows_of_clips(self) -> bool:
+        """Whether clips lie row after row; videos that are all of one length are kept as blocks instead."""
+        return self.shapes["mask"].extra is not None
+
+    @property
     def nbytes(self) -> int:
         """Bytes of all encodings."""
         return sum(int(v.nbytes) for v in self.values.values())

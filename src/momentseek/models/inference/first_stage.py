@@ -82,7 +82,7 @@ def _retrieve_by_bounds(
 ) -> RankedVideos | None:
     """The same by bounds, or None where these do not apply or do not pay."""
     names = model.best_clip_parts
-    if not names or not corpus.values["mask"].all():
+    if not names or not corpus.has_rows_of_clips or not corpus.values["mask"].all():
         return None
     vectors = [LateVectors(np.ascontiguousarray(queries.values[m], np.float32), corpus.values[m]) for m in names]
     tell = None if progress is None else partial(progress, "first stage")

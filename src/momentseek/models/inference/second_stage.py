@@ -211,7 +211,7 @@ def _filters(model: CorpusModel, corpus: EncodedCorpus, pairs: int) -> CurveFilt
     if pairs < MIN_PAIRS or device_of(model).type != "cpu":
         return None
     filters = model.curve_filters
-    if filters is None or kernels() is None or not corpus.values["mask"].all():
+    if filters is None or kernels() is None or not corpus.has_rows_of_clips or not corpus.values["mask"].all():
         return None
     return filters
 
