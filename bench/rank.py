@@ -19,8 +19,8 @@ place (scan_corpus.py, one set of vectors per modality), because encoding a mill
 nothing about searching them. It passes by in blocks, and all of ``--searched`` videos are searched.
 
 scan: XML's first stage on generated encodings, exactly through ``models.inference``, and through the library's scan
-over both modalities' vectors side by side, whose score is the best clip's mean cosine where XML's is the mean of the best
-cosines; both lists are compared.
+over both modalities' vectors side by side, whose score is the best clip's mean cosine where XML's is the mean of the
+best cosines; both lists are compared.
 
 Models are not trained in these three: times do not depend on weights. trained: what the other order of mean and maximum
 costs a trained model, in overlap of the lists and in NDCG.
