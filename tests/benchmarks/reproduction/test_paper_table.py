@@ -208,7 +208,7 @@ def test_a_table_of_ones_own_is_a_file(tmp_path: Path) -> None:
         ("paper = [1, 2]", "paper = [1]", "line 19: rows.ours.paper has 1 figures for 2 columns"),
         ("seeds = 2", "seeds = true", "line 3: seeds must be a whole number, not True"),
         ("seeds = 2", "seeds = 0", "line 3: seeds must be at least 1, not 0"),
-        ('task = "SVMR"', 'task = "SVRM"', "line 2: task must be SVMR or VCMR or VR, not 'SVRM'"),
+        ('task = "SVMR"', 'task = "SVRM"', "line 2: task must be SVMR or VCMR or VR or captions, not 'SVRM'"),
         ('model = "tan2d"', "model = 3", "line 17: rows.ours.model must be a text, not 3"),
         ('model = "tan2d"\n', "", "line 16: rows.ours must have one of model, baseline and of"),
         ("[rows.ours]", "[row.ours]", "line 16: row: there is no such key; did you mean 'rows'?"),

@@ -26,7 +26,9 @@ from momentseek.measuring.measures import PROTOCOLS, parse_all
 
 TABLE_KINDS = ("scores", "ties")
 """``scores``: a row per system. ``ties``: a row per measure, the share of queries on which all systems are equal."""
-TABLE_TASKS = ("SVMR", "VCMR", "VR")
+CAPTIONS = "captions"
+"""The task of a table whose systems describe moments; the other tasks find them."""
+TABLE_TASKS = ("SVMR", "VCMR", "VR", CAPTIONS)
 FIELD_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "str": ((str,), "a text"),
     "bool": ((bool,), "true or false"),
@@ -41,9 +43,6 @@ TABLES: Registry[Path] = Registry("table", group="tables")
 """Name → the file of a table."""
 for _file in sorted(Path(str(files(__package__))).joinpath("tables").glob("*.toml")):
     TABLES.add(_file.stem, _file)
-
-CAPTIONS = "captions"
-"""The task of a table whose systems describe moments; the other tasks find them."""
 
 
 @dataclass(frozen=True, kw_only=True)
