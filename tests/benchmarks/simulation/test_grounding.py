@@ -8,10 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
-from momentseek.benchmarks.simulation.films import FORMS, GroundingSettings, Habits
+from momentseek.benchmarks.baselines import BASELINES
+from momentseek.benchmarks.simulation.film_corpus import moment_judgements, simulate_grounding, write_queries
+from momentseek.benchmarks.simulation.films import FORMS, GroundingSettings, Habits, make_films
+from momentseek.benchmarks.simulation.world import the_world
 from momentseek.core.errors import MomentseekError
 from momentseek.core.language import verbs
+from momentseek.measuring.evaluate import evaluate
 from momentseek.measuring.formats import read_truth
 from momentseek.models.features.data import Data
 
@@ -150,3 +153,19 @@ def test_what_was_made_says_how_small_pools_are(tmp_path: Path) -> None:
     made = simulate_grounding(tmp_path / "few", GroundingSettings(videos=40, pool=30, video_dim=8, text_dim=8))
     assert made.queries["train"] > made.queries["val"] > 0
     assert 0 < made.pools["mvmr"] < 30
+
+
+def test_blind_baselines_fall_where_long_moments_are_left_to_training() -> None:
+    world, settings = the_world(), GroundingSettings(videos=400, like="activitynet")
+    asked = write_queries(world, make_films(world, settings), settings)
+    train, iid, ood = (
+        moment_judgements([a for a in asked if a.film.split == split]) for split in ("train", "test_iid", "test_ood")
+    )
+    shares = (ood.end - ood.start) / ood.durations[ood.video]
+    assert shares.max() < 0.51  # times are rounded to a tenth of a second
+    for name in ("predict-all", "bias-based", "moment-frequency"):
+        kept, fallen = (
+            evaluate(BASELINES[name].predict(train, test), test, ["dR@1[IoU>=0.7]"]).means["dR@1[IoU>=0.7]"]
+            for test in (iid, ood)
+        )
+        assert kept > 0.1 > 0.02 > fallen, name
