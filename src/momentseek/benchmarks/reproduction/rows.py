@@ -183,7 +183,7 @@ def paper_differences(table: PaperTable, tasks: Mapping[str, Sequence[RowTask]])
         if not (row.preset or table.preset):
             unknown.append(row.label)
             continue
-        config = trained[0].config or _saved(table, trained[0].folder).config
+        config = trained[0].config or _saved_run(table, trained[0].folder).config
         found = setting_differences(config, training_config(table, row, False, "", Budget()))
         if found:
             rows[row.label] = found
@@ -196,14 +196,14 @@ def paper_differences(table: PaperTable, tasks: Mapping[str, Sequence[RowTask]])
     return "; ".join(parts)
 
 
-def _saved(table: PaperTable, run: Path) -> SavedTraining:
+def _saved_run(table: PaperTable, run: Path) -> SavedTraining:
     return (load_captioner if table.task == CAPTIONS else load_checkpoint)(find_checkpoint(run))
 
 
 def check_given(table: PaperTable, row: TableRow, runs: Sequence[Path], config: TrainConfig, data: Data) -> None:
     """Refuse finished training runs that are not of the row's model, on its data and its training split."""
     for run in runs:
-        saved = _saved(table, run)
+        saved = _saved_run(table, run)
         for what, theirs, wanted in (
             ("model", saved.config.model, config.model),
             ("training split", saved.config.data.train, config.data.train),
