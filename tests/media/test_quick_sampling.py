@@ -148,9 +148,9 @@ def test_the_last_tick_before_a_time(rate: float, phase: float, end: float) -> N
 
 def test_the_default_is_what_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MOMENTSEEK_SAMPLING", raising=False)
-    assert default_sampling() == "quick"
-    monkeypatch.setenv("MOMENTSEEK_SAMPLING", "Exact")
     assert default_sampling() == "exact"
+    monkeypatch.setenv("MOMENTSEEK_SAMPLING", "Quick")
+    assert default_sampling() == "quick"
     monkeypatch.setenv("MOMENTSEEK_SAMPLING", "fast")
     with pytest.raises(MomentseekError, match="MOMENTSEEK_SAMPLING is 'fast'; set it to exact or quick, or unset it"):
         default_sampling()

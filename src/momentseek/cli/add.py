@@ -84,7 +84,7 @@ ADD_WORDS_SETTING = "add_words"
 @click.option(
     "--sampling",
     type=click.Choice(SAMPLINGS),
-    help="Decode every picture, or only what is cheap and near enough. Default: quick, or as MOMENTSEEK_SAMPLING says.",
+    help="Decode every picture, or only what is cheap and near enough. Default: exact, or as MOMENTSEEK_SAMPLING says.",
 )
 @click.option(
     "--jobs",

@@ -31,8 +31,8 @@ SAMPLING_VARIABLE = "MOMENTSEEK_SAMPLING"
 
 
 def default_sampling() -> Sampling:
-    """The sampling that ``add`` uses if none is named: what the environment says, else quick."""
-    named = os.environ.get(SAMPLING_VARIABLE, "").strip().lower() or "quick"
+    """The sampling that ``add`` uses if none is named: what the environment says, else exact."""
+    named = os.environ.get(SAMPLING_VARIABLE, "").strip().lower() or "exact"
     for sampling in SAMPLINGS:
         if named == sampling:
             return sampling
