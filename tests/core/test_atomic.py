@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from momentseek.core.atomic import make_folder, write_all, write_bytes
+from momentseek.core.atomic import append_lines, make_folder, write_all, write_bytes
 from momentseek.core.errors import MomentseekError
 
 
@@ -52,3 +52,13 @@ def test_a_folder_that_cannot_be_flushed_by_its_file_system_is_no_error(
     make_folder(tmp_path / "a" / "b")
     write_bytes(tmp_path / "a" / "b" / "c.txt", b"new")
     assert (tmp_path / "a" / "b" / "c.txt").read_bytes() == b"new"
+
+
+def test_lines_are_appended_after_a_torn_one_is_ended(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    append_lines(path, b"one\n")
+    path.write_bytes(path.read_bytes() + b"tor")
+    append_lines(path, b"two\n")
+    assert path.read_bytes() == b"one\ntor\ntwo\n"
+    with pytest.raises(MomentseekError, match="cannot be written"):
+        append_lines(tmp_path / "missing" / "journal.jsonl", b"x\n")

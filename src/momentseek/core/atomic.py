@@ -31,6 +31,20 @@ def write_bytes(path: Path, data: bytes, *, flush: bool = True, mode: int | None
     write_all({path: data}, flush=flush, mode=mode)
 
 
+def append_lines(path: Path, lines: bytes) -> None:
+    """Append whole lines to a file and wait until they are on disk; a torn last line before them is ended first."""
+    try:
+        with open(path, "a+b") as file:
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                lines = lines if file.read(1) == b"\n" else b"\n" + lines
+            file.write(lines)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as e:
+        raise MomentseekError(f"{path}: cannot be written ({e.strerror}); check the folder") from None
+
+
 def write_all(files: Mapping[Path, bytes], *, flush: bool = True, mode: int | None = None) -> None:
     """Write several files or none: all are written under temporary names, and flushed, before the first is renamed."""
     waiting: list[tuple[pathlib.Path, pathlib.Path]] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from momentseek.core.atomic import append_lines
 from momentseek.core.errors import MomentseekError
 from momentseek.core.progress import ShowCount
 from momentseek.core.reports import count
@@ -106,20 +106,8 @@ class AnswerJournal:
     def keep(self, record: Mapping[str, Any]) -> None:
         """Append a record and wait until it is on disk."""
         line = json.dumps(record, ensure_ascii=False).encode("utf-8", errors="replace") + b"\n"
-        try:
-            with self._lock, self.path.open("ab") as file:
-                if file.tell() and not self._ends_well():
-                    line = b"\n" + line
-                file.write(line)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as e:
-            raise MomentseekError(f"{self.path}: cannot be written ({e.strerror}); check the folder") from None
-
-    def _ends_well(self) -> bool:
-        with self.path.open("rb") as file:
-            file.seek(-1, os.SEEK_END)
-            return file.read(1) == b"\n"
+        with self._lock:
+            append_lines(self.path, line)
 
 
 def ask_all(

@@ -9,13 +9,13 @@ next one is requested, so that a kill at any instant loses at most one batch; wh
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from momentseek.benchmarks.datasets.imprecise.names import show_of
+from momentseek.core.atomic import append_lines
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.measuring.formats.checked import check_types, column, has_keys, records, strings
 from momentseek.measuring.formats.document import Document, open_document
@@ -185,18 +185,4 @@ class WorkFile:
         rows = [{"maker": self.maker, "original": a, "query": b} for a, b in answers]
         if not rows:
             return
-        data = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
-        try:
-            with self.path.open("ab") as file:
-                if file.tell() and not self._ends_well():
-                    data = b"\n" + data
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as e:
-            raise MomentseekError(f"{self.path}: cannot be written ({e.strerror}); check the folder") from None
-
-    def _ends_well(self) -> bool:
-        with self.path.open("rb") as file:
-            file.seek(-1, os.SEEK_END)
-            return file.read(1) == b"\n"
+        append_lines(self.path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
