@@ -18,7 +18,7 @@ SHAPES: Registry[int] = Registry("shape", group="shapes")
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """No plug-in is known, and none stays known."""
-    monkeypatch.delenv(plugins.PLUGINS_VARIABLE, raising=False)
+    monkeypatch.setenv(plugins.PLUGINS_VARIABLE, "")  # what a test leaves there is taken back at its end
     monkeypatch.setattr(plugins, "_done", {})
     monkeypatch.setattr(sys.modules[__name__], "SHAPES", Registry("shape", group="shapes"))
     plugins._entry_points.cache_clear()

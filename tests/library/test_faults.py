@@ -190,6 +190,7 @@ def test_ctrl_c_keeps_what_is_whole(tmp_path: Path, film: Film) -> None:
     words = ("add", films, "--library", tmp_path / "l", "--encoder", "colours")
     process = start_momentseek(*words, light=True, env={**os.environ, "LIGHT_SLOW": "0.1", "LIGHT_PACE": "0.2"})
     while not _videos(tmp_path / "l"):
+        assert process.poll() is None, process.communicate()[1]
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate()
