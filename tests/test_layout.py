@@ -16,9 +16,9 @@ TESTS = Path(__file__).parent
 WITHOUT_A_FOLDER = {"browser", "server/database"}
 """Folders of tests that drive several folders at once, or have fixtures of their own."""
 LIMITS = {
-    "modules": 575,
-    "lines": 104_500,
-    "late imports": 80,
+    "modules": 570,
+    "lines": 104_000,
+    "late imports": 65,
     "entries at the top": 12,
     "functions over 100 lines": 0,
     "commands over 60 lines": 0,
