@@ -79,5 +79,5 @@ def test_levelled_values_fall_and_keep_their_mean(values):
 def test_unknown_and_doubled_names_are_refused():
     with pytest.raises(MomentseekError, match="there are rrf, scores"):
         FUSIONS["magic"]
-    with pytest.raises(MomentseekError, match="there already"):
+    with pytest.raises(MomentseekError, match="already exists"):
         FUSIONS.register("rrf")(FUSIONS["rrf"])

@@ -159,7 +159,8 @@ def test_blind_baselines_fall_where_long_moments_are_left_to_training() -> None:
     world, settings = the_world(), GroundingSettings(videos=400, like="activitynet")
     asked = write_queries(world, make_films(world, settings), settings)
     train, iid, ood = (
-        moment_judgements([a for a in asked if a.film.split == split]) for split in ("train", "test_iid", "test_ood")
+        moment_judgements([a for a in asked if a.film.split == split], FORMS["activitynet"])
+        for split in ("train", "test_iid", "test_ood")
     )
     shares = (ood.end - ood.start) / ood.durations[ood.video]
     assert shares.max() < 0.51  # times are rounded to a tenth of a second

@@ -132,11 +132,5 @@ def test_graphs_that_differ_are_not_written(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_only_models_of_clips_are_exported(tmp_path: Path) -> None:
-    class Other(CorpusModel):
-        def __init__(self) -> None:
-            super().__init__(model_of("xml", {}).config, DIMS)
-
-        encode_words = encode_clips = match = spans = loss = None
-
     with pytest.raises(MomentseekError, match=r"mcn cannot be exported.*train xml, reloclnet, "):
-        export(Other(), "mcn", tmp_path / "out")
+        export(build("mcn", {"hidden": 8}, DIMS), "mcn", tmp_path / "out")

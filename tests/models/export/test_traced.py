@@ -45,7 +45,8 @@ def model_of(name: str, **more: Any) -> CorpusModel:
 
 
 def test_every_such_model_is_tried_here() -> None:
-    assert {*VARIANTS, "tan2d", "mdd", "cet"} == set(rerankers.RERANKER_KIND.names) <= set(EXPORTABLE)
+    elsewhere = {"tan2d", "mdd", "cet", "moment_detr", "qd_detr", "univtg", "spr"}
+    assert {*VARIANTS, *elsewhere} == set(rerankers.RERANKER_KIND.names) <= set(EXPORTABLE)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -62,8 +63,9 @@ def test_re_ranking_finds_what_the_model_finds(name: str, tmp_path: Path) -> Non
     if model.continuous:
         start, end, score = answer_of(model, words, rows, 13.0)
         np.testing.assert_allclose(found.score, score, atol=1e-5)
-        np.testing.assert_allclose(found.start, start, atol=1e-4)
-        np.testing.assert_allclose(found.end, end, atol=1e-4)
+        mine, wanted = np.argsort(found.start), np.argsort(start)  # the order of equal scores is not compared
+        for one, other in ((found.score, score), (found.start, start), (found.end, end)):
+            np.testing.assert_allclose(one[mine], other[wanted], atol=1e-4)
     film = rng.standard_normal((40, 16), np.float32)
     (parts,) = reranker.spans_of(words, "a b c d", [VideoFeatures(film, None, 59.0)])
     assert (parts.start >= 0).all()

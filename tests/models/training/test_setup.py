@@ -69,7 +69,7 @@ def test_another_test_split_does_not_keep_a_run_from_going_on(
 def test_a_model_of_the_video_needs_no_subtitles(spoilt: Path, short: TrainConfig, tmp_path: Path) -> None:
     with Data.open(spoilt) as data:
         assert data.subtitle is not None
-        file, names = data.subtitle.paths[0], data.subtitle.names
+        file, names = data.subtitle.streams[0].path, data.subtitle.names
     with h5py.File(file, "a") as f:
         columns = f[names[1]].shape[1]
         del f[names[0]], f[names[1]]
@@ -88,7 +88,7 @@ def test_queries_with_other_columns_are_found_before_the_first_step(
 ) -> None:
     with Data.open(spoilt) as data:
         split = data.split("train_top20")
-        file, name = split.query.paths[0], split.truth.query_ids[-1]
+        file, name = split.query.streams[0].path, split.truth.query_ids[-1]
     with h5py.File(file, "a") as f:
         columns = f[name].shape[1]
         del f[name]

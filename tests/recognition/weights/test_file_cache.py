@@ -66,7 +66,7 @@ def test_an_image_text_encoder_of_ones_own(monkeypatch):
     monkeypatch.setattr("momentseek.recognition.encoders.registry.IMAGE_TEXT_ENCODERS", IMAGE_TEXT_ENCODERS.copy())
     register_image_text("test-own", object)
     assert image_text_encoder("test-own") is image_text_encoder("test-own")
-    with pytest.raises(MomentseekError, match="is there already"):
+    with pytest.raises(MomentseekError, match="already exists"):
         register_image_text("test-own", object)
     with pytest.raises(MomentseekError, match="begins like a place to load from"):
         register_image_text("hub:own", object)

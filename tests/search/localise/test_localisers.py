@@ -168,7 +168,7 @@ def test_neighbourhoods_are_disjoint_and_hold_the_peaks():
 def test_names():
     with pytest.raises(MomentseekError, match="did you mean 'contrast'"):
         LOCALISERS["contrasts"]
-    with pytest.raises(MomentseekError, match="there already"):
+    with pytest.raises(MomentseekError, match="already exists"):
         LOCALISERS.register("scenes")(lambda curve: localise(curve))
     with pytest.raises(MomentseekError, match=r"there are .*whole, window"):
         LOCALISERS["zzz"]
