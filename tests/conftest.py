@@ -92,6 +92,7 @@ def momentseek(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Out
         out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
         with monkeypatch.context() as patch:
             patch.chdir(cwd)
+            patch.setenv("MOMENTSEEK_PLUGINS", "")  # --plugin adds its file, for child processes of this command alone
             patch.setattr(sys, "argv", ["momentseek", *map(str, arguments)])
             patch.setattr(sys, "stdout", out)
             patch.setattr(sys, "stderr", err)

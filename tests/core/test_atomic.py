@@ -1,4 +1,4 @@
-"""Files are written wholly or not at all, and what the disk refuses is said in a sentence."""
+"""Files are written completely or not at all, and disk errors are reported in one sentence."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ def refuse(*_: Any, **__: Any) -> None:
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_what_the_disk_refuses_is_said_and_nothing_is_left(
-    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_disk_errors_are_reported_and_leave_nothing(call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.txt").write_bytes(b"before")
     with monkeypatch.context() as patch:
         patch.setattr(os, call, refuse)
@@ -29,18 +27,14 @@ def test_what_the_disk_refuses_is_said_and_nothing_is_left(
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a.txt", b"before")]
 
 
-def test_a_temporary_name_that_cannot_be_deleted_does_not_matter(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_undeletable_temporary_file_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(os, "unlink", refuse)
         write_bytes(tmp_path / "a.txt", b"new")
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a.txt", b"new")]
 
 
-def test_a_folder_that_cannot_be_flushed_by_its_file_system_is_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unflushable_folder_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.fsync
 
     def flush(handle: int) -> None:
@@ -54,7 +48,7 @@ def test_a_folder_that_cannot_be_flushed_by_its_file_system_is_no_error(
     assert (tmp_path / "a" / "b" / "c.txt").read_bytes() == b"new"
 
 
-def test_lines_are_appended_after_a_torn_one_is_ended(tmp_path: Path) -> None:
+def test_appending_ends_an_incomplete_line_first(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     append_lines(path, b"one\n")
     path.write_bytes(path.read_bytes() + b"tor")

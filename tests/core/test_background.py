@@ -26,7 +26,7 @@ def test_several_sources_keep_their_own_order() -> None:
     assert running() == 0
 
 
-def test_an_exception_of_one_source_ends_the_others() -> None:
+def test_exception_of_one_source_ends_the_others() -> None:
     def items() -> Iterator[int]:
         yield 1
         raise ValueError("broken")
@@ -38,7 +38,7 @@ def test_an_exception_of_one_source_ends_the_others() -> None:
     assert running() == 0
 
 
-def test_it_runs_ahead_but_not_further_than_asked() -> None:
+def test_runs_ahead_up_to_its_depth() -> None:
     made: list[int] = []
 
     def items() -> Iterator[int]:
@@ -56,7 +56,7 @@ def test_it_runs_ahead_but_not_further_than_asked() -> None:
     assert running() == 0
 
 
-def test_an_exception_comes_at_its_place() -> None:
+def test_exception_keeps_its_position() -> None:
     def items() -> Iterator[int]:
         yield 1
         raise ValueError("broken")

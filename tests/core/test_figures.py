@@ -38,7 +38,7 @@ def every_panel() -> Any:
     return figure
 
 
-def test_the_same_figure_is_the_same_bytes_twice() -> None:
+def test_figures_are_deterministic() -> None:
     one, two = (draw_figures({"panels": every_panel}) for _ in range(2))
     assert list(one) == ["panels.png", "panels.svg"]
     assert one == two
@@ -46,14 +46,14 @@ def test_the_same_figure_is_the_same_bytes_twice() -> None:
     assert b"<svg" in one["panels.svg"]
 
 
-def test_figures_are_saved_into_a_folder_that_is_made_for_them(tmp_path: Path) -> None:
+def test_saving_creates_the_folder(tmp_path: Path) -> None:
     assert save_figures({}, tmp_path / "none") == []
     assert not (tmp_path / "none").exists()
     paths = save_figures({"a": every_panel}, tmp_path / "new" / "folder")
     assert [path.name for path in paths if path.is_file()] == ["a.png", "a.svg"]
 
 
-def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_drawn(tmp_path: Path) -> None:
+def test_bad_folder_is_refused_before_drawing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     check_folder(tmp_path / "new" / "folder")
     with pytest.raises(MomentseekError, match="is not a folder"):

@@ -13,7 +13,7 @@ SECRET = b"the secret of the owner"
 
 @pytest.fixture
 def film(tmp_path: Path) -> Path:
-    """``here/films/one.mp4``, beside ``secret.txt`` and ``outside/one.mp4`` with the same secret."""
+    """``here/films/one.mp4``, next to ``secret.txt`` and ``outside/one.mp4`` with the same secret."""
     film = tmp_path.resolve() / "here" / "films" / "one.mp4"
     film.parent.mkdir(parents=True)
     film.write_bytes(b"the film")
@@ -28,7 +28,7 @@ def _stamped(path: Path) -> PinnedFile:
     return PinnedFile(path, state.st_size, state.st_mtime_ns)
 
 
-def test_a_file_as_it_was_is_opened(film: Path) -> None:
+def test_unchanged_file_is_opened(film: Path) -> None:
     file = _stamped(film)
     with file.open() as opened:
         assert (opened.read(), opened.name) == (b"the film", str(film))
@@ -36,7 +36,7 @@ def test_a_file_as_it_was_is_opened(film: Path) -> None:
     assert (os.fspath(file), str(file), file.is_there()) == (str(film), str(film), True)
 
 
-def test_a_link_in_its_place_or_in_that_of_a_folder_above_is_refused(film: Path, tmp_path: Path) -> None:
+def test_rejects_links_in_the_path(film: Path, tmp_path: Path) -> None:
     file = PinnedFile(film)
     film.unlink()
     film.symlink_to(tmp_path / "secret.txt")
@@ -54,7 +54,7 @@ def test_a_link_in_its_place_or_in_that_of_a_folder_above_is_refused(film: Path,
 
 
 @pytest.mark.parametrize("change", ["content", "time", "pipe", "folder"])
-def test_what_is_not_that_file_any_more_is_refused(film: Path, change: str) -> None:
+def test_rejects_changed_files(film: Path, change: str) -> None:
     file = _stamped(film)
     if change == "content":
         film.write_bytes(b"another film")
@@ -68,7 +68,7 @@ def test_what_is_not_that_file_any_more_is_refused(film: Path, change: str) -> N
         file.open()
 
 
-def test_a_file_that_is_not_there_is_an_ordinary_error(tmp_path: Path) -> None:
+def test_missing_file_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         PinnedFile(tmp_path.resolve() / "x" / "one.mp4").open()
     assert not PinnedFile(Path("/no\0such")).is_there()
@@ -84,8 +84,8 @@ def test_no_file_stays_open(film: Path, tmp_path: Path) -> None:
     assert len(os.listdir("/dev/fd")) == before
 
 
-def test_a_link_that_flickers_is_never_followed(film: Path, tmp_path: Path) -> None:
-    """The file and a folder above it become links and files again as fast as possible while they are opened."""
+def test_flickering_link_is_never_followed(film: Path, tmp_path: Path) -> None:
+    """The file and a parent folder alternate between link and original as fast as possible while they are opened."""
     stop = threading.Event()
     folder, kept = film.parent, film.parent.with_name("kept")
     trap = film.with_name("trap")

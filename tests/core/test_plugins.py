@@ -55,7 +55,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
     return install
 
 
-def test_a_file_adds_what_it_registers(plugin_file: Callable[..., Path]) -> None:
+def test_file_registers_its_objects(plugin_file: Callable[..., Path]) -> None:
     path = plugin_file("SHAPES.add('square', 4)")
     plugins.use_file(str(path))
     plugins.use_file(str(path))
@@ -65,16 +65,14 @@ def test_a_file_adds_what_it_registers(plugin_file: Callable[..., Path]) -> None
     assert (source.file, len(source.digest)) == (str(path), 16)
 
 
-def test_child_processes_load_the_same_files_when_a_registry_is_asked(
-    plugin_file: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_child_processes_load_the_same_files(plugin_file: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """``use_file`` leaves the path in the environment; a process that inherits it needs no option."""
     path = plugin_file("SHAPES.add('square', 4)")
     monkeypatch.setenv(plugins.PLUGINS_VARIABLE, str(path))
     assert "square" in SHAPES
 
 
-def test_only_the_installed_plugin_that_is_asked_for_is_imported(installed: Callable[..., None]) -> None:
+def test_imports_only_the_requested_plugin(installed: Callable[..., None]) -> None:
     installed(circle="SHAPES.add('circle', 0)", square="SHAPES.add('square', 4)")
     SHAPES.add("line", 2)
     assert SHAPES["line"] == 2
@@ -85,7 +83,7 @@ def test_only_the_installed_plugin_that_is_asked_for_is_imported(installed: Call
     assert sorted(SHAPES) == ["circle", "line", "square"]
 
 
-def test_names_of_the_package_come_first_and_need_no_plugin(installed: Callable[..., None]) -> None:
+def test_own_names_come_first_and_import_no_plugin(installed: Callable[..., None]) -> None:
     installed(broken="raise ValueError('no')")
     SHAPES.add("line", 2)
     assert next(name for name in SHAPES if name == "line") == "line"
@@ -104,7 +102,7 @@ def test_names_of_the_package_come_first_and_need_no_plugin(installed: Callable[
         ("SHAPES.add('line', 3)", "a shape called 'line' already exists; choose another name"),
     ],
 )
-def test_a_broken_file_is_one_sentence_each_time(code: str, sentence: str, plugin_file: Callable[..., Path]) -> None:
+def test_broken_file_is_one_sentence_each_time(code: str, sentence: str, plugin_file: Callable[..., Path]) -> None:
     SHAPES.add("line", 2)
     path = plugin_file(code)
     for _ in range(2):
@@ -119,14 +117,14 @@ def test_a_broken_file_is_one_sentence_each_time(code: str, sentence: str, plugi
     ("name", "sentence"),
     [("missing.py", "cannot be read (No such file or directory)"), ("notes.txt", "is not a Python")],
 )
-def test_what_is_no_python_file_is_refused(name: str, sentence: str, tmp_path: Path) -> None:
+def test_rejects_non_python_file(name: str, sentence: str, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x")
     with pytest.raises(MomentseekError) as found:
         plugins.use_file(str(tmp_path / name))
     assert sentence in str(found.value)
 
 
-def test_what_a_plugin_imports_of_ours_is_ours(plugin_file: Callable[..., Path]) -> None:
+def test_own_modules_imported_by_a_plugin_stay_own(plugin_file: Callable[..., Path]) -> None:
     plugins.use_file(str(plugin_file("import momentseek.search.localise.whole\nSHAPES.add('square', 4)")))
     from momentseek.search.localise.localiser import LOCALISERS
 
@@ -134,11 +132,11 @@ def test_what_a_plugin_imports_of_ours_is_ours(plugin_file: Callable[..., Path])
     assert LOCALISERS.source("whole") is None
 
 
-def test_a_source_survives_being_stored() -> None:
+def test_source_round_trip() -> None:
     for source in (PluginSource(package="a", version="1"), PluginSource(file="/x.py", digest="0f")):
         assert PluginSource.of(source.as_dict()) == source
     assert PluginSource(package="a", version="1").remedy == "install it: pip install 'a==1'"
 
 
-def test_entry_points_are_read_as_importlib_gives_them() -> None:
+def test_entry_points_match_importlib() -> None:
     assert EntryPoint("a", "a_package.module", "momentseek.shapes").module == "a_package.module"

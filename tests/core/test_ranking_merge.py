@@ -29,7 +29,7 @@ def test_merging_equals_sorting_all_moments(queries, videos, each, k, seed):
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 1.0, 20.0, 30.0]))
-def test_the_order_is_that_of_the_papers_product(seed, alpha):
+def test_order_equals_the_papers_product(seed, alpha):
     rng = np.random.default_rng(seed)
     start, end = rng.uniform(0.001, 1, (2, 4, 3))
     match = rng.uniform(-1, 1, 4)
@@ -46,7 +46,7 @@ def test_scores_too_small_for_a_product_keep_their_order():
     assert merge(spans, np.zeros((1, 2)), 20.0, 2)[0].tolist() == [[1, 0]]
 
 
-def test_without_weight_a_missing_video_score_does_no_harm():
+def test_missing_video_score_with_zero_weight():
     video, _, score = merge(np.array([[[1.0], [2.0]]]), np.array([[0.0, -np.inf]]), 0.0, 2)
     assert video.tolist() == [[1, 0]]
     assert score.tolist() == [[2.0, 1.0]]

@@ -32,7 +32,7 @@ cases = st.integers(1, 9).flatmap(
 
 
 @given(cases)
-def test_best_spans_are_those_of_a_loop_over_all(case):
+def test_best_spans_equal_a_loop_over_all(case):
     start, end, mask, shortest, more, k = case
     longest = shortest + more
     grid = span_grid(np.array(start), np.array(end), shortest, longest, np.array(mask))
@@ -44,7 +44,7 @@ def test_best_spans_are_those_of_a_loop_over_all(case):
     assert rows == [(a, b, score) for (a, b), score in wanted]
 
 
-def test_videos_are_worked_on_together():
+def test_videos_are_processed_together():
     rng = np.random.default_rng(0)
     start, end = rng.standard_normal((2, 5, 7))
     mask = np.arange(7) < rng.integers(1, 8, 5)[:, None]
@@ -68,6 +68,6 @@ def test_single_precision_stays_single():
     assert span_grid(zeros, zeros, 1, 2).dtype == np.float32
 
 
-def test_lengths_that_do_not_exist_are_refused():
+def test_rejects_impossible_lengths():
     with pytest.raises(ValueError, match="spans of 3 to 2 clips"):
         span_grid(np.zeros(4), np.zeros(4), 3, 2)

@@ -30,7 +30,7 @@ def test_suppression_equals_a_loop(rows, threshold, limit, several):
 
 
 @given(st.integers(0, 2**32 - 1), st.none() | st.integers(1, 4))
-def test_lists_worked_on_together_do_not_touch_each_other(seed, limit):
+def test_parallel_lists_are_independent(seed, limit):
     rng = np.random.default_rng(seed)
     start = rng.integers(0, 8, (4, 9)).astype(float)
     end = start + rng.integers(1, 6, (4, 9))
@@ -40,7 +40,7 @@ def test_lists_worked_on_together_do_not_touch_each_other(seed, limit):
     assert together.tolist() == [a.tolist() for a in alone]
 
 
-def test_an_overlap_of_exactly_the_threshold_stays():
+def test_overlap_equal_to_the_threshold_stays():
     assert suppress([0, 0], [10, 5], 0.5).tolist() == [True, True]
     assert suppress([0, 0], [10, 5.1], 0.5).tolist() == [True, False]
 

@@ -7,10 +7,10 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.ranking import moments_of
 
 EDGES = np.array([0.0, 1.5, 3.0, 4.0, 0.0, 2.0, 4.0])
-"""Of a video of three clips and, from place 4, one of two."""
+"""Edges of a video of three clips and, from index 4, of one of two."""
 
 
-def test_ends_are_those_of_the_last_clip_or_where_it_starts():
+def test_end_time_rules():
     first, last, place = np.array([0, 1, 0]), np.array([2, 1, 1]), np.array([0, 0, 4])
     start, end = moments_of(first, last, EDGES, place)
     assert start.tolist() == [0.0, 1.5, 0.0]
@@ -20,6 +20,6 @@ def test_ends_are_those_of_the_last_clip_or_where_it_starts():
     assert end.tolist() == [3.0, 3.0, 2.0]
 
 
-def test_an_unknown_rule_is_refused():
+def test_rejects_unknown_rule():
     with pytest.raises(MomentseekError, match="inclusive or start"):
         moments_of(np.array([0]), np.array([0]), EDGES, 0, "middle")  # type: ignore[arg-type]

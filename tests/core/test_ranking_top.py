@@ -34,12 +34,12 @@ def test_top_of_a_vector_and_of_deeper_arrays():
     assert top(cube, 1)[0].tolist() == [[[3], [3], [3]], [[3], [3], [3]]]
 
 
-def test_nothing_to_choose_from_gives_nothing():
+def test_empty_input_gives_nothing():
     places, best = top(np.zeros((3, 0)), 5)
     assert places.shape == best.shape == (3, 0)
 
 
-def test_videos_left_out_have_no_place():
+def test_omitted_videos_have_index_minus_one():
     place, score = top_videos(np.array([[-np.inf, -np.inf, 1.0]], np.float32), 2)
     assert place.tolist() == [[2, -1]]
     assert score[0, 1] == -np.inf
@@ -51,7 +51,7 @@ def test_videos_left_out_have_no_place():
     st.integers(1, 6),
     st.randoms(use_true_random=False),
 )
-def test_running_equals_all_at_once_however_the_corpus_is_cut(scores, n, block, random):
+def test_running_in_blocks_equals_all_at_once(scores, n, block, random):
     order = list(range(scores.shape[1]))
     random.shuffle(order)
     running = Running(len(scores), n)

@@ -8,7 +8,7 @@ import pytest
 from momentseek.core.registry import Registry
 
 
-def test_threads_that_ask_first_at_the_same_instant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_lookup_from_several_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "many_plug_ins"
     package.mkdir()
     for name in ("__init__", *(f"plug_in_{n}" for n in range(20))):

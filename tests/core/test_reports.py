@@ -21,14 +21,14 @@ from momentseek.core.reports import (
 )
 
 
-def test_columns_line_up_whatever_the_characters() -> None:
+def test_columns_align_for_all_characters() -> None:
     table = text_table(
         ["run", "x", "note"], [["東京", "1", "a"], ["cafe\u0301", "0.25ᵃ", "b"], ["", "", ""]], align="lrl"
     )
     assert table.split("\n") == ["run       x  note", "東京      1  a", "cafe\u0301  0.25ᵃ  b", ""]
 
 
-def test_the_last_letter_of_align_serves_all_further_columns() -> None:
+def test_last_letter_of_align_applies_to_further_columns() -> None:
     assert text_table(["a", "bb", "cc", "dd"], [["1", "2", "3", "4"]], align="lcr").split("\n")[1] == "1  2    3   4"
 
 
@@ -43,7 +43,7 @@ def test_a_table_without_rows_is_its_header() -> None:
     assert text_table([], []) == ""
 
 
-def test_ragged_rows_are_refused() -> None:
+def test_rejects_ragged_rows() -> None:
     with pytest.raises(ValueError, match="as many cells"):
         text_table(["a", "b"], [["1"]])
 
@@ -55,7 +55,7 @@ def test_width(text: str, columns: int) -> None:
     assert width(text) == columns
 
 
-def test_raised_letters() -> None:
+def test_superscript_letters() -> None:
     raised = superscript(ascii_lowercase.replace("q", ""))
     assert len(raised) == width(raised) == 25
     assert unicodedata.normalize("NFKC", raised) == ascii_lowercase.replace("q", "")
@@ -82,7 +82,7 @@ def test_text_in_markdown() -> None:
 TABLE = Table(["run_1", "mIoU"], [["my_run", Cell("0.41", bold=True, raised="bc")], ["<b>", Cell("0.4", raised="c")]])
 
 
-def test_a_table_is_escaped_and_emphasised_as_each_format_does() -> None:
+def test_each_format_escapes_and_emphasises() -> None:
     assert TABLE.render("text").split("\n") == ["run_1     mIoU", "my_run  0.41ᵇᶜ", "<b>      0.4ᶜ"]
     assert TABLE.render("markdown").split("\n")[2:] == [
         r"| my\_run | **0.41**<sup>bc</sup> |",
@@ -92,14 +92,14 @@ def test_a_table_is_escaped_and_emphasised_as_each_format_does() -> None:
     assert "<td>&lt;b&gt;</td><td>0.4ᶜ" in TABLE.render("html")
 
 
-def test_rows_of_a_csv_are_read_back_with_all_columns_and_no_formula() -> None:
+def test_csv_round_trip_without_formulas() -> None:
     rows = [{"a": "=1", "b": 0.1}, {"b": math.pi, "c": "x,\ny"}]
     found = list(csv.DictReader(io.StringIO(csv_text(rows), newline="")))
     assert found == [{"a": "'=1", "b": "0.1", "c": ""}, {"a": "", "b": repr(math.pi), "c": "x,\ny"}]
     assert csv_text([], ["a", "b"]) == "a,b\n"
 
 
-def test_what_json_cannot_hold_becomes_null() -> None:
+def test_non_json_numbers_become_null() -> None:
     assert to_plain({"x": [math.nan, math.inf, 1.5, None], 3: ({"y": (1,)},)}) == {
         "x": [None, None, 1.5, None],
         "3": [{"y": [1]}],

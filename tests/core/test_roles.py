@@ -1,4 +1,4 @@
-"""Verbs, nouns and who belongs to whom."""
+"""Verbs, nouns, and which noun belongs to which verb."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def test_any_text_has_a_role_and_a_phrase_per_word(text: str) -> None:
     assert [p for r, p in zip(found.role, found.phrase, strict=True) if r == VERB] == list(range(verbs))
 
 
-def test_a_query_without_verbs_has_no_phrases() -> None:
+def test_query_without_verbs_has_no_phrases() -> None:
     found = roles_by_rule("a red car")
     assert found.role == (NEITHER, NOUN, NOUN)
     assert set(found.phrase) == {-1}
 
 
-def test_roles_are_not_claimed_for_other_tokens() -> None:
+def test_no_roles_for_other_token_counts() -> None:
     found = roles_by_rule("a man opens the door")
     assert found.fit_to_features(3)[0] == [NEITHER, NOUN, VERB]
     assert found.fit_to_features(9) == ([NEITHER] * 9, [-1] * 9)
@@ -52,13 +52,13 @@ def test_spacy_attaches_nouns_by_the_parse() -> None:
     assert (by_word["opens"], by_word["takes"], by_word["man"], by_word["plates"]) == (0, 1, 0, 1)
 
 
-def test_an_unknown_parser_is_named() -> None:
+def test_unknown_parser_is_named() -> None:
     with pytest.raises(MomentseekError, match="no parser 'nltk'"):
         load_parser("nltk")
 
 
 @needs_minilm
-def test_a_full_stop_does_not_decide_whether_a_query_is_parsed() -> None:
+def test_full_stop_does_not_matter() -> None:
     encoder = text_encoder("minilm")
     assert isinstance(encoder, WordEncoder)
     for text in ("The man opens a door.", "the man opens a door", "The man's dog, barking, runs (fast)!"):

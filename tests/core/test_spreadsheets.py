@@ -27,7 +27,7 @@ def test_numbers_stay_numbers(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["-1+1", "=1", "+A1", "@x", "-", "-1 ", "－1", "'=1", " =1", "\t1", "-١"])
-def test_what_merely_looks_like_one_is_text(text: str) -> None:
+def test_text_that_looks_like_a_number_is_escaped(text: str) -> None:
     assert safe_cell(text) == "'" + text
 
 
@@ -35,7 +35,7 @@ def test_rows_keep_their_numbers() -> None:
     assert safe_row({"a": "=1", "b": -1, "c": None}) == {"a": "'=1", "b": -1, "c": None}
 
 
-def test_labels_and_pairs_are_safe_in_a_spreadsheet_and_read_as_they_were(tmp_path: Path) -> None:
+def test_labels_and_pairs_round_trip_safely(tmp_path: Path) -> None:
     names = ["=HYPERLINK(1)", "+1+1", "-5", "@ann", "'=x", "Ann", "-cmd|' /C calc'!A0"]
     rows = [(name, worker, 3) for name in names for worker in names]
     data = write_labels(rows)

@@ -28,7 +28,7 @@ def test_sentences(sentence, found):
 
 
 @pytest.mark.figures
-def test_the_most_frequent_verbs_cover_about_what_the_paper_says(data):
+def test_coverage_of_frequent_verbs_matches_the_paper(data):
     parts = ("train", "val", "test_iid", "test_ood")
     files = [read_truth(data / f"charades-cd/charades_{part}.json", invalid="keep") for part in parts]
     counts = Counter(v for f in files for q in f.queries or () for v in verbs(q))

@@ -1,4 +1,4 @@
-"""Heavy work in a process of its own: whatever goes wrong with a file costs that file, in one sentence."""
+"""Heavy work in a separate process: a failure costs one file, and is reported in one sentence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _ask(process: JobProcess, path: str) -> list[Any]:
     return list(process.ask(path))
 
 
-def test_each_fault_costs_one_file_and_the_next_one_is_done() -> None:
+def test_each_failure_costs_one_file() -> None:
     with JobProcess("job_worker", [], WORDS, timeout=20) as process:
         ((first,),) = [[part["pid"] for part in _ask(process, "good")]]
         for path, sentence in {
@@ -43,7 +43,7 @@ def test_each_fault_costs_one_file_and_the_next_one_is_done() -> None:
         assert len(_ask(process, "good")) == 1
 
 
-def test_a_process_that_cannot_work_says_so() -> None:
+def test_broken_process_is_reported() -> None:
     with (
         JobProcess("job_worker", ["broken"], WORDS) as process,
         pytest.raises(MomentseekError, match=r"^the worker: its model is damaged; download it again$"),
@@ -56,7 +56,7 @@ def test_a_process_that_cannot_work_says_so() -> None:
         _ask(process, "good")
 
 
-def test_messages_arrive_as_they_were_sent_or_not_at_all(tmp_path: Path) -> None:
+def test_messages_round_trip_or_fail(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     sent = Message("item", {"text": "caf\udce9", "number": 0.1 + 0.2}, np.arange(10, dtype=np.uint8))
     with FileIO(path, "w") as out:

@@ -136,8 +136,8 @@ class OpenLibrary:
 
     def __init__(self, folder: Path, catalog: Catalog, encoder: WordVectors, taken: Snapshot | None = None) -> None:
         self.catalog, self.clip_seconds = catalog, SECONDS
-        self.paths, self.origin = SimpleNamespace(plan=None), None
-        self.encoders = SimpleNamespace(model=None, for_queries=lambda stream: encoder)
+        self.paths, self.origin = SimpleNamespace(plan=None, speech_plan=None), None
+        self.encoders = SimpleNamespace(model=None, has_model=False, for_queries=lambda stream: encoder)
         self._snapshot = taken or take_snapshot(catalog, folder / "segments")
 
     def snapshot(self) -> Snapshot:

@@ -1,1 +1,1 @@
-"""The vocabulary (moments, judgements, runs) and what every folder uses: errors, files, reports, C kernels."""
+"""The basic types (moments, judgements, runs) and what all folders use: errors, files, reports, C kernels."""

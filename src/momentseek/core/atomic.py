@@ -1,7 +1,7 @@
-"""Atomic writes: a file, or a set of files, appears whole or not at all, even after a power cut.
+"""Atomic writes: a file, or a set of files, appears complete or not at all, even after a power cut.
 
-What was written lies in the system's memory until it is flushed, and so does a file's name in its folder. A file is
-flushed before it gets its name, and the folder after that, so that what relies on the file may follow.
+Written data, and a file's name in its folder, stay in the system's memory until they are flushed. So a file is flushed
+before it is renamed, and its folder afterwards; then other files may rely on it.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from momentseek.core.errors import MomentseekError
 
 Path = str | os.PathLike[str]
 FOLDERS_CANNOT_BE_FLUSHED = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES}
-"""Answers of file systems that cannot flush a folder, and of folders that one may write into but not read."""
+"""Errors of file systems that cannot flush a folder, and of folders that are writable but not readable."""
 
 
 def write_bytes(path: Path, data: bytes, *, flush: bool = True, mode: int | None = None) -> None:
-    """Write a file under a temporary name and rename it, so that it appears whole; ``.gz`` is compressed.
+    """Write a file under a temporary name and rename it, so that it appears complete; ``.gz`` is compressed.
 
-    ``flush=False`` is for what may be lost or empty after a power cut, because it is made again then. ``mode`` are the
-    file's rights; the usual ones if it is None.
+    ``flush=False`` is for files that may be lost or empty after a power cut, because they can be made again. ``mode``
+    is the file's permissions; None means the default.
     """
     write_all({path: data}, flush=flush, mode=mode)
 
 
 def append_lines(path: Path, lines: bytes) -> None:
-    """Append whole lines to a file and wait until they are on disk; a torn last line before them is ended first."""
+    """Append lines to a file and wait until they are on disk; an incomplete last line is ended first."""
     try:
         with open(path, "a+b") as file:
             if file.tell():
@@ -46,7 +46,7 @@ def append_lines(path: Path, lines: bytes) -> None:
 
 
 def write_all(files: Mapping[Path, bytes], *, flush: bool = True, mode: int | None = None) -> None:
-    """Write several files or none: all are written under temporary names, and flushed, before the first is renamed."""
+    """Write several files or none: all are written under temporary names and flushed before the first is renamed."""
     waiting: list[tuple[pathlib.Path, pathlib.Path]] = []
     try:
         for path, data in files.items():
@@ -62,7 +62,7 @@ def write_all(files: Mapping[Path, bytes], *, flush: bool = True, mode: int | No
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it that are missing, so that they are there after a power cut too."""
+    """Create a folder and its missing parents durably, so that they survive a power cut."""
     path = pathlib.Path(folder)
     missing = [path]
     while not missing[-1].parent.exists():
@@ -80,20 +80,20 @@ def drop_temporary(path: pathlib.Path | None) -> None:
 
 
 def flush_file(handle: int) -> None:
-    """Return once an open file's bytes are on the disk; on a Mac, once its disk says so too."""
+    """Wait until an open file's bytes are on disk; on macOS, also until the disk confirms it."""
     if sys.platform == "darwin":
         import fcntl
 
         try:
             fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
-        except OSError:  # a file system that does not know it
+        except OSError:  # not supported by the file system
             os.fsync(handle)
     else:
         os.fsync(handle)
 
 
 def flush_folder(folder: Path) -> None:
-    """Return once the names in a folder are on the disk; Windows does that by itself."""
+    """Wait until the names in a folder are on disk; Windows does that by itself."""
     if os.name != "posix":
         return
     try:
@@ -148,7 +148,7 @@ def _written_beside(target: pathlib.Path, data: bytes, flush: bool, mode: int | 
 
 
 def usual_mode(mode: int) -> int:
-    """The rights of a file (0o666) or folder (0o777) that is made without saying which, by the user's umask."""
+    """Return the default permissions of a file (0o666) or folder (0o777) under the user's umask."""
     mask = os.umask(0o022)
     os.umask(mask)
     return mode & ~mask

@@ -1,8 +1,8 @@
 """TOML files, and the user's settings file.
 
 The settings file has ``library`` for all commands, then a table for each command with its options by their long
-names. A flag on the command line beats the environment, which beats the file. Which keys are valid is known to the
-command line (``momentseek config``).
+names. A flag on the command line overrides the environment, which overrides the file. The command line knows which keys
+are valid (``momentseek config``).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from momentseek.core.errors import MomentseekError
 
 CONFIG_VARIABLE = "MOMENTSEEK_CONFIG"
 LIBRARY_KEY = "library"
-"""The one key that is no option of a single command."""
+"""The only key that applies to all commands."""
 TOML_HEADER = re.compile(r"\s*(\[\[?)([^\[\]]+)\]\]?\s*(#.*)?$")
 MAX_TOML_BYTES = 16 << 20
-"""The largest TOML file that is read; settings are a few kilobytes."""
+"""Maximum size of a TOML file; settings are a few kilobytes."""
 
 
 def read_toml(path: Path, missing: str = "check the path") -> dict[str, Any]:
-    """The tables of a TOML file, or one sentence about what is wrong; ``missing`` says what to do if there is none."""
+    """Read a TOML file, or raise a one-sentence error; ``missing`` says what to do if the file does not exist."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_TOML_BYTES + 1)
@@ -45,7 +45,7 @@ def read_toml(path: Path, missing: str = "check the path") -> dict[str, Any]:
 
 
 def toml_line(path: Path, key: Sequence[str | int]) -> int | None:
-    """The line of a TOML file, counted from 1, on which a key stands: of the longest part of it that is found.
+    """Return the line (from 1) of a key in a TOML file, or of the longest part of the key that is found.
 
     ``("columns", 1, "label")`` is a key of the second ``[[columns]]``.
     """
@@ -63,7 +63,7 @@ def toml_line(path: Path, key: Sequence[str | int]) -> int | None:
 
 @lru_cache(maxsize=4)
 def _key_lines(text: str) -> list[tuple[tuple[str | int, ...], int]]:
-    """Every table and key of a TOML text with its line."""
+    """Return every table and key of a TOML text with its line."""
     found: list[tuple[tuple[str | int, ...], int]] = []
     table: tuple[str | int, ...] = ()
     counts: dict[tuple[str | int, ...], int] = {}
@@ -83,7 +83,7 @@ def _key_lines(text: str) -> list[tuple[tuple[str | int, ...], int]]:
 
 
 def _key_parts(name: str) -> tuple[str | int, ...]:
-    """The parts of a dotted key.
+    """Split a dotted key into its parts.
 
     >>> _key_parts('rows."a b".model')
     ('rows', 'a b', 'model')
@@ -97,8 +97,9 @@ def _key_parts(name: str) -> tuple[str | int, ...]:
 
 
 def config_path() -> Path:
-    """``$MOMENTSEEK_CONFIG``, or ``momentseek/config.toml`` in ``$XDG_CONFIG_HOME``, which is ``~/.config`` if not set.
+    """Return the path of the settings file.
 
+    It is ``$MOMENTSEEK_CONFIG``, or ``momentseek/config.toml`` in ``$XDG_CONFIG_HOME`` (default: ``~/.config``).
     Without a home folder the path is one that cannot exist, so there are no settings.
     """
     if own := os.environ.get(CONFIG_VARIABLE, ""):
@@ -113,12 +114,12 @@ def config_path() -> Path:
 
 
 def read_config() -> dict[str, Any]:
-    """The settings as the file has them; none where there is no file."""
+    """Read the settings file; no file means no settings."""
     path = config_path()
     try:
         if not path.is_file():
             return {}
-    except OSError:  # a folder that may not be entered has no settings for us
+    except OSError:  # an inaccessible folder means no settings
         return {}
     found = read_toml(path)
     if not isinstance(found.get(LIBRARY_KEY, ""), str):
@@ -127,7 +128,7 @@ def read_config() -> dict[str, Any]:
 
 
 def write_config(settings: Mapping[str, Any]) -> Path:
-    """Replace the settings file; comments in it are lost, and tables without settings."""
+    """Replace the settings file; its comments and empty tables are lost."""
     path = config_path()
     kept = {key: value for key, value in settings.items() if not isinstance(value, Mapping) or value}
     try:

@@ -1,7 +1,7 @@
-"""The exceptions a user may ever see, parameters in their messages, and optional packages that are not installed.
+"""Exceptions for users, parameters in their messages, and optional packages that are not installed.
 
-A message that asks for another argument names it by :func:`parameter`: a Python user reads ``missing="zero"``, one of
-the command line ``--missing zero``. Whole commands, as in "run `momentseek verify --repair`", are written as typed.
+A message that mentions an argument names it by :func:`parameter`: a Python user reads ``missing="zero"``, a user of the
+command line ``--missing zero``. Whole commands, as in "run `momentseek verify --repair`", are written as typed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class MomentseekError(Exception):
-    """Bad input, said in one sentence; the command line prints it and exits with code 2.
+    """Bad input, described in one sentence; the command line prints it and exits with code 2.
 
     >>> raise MomentseekError("run.json: query 12 stands twice; keep one of them")
     Traceback (most recent call last):
@@ -28,23 +28,23 @@ class MissingWeightsError(MomentseekError):
 
 
 class MediaError(MomentseekError):
-    """A file that cannot be used as a video or subtitle; a command over many files reports it and goes on."""
+    """A file that cannot be used as a video or subtitle; a command on many files reports it and continues."""
 
 
 class LibraryError(MomentseekError):
-    """A library whose files cannot be used now: damaged, of another release, or out of reach."""
+    """A library whose files cannot be used: damaged, of another release, or unreachable."""
 
 
 class LibraryBusyError(LibraryError):
-    """A library that another process is writing to; waiting helps."""
+    """A library that another process is writing to; try again later."""
 
 
 ParameterStyle = Callable[[str, tuple[object, ...]], str]
-"""Writes a parameter's name and the values it may take, as the reader of a message would type them."""
+"""Formats a parameter's name and values as the reader of a message would type them."""
 
 
 def python_parameter(name: str, values: tuple[object, ...]) -> str:
-    """A parameter as Python writes it."""
+    """Format a parameter as in Python."""
     if not values:
         return f"`{name}`"
     texts = [f'"{value}"' if isinstance(value, str) else "…" if value is ... else str(value) for value in values]
@@ -55,18 +55,18 @@ _style: ParameterStyle = python_parameter
 
 
 def parameter_style() -> ParameterStyle:
-    """How messages write parameters now."""
+    """Return the current style of parameters in messages."""
     return _style
 
 
 def write_parameters(style: ParameterStyle) -> None:
-    """Choose how messages write parameters from now on; the command line writes flags."""
+    """Set the style of parameters in messages; the command line uses flags."""
     global _style
     _style = style
 
 
 def parameter(name: str, *values: object) -> str:
-    """A parameter that a message names, with the values it may take; no value names it only, ``...`` stands for any.
+    """Format a parameter for a message, with its possible values; ``...`` stands for any value.
 
     >>> parameter("missing", "zero"), parameter("force", True), parameter("invalid", "drop", "keep"), parameter("truth")
     ('missing="zero"', 'force=True', 'invalid="drop" or "keep"', '`truth`')
@@ -75,7 +75,7 @@ def parameter(name: str, *values: object) -> str:
 
 
 def any_of(texts: Sequence[str]) -> str:
-    """Alternatives in a sentence.
+    """Join alternatives for a sentence.
 
     >>> any_of(["a", "b", "c"])
     'a, b or c'
@@ -84,7 +84,7 @@ def any_of(texts: Sequence[str]) -> str:
 
 
 def optional_module(name: str, extra: str = "search") -> Any:
-    """A module of an optional dependency, or one sentence on how to install it."""
+    """Import a module of an optional dependency; raise an error that says how to install it if it is missing."""
     try:
         return import_module(name)
     except ImportError:
@@ -92,7 +92,7 @@ def optional_module(name: str, extra: str = "search") -> Any:
 
 
 def missing_package(package: str, extra: str) -> MomentseekError:
-    """What to say when an optional package is not there.
+    """Return the error for a missing optional package.
 
     >>> print(missing_package("av", "search"))
     this needs the package av; install it with: pip install 'momentseek[search]'

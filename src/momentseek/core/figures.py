@@ -1,6 +1,6 @@
-"""Drawing with matplotlib: one style and palette, panels that several reports share, and saving as PNG and SVG.
+"""Figures with matplotlib: a common style and palette, shared panels, and saving as PNG and SVG.
 
-matplotlib is imported when a figure is drawn, and no earlier.
+matplotlib is imported only when a figure is drawn.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's palette, which colour-blind readers can tell apart; markers differ as well."""
+"""Okabe and Ito's palette for colour-blind readers; markers differ as well."""
 MARKERS = "osD^vP*"
 STYLE: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "momentseek"}
 PNG_DOTS_PER_INCH = 150
 METADATA: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-"""What must be left out of each file format so that the same input gives the same bytes."""
+"""Metadata to omit from each file format, so that the same input gives the same bytes."""
 
 
 def check_folder(folder: str | Path) -> None:
-    """Refuse to draw without matplotlib or into a folder that cannot be made, before anything is computed."""
+    """Refuse a missing matplotlib or a folder that cannot be created, before anything is computed."""
     _matplotlib()
     target = Path(folder)
     there = next(p for p in (target, *target.absolute().parents) if p.exists())
@@ -39,7 +39,7 @@ def check_folder(folder: str | Path) -> None:
 
 
 def figure_bytes(make: Callable[[], Figure], *kinds: str) -> list[bytes]:
-    """Draw a figure once; its bytes in each file format (png, svg, pdf), the same for the same input."""
+    """Draw a figure and return its bytes in each file format (png, svg, pdf); deterministic."""
     with _matplotlib().rc_context(STYLE):
         figure = make()
         found = []
@@ -61,7 +61,7 @@ def draw_figures(figures: Mapping[str, Callable[[], Figure]]) -> dict[str, bytes
 
 
 def save_figures(figures: Mapping[str, Callable[[], Figure]], folder: str | Path) -> list[Path]:
-    """Draw each figure and write it into ``folder`` as PNG and SVG; the files' paths."""
+    """Draw each figure, write it to ``folder`` as PNG and SVG, and return the files' paths."""
     drawn = draw_figures(figures)
     target = Path(folder)
     if drawn:
@@ -75,7 +75,7 @@ def save_figures(figures: Mapping[str, Callable[[], Figure]], folder: str | Path
 
 
 def subplots(rows: int, columns: int, width: float, height: float) -> tuple[Figure, Any]:
-    """A figure of ``width`` × ``height`` inches and its panels, always as rows of columns."""
+    """Return a figure of ``width`` × ``height`` inches and its panels as a 2D array."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -83,19 +83,19 @@ def subplots(rows: int, columns: int, width: float, height: float) -> tuple[Figu
 
 
 def line_style(number: int, **more: Any) -> dict[str, Any]:
-    """Colour, marker and width of the line number ``number`` of a plot, from 0; ``more`` adds to them."""
+    """Return colour, marker and width of a plot's line ``number``, from 0; ``more`` adds further settings."""
     look = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)], "ms": 4, "lw": 1.5}
     return {**look, **more}
 
 
 def point_with_error(ax: Any, value: float, y: float, sd: float, colour: str, marker: str, **more: Any) -> None:
-    """A point in row ``y`` with its standard deviation to both sides; without one where that is not known."""
+    """Draw a point in row ``y`` with its standard deviation as error bars, if known."""
     error = None if math.isnan(sd) or not sd else sd
     ax.errorbar(value, y, xerr=error, fmt=marker, color=colour, capsize=2, **more)
 
 
 def label_rows(ax: Any, labels: Sequence[str], *, shown: bool = True, **more: Any) -> None:
-    """Label rows from the top down, with a grid across them; only the leftmost of several panels shows the labels."""
+    """Label rows from top to bottom, with a horizontal grid; only the leftmost of several panels shows the labels."""
     ax.set_yticks(range(len(labels)), labels if shown else [""] * len(labels), **more)
     ax.set_ylim(len(labels) - 0.5, -0.5)
     ax.grid(axis="x", alpha=0.3)
@@ -103,10 +103,10 @@ def label_rows(ax: Any, labels: Sequence[str], *, shown: bool = True, **more: An
 
 
 def location_map(ax: Any, values: Any, colours: str, *, top: float | None = None, norm: Any = None, **more: Any) -> Any:
-    """Values over (start, end) as a heat map of the unit square with its diagonal; ``values`` has a row per end.
+    """Draw values over (start, end) as a heat map of the unit square with its diagonal; ``values`` has a row per end.
 
-    Colours follow the square root of a value, since on a linear scale a full corner would hide the rest; ``top`` is
-    the value of the darkest one, and ``norm`` replaces that scale.
+    The colour scale is the square root, since on a linear scale a dense corner would hide the rest. ``top`` is the
+    value of the darkest colour, and ``norm`` replaces the scale.
     """
     from matplotlib.colors import PowerNorm
 
@@ -119,13 +119,13 @@ def location_map(ax: Any, values: Any, colours: str, *, top: float | None = None
 
 
 def legend_below(figure: Figure, ax: Any, *, ncols: int, **more: Any) -> None:
-    """One legend below all panels, with the entries of the panel ``ax``."""
+    """Draw one legend below all panels, with the entries of the panel ``ax``."""
     handles, labels = ax.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=ncols, frameon=False, **more)
 
 
 def marker_legend(figure: Figure, entries: Iterable[tuple[str, str, str]]) -> None:
-    """A legend below all panels of markers alone, each given by its colour, marker and label."""
+    """Draw a legend of markers below all panels; entries are colour, marker and label."""
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], color=colour, marker=marker, ls="", label=label) for colour, marker, label in entries]
@@ -133,7 +133,7 @@ def marker_legend(figure: Figure, entries: Iterable[tuple[str, str, str]]) -> No
 
 
 def shorten(name: str, limit: int = 24) -> str:
-    """A name with its middle left out, if it is longer than ``limit``.
+    """Shorten a name in the middle if it is longer than ``limit``.
 
     >>> shorten("a-run-with-a-very-long-name", 12)
     'a-run-…-name'

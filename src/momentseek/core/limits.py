@@ -1,4 +1,4 @@
-"""How much a file may make us read: sizes are checked before memory is taken for them."""
+"""Limits on the size of input files, checked before memory is allocated."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import os
 from momentseek.core.errors import MomentseekError
 
 MAX_BYTES = 4 << 30
-"""The largest file, or array within a file, that is read; the environment's MOMENTSEEK_MAX_BYTES replaces it."""
+"""Maximum size of a file, or of an array within a file; the environment variable MOMENTSEEK_MAX_BYTES replaces it."""
 MAX_EXPANSION = 200
 """Annotation files shrink 5- to 20-fold under gzip; deflate's ceiling, reached by bombs, is 1,032."""
 MIN_BOMB_BYTES = 64 << 20
-"""What expands to less than this is no decompression bomb, however small it was."""
+"""Data that expand to less than this are no decompression bomb, however small they were."""
 
 
 def max_bytes() -> int:
-    """The size beyond which files are not read."""
+    """Return the maximum size of a file to read."""
     given = os.environ.get("MOMENTSEEK_MAX_BYTES", str(MAX_BYTES))
     if not (given.isascii() and given.isdigit() and len(given) < 20 and int(given)):
         raise MomentseekError(f"MOMENTSEEK_MAX_BYTES is {given!r}; set it to a whole number of bytes, or not at all")
@@ -23,7 +23,7 @@ def max_bytes() -> int:
 
 
 def is_bomb(size: int, stored: int) -> bool:
-    """Whether ``stored`` bytes that expand to ``size`` expand as only a decompression bomb does.
+    """Whether ``stored`` bytes that expand to ``size`` are a decompression bomb.
 
     >>> is_bomb(4_500_000_000, 4_500_000), is_bomb(4_500_000_000, 1_000_000_000)
     (True, False)

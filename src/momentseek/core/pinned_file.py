@@ -1,6 +1,6 @@
-"""Files pinned by path, size and time: no link in any part of the path is followed.
+"""Files pinned by path, size and time; no link in any part of the path is followed.
 
-The check is made on the open file, not on the name, so that nothing can be put in its place between the two.
+The check is made on the open file, not on its name, so that the file cannot be replaced between check and use.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import cast
 from momentseek.core.errors import MediaError
 
 _WALKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
-_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # a pipe in the file's place must not make us wait
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # a pipe in the file's place must not block
 _FILE_FLAGS = os.O_RDONLY | _NO_WAIT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
-_PASSAGE_FLAGS = _FOLDER_FLAGS | getattr(os, "O_PATH", 0)  # a folder on the way need not be readable
+_PASSAGE_FLAGS = _FOLDER_FLAGS | getattr(os, "O_PATH", 0)  # a parent folder need not be readable
 _LINK_ERRORS = (errno.ELOOP, errno.ENOTDIR)
 
 
@@ -31,9 +31,9 @@ class FileChangedError(MediaError):
 
 @dataclass(frozen=True)
 class PinnedFile(os.PathLike[str]):
-    """A regular file that is reached without following links; given a size and time, the one that had them.
+    """A regular file that is opened without following links; with a size and time, only if they still match.
 
-    Whatever opens media or subtitles takes one in place of a path. ``path`` is absolute and has no links in it.
+    All functions that open media or subtitles accept one instead of a path. ``path`` is absolute and without links.
     """
 
     path: Path
@@ -52,11 +52,11 @@ class PinnedFile(os.PathLike[str]):
         return self.path.name
 
     def open(self, mode: str = "rb", buffering: int = -1) -> BufferedReader:
-        """Open the file for reading bytes; FileChangedError if it is not the pinned one."""
+        """Open the file for reading bytes; raise FileChangedError if it is not the pinned one."""
         return cast("BufferedReader", open(self.path, mode, buffering, opener=lambda *_: self.descriptor()))
 
     def stat(self) -> os.stat_result:
-        """What the system says of the file itself; OSError if it is not there."""
+        """Return the file's ``stat``; raise OSError if it does not exist."""
         handle = self.descriptor()
         try:
             return os.fstat(handle)
@@ -64,7 +64,7 @@ class PinnedFile(os.PathLike[str]):
             os.close(handle)
 
     def descriptor(self) -> int:
-        """A descriptor of the open file, which the caller closes; OSError if it is not there."""
+        """Return a descriptor of the open file, which the caller closes; raise OSError if it does not exist."""
         handle = _open_file(self.path)
         try:
             self._check(os.fstat(handle))
@@ -92,7 +92,7 @@ class PinnedFile(os.PathLike[str]):
 
 @contextmanager
 def open_folder(path: Path) -> Iterator[int | Path]:
-    """Open a folder, for ``os.scandir``, without following links; it is the path where the system knows no better."""
+    """Open a folder for ``os.scandir`` without following links; yield its path if the system does not support that."""
     if not (_WALKS and os.scandir in os.supports_fd):
         _refuse_links(path)
         yield path
@@ -116,7 +116,7 @@ def _open_file(path: Path) -> int:
 
 
 def _walk(path: Path, flags: int) -> int:
-    """Open what lies at an absolute path, one folder after the other, none of which may be a link."""
+    """Open an absolute path folder by folder; none of them may be a link."""
     *passages, last = path.parts[1:] or (".",)
     here = os.open(path.anchor, _PASSAGE_FLAGS)
     try:

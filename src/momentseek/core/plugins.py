@@ -1,16 +1,16 @@
 """Plug-ins from outside the package: installed packages that declare entry points, and files given by ``--plugin``.
 
-A plug-in is a module that registers something when it is imported, exactly as the package's own files do. A package
-names such modules in its ``pyproject.toml``, under the group of what they add:
+A plug-in is a module that registers something when it is imported, like the package's own files. A package lists such
+modules in its ``pyproject.toml``, under the group of what they add:
 
     [project.entry-points."momentseek.models"]
     my-model = "my_package.model"
 
-The name of an entry point is the name that its module registers: only the plug-in that is asked for is imported.
-A single file needs no package: ``momentseek --plugin my_model.py train my-model …``, or ``MOMENTSEEK_PLUGINS``, which
-names files joined by ``:`` (``;`` on Windows) and which child processes inherit.
+The name of an entry point is the name that its module registers: only the requested plug-in is imported. A single file
+needs no package: ``momentseek --plugin my_model.py train my-model …``, or ``MOMENTSEEK_PLUGINS``, which lists files
+separated by ``:`` (``;`` on Windows) and which child processes inherit.
 
-Every command imports this module, so it needs little itself: no metadata of installed packages is read before a
+Every command imports this module, so it imports little itself: the metadata of installed packages are read only when a
 registry is asked for a name that is not the package's own.
 """
 
@@ -39,7 +39,7 @@ GROUP_PREFIX = f"{OWN_PACKAGE}."
 
 @dataclass(frozen=True)
 class PluginSource:
-    """Where a plug-in comes from: a package with its version, or a file with the start of its SHA-256."""
+    """The origin of a plug-in: a package with its version, or a file with the start of its SHA-256."""
 
     package: str = ""
     version: str = ""
@@ -47,7 +47,7 @@ class PluginSource:
     digest: str = ""
 
     def __str__(self) -> str:
-        """What messages call it.
+        """Return its name in messages.
 
         >>> print(PluginSource(package="momentseek-example", version="1.0"), PluginSource(file="/tmp/model.py"))
         momentseek-example 1.0 /tmp/model.py
@@ -56,24 +56,24 @@ class PluginSource:
 
     @property
     def remedy(self) -> str:
-        """What to do where it is missing."""
+        """How to get it if it is missing."""
         if self.package:
             return f"install it: pip install '{self.package}=={self.version}'"
         return f"load it: {parameter('plugin', self.file)}"
 
     def as_dict(self) -> dict[str, str]:
-        """The fields that are known, to be stored."""
+        """Return the known fields, for storage."""
         return {name: value for name, value in asdict(self).items() if value}
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> PluginSource:
-        """The source that ``as_dict`` stored; other fields are left out."""
+        """Return the source that ``as_dict`` stored; unknown fields are ignored."""
         return cls(**{name: str(stored.get(name, "")) for name in ("package", "version", "file", "digest")})
 
 
 @cache
 def source_of(module: str) -> PluginSource | None:
-    """The package or file that a module belongs to, wherever it was imported from; None for this package's own.
+    """Return the package or file that a module belongs to; None for this package's own modules.
 
     >>> source_of("momentseek.core.errors") is None, source_of("click.core").package
     (True, 'click')
@@ -97,11 +97,11 @@ class _Loading(threading.local):
 
 _loading = _Loading()
 _done: dict[object, MomentseekError | None] = {}
-"""Files and entry points that were imported, and what was wrong with them."""
+"""Imported files and entry points, and their errors."""
 
 
 def current_source() -> PluginSource | None:
-    """The plug-in whose import runs the calling code; None for a module of ours, which a plug-in may import."""
+    """Return the plug-in whose import runs the calling code; None for our own modules, which plug-ins may import."""
     frame = sys._getframe(1) if _loading.source is not None else None
     while frame is not None and frame.f_code.co_name != "<module>":
         frame = frame.f_back
@@ -110,12 +110,12 @@ def current_source() -> PluginSource | None:
 
 
 def named_files() -> list[str]:
-    """The files that ``MOMENTSEEK_PLUGINS`` names."""
+    """Return the files listed in ``MOMENTSEEK_PLUGINS``."""
     return [name for name in os.environ.get(PLUGINS_VARIABLE, "").split(os.pathsep) if name]
 
 
 def use_file(path: str) -> None:
-    """Import a file as a plug-in, in this process and in those that it starts."""
+    """Import a file as a plug-in, in this process and in its child processes."""
     file = os.path.abspath(os.path.expanduser(path))
     if file not in named_files():
         os.environ[PLUGINS_VARIABLE] = os.pathsep.join([*named_files(), file])
@@ -123,14 +123,14 @@ def use_file(path: str) -> None:
 
 
 def load_files() -> None:
-    """Import the files that were named and are not imported yet."""
+    """Import the listed files that are not imported yet."""
     for name in named_files():
         file = os.path.abspath(os.path.expanduser(name))
         _import_once(file, f"plug-in {file}", lambda file=file: _import_file(file))  # type: ignore[misc]
 
 
 def load_installed(group: str, name: str | None = None) -> None:
-    """Import the installed plug-ins of a group such as ``models``; with ``name``, only the one that is called so."""
+    """Import the installed plug-ins of a group such as ``models``; with ``name``, only that one."""
     for found in _entry_points(GROUP_PREFIX + group, tuple(sys.path)):
         if name is not None and found.name != name:
             continue
@@ -145,7 +145,7 @@ def load_installed(group: str, name: str | None = None) -> None:
 
 
 def check_installed() -> dict[PluginSource, tuple[list[str], list[MomentseekError]]]:
-    """The installed packages with plug-ins: what each adds, as ``models: my-model``, and what cannot be imported."""
+    """Return the installed packages with plug-ins: what each adds, such as ``models: my-model``, and its errors."""
     from importlib.metadata import distributions
 
     found: dict[PluginSource, tuple[list[str], list[MomentseekError]]] = {}
@@ -165,8 +165,8 @@ def check_installed() -> dict[PluginSource, tuple[list[str], list[MomentseekErro
 
 @cache
 def _entry_points(group: str, path: tuple[str, ...]) -> Sequence[EntryPoint]:
-    """The installed entry points of a group, read once for each ``sys.path``."""
-    from importlib.metadata import entry_points  # 30 ms, which most commands can do without
+    """Return the installed entry points of a group, read once for each ``sys.path``."""
+    from importlib.metadata import entry_points  # takes 30 ms, and most commands do not need it
 
     return tuple(entry_points(group=group))
 
@@ -181,7 +181,7 @@ def _note_source(source: PluginSource) -> Iterator[None]:
 
 
 def _import_file(file: str) -> None:
-    import hashlib  # 10 ms, which commands without such files can do without
+    import hashlib  # takes 10 ms, and only plug-in files need it
 
     try:
         with open(file, "rb") as opened:
@@ -206,9 +206,9 @@ def _import_file(file: str) -> None:
 
 
 def _import_once(key: object, what: str, load: Callable[[], None]) -> None:
-    """Import a plug-in; one that fails does so in one sentence, however often it is asked for."""
+    """Import a plug-in once; a failed import raises the same one-sentence error every time."""
     if key not in _done:
-        _done[key] = None  # what it imports may ask for it
+        _done[key] = None  # modules it imports may ask for it
         try:
             load()
         except KeyboardInterrupt:
@@ -216,7 +216,7 @@ def _import_once(key: object, what: str, load: Callable[[], None]) -> None:
             raise
         except MomentseekError as e:
             _done[key] = MomentseekError(f"{what}: {e}")
-        except BaseException as e:  # a plug-in is anybody's code, and may even leave
+        except BaseException as e:  # a plug-in is foreign code, and may even call exit
             said = _describe_error(e)
             _done[key] = MomentseekError(f"{what} cannot be imported ({said}); correct it, or leave it out")
     if (failed := _done[key]) is not None:
@@ -224,7 +224,7 @@ def _import_once(key: object, what: str, load: Callable[[], None]) -> None:
 
 
 def _describe_error(error: BaseException) -> str:
-    """An error in one line, with the place where it was raised; a syntax error names that itself."""
+    """Return an error in one line, with the line where it was raised; a syntax error already names that."""
     text = " ".join(str(error).split())
     said = f"{type(error).__name__}: {text}" if text else type(error).__name__
     last = error.__traceback__

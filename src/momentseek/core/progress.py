@@ -1,4 +1,4 @@
-"""Callbacks by which long work reports how far it is; how that is shown is up to the caller."""
+"""Types of the callbacks by which long work reports its progress; the caller decides how to show it."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from collections.abc import Callable
 Advance = Callable[[int], object]
 """Called with the number of steps done since the last call."""
 ShowCount = Callable[[int, int], object]
-"""Called with the number of steps done so far and the number of all steps."""
+"""Called with the number of steps done so far and the total number."""

@@ -1,4 +1,4 @@
-"""Ranking moments: the best of many spans, non-maximum suppression, merging lists, and times of clips."""
+"""Rank moments: the best of many spans, non-maximum suppression, merging lists, and times of clips."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Scores = NDArray[np.floating[Any]]
 
 
 def top(values: Scores, k: int) -> tuple[IntArray, Scores]:
-    """Places and values of the ``k`` largest entries of each row, best first; ties go to the earlier place.
+    """Return indices and values of the ``k`` largest entries of each row, best first; ties go to the earlier index.
 
-    Fewer than ``k`` if the rows are shorter. Entries of minus infinity come last, in no particular order.
+    There are fewer than ``k`` if the rows are shorter. Entries of minus infinity come last, in no particular order.
 
     >>> positions, best = top(np.array([[0.1, 0.9, 0.5, 0.9], [2.0, 0.0, 2.0, 2.0]]), 2)
     >>> positions.tolist(), best.tolist()
@@ -47,9 +47,9 @@ def top(values: Scores, k: int) -> tuple[IntArray, Scores]:
 
 
 def top_videos(scores: Scores, n: int) -> tuple[IntArray, Scores]:
-    """The ``n`` best videos of each query, best first; ties go to the video that stands first in the corpus.
+    """Return the ``n`` best videos of each query, best first; ties go to the earlier video of the corpus.
 
-    A score of minus infinity leaves a video out: its place is -1.
+    A score of minus infinity leaves a video out: its index is -1.
 
     >>> top_videos(np.array([[0.2, -np.inf, 0.7]]), 3)[0].tolist()
     [[2, 0, -1]]
@@ -59,7 +59,7 @@ def top_videos(scores: Scores, n: int) -> tuple[IntArray, Scores]:
 
 
 class Running:
-    """The ``n`` best videos of each query while the corpus passes by in blocks, in any order of the videos.
+    """Collects the ``n`` best videos of each query from a corpus in blocks, in any order of the videos.
 
     >>> running = Running(1, 2)
     >>> running.add(np.array([[0.5, 0.1]]), np.array([7, 2]))
@@ -74,7 +74,7 @@ class Running:
         self.score = np.zeros((queries, 0), np.float64)
 
     def add(self, scores: Scores, videos: IntArray) -> None:
-        """Scores ``(queries, v)`` of the ``v`` videos at these places of the corpus."""
+        """Add scores ``(queries, v)`` of the ``v`` videos with these indices in the corpus."""
         order = np.argsort(videos, kind="stable")
         if not np.array_equal(order, np.arange(len(order))):
             scores, videos = scores[:, order], videos[order]
@@ -87,9 +87,9 @@ class Running:
 
 
 class Spans(NamedTuple):
-    """Spans of clips ``first`` to ``last`` (included) with their scores, best first; arrays of one shape.
+    """Spans of clips ``first`` to ``last`` (inclusive) with their scores, best first; arrays of one shape.
 
-    A score of minus infinity stands where there are no more spans.
+    A score of minus infinity means that there are no more spans.
     """
 
     first: IntArray
@@ -103,8 +103,7 @@ def span_grid(
     """``[..., s, w] = start[..., s] + end[..., s + shortest - 1 + w]``: scores of all spans with the lengths allowed.
 
     ``start`` and ``end`` are ``(..., clips)`` logarithms of probabilities, so the sum is the logarithm of XML's
-    ``p_start p_end`` (TVR, section 4.4). Spans that leave the video, or touch a clip that ``mask`` denies, are minus
-    infinity.
+    ``p_start p_end`` (TVR, section 4.4). Spans that leave the video, or contain a masked clip, are minus infinity.
 
     >>> span_grid(np.array([0.0, -1.0, -2.0]), np.array([-5.0, -6.0, -7.0]), 1, 2).tolist()
     [[-5.0, -6.0], [-7.0, -8.0], [-9.0, -inf]]
@@ -119,7 +118,7 @@ def span_grid(
     grid = start[..., :, None] + end[..., np.where(inside, last, 0)]
     allowed: BoolArray = np.broadcast_to(inside, grid.shape)
     if mask is not None:
-        # Clips denied so far, so that a span with one of them inside is found by two lookups.
+        # Cumulative count of masked clips, so that two lookups tell whether a span contains one.
         denied = np.concatenate([np.zeros((*mask.shape[:-1], 1), np.int64), np.cumsum(~mask, axis=-1)], axis=-1)
         within = denied[..., np.where(inside, last + 1, 0)] - denied[..., :clips, None]
         allowed = allowed & (within == 0)
@@ -128,7 +127,7 @@ def span_grid(
 
 
 def best_spans(grid: Scores, k: int, shortest: int = 1) -> Spans:
-    """The ``k`` best spans of each grid ``(..., clips, lengths)``; ties go to the earlier and then the shorter span.
+    """Return the ``k`` best spans of each grid ``(..., clips, lengths)``; ties go to the earlier, then shorter span.
 
     >>> best_spans(np.array([[-5.0, -1.0], [-1.0, -8.0], [-9.0, -np.inf]]), 2)
     Spans(first=array([0, 1]), last=array([1, 1]), score=array([-1., -1.]))
@@ -142,12 +141,12 @@ def best_spans(grid: Scores, k: int, shortest: int = 1) -> Spans:
 def suppress(
     start: ArrayLike, end: ArrayLike, iou: float = 0.5, limit: int | None = None, video: ArrayLike | None = None
 ) -> BoolArray:
-    """Which moments stay when each drops the worse ones it overlaps by more than ``iou``.
+    """Return which moments stay after non-maximum suppression: each drops worse ones with an IoU above ``iou``.
 
-    Moments stand best first in the last axis; rows before it are lists of their own and are worked on together.
-    ``video`` has the same shape where the moments are not all of one video, and moments of different videos never
-    drop each other. At most ``limit`` stay in each row. Moments are chosen, never glued: the union of overlapping
-    ones is wider than any of them and finds less (docs/localising.md).
+    Moments are sorted best first along the last axis; other axes are separate lists, processed together. ``video`` has
+    the same shape if the moments are of several videos, and moments of different videos never drop each other. At most
+    ``limit`` stay in each row. Moments are selected, never merged: the union of overlapping ones is wider than any of
+    them and finds less (docs/architecture.md).
 
     >>> suppress([0, 1, 20], [10, 10, 30]).tolist()
     [True, False, True]
@@ -183,7 +182,7 @@ def _one(start: FloatArray, end: FloatArray, iou: float, limit: int | None, vide
 
 
 def _many(start: FloatArray, end: FloatArray, video: NDArray[Any] | None, iou: float, limit: int | None) -> BoolArray:
-    """The i-th moments of all lists at once: short lists are worked on many times as fast as one by one."""
+    """Process the i-th moments of all lists at once, which for short lists is many times faster than one by one."""
     kept = np.ones(start.shape, dtype=bool)
     counts = np.zeros(len(start), dtype=np.int64)
     for i in range(start.shape[1]):
@@ -214,12 +213,12 @@ def moments_of(
     position: IntArray | int = 0,
     end_time: EndTime = "inclusive",
 ) -> tuple[FloatArray, FloatArray]:
-    """Start and end in seconds of spans of clips ``first`` to ``last``, both included.
+    """Return start and end in seconds of spans of clips ``first`` to ``last``, both inclusive.
 
-    ``edges`` are the times between clips, one more than there are clips; edges of several videos may stand one after
-    another, and ``position`` then says where those of each span's video begin. A span ends where its last clip ends
-    (``inclusive``), or, as ReLoCLNet's public code has it, where its last clip starts (``start``); a span of one clip
-    is that clip in both cases, because a moment has a length.
+    ``edges`` are the times between clips, one more than there are clips; edges of several videos may be concatenated,
+    and ``position`` is then the index where those of each span's video begin. A span ends at the end of its last clip
+    (``inclusive``) or, as in ReLoCLNet's public code, at its start (``start``); a span of one clip is that clip in both
+    cases, because a moment has a length.
 
     >>> edges = np.array([0.0, 1.5, 3.0, 4.5, 5.2])
     >>> moments_of(np.array([1, 2]), np.array([3, 2]), edges)
@@ -234,12 +233,12 @@ def moments_of(
 
 
 def merge(spans: Scores, videos: Scores, alpha: float, k: int) -> tuple[IntArray, IntArray, FloatArray]:
-    r"""The ``k`` best of the spans ``(queries, videos, spans)`` under ``span + alpha * video``.
+    r"""Return the ``k`` best of the spans ``(queries, videos, spans)`` by ``span + alpha * video``.
 
     With spans as :math:`\log p_{st} + \log p_{ed}` that is the order of XML's
-    :math:`p_{st}\, p_{ed} \exp(\alpha s^{vr})` (TVR, section 4.4), and it neither overflows nor runs into zero.
-    Returns the video's and the span's place in their lists and the score, each ``(queries, k)``. Ties go to the video,
-    then the span, that stands first; minus infinity marks what is not there.
+    :math:`p_{st}\, p_{ed} \exp(\alpha s^{vr})` (TVR, section 4.4), without overflow or underflow. Returns the indices
+    of the video and the span in their lists and the score, each ``(queries, k)``. Ties go to the earlier video, then
+    the earlier span; minus infinity marks missing entries.
 
     >>> video, span, score = merge(np.array([[[-1.0, -2.0], [-0.5, -4.0]]]), np.array([[0.9, 0.8]]), 10.0, 3)
     >>> video.tolist(), span.tolist(), score.tolist()

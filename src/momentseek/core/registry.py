@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def did_you_mean(name: str, known: Collection[str], otherwise: str | None = None) -> str:
-    """The end of a sentence about an unknown name: the known name nearest to it, or all of them.
+    """Return the end of a sentence about an unknown name: the nearest known name, or all of them.
 
     >>> did_you_mean("watersheds", ["scenes", "watershed"]), did_you_mean("x", ["scenes", "watershed"])
     ("did you mean 'watershed'?", 'there are scenes, watershed')
@@ -28,12 +28,11 @@ def did_you_mean(name: str, known: Collection[str], otherwise: str | None = None
 
 
 class Registry(MutableMapping[str, T]):
-    """Things of one kind by their unique names, in the order in which they were added.
+    """Objects of one kind by their unique names, in the order in which they were added.
 
-    ``package`` names the package whose modules add themselves: all of them (but no subpackages) are imported when a
-    name is first asked for, so that a new file in that folder is all it takes to be known. ``group`` names the entry
-    points by which installed packages add theirs (``core.plugins``); they come after the package's own, and cannot
-    replace them.
+    The modules of ``package`` register themselves: all of them (but no subpackages) are imported at the first lookup,
+    so that adding a file to that folder is enough. ``group`` is the entry point group by which installed packages add
+    theirs (``core.plugins``); they come after the package's own, and cannot replace them.
 
     >>> shapes: Registry[Callable[[], int]] = Registry("shape")
     >>> @shapes.register("square")
@@ -55,7 +54,7 @@ class Registry(MutableMapping[str, T]):
         self._sources: dict[str, PluginSource] = {}
 
     def add(self, name: str, thing: T) -> None:
-        """Make a thing known by a name that no other has."""
+        """Add an object under a name that is not taken."""
         source = plugins.current_source()
         known = self._things if source is None else self._load_own()
         if name in known:
@@ -65,7 +64,7 @@ class Registry(MutableMapping[str, T]):
             self._sources[name] = source
 
     def register(self, name: str) -> Callable[[T], T]:
-        """Decorate a function or class with the name by which it is found."""
+        """Decorate a function or class to register it under a name."""
 
         def enter(thing: T) -> T:
             self.add(name, thing)
@@ -74,21 +73,21 @@ class Registry(MutableMapping[str, T]):
         return enter
 
     def source(self, name: str) -> PluginSource | None:
-        """The plug-in that added the thing called ``name``; None for the package's own."""
+        """Return the plug-in that added the object called ``name``; None for the package's own."""
         return self._sources.get(name)
 
     def __getitem__(self, name: str) -> T:
-        """The thing called ``name``; where there is none, an error that names the nearest."""
+        """Return the object called ``name``; the error for an unknown name suggests the nearest."""
         if not self._find(name):
             raise MomentseekError(f"there is no {self.kind} {name!r}; {did_you_mean(name, self._load())}")
         return self._things[name]
 
     def get(self, name: str, default: Any = None, /) -> Any:
-        """The thing called ``name``, or ``default`` where there is none."""
+        """Return the object called ``name``, or ``default`` if there is none."""
         return self._things[name] if self._find(name) else default
 
     def __setitem__(self, name: str, thing: T) -> None:
-        """Make a thing known by a name, in the place of another that had it."""
+        """Add an object under a name, replacing another one."""
         self._load()[name] = thing
 
     def __delitem__(self, name: str) -> None:
@@ -98,7 +97,7 @@ class Registry(MutableMapping[str, T]):
         return isinstance(name, str) and self._find(name)
 
     def __iter__(self) -> Iterator[str]:
-        """The names, the package's own first: a search that ends among them loads no plug-ins."""
+        """Iterate over the names, the package's own first; stopping among them loads no plug-ins."""
         own = tuple(self._load_own())
         yield from own
         yield from [name for name in self._load() if name not in own]
@@ -107,20 +106,20 @@ class Registry(MutableMapping[str, T]):
         return len(self._load())
 
     def copy(self) -> Registry[T]:
-        """Another registry with the same things, to which others can be added."""
+        """Return another registry with the same objects, to which others can be added."""
         other: Registry[T] = Registry(self.kind)
         other.update(self)
         return other
 
     def load(self) -> None:
-        """Import the package's own now, so that their order does not depend on which of them is imported first."""
+        """Import the package's own modules now, so that their order does not depend on which is imported first."""
         self._load_own()
 
     def _find(self, name: str) -> bool:
-        """Whether a thing is called ``name``, importing no more than it takes.
+        """Whether there is an object called ``name``; imports no more than needed.
 
-        The module of that name comes first, if there is one: mostly it adds the thing, and no other is needed. Then
-        the package's other modules, files given by ``--plugin``, and the installed plug-in of that name.
+        The module of that name is imported first, if there is one, since it usually adds the object. Then follow the
+        package's other modules, files given by ``--plugin``, and the installed plug-in of that name.
         """
         if name not in self._things and self._package is not None and name.isidentifier():
             module = f"{self._package}.{name}"
@@ -137,7 +136,7 @@ class Registry(MutableMapping[str, T]):
         return name in self._things
 
     def _load(self) -> dict[str, T]:
-        """All things, plug-ins included."""
+        """Return all objects, including plug-ins."""
         self._load_own()
         if self.group is not None:
             plugins.load_files()

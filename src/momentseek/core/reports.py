@@ -1,8 +1,8 @@
-"""Tables as data and the one renderer of them: text, Markdown, LaTeX, HTML, CSV and JSON.
+"""Tables as data, and their rendering as text, Markdown, LaTeX, HTML, CSV and JSON.
 
-Spreadsheets run a cell that begins with ``=``, ``+``, ``-`` or ``@`` as a formula, and names, captions and queries come
-from anywhere. In CSV such a text gets an apostrophe in front, which spreadsheets take as "this is text". Numbers stay
-numbers, and what reads such a file again takes the apostrophe away.
+Spreadsheets run a cell that begins with ``=``, ``+``, ``-`` or ``@`` as a formula, and names, captions and queries are
+untrusted. In CSV such a text is prefixed with an apostrophe, which marks it as text. Numbers stay numbers, and our
+readers remove the apostrophe.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ import numpy as np
 from momentseek.core.errors import MomentseekError, optional_module
 
 NO_VALUE = "–"
-"""What a cell without a value shows."""
+"""Text of a cell without a value."""
 GAP = "  "
 MAX_NOTEBOOK_ROWS = 10
 SUPERSCRIPTS = dict(zip("abcdefghijklmnoprstuvwxyz", "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
-"""Unicode's raised letters; fonts have no q."""
+"""Unicode's superscript letters; there is no q."""
 LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -44,13 +44,13 @@ LATEX = {
     **{c: "\\" + c for c in "_%&#${}"},
 }
 FORMULA_CHARACTERS = frozenset("=+-@\t\r\n|%＝＋－＠")
-"""First characters that make a formula, in some spreadsheet; the last ones are their full-width forms."""
+"""First characters of a formula in some spreadsheet; the last ones are full-width forms."""
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell's text, whether it stands out (in bold, where the format can), and letters raised after it."""
+    """A cell's text, whether it is bold (if the format supports that), and superscript letters after it."""
 
     text: str
     bold: bool = False
@@ -59,9 +59,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table as data. Its cells are plain text, which each format escapes as it needs.
+    """A table as data. Its cells are plain text, which each format escapes as needed.
 
-    ``align`` has one letter per column, ``l``, ``r`` or ``c``; its last letter serves all further columns.
+    ``align`` has one letter per column, ``l``, ``r`` or ``c``; its last letter applies to all further columns.
 
     >>> table = Table(["run", "mIoU"], [["my_run", Cell("0.41", bold=True, raised="b")], ["theirs", "0.4"]])
     >>> print(table.render("text"))
@@ -80,7 +80,7 @@ class Table:
     align: str = "lr"
 
     def render(self, style: str) -> str:
-        """The table as ``text``, ``markdown``, ``latex`` or ``html``."""
+        """Return the table as ``text``, ``markdown``, ``latex`` or ``html``."""
         layout, escape, write = STYLES[style]
         cells = [[c if isinstance(c, Cell) else Cell(c) for c in row] for row in self.rows]
         columns = [write([replace(c, text=escape(c.text)) for c in column]) for column in zip(*cells, strict=True)]
@@ -88,7 +88,7 @@ class Table:
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: str = "lr") -> str:
-    """Columns of text two spaces apart, without trailing spaces.
+    """Return columns of text two spaces apart, without trailing spaces.
 
     >>> print(text_table(["run", "NDCG@10", "NDCG@20"], [["ours", "0.3581ᵇ", "0.41"], ["a longer name", "0.3", "0.4"]]))
     run            NDCG@10  NDCG@20
@@ -107,14 +107,14 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: s
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: str = "lr") -> str:
-    """A GitHub table, of cells that are Markdown already (``Table`` takes plain text)."""
+    """Return a GitHub table of cells that are already Markdown (``Table`` takes plain text)."""
     rules = {"l": ":---", "r": "---:", "c": ":---:"}
     lines = ["| " + " | ".join(line) + " |" for line in (header, *rows)]
     return "\n".join([lines[0], "|" + "|".join(rules[s] for s in _sides(align, len(header))) + "|", *lines[1:]])
 
 
 def latex_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: str = "lr") -> str:
-    r"""A ``tabular`` in booktabs style, of cells that are LaTeX already (``Table`` takes plain text).
+    r"""Return a booktabs ``tabular`` of cells that are already LaTeX (``Table`` takes plain text).
 
     >>> print(latex_table(["Run", "mIoU"], [["ours", r"\textbf{0.41}$^{b}$"]]))
     \begin{tabular}{lr}
@@ -131,7 +131,7 @@ def latex_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: 
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str = "") -> str:
-    """An HTML table of plain text.
+    """Return an HTML table of plain text.
 
     >>> print(html_table(["run"], [["<ours>"]]))
     <table><thead><tr><th>run</th></tr></thead><tbody><tr><td>&lt;ours&gt;</td></tr></tbody></table>
@@ -143,7 +143,7 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, caption:
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
-    """Rows as CSV, with texts that no spreadsheet runs as a formula; columns are all keys, in order of appearance.
+    """Return rows as CSV, safe from spreadsheet formulas; by default the columns are all keys in order of appearance.
 
     >>> csv_text([{"name": "=1", "share": 0.5}, {"name": "b", "more": None}])
     "name,share,more\\n'=1,0.5,\\nb,,\\n"
@@ -157,7 +157,7 @@ def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> 
 
 
 def to_plain(value: Any) -> Any:
-    """Any result of this package as what JSON can hold: NaN and infinity become null.
+    """Convert any result of this package to JSON values; NaN and infinity become null.
 
     >>> to_plain({"a": (1, float("nan")), 2: np.arange(2)})
     {'a': [1, None], '2': [0, 1]}
@@ -179,7 +179,7 @@ def to_plain(value: Any) -> Any:
 
 
 def decimals(value: float | None, digits: int = 4, sign: str = "") -> str:
-    """A number with ``digits`` digits after the point, or – where there is none.
+    """Format a number with ``digits`` decimals, or – if there is none.
 
     >>> decimals(0.51236), decimals(0.5, 1, "+"), decimals(math.nan)
     ('0.5124', '+0.5', '–')
@@ -188,7 +188,7 @@ def decimals(value: float | None, digits: int = 4, sign: str = "") -> str:
 
 
 def percentage(value: float | None, digits: int = 2, unit: str = " %") -> str:
-    """A share in percent, or – where there is none.
+    """Format a share in percent, or – if there is none.
 
     >>> percentage(0.51236), percentage(None)
     ('51.24 %', '–')
@@ -197,7 +197,7 @@ def percentage(value: float | None, digits: int = 2, unit: str = " %") -> str:
 
 
 def count(n: int, one: str, many: str | None = None) -> str:
-    """A number with its noun.
+    """Format a number with its noun.
 
     >>> count(1, "query", "queries"), count(2000, "pair")
     ('1 query', '2,000 pairs')
@@ -206,7 +206,7 @@ def count(n: int, one: str, many: str | None = None) -> str:
 
 
 def superscript(letters: str) -> str:
-    """Raised letters, with ``^`` before one that has no raised form.
+    """Return superscript letters, with ``^`` before a letter without a superscript form.
 
     >>> superscript("abq")
     'ᵃᵇ^q'
@@ -215,12 +215,12 @@ def superscript(letters: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    """Text on one line, with single spaces."""
+    """Return text on one line, with single spaces."""
     return " ".join(text.split())
 
 
 def markdown_text(text: str) -> str:
-    r"""Text in which Markdown sees no markup.
+    r"""Escape text for Markdown.
 
     >>> print(markdown_text("my_run|*final*"))
     my\_run\|\*final\*
@@ -229,7 +229,7 @@ def markdown_text(text: str) -> str:
 
 
 def latex_text(text: str) -> str:
-    r"""Text as LaTeX prints it.
+    r"""Escape text for LaTeX.
 
     >>> print(latex_text("R@1[IoU>=0.5] of my_run, 50 %"))
     R@1[IoU$\geq$0.5] of my\_run, 50 \%
@@ -238,7 +238,7 @@ def latex_text(text: str) -> str:
 
 
 def width(text: str) -> int:
-    """Terminal columns that ``text`` takes: 0 for combining marks, 2 for wide East Asian characters.
+    """Return the width of ``text`` in terminal columns: 0 for combining marks, 2 for wide East Asian characters.
 
     >>> width("0.41ᵃᵇ"), width("e\u0301"), width("東京")
     (6, 1, 4)
@@ -263,7 +263,7 @@ def _pad(cell: str, to: int, side: str) -> str:
 
 
 def _text_cells(cells: Sequence[Cell]) -> list[str]:
-    """The cells of a column; raised letters take the same room in all of them, so that figures stay aligned."""
+    """Return the cells of a column; superscripts are padded to the same width, so that figures stay aligned."""
     room = max(len(superscript(c.raised)) for c in cells)
     return [c.text + superscript(c.raised).ljust(room) for c in cells]
 
@@ -279,7 +279,7 @@ def _latex_cells(cells: Sequence[Cell]) -> list[str]:
 
 
 class TableStyle(NamedTuple):
-    """How a format lays out a table, escapes text, and writes the cells of a column."""
+    """A format's functions for laying out a table, escaping text, and writing the cells of a column."""
 
     layout: Callable[..., str]
     escape: Callable[[str], str]
@@ -295,7 +295,7 @@ STYLES = {
 
 
 def safe_cell(text: str) -> str:
-    """A text that no spreadsheet runs as a formula.
+    """Return a text that no spreadsheet runs as a formula.
 
     >>> safe_cell("=HYPERLINK(1)"), safe_cell("- Who is there?"), safe_cell("kitchen.mp4"), safe_cell("-12.5")
     ("'=HYPERLINK(1)", "'- Who is there?", 'kitchen.mp4', '-12.5')
@@ -304,7 +304,7 @@ def safe_cell(text: str) -> str:
 
 
 def plain_cell(cell: str) -> str:
-    """The text that ``safe_cell`` made a cell of.
+    """Return the original text of a cell made by ``safe_cell``.
 
     >>> plain_cell("'=HYPERLINK(1)"), plain_cell("'tis"), plain_cell(safe_cell("'=x"))
     ('=HYPERLINK(1)', "'tis", "'=x")
@@ -313,7 +313,7 @@ def plain_cell(cell: str) -> str:
 
 
 def safe_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row with all its texts made safe; other values stay as they are.
+    """Return a row with all texts made safe; other values stay unchanged.
 
     >>> safe_row({"name": "@sum", "share": -0.5})
     {'name': "'@sum", 'share': -0.5}
@@ -327,20 +327,20 @@ def _is_formula(text: str) -> bool:
 
 
 class Tabular:
-    """Base class of results with rows: ``to_columns`` gives them, and the rest follows."""
+    """Base class of results with rows; subclasses define ``to_columns``."""
 
     def to_columns(self) -> dict[str, Sequence[Any]]:
-        """The rows as lists or arrays of equal length, by the name of their column."""
+        """Return the rows as lists or arrays of equal length, by column name."""
         raise NotImplementedError
 
     def to_arrow(self) -> Any:
-        """The rows as a ``pyarrow.Table``; NaN becomes null. Needs the package pyarrow."""
+        """Return the rows as a ``pyarrow.Table``; NaN becomes null. Needs the package pyarrow."""
         arrow = optional_module("pyarrow", "parquet")
         arrays = {name: arrow.array(values, from_pandas=True) for name, values in self.to_columns().items()}
         return arrow.table(arrays)
 
     def to_pandas(self) -> Any:
-        """The rows as a ``pandas.DataFrame``. Needs the package pandas."""
+        """Return the rows as a ``pandas.DataFrame``. Needs the package pandas."""
         try:
             import pandas  # type: ignore[import-not-found, import-untyped, unused-ignore]
         except ImportError:

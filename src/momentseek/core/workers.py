@@ -1,7 +1,7 @@
-"""Work elsewhere: tasks in another process, which may crash or hang, and iterators that run ahead in threads.
+"""Run tasks in another process, which may crash or hang, and iterators ahead of time in threads.
 
-`WorkerProcess` is this side of such a process, `serve` the other. They talk in messages: a JSON object, and bytes that
-go with it. No pickles: a worker has read hostile files, so what it says is believed as data only, and within bounds.
+`WorkerProcess` is the parent's side of such a process, `serve` the worker's. They exchange messages: a JSON object and
+a binary payload. No pickles: a worker reads hostile files, so its messages are treated as data only, within limits.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from momentseek.core.errors import MediaError, MomentseekError
 
 MAX_TEXT_BYTES = 2**28
 MAX_PAYLOAD_BYTES = 2**29
-"""Bytes that go with one message: an RGB picture of the largest size there is takes 300 MB."""
+"""Maximum payload of a message; the largest RGB picture takes 300 MB."""
 PIPE_BYTES = 2**20
-"""Bytes that a worker may be ahead of its reader: some four frames of a video."""
+"""Buffer of a pipe, by which a worker may be ahead of its reader: some four frames of a video."""
 SECONDS_BETWEEN_BEATS = 0.5
 _LENGTHS = struct.Struct("<II")
 
 T = TypeVar("T")
 
 
-# messages
+# Messages.
 
 
 @dataclass(frozen=True)
 class Message:
-    """What is said, by its ``kind``, and the bytes that go with it."""
+    """A message of a ``kind``, with values and a binary payload."""
 
     kind: str
     content: dict[str, Any] = field(default_factory=dict)
@@ -52,11 +52,11 @@ class Message:
 
 
 class WireError(Exception):
-    """The other side is gone, or says what cannot be understood."""
+    """The other side has ended, or sent an invalid message."""
 
 
 def send_message(out: RawIOBase, message: Message) -> None:
-    """Write a message, waiting until there is room."""
+    """Write a message, waiting until the pipe has room."""
     text = json.dumps([message.kind, message.content]).encode()
     payload = message.payload if isinstance(message.payload, bytes) else message.payload.data.cast("B")
     _write_all(out, _LENGTHS.pack(len(text), len(payload)) + text)
@@ -65,7 +65,7 @@ def send_message(out: RawIOBase, message: Message) -> None:
 
 
 def receive_message(source: RawIOBase, wait: Callable[[], None] = lambda: None) -> Message:
-    """Read one message; ``wait`` is called before each read, and may raise if it must wait too long."""
+    """Read one message; ``wait`` is called before each read, and may raise a timeout."""
     lengths = bytearray(_LENGTHS.size)
     _read_all(source, memoryview(lengths), wait)
     text_length, payload_length = _LENGTHS.unpack(lengths)
@@ -107,34 +107,34 @@ def _write_all(out: RawIOBase, data: bytes | memoryview) -> None:
             raise WireError from None
 
 
-# this side of a process
+# The parent's side of a process.
 
 
 @dataclass(frozen=True)
 class WorkerFailure:
-    """Why a task was not done.
+    """The reason why a task failed.
 
-    The process was never ``unready`` for it (it does not start) or ``broken`` (what it needs cannot be loaded), or the
-    task was ``refused`` by an error of ours, failed in an ``odd`` way or for lack of ``memory``, or the process was
-    ``silent`` for too long or ``ended`` with an exit code.
+    The process is ``unready`` (it does not start) or ``broken`` (its model cannot be loaded); or the task was
+    ``refused`` by one of our errors, failed in an ``odd`` way or for lack of ``memory``; or the process was ``silent``
+    for too long or ``ended`` with an exit code.
     """
 
     kind: Literal["unready", "broken", "refused", "odd", "memory", "silent", "ended"]
     text: str = ""
     error: str = ""
-    """The name of the error's class, if the task was refused."""
+    """Name of the error's class, if the task was refused."""
     code: int = 0
 
 
 class _SilentError(Exception):
-    """Nothing was heard of the process for too long."""
+    """The process did not answer within its timeout."""
 
 
 class WorkerProcess(ABC):
-    """A process that does tasks for this one, one at a time: ``python -m MODULE ARGUMENTS``, which calls `serve`.
+    """A process that runs tasks, one at a time: ``python -m MODULE ARGUMENTS``, which calls `serve`.
 
     A crash, a hang or a lack of memory ends the process and fails that task; the next task gets a new process. Close
-    it, or leave its ``with``.
+    it, or use ``with``.
     """
 
     def __init__(
@@ -147,9 +147,9 @@ class WorkerProcess(ABC):
         threads: int = 1,
     ) -> None:
         self.timeout = timeout
-        """Seconds that may pass without a word of the process while it does a task."""
+        """Timeout in seconds for a message of the process during a task."""
         self._start_timeout = timeout if start_timeout is None else start_timeout
-        # The worker finds modules where this program does, and never in the folder in which it happens to run (-P).
+        # The worker uses this program's module path, and never the current folder (-P).
         self._command = [sys.executable, "-P", "-m", module, *arguments]
         self._threads = str(threads)
         self._process: subprocess.Popen[bytes] | None = None
@@ -163,15 +163,15 @@ class WorkerProcess(ABC):
 
     @abstractmethod
     def describe(self, path: str, failure: WorkerFailure) -> MomentseekError:
-        """The error to raise for a task on a file that was not done."""
+        """Return the error to raise for a failed task on a file."""
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs and can be given a task."""
+        """Whether the process is running and can take a task."""
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Start the process unless it runs; it gets ready while this one goes on."""
+        """Start the process unless it is running; it gets ready in the background."""
         if self.alive:
             return
         self.close()
@@ -188,7 +188,7 @@ class WorkerProcess(ABC):
         _widen(self._replies.fileno())
 
     def run(self, task: str, path: str, settings: dict[str, Any]) -> Generator[Message]:
-        """Let the process do a task on a file; yields what it finds (``item``), and last its ``end``.
+        """Run a task on a file; yield its results (``item``) and finally its ``end``.
 
         Closing the generator before its end ends the process.
         """
@@ -218,11 +218,11 @@ class WorkerProcess(ABC):
         except WireError:
             raise self.describe(path, WorkerFailure("ended", code=self.close())) from None
         finally:
-            if not whole:  # given up in its midst, or out of memory, of which what is left may be in pieces
+            if not whole:  # abandoned midway, or out of memory, which may be fragmented now
                 self.kill()
 
     def close(self) -> int:
-        """Let the process end by itself, which it does when nothing more can be asked; returns its exit code."""
+        """Close the pipes, so that the process ends by itself; return its exit code."""
         process, self._process = self._process, None
         if process is None:
             return 0
@@ -239,13 +239,13 @@ class WorkerProcess(ABC):
         return process.returncode
 
     def kill(self) -> None:
-        """End the process in the midst of what it is doing."""
+        """End the process at once."""
         if self._process is not None:
             self._process.kill()
         self.close()
 
     def forget(self) -> None:
-        """Let go of a process that belongs to another one, from which this one was forked."""
+        """Forget a process that belongs to the parent from which this one was forked."""
         if self._process is not None:
             self._requests.close()
             self._replies.close()
@@ -263,7 +263,7 @@ class WorkerProcess(ABC):
         return cast("RawIOBase", self._process.stdout)
 
     def _get_ready(self, path: str) -> None:
-        """Wait, before the first task, until the process has come up."""
+        """Wait until the process has started, before its first task."""
         if self._ready:
             return
         try:
@@ -288,7 +288,7 @@ class WorkerProcess(ABC):
 
 
 def _widen(pipe: int) -> None:
-    """Let a pipe hold some frames, so that a worker does not wait for the reader."""
+    """Enlarge a pipe to hold some frames, so that a worker does not wait for the reader."""
     if sys.platform == "linux":
         import fcntl
 
@@ -296,20 +296,20 @@ def _widen(pipe: int) -> None:
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
 
-# the other side
+# The worker's side.
 
 
 Task = Callable[..., Iterator[Message]]
-"""Replies are of the kind ``item``, while the work goes on, and ``end``, once."""
+"""A function that yields replies of the kind ``item`` and finally one ``end``."""
 
 
 def serve(load: Callable[[Callable[[], None]], Mapping[str, Task]]) -> None:
-    """Do tasks that are asked for on standard input until it ends: the main function of a worker process.
+    """Run the tasks requested on standard input until it closes: the main function of a worker process.
 
-    ``load`` sets this process's limits and returns its tasks by name. It is given a function that says that work goes
-    on, to be called by tasks that may take long between two replies.
+    ``load`` sets this process's limits and returns its tasks by name. Its argument is a heartbeat function, which tasks
+    with long pauses between replies call to show that they are alive.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program, which then lets go of this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then closes this process
     requests, replies = _private_pipes()
     inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
     threading.Thread(target=_hear, args=(requests, inbox), daemon=True).start()
@@ -327,7 +327,7 @@ def serve(load: Callable[[Callable[[], None]], Mapping[str, Task]]) -> None:
 
 
 def _do(request: Message, tasks: Mapping[str, Task], replies: RawIOBase) -> bool:
-    """Do one task; false if this process should end after it."""
+    """Run one task; return False if this process should end after it."""
     try:
         for reply in tasks[request.kind](**request.content):
             send_message(replies, reply)
@@ -337,23 +337,23 @@ def _do(request: Message, tasks: Mapping[str, Task], replies: RawIOBase) -> bool
         send_message(replies, Message("refused", {"type": type(e).__name__, "text": str(e)}))
     except MemoryError:
         send_message(replies, Message("memory"))
-        return False  # what is left of the memory may be in pieces
-    except Exception as e:  # whatever a decoder or a model makes of a hostile file costs that file alone
+        return False  # memory may be fragmented now
+    except Exception as e:  # any failure on a hostile file costs only that file
         send_message(replies, Message("odd", {"text": f"{type(e).__name__}: {e}"}))
     return True
 
 
 def _hear(requests: RawIOBase, inbox: queue.SimpleQueue[Message]) -> None:
-    """Take requests in a thread, which notices in the midst of a task that the program is gone."""
+    """Read requests in a thread, which notices during a task that the parent has ended."""
     while True:
         try:
             inbox.put(receive_message(requests))
         except WireError:
-            os._exit(0)  # the main thread may be deep in a decoder that never returns, and nobody waits for it
+            os._exit(0)  # the main thread may be in a decoder that never returns
 
 
 def _private_pipes() -> tuple[RawIOBase, RawIOBase]:
-    """The two pipes, out of the reach of libraries that print."""
+    """Return the two pipes, hidden from libraries that print."""
     requests, replies = os.dup(0), os.dup(1)
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
@@ -363,7 +363,7 @@ def _private_pipes() -> tuple[RawIOBase, RawIOBase]:
 
 
 class _Heartbeat:
-    """Passes signs of life on, not more often than anybody needs them."""
+    """Sends heartbeats, not more often than needed."""
 
     def __init__(self, replies: RawIOBase) -> None:
         self.replies = replies
@@ -377,7 +377,7 @@ class _Heartbeat:
 
 
 def limit_memory(address_bytes: int | None, data_bytes: int | None = None) -> None:
-    """Bound this process's address space and data, and let a crash leave no core file; where the system can."""
+    """Limit this process's address space and data, and disable core files, if the system supports it."""
     if sys.platform == "win32":
         return
     import resource
@@ -391,23 +391,23 @@ def limit_memory(address_bytes: int | None, data_bytes: int | None = None) -> No
                 resource.setrlimit(kind, (allowed, hard))
 
 
-# one file after another, by a model that takes long to load
+# Jobs: one file after another, with a model that takes long to load.
 
 
 @dataclass(frozen=True)
 class JobWords:
-    """How to speak of a process and of what it does."""
+    """Phrases for error messages about a process and its work."""
 
     worker: str
-    """What runs in it, as ``the transcriber``."""
+    """What runs in it, such as ``the transcriber``."""
     thing: str
-    """What of a file it looks at, as ``its sound``."""
+    """The part of a file it processes, such as ``its sound``."""
     undone: str
-    """That it could not, as ``cannot be heard``."""
+    """Its failure, such as ``cannot be heard``."""
 
 
 class JobProcess(WorkerProcess):
-    """Heavy work on files in a process of its own, one file at a time, in parts that are values for JSON."""
+    """Heavy work on files in a separate process, one file at a time, in parts that are JSON values."""
 
     def __init__(
         self, module: str, arguments: Sequence[str], words: JobWords, *, threads: int = 1, timeout: float = 600.0
@@ -416,14 +416,14 @@ class JobProcess(WorkerProcess):
         self.words = words
 
     def ask(self, path: str, **settings: Any) -> Iterator[dict[str, Any]]:
-        """Have a file done, part by part; MediaError if it cannot be."""
+        """Process a file and yield its parts; raise MediaError if that fails."""
         with closing(self.run("file", path, {"path": path, **settings})) as messages:
             for message in messages:
                 if message.kind == "item":
                     yield message.content
 
     def describe(self, path: str, failure: WorkerFailure) -> MomentseekError:
-        """One sentence about a file that was not done, or about a process that cannot work."""
+        """Return a one-sentence error about a file that failed, or about a process that does not work."""
         worker, thing, undone = self.words.worker, self.words.thing, self.words.undone
         match failure.kind:
             case "unready":
@@ -443,15 +443,15 @@ class JobProcess(WorkerProcess):
 
 
 def serve_jobs(load: Callable[[], Callable[..., Iterator[dict[str, Any]]]], address_bytes: int) -> None:
-    """Do files that are asked for until nobody asks any more, within so much address space.
+    """Process the requested files until standard input closes, within ``address_bytes`` of address space.
 
-    What ``load`` returns does a file given its ``path`` and settings, and yields its parts.
+    ``load`` returns a function that processes a file, given its ``path`` and settings, and yields its parts.
     """
 
     def prepare(_: Callable[[], None]) -> Mapping[str, Task]:
         limit_memory(address_bytes)
         with suppress(OSError, AttributeError):
-            os.nice(5)  # pictures and searches come first
+            os.nice(5)  # decoding and searches have priority
         work = load()
 
         def do_file(**settings: Any) -> Iterator[Message]:
@@ -464,7 +464,7 @@ def serve_jobs(load: Callable[[], Callable[..., Iterator[dict[str, Any]]]], addr
     serve(prepare)
 
 
-# threads
+# Threads.
 
 
 @dataclass(frozen=True)
@@ -477,10 +477,9 @@ class _End:
 
 
 class BackgroundIterator(Iterator[T], Generic[T]):
-    """Iterates over the items of all ``sources``, each of which a thread makes, together up to ``depth`` ahead, so that
-    their consumer need not wait. The items of one source stay in order.
+    """Iterates over all ``sources``, with a thread for each, together up to ``depth`` items ahead of the consumer.
 
-    An exception of a source reaches the consumer at its place in that order. ``close()`` (also by ``with``, or by
+    The items of one source stay in order, and so does an exception that it raises. ``close()`` (also by ``with``, or by
     dropping the object) ends the threads and closes the sources in them; so does exhausting it.
 
     >>> with BackgroundIterator(iter("abc"), depth=2) as letters:
@@ -517,7 +516,7 @@ class BackgroundIterator(Iterator[T], Generic[T]):
         raise StopIteration
 
     def take(self, wait: float = 0.0) -> list[T]:
-        """The items that are there by now; if there are none, wait ``wait`` seconds for the first.
+        """Return the items that are ready; if there are none, wait up to ``wait`` seconds for the first.
 
         >>> with BackgroundIterator(iter("ab")) as letters:
         ...     letters.take(wait=5.0)[0]
@@ -539,12 +538,12 @@ class BackgroundIterator(Iterator[T], Generic[T]):
         return found
 
     def close(self) -> None:
-        """End the threads and wait for them; nothing more is yielded."""
+        """End the threads and wait for them; no more items are yielded."""
         self._stop.set()
         for thread in self._threads:
             while thread.is_alive():
                 try:
-                    self._queue.get(timeout=0.01)  # make room for a producer that waits for some
+                    self._queue.get(timeout=0.01)  # make room for a waiting producer
                 except queue.Empty:
                     thread.join(0.01)
 

@@ -10,14 +10,14 @@ NUMBERS = st.lists(st.integers(0, 2**40) | st.integers(0, 50), max_size=60)
 
 
 @given(NUMBERS, NUMBERS)
-def test_places_are_those_of_a_dictionary(wanted: list[int], known: list[int]) -> None:
+def test_positions_equal_a_dictionary(wanted: list[int], known: list[int]) -> None:
     ascending = sorted(set(known))
     place = {number: i for i, number in enumerate(ascending)}
     found = positions_of(np.array(wanted, np.int64), np.array(ascending, np.int64))
     assert found.tolist() == [place.get(number, -1) for number in wanted]
 
 
-def test_numbers_that_share_a_place_in_the_table_are_told_apart() -> None:
+def test_hash_collisions_are_resolved() -> None:
     known = np.sort(np.random.default_rng(0).choice(10**9, 5000, replace=False))
     wanted = np.concatenate([known[::-1], known + 1])
     found = positions_of(wanted, known)

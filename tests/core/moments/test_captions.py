@@ -1,4 +1,4 @@
-"""A table of captions: what belongs to which moment, and what is refused."""
+"""Tables of captions: their moments, and what is refused."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_captions_and_moments_of_each_id():
     assert repr(table) == "<CaptionTable of (memory): 3 moments, 3 captions in 2 videos>"
 
 
-def test_ids_without_moments_have_no_place():
+def test_ids_without_moments():
     table = CaptionTable.from_groups([1], [["one"]])
     assert table.to_columns()["video"] == [None]
     assert CaptionTable.from_rows([]).groups() == []
@@ -49,8 +49,8 @@ def test_impossible_times_follow_the_policy():
     assert table.counts.tolist() == [0, 1]
 
 
-def test_an_id_stands_once():
-    with pytest.raises(MomentseekError, match="moment 1 stands more than once; keep one entry per moment"):
+def test_rejects_duplicate_ids():
+    with pytest.raises(MomentseekError, match="moment 1 occurs more than once; keep one entry per moment"):
         CaptionTable.from_groups([1, "1"], [["one"], ["two"]])
 
 

@@ -1,4 +1,4 @@
-"""Kernel densities against scipy and against plain sums."""
+"""Kernel densities, compared with scipy and with plain sums."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def clumped(request):
 
 
 @pytest.mark.parametrize("bandwidth", [0.001, 0.01, 0.05, 0.5, 20.0])
-def test_sums_are_the_plain_ones(clumped, bandwidth):
+def test_sums_equal_the_plain_ones(clumped, bandwidth):
     missing = len(clumped) * np.exp(-(density.CUTOFF_BANDWIDTHS**2) / 2)
     sums, full = kernel_sums(clumped, clumped, bandwidth), plain(clumped, clumped, bandwidth)
     assert np.all(sums <= full * (1 + 1e-12))
@@ -41,7 +41,7 @@ def test_sums_at_other_places_near_and_far(clumped):
     assert kernel_sums(clumped, np.empty((0, 2)), 0.02).tolist() == []
 
 
-def test_tiles_do_not_matter(clumped, monkeypatch):
+def test_result_does_not_depend_on_tiles(clumped, monkeypatch):
     whole = kernel_sums(clumped, clumped, 0.05)
     monkeypatch.setattr(density, "KERNEL_VALUES_AT_ONCE", 7)
     assert kernel_sums(clumped, clumped, 0.05) == pytest.approx(whole, rel=1e-12)
@@ -62,7 +62,7 @@ def test_scotts_rule_is_scipys(clumped):
     st.floats(0.01, 3.0),
     st.data(),
 )
-def test_lowest_are_those_of_the_full_sum(grid, bandwidth, more):
+def test_lowest_equal_those_of_the_full_sum(grid, bandwidth, more):
     points = np.array(grid, dtype=float) / 4
     k = more.draw(st.integers(1, len(points) - 1))
     found = sparsest_points(points, k, bandwidth)
@@ -98,7 +98,7 @@ def test_duplicates_count_fully():
     [
         (lambda: kernel_sums([[0, 0]], [[0, 0]], 0.0), "bandwidth of a density must be positive, not 0"),
         (lambda: kernel_sums([[0, np.nan]], [[0, 0]], 1.0), "finite"),
-        (lambda: kernel_sums([[0, 0], [1e200, 0]], [[0, 0]], 0.1), "wild times"),
+        (lambda: kernel_sums([[0, 0], [1e200, 0]], [[0, 0]], 0.1), "wrong times"),
         (lambda: sparsest_points([[0, 0]], 1, 1.0), "1 of 1 points cannot be set apart"),
         (lambda: whiten([[0, 0], [1, 1], [2, 2]]), "on one line"),
         (lambda: whiten([[0, 0]]), "on one line"),

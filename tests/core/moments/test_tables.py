@@ -14,7 +14,7 @@ from momentseek.core.moments.run import Run
     ("start", "end", "why"),
     [(-1, 5, "negative"), (5, 5, "before"), (6, 5, "before"), (float("nan"), 5, "finite"), (0, float("inf"), "finite")],
 )
-def test_a_moment_refuses_impossible_times(start, end, why):
+def test_moment_rejects_impossible_times(start, end, why):
     with pytest.raises(MomentseekError, match=why):
         Moment("v", start, end)
 
@@ -30,13 +30,13 @@ def test_rows_are_grouped_by_query_in_order_of_appearance():
 
 
 @pytest.mark.parametrize("grade", [-1, 5, 1.5])
-def test_relevance_out_of_range_is_refused(grade):
+def test_rejects_relevance_out_of_range(grade):
     with pytest.raises(MomentseekError, match="out of range"):
         Judgements.from_rows([("q", "v", 0, 1, grade)])
 
 
-def test_a_query_twice_is_refused():
-    with pytest.raises(MomentseekError, match="query 7 stands more than once"):
+def test_rejects_duplicate_query():
+    with pytest.raises(MomentseekError, match="query 7 occurs more than once"):
         Run.from_groups([7, "7"], [1, 1], ["a", "b"], [0, 0], [1, 1])
 
 
@@ -63,7 +63,7 @@ def test_dropping_a_judged_moment_keeps_its_query():
     assert truth.moments("b") == [Moment("v", 0, 5), Moment("w", 1, 2)]
 
 
-def test_clipping_moves_times_into_the_video_and_drops_what_is_empty_then():
+def test_clipping_drops_moments_that_become_empty():
     truth = Judgements.from_groups(
         ["a", "b"], [1, 1], ["v", "v"], [-2, 7], [5, 8], durations={"v": 6.4}, invalid="clip"
     )
@@ -76,7 +76,7 @@ def test_clipping_moves_times_into_the_video_and_drops_what_is_empty_then():
     ]
 
 
-def test_keeping_leaves_times_alone_but_never_nan():
+def test_keeping_leaves_times_but_never_nan():
     run = Run.from_groups(["q"], [1], ["v"], [9], [3], invalid="keep")
     assert (run.start[0], run.end[0]) == (9, 3)
     assert run.findings[0].action == "kept as is"
@@ -84,7 +84,7 @@ def test_keeping_leaves_times_alone_but_never_nan():
         Run.from_groups(["q"], [1], ["v"], [np.nan], [3], invalid="keep")
 
 
-def test_an_end_beyond_the_video_is_reported_not_refused():
+def test_end_beyond_the_video_is_reported_not_refused():
     truth = Judgements.from_groups(["a"], [1], ["v"], [0], [9], durations={"v": 6})
     assert truth.findings[0].problem == "an end beyond the video"
     assert truth.end[0] == 9
@@ -107,7 +107,7 @@ def test_ranking_sorts_by_score_then_video_start_end():
     ]
 
 
-def test_a_corpus_refuses_unknown_videos_and_indices():
+def test_corpus_rejects_unknown_videos_and_indices():
     corpus = Corpus({"a": 1.0}, {3: "a"}, "corpus.json")
     with pytest.raises(MomentseekError, match=r"run.json: 2 videos \(x, …\) are not in corpus.json"):
         corpus.require(["a", "x", "y"], "run.json")
@@ -123,7 +123,7 @@ def test_stable_order_is_a_stable_argsort(keys):
 
 @pytest.mark.parametrize("score", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("policy", ["error", "drop", "clip"])
-def test_scores_that_are_not_finite_are_refused(score, policy):
+def test_rejects_scores_that_are_not_finite(score, policy):
     with pytest.raises(MomentseekError, match=rf"run.json: query b, rank 2 has the score {score}; .*invalid=\"keep\""):
         Run.from_groups(
             ["a", "b"], [1, 2], ["v"] * 3, [0] * 3, [1] * 3, [1, 2, score], invalid=policy, source="run.json"
@@ -150,7 +150,7 @@ def test_judged_saliency_is_0_to_4(rating):
 
 
 @pytest.mark.parametrize("seconds", [-30, 0, float("inf")])
-def test_impossible_durations_are_refused(seconds):
+def test_rejects_impossible_durations(seconds):
     with pytest.raises(MomentseekError, match=rf"the duration of video v is {seconds:g} s"):
         Judgements.from_groups(["a"], [1], ["v"], [0], [1], durations={"v": seconds})
 
@@ -169,10 +169,10 @@ def test_unknown_tasks_and_policies():
             table.from_groups(["q"], [1], ["v"], [0], [1], invalid="bogus")
 
 
-def test_several_queries_twice():
-    with pytest.raises(MomentseekError, match="query a and 1 other stand more than once"):
+def test_rejects_several_duplicate_queries():
+    with pytest.raises(MomentseekError, match="query a and 1 other occur more than once"):
         Run.from_groups(["a", "a", "b", "b"], [0] * 4, [], [], [])
-    with pytest.raises(MomentseekError, match="query a and 2 others stand more than once"):
+    with pytest.raises(MomentseekError, match="query a and 2 others occur more than once"):
         Run.from_groups([*"aabbcc"], [0] * 6, [], [], [])
 
 

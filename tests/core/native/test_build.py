@@ -15,7 +15,7 @@ needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with one small source in the place of the kernels'."""
+    """A folder with one small source instead of the kernels."""
     (tmp_path / "one.c").write_text('__attribute__((visibility("default"))) int one(void) { return 1; }\n')
     monkeypatch.setattr(build, "FOLDER", tmp_path)
     build.library_path.cache_clear()
@@ -24,7 +24,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @needs_compiler
-def test_sources_become_a_library_once(folder):
+def test_library_is_built_once(folder):
     path = build.build()
     assert ctypes.CDLL(str(path)).one() == 1
     before = path.stat()
@@ -34,7 +34,7 @@ def test_sources_become_a_library_once(folder):
 
 
 @needs_compiler
-def test_a_library_of_older_sources_is_never_loaded_and_goes_at_the_next_build(folder):
+def test_outdated_library_is_never_loaded_and_is_deleted(folder):
     old = build.build()
     (folder / "one.h").write_text("/* more */\n")
     build.library_path.cache_clear()
@@ -47,7 +47,7 @@ def test_a_library_of_older_sources_is_never_loaded_and_goes_at_the_next_build(f
 @pytest.mark.parametrize(
     ("compiler", "reason"), [("/nowhere/cc -O1", "there is no /nowhere/cc"), ("false", "false failed")]
 )
-def test_without_a_compiler_one_sentence_says_so_and_nothing_is_left(folder, monkeypatch, compiler, reason):
+def test_missing_compiler_is_one_sentence_and_leaves_nothing(folder, monkeypatch, compiler, reason):
     monkeypatch.setenv("CC", compiler)
     with pytest.raises(build.CompilerError, match=reason):
         build.build()
@@ -55,14 +55,14 @@ def test_without_a_compiler_one_sentence_says_so_and_nothing_is_left(folder, mon
 
 
 @needs_compiler
-def test_a_source_with_a_fault_is_named(folder):
+def test_faulty_source_is_named(folder):
     (folder / "one.c").write_text("int one(void) { return nothing; }\n")
     with pytest.raises(build.CompilerError, match=r"one\.c.*error.*nothing"):
         build.build()
 
 
-def test_the_builder_needs_nothing_but_pythons_own_library():
-    """Installing runs it before anything is installed."""
+def test_build_needs_only_the_standard_library():
+    """Installation runs it before any package is installed."""
     code = f"import sys; exec(open({build.__file__!r}).read(), {{'__name__': 'b', '__file__': 'x'}}); "
     code += "print([m for m in sys.modules if m.partition('.')[0] in ('numpy', 'momentseek')])"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(kernels() is None, reason="needs the compiled ke
 
 
 @given(st.integers(0, 20), st.integers(1, 40), st.integers(1, 40), st.integers(0, 10**6))
-def test_products_are_those_of_numpy(rows, vectors, columns, seed):
+def test_products_equal_numpy(rows, vectors, columns, seed):
     rng = np.random.default_rng(seed)
     x, y = (rng.standard_normal((n, columns), dtype=np.float32) for n in (rows, vectors))
     np.testing.assert_allclose(products_of(x, y), x @ y.T, rtol=1e-5, atol=1e-5)
@@ -19,7 +19,7 @@ def test_products_are_those_of_numpy(rows, vectors, columns, seed):
 
 
 @given(st.integers(1, 50), st.sampled_from([0.0, 1.0, 3.0]), st.integers(0, 10**6))
-def test_first_directions_hold_most(columns, fall, seed):
+def test_first_directions_have_most_variance(columns, fall, seed):
     rng = np.random.default_rng(seed)
     values = np.arange(1, columns + 1) ** -fall
     turn = np.linalg.qr(rng.standard_normal((columns, columns)))[0]
@@ -31,7 +31,7 @@ def test_first_directions_hold_most(columns, fall, seed):
 
 
 @pytest.mark.parametrize("columns", [1, 7, 40])
-def test_without_variance_any_basis_will_do(columns):
+def test_zero_variance_gives_some_basis(columns):
     found = main_directions(np.zeros((columns, columns), np.float32))
     np.testing.assert_allclose(found.T @ found, np.eye(columns), atol=1e-6)
 

@@ -8,7 +8,7 @@ from momentseek.core.native.kernels import as_floats, every_processor, float_cop
 EVERY = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
 
 
-def test_every_half_is_widened_as_numpy_widens_it():
+def test_every_half_float_converts_as_in_numpy():
     with np.errstate(all="ignore"):
         expected = EVERY.astype(np.float32)
     np.testing.assert_array_equal(float_copy(EVERY), expected)
@@ -27,6 +27,6 @@ def test_other_arrays_become_floats_too(array):
     assert not np.shares_memory(copy, array)
 
 
-def test_what_is_float32_already_is_not_copied():
+def test_float32_is_not_copied():
     array = np.eye(3, dtype=np.float32)
     assert as_floats(array) is array

@@ -13,8 +13,8 @@ LETTERS = {"int64_t": "n", "float": "f", "double": "d"}
 needs_kernels = pytest.mark.skipif(library.kernels() is None, reason="needs the compiled kernels")
 
 
-def test_every_function_is_called_with_the_arguments_it_takes():
-    """What Python says of each exported function is what its C source says."""
+def test_signatures_match_the_c_sources():
+    """The Python signature of each exported function matches its C source."""
     text = "\n".join(path.read_text() for path in build.sources())
     declared = {}
     for name, arguments in re.findall(r"^EXPORT int64_t (\w+)\(([^)]*)\)", text, re.MULTILINE):
@@ -33,18 +33,18 @@ def test_every_function_is_called_with_the_arguments_it_takes():
         np.zeros(6, np.int8),
     ],
 )
-def test_an_array_that_is_not_what_a_kernel_takes_it_for_gets_no_address(wrong):
+def test_rejects_arrays_of_wrong_type_or_shape(wrong):
     with pytest.raises(TypeError, match="a kernel got an array"):
         address(wrong, np.int8, 2, 3)
 
 
-def test_an_array_at_an_odd_place_gets_no_address():
+def test_rejects_unaligned_arrays():
     raw = np.zeros(17, np.uint8)
     with pytest.raises(TypeError, match="aligned"):
         address(raw[1:].view(np.int64), np.int64, 2)
 
 
-def test_what_is_only_to_be_read_is_not_written_to():
+def test_rejects_writing_to_read_only_arrays():
     array = np.zeros(2, np.float32)
     assert writable(array, np.float32, 2) == address(array, np.float32, -1)
     array.flags.writeable = False
@@ -53,7 +53,7 @@ def test_what_is_only_to_be_read_is_not_written_to():
 
 
 @needs_kernels
-def test_the_kernels_of_every_processor_can_be_asked_for():
+def test_generic_kernels_can_be_selected():
     wide = library.is_wide()
     with library.every_processor():
         assert not library.kernels().set_wide(0)
@@ -61,7 +61,7 @@ def test_the_kernels_of_every_processor_can_be_asked_for():
 
 
 @pytest.mark.parametrize(("state", "error"), [(0, None), (1, IndexError), (2, MemoryError)])
-def test_what_a_kernel_says_went_wrong_is_raised(state, error):
+def test_kernel_errors_are_raised(state, error):
     if error is None:
         library.call(lambda: state)
     else:

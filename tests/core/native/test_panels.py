@@ -8,7 +8,7 @@ from momentseek.core.native.kernels import QUERIES_PER_PANEL, pad_panel, panel_p
 
 
 @given(st.integers(1, 40), st.integers(1, 9))
-def test_every_code_is_where_the_kernel_looks_for_it(queries, columns):
+def test_panel_layout(queries, columns):
     codes = np.arange(1, queries * columns + 1, dtype=np.int16).reshape(queries, columns)
     panels = query_panels(codes)
     width = columns + columns % 2
@@ -21,5 +21,5 @@ def test_every_code_is_where_the_kernel_looks_for_it(queries, columns):
     assert np.count_nonzero(panels) == codes.size
 
 
-def test_places_left_over_are_zeros():
+def test_padding_is_zero():
     assert pad_panel(np.ones(17, np.float32)).tolist() == [1.0] * 17 + [0.0] * 15

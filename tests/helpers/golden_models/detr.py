@@ -137,9 +137,10 @@ def windows_of(golden: DetrFile, model: Any) -> list[np.ndarray[Any, Any]]:
     start, end, score = (x.detach().double().numpy() for x in model.moments(*encodings(model, *golden.inputs())))
     duration = np.array(golden.config["durations"], dtype=float)[:, None]
     clips = golden.inputs()[1].mask.sum(1).numpy()[:, None] * golden.config["clip_length"]
+    order = np.argsort(-score, axis=1, kind="stable")  # before scores are rounded, as ``moments_in_seconds`` has it
+    start, end, score = (np.take_along_axis(x, order, axis=1) for x in (start, end, score))
     found = np.stack(model.to_seconds(start, end, score, clips, duration), 2)
-    best = [rows[np.argsort(-rows[:, 2], kind="stable")] for rows in found]
-    return [rows[rows[:, 2] > -np.inf] for rows in best]
+    return [rows[rows[:, 2] > -np.inf] for rows in found]
 
 
 def suppressed(rows: np.ndarray[Any, Any], config: dict[str, Any]) -> np.ndarray[Any, Any]:

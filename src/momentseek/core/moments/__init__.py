@@ -1,1 +1,1 @@
-"""The vocabulary: moments, judgements of them, ranked runs of them, and how far two overlap."""
+"""The basic types: moments, judgements and ranked runs of moments, captions, and the overlap of moments."""

@@ -1,4 +1,4 @@
-"""Array types shared by the whole package, and the helpers that every table of columns or scores needs."""
+"""Array types for the whole package, and helpers for tables of columns and scores."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ IntArray = NDArray[np.int64]
 CodeArray = NDArray[np.int32]
 BoolArray = NDArray[np.bool_]
 Positions = NDArray[np.intp]
-"""Positions in an array, as numpy's own searches return them."""
+"""Indices into an array, in numpy's index type."""
 
 
 def offsets_of(counts: Iterable[int]) -> IntArray:
-    """CSR offsets of group sizes: group i occupies rows ``offsets[i]:offsets[i + 1]``.
+    """Return CSR offsets of group sizes: group i occupies rows ``offsets[i]:offsets[i + 1]``.
 
     >>> offsets_of([2, 0, 3]).tolist()
     [0, 2, 2, 5]
@@ -31,7 +31,7 @@ def offsets_of(counts: Iterable[int]) -> IntArray:
 
 
 class EncodedNames(Sequence[str]):
-    """Names as positions in a list of distinct ones, in order of first appearance.
+    """A sequence of names, stored as indices into a tuple of distinct names.
 
     >>> names = EncodedNames(("b", "a"), np.array([0, 1, 0], np.int32))
     >>> list(names), names[1:]
@@ -58,7 +58,7 @@ class EncodedNames(Sequence[str]):
 
 
 def encode_names(names: Sequence[str]) -> tuple[tuple[str, ...], CodeArray]:
-    """Distinct names in order of first appearance, and each name's position among them.
+    """Return the distinct names in order of first appearance, and each name's index among them.
 
     >>> encode_names(["b", "a", "b"])
     (('b', 'a'), array([0, 1, 0], dtype=int32))
@@ -71,10 +71,10 @@ def encode_names(names: Sequence[str]) -> tuple[tuple[str, ...], CodeArray]:
 
 
 def stable_order(key: IntArray) -> IntArray:
-    """The stable sorting permutation of whole numbers from 0 up.
+    """Return the stable sorting permutation of non-negative integers.
 
-    Key and position are packed into one number and sorted by value, which numpy does with vector instructions:
-    three times as quick as a stable argsort. Keys too large to share 63 bits with the position take the latter.
+    Key and position are packed into one number and sorted by value, which numpy does with vector instructions: three
+    times as fast as a stable argsort. Keys too large to share 63 bits with the position use the latter.
 
     >>> stable_order(np.array([3, 1, 3, 0])).tolist()
     [3, 1, 0, 2]
@@ -88,10 +88,10 @@ def stable_order(key: IntArray) -> IntArray:
 
 
 def positions_of(wanted: IntArray, known: IntArray) -> IntArray:
-    """The place of each wanted number among the known ones, which ascend and differ; -1 for one that is not there.
+    """Return the index of each wanted number among the known ones, which are sorted and distinct; -1 if missing.
 
-    A table by a hash of the number (Fibonacci's, Knuth 1973) knows nearly all of them; the few that share a place in
-    it are searched for. That is several times as quick as searching for each.
+    A hash table (Fibonacci hashing, Knuth 1973) finds nearly all of them; binary search finds the few that collide.
+    This is several times as fast as searching for each.
 
     >>> positions_of(np.array([7, 3, 5]), np.array([1, 3, 7])).tolist()
     [2, 1, -1]
@@ -113,7 +113,7 @@ def positions_of(wanted: IntArray, known: IntArray) -> IntArray:
 
 
 def runs_of_true(mask: BoolArray) -> tuple[Positions, Positions]:
-    """First and last (exclusive) positions of the runs of true values.
+    """Return the first and last (exclusive) indices of the runs of true values.
 
     >>> runs_of_true(np.array([True, True, False, True]))
     (array([0, 3]), array([2, 4]))
@@ -123,7 +123,7 @@ def runs_of_true(mask: BoolArray) -> tuple[Positions, Positions]:
 
 
 def moving_mean(values: FloatArray, width: int) -> FloatArray:
-    """Mean of up to ``width`` neighbours (an odd number), fewer at the ends; along the first axis.
+    """Return the moving mean over ``width`` values (an odd number), fewer at the ends, along the first axis.
 
     >>> moving_mean(np.array([0.0, 0.0, 3.0, 0.0]), 3).tolist()
     [0.0, 1.0, 1.0, 1.5]

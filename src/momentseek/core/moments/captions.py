@@ -1,4 +1,4 @@
-"""Captions: what moments show, in words: what people wrote of them (references) or what a system says."""
+"""Captions of moments: references that people wrote, or predictions of a system."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from momentseek.core.reports import count
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class CaptionTable(MomentTable):
-    """Id → captions, and the moment they speak of where the file says it.
+    """Id → captions, and the moments they describe if the file has them.
 
-    Where a run has queries this has moments: an id of ``query_ids`` names what is described (TVC's ``clip_id``). Its
-    captions are ``captions[caption_offsets[i]:caption_offsets[i + 1]]``. It has one moment in TVC, several or none
-    in other files. References and predictions have the same shape; of predictions only the first caption counts.
+    An id of ``query_ids`` names what is described (TVC's ``clip_id``), not a query. Its captions are
+    ``captions[caption_offsets[i]:caption_offsets[i + 1]]``. It has one moment in TVC, several or none in other files.
+    References and predictions have the same shape; of predictions only the first caption counts.
 
     >>> table = CaptionTable.from_rows([(7, "film", 0, 5, ["A dog runs.", "A dog is running."])])
     >>> table.of("7"), table.moments("7")
@@ -36,13 +36,13 @@ class CaptionTable(MomentTable):
     captions: tuple[str, ...]
     caption_offsets: IntArray
     durations: FloatArray
-    """Seconds per entry of ``videos``; NaN where unknown."""
+    """Duration of each of ``videos`` in seconds; NaN if unknown."""
     fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Per-id labels to break results down by, such as TVR's ``type``."""
     columns: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
-    """Per-caption values that only travel along, such as TVC's ``desc_id`` and ``type``."""
+    """Per-caption values that are only passed through, such as TVC's ``desc_id`` and ``type``."""
     variant: str | None = None
-    """The dataset this was recognised as, e.g. ``TVC, test-public``."""
+    """The detected dataset, e.g. ``TVC, test-public``."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,7 +66,7 @@ class CaptionTable(MomentTable):
         invalid: Policy = "error",
         source: str = "(memory)",
     ) -> CaptionTable:
-        """Build from the captions of each id, and its moments: ``counts`` of them per id (none without it)."""
+        """Build from the captions of each id, and ``counts`` moments per id (without ``counts``, no moments)."""
         check_policy(invalid)
         check_durations(durations or {}, source)
         names = tuple(map(str, ids))
@@ -108,20 +108,20 @@ class CaptionTable(MomentTable):
 
     @cached_property
     def caption_counts(self) -> IntArray:
-        """Number of captions of each id."""
+        """The number of captions of each id."""
         return np.diff(self.caption_offsets)
 
     def of(self, moment_id: str) -> tuple[str, ...]:
-        """The captions of one id, in the file's order."""
+        """Return the captions of one id, in the file's order."""
         i = self.position[str(moment_id)]
         return self.captions[int(self.caption_offsets[i]) : int(self.caption_offsets[i + 1])]
 
     def groups(self) -> list[tuple[str, ...]]:
-        """The captions of every id."""
+        """Return the captions of every id."""
         return [self.of(moment_id) for moment_id in self.query_ids]
 
     def to_columns(self) -> dict[str, Sequence[Any]]:
-        """One row per caption: ``moment_id``, ``video``, ``start`` and ``end`` (of its first moment), ``caption``."""
+        """Return one row per caption: ``moment_id``, first moment (``video``, ``start``, ``end``), ``caption``."""
         owner = np.repeat(np.arange(len(self)), self.caption_counts)
         some = self.counts[owner] > 0
         rows = np.where(some, self.offsets[:-1][owner], 0).tolist()
@@ -144,7 +144,7 @@ class CaptionTable(MomentTable):
 
 
 def captions_of(truth: Judgements) -> CaptionTable:
-    """The words of a truth's queries as the captions of its moments: one reference for each query.
+    """Return the texts of a truth's queries as captions of its moments: one reference for each query.
 
     >>> truth = Judgements.from_groups(["q1"], [1], ["film"], [0], [5], queries=["A dog runs."])
     >>> captions_of(truth).of("q1")
@@ -171,7 +171,7 @@ def captions_of(truth: Judgements) -> CaptionTable:
 
 
 def described_moments(table: CaptionTable) -> Judgements:
-    """Every caption as a query whose answer is the moment it describes; a moment without captions is a query, too.
+    """Return captions as queries for the moments they describe; a moment without captions is a query too.
 
     >>> table = CaptionTable.from_rows([(7, "film", 0, 5, ["A dog runs.", "A dog is running."])])
     >>> described_moments(table).query_ids, described_moments(table).moments("7:1")

@@ -54,17 +54,17 @@ class Judgements(MomentTable):
 
     relevance: NDArray[np.int8]
     durations: FloatArray
-    """Seconds per entry of ``videos``; NaN where unknown."""
+    """Duration of each of ``videos`` in seconds; NaN if unknown."""
     fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Per-query labels to break results down by, such as TVR's ``type``."""
     columns: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
-    """Per-moment values that only travel along, such as ``caption`` or ``pair_id``."""
+    """Per-moment values that are only passed through, such as ``caption`` or ``pair_id``."""
     agreement: IntArray | None = None
-    """How many of a query's moments a prediction must match to count (DiDeMo: 2 annotators); 1 if None."""
+    """Number of a query's moments that a prediction must match to count (DiDeMo: 2 annotators); 1 if None."""
     saliency: Saliency | None = None
     pools: Pools | None = None
     variant: str | None = None
-    """The dataset this was recognised as, e.g. ``TACoS (2D-TAN version), train``."""
+    """The detected dataset, e.g. ``TACoS (2D-TAN version), train``."""
 
     @classmethod
     def from_groups(
@@ -137,13 +137,13 @@ class Judgements(MomentTable):
 
     @classmethod
     def from_rows(cls, rows: Iterable[tuple[object, str, float, float, int]], invalid: Policy = "error") -> Judgements:
-        """Build from ``(query_id, video, start, end, relevance)`` in any order; queries keep first appearance."""
+        """Build from ``(query_id, video, start, end, relevance)`` in any order; queries are in order of appearance."""
         query_ids, counts, columns = group_by_query(rows)
         videos, start, end, relevance = columns or [[]] * 4
         return cls.from_groups(query_ids, counts, videos, start, end, relevance, invalid=invalid)
 
     def to_columns(self) -> dict[str, Sequence[Any]]:
-        """One row per judged moment, with its ``relevance`` and what else the file says of it."""
+        """Return one row per judged moment, with its ``relevance`` and the file's other columns."""
         return {**self.columns, **super().to_columns(), "relevance": self.relevance.tolist()}
 
 
@@ -181,7 +181,7 @@ def _check_ratings(saliency: Saliency, ids: tuple[str, ...], source: str) -> Sal
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Video name → seconds, and (where the file has it) number → name.
+    """Video name → duration in seconds, and (if the file has it) number → name.
 
     >>> corpus = Corpus({"a": 61.5, "b": 90.0}, {7: "a", 9: "b"})
     >>> corpus.name_of(9), corpus.durations["b"]
@@ -193,7 +193,7 @@ class Corpus:
     source: str = "(memory)"
 
     def name_of(self, number: int) -> str:
-        """The video that predictions call ``number``."""
+        """Return the name of the video with this number."""
         try:
             return self.names[number]
         except KeyError:

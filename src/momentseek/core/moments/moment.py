@@ -1,4 +1,4 @@
-"""A moment of a video, and how far two moments overlap."""
+"""A moment of a video, and the overlap (IoU) of two moments."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Moment:
 
 
 def iou(start: ArrayLike, end: ArrayLike, true_start: ArrayLike, true_end: ArrayLike) -> FloatArray:
-    r"""IoU in float64 with union = a + b − intersection.
+    r"""Return the IoU in float64, with union = a + b − intersection.
 
     .. math:: \frac{|p \cap g|}{(e_p - s_p) + (e_g - s_g) - |p \cap g|}, \qquad 0 \text{ if the union is not positive}
 
-    As TVR-Ranking's, SPR's and QVHighlights' (average precision) evaluators compute it. Times that are
-    not numbers give 0.
+    The evaluators of TVR-Ranking, SPR and QVHighlights (average precision) compute it this way. Times that are not
+    numbers give 0.
 
     >>> iou([0.0, 0.0, 9.0], [3.0, 2.0, 10.0], 1.0, 4.0).round(3).tolist()
     [0.5, 0.25, 0.0]
@@ -68,7 +68,7 @@ def iou_hull(
     true_end: ArrayLike,
     dtype: type[np.floating[Any]] = np.float32,
 ) -> NDArray[np.floating[Any]]:
-    r"""IoU with the hull :math:`\max e - \min s` as union; it equals the true union wherever they overlap.
+    r"""Return the IoU with the hull :math:`\max e - \min s` as union, which equals the union if the moments overlap.
 
     TVR's evaluator uses it in float32 (the default here), QVHighlights' for R1 in float64.
 

@@ -1,4 +1,4 @@
-"""Run: what a system returned for each query, best first."""
+"""Runs: the ranked moments that a system returned for each query."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TASKS = ("VCMR", "SVMR", "VR")
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Run(MomentTable):
-    """Query → ranked moments with scores. Rank is the order of the rows; scores never reorder it.
+    """Query → ranked moments with scores. The order of the rows is the rank; scores never change it.
 
     >>> run = Run.from_rows([("q1", "a", 0, 5, 0.9), ("q1", "b", 1, 3, 0.4)])
     >>> run.moments("q1")[0], run.score.tolist()
@@ -37,7 +37,7 @@ class Run(MomentTable):
     score: FloatArray
     saliency: Saliency | None = None
     task: str = "VCMR"
-    """What was searched: VCMR (moments in all videos), SVMR (in the right video) or VR (videos; no times)."""
+    """The search task: VCMR (moments in all videos), SVMR (in the right video) or VR (videos; no times)."""
 
     @classmethod
     def from_groups(
@@ -57,8 +57,8 @@ class Run(MomentTable):
     ) -> Run:
         """Build from per-query ``counts`` and one entry per prediction, in rank order.
 
-        A prediction the policy drops keeps its rank, with no times, so that those below it do not move up.
-        Without scores, a prediction's score is minus its rank.
+        A prediction that the policy drops keeps its rank, without times, so that lower ones do not move up. Without
+        scores, a prediction's score is minus its rank.
         """
         check_policy(invalid)
         if task not in TASKS:
@@ -109,12 +109,12 @@ class Run(MomentTable):
         return cls.from_groups(query_ids, counts, videos, start, end, score, invalid=invalid)
 
     def to_columns(self) -> dict[str, Sequence[Any]]:
-        """One row per prediction, with its ``rank`` (from 1) and ``score`` besides the moment's columns."""
+        """Return one row per prediction: the moment's columns, its ``rank`` (from 1) and ``score``."""
         rank = np.arange(len(self.video)) - self.offsets[self.row_query] + 1
         return {**super().to_columns(), "rank": rank.tolist(), "score": self.score.tolist()}
 
     def sort_by_score(self) -> Run:
-        """The run with each query's predictions sorted by score; ties by video, start, end (the order in files)."""
+        """Return the run with each query's predictions sorted by score; ties by video, start, end (as in files)."""
         names = np.array(self.videos)
         alphabetical = np.empty(len(names), dtype=np.int64)
         alphabetical[np.argsort(names, kind="stable")] = np.arange(len(names))

@@ -1,4 +1,4 @@
-"""The shape that judgements and runs share: moments grouped by query, one array per column."""
+"""The table type of judgements and runs: moments grouped by query, one array per column."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from momentseek.core.moments.moment import Moment
 from momentseek.core.reports import Tabular, count
 
 Policy = Literal["error", "drop", "clip", "keep"]
-"""``error`` refuses; ``drop`` removes a judged moment and voids a prediction (it keeps its rank and matches
-nothing); ``clip`` moves times into the video and drops what is then empty; ``keep`` leaves times as they
-are, which is what the official evaluators do."""
+"""``error`` refuses the file; ``drop`` removes a judged moment and voids a prediction (it keeps its rank and matches
+nothing); ``clip`` clips times to the video and drops moments that are then empty; ``keep`` leaves times unchanged, as
+the official evaluators do."""
 
 POLICIES: tuple[str, ...] = get_args(Policy)
 MAX_EXAMPLES_SHOWN = 3
@@ -26,14 +26,14 @@ MAX_EXAMPLES_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class DataFinding:
-    """One kind of broken rule: how many moments, which (the first few in words), what was done."""
+    """Moments that break one rule: their number, a description of the first few, and what was done."""
 
     problem: str
     count: int
     action: str
     examples: tuple[str, ...]
     what: str = "moment"
-    """What breaks the rule."""
+    """The kind of thing that breaks the rule."""
 
     def __str__(self) -> str:
         some = ", ".join(self.examples) + (", …" if self.count > len(self.examples) else "")
@@ -42,7 +42,7 @@ class DataFinding:
 
 @dataclass(frozen=True, slots=True)
 class CheckedTimes:
-    """Times after the policy was applied, which rows are void, and the findings."""
+    """Times after applying the policy, the void rows, and the findings."""
 
     start: FloatArray
     end: FloatArray
@@ -66,7 +66,7 @@ def check_policy(policy: str) -> None:
 def check_scores(
     scores: FloatArray, policy: Policy, describe: Callable[[int], str], where: str, what: str = "score"
 ) -> tuple[DataFinding, ...]:
-    """Refuse scores that are not finite, by which nothing can be ranked; ``keep`` leaves and reports them."""
+    """Refuse scores that are not finite, which cannot be ranked; ``keep`` only reports them."""
     rows = np.flatnonzero(~np.isfinite(scores))
     if not len(rows):
         return ()
@@ -80,7 +80,7 @@ def check_scores(
 
 
 def check_durations(durations: Mapping[str, float], where: str) -> None:
-    """Refuse videos that last no time or for ever; NaN means that the duration is not known."""
+    """Refuse durations that are not positive or are infinite; NaN means unknown."""
     for video, seconds in durations.items():
         if seconds <= 0 or seconds == np.inf:
             raise MomentseekError(f"{where}: the duration of video {video} is {seconds:g} s; expected more than 0 s")
@@ -94,9 +94,9 @@ def check_times(
     describe: Callable[[int], str],
     where: str,
 ) -> CheckedTimes:
-    """Apply ``policy`` to rows whose times break ``0 <= start < end`` (and ``end <= limit`` where known).
+    """Apply ``policy`` to rows whose times break ``0 <= start < end`` (and ``end <= limit`` if known).
 
-    An end beyond the video is only clipped or reported, never refused: too many published files have it.
+    An end beyond the video is only clipped or reported, never refused: too many published files have one.
     """
     start, end = start.copy(), end.copy()
     void = np.zeros(len(start), dtype=bool)
@@ -139,14 +139,14 @@ def check_times(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MomentTable(Tabular):
-    """Query ``i`` owns rows ``offsets[i]:offsets[i + 1]`` of ``video`` (a position in ``videos``), ``start``, ``end``.
+    """Query ``i`` has rows ``offsets[i]:offsets[i + 1]`` of ``video`` (an index into ``videos``), ``start``, ``end``.
 
     Query ids are strings throughout (``7`` and ``"7"`` are the same query); formats whose ids are numbers
     write them back as numbers. Build tables with ``from_groups`` or ``from_rows``, which check the times.
     """
 
     ASKED: ClassVar[tuple[str, str]] = ("query", "queries")
-    """What an id of ``query_ids`` names, one and many."""
+    """The noun for an id of ``query_ids``, singular and plural."""
 
     query_ids: tuple[str, ...]
     offsets: IntArray
@@ -155,11 +155,11 @@ class MomentTable(Tabular):
     start: FloatArray
     end: FloatArray
     queries: tuple[str, ...] | None = None
-    """The queries' texts, where the file has them."""
+    """The queries' texts, if the file has them."""
     source: str = "(memory)"
-    """Where the table came from, for messages."""
+    """Origin of the table, for messages."""
     findings: tuple[DataFinding, ...] = field(default=())
-    """Moments that broke the rules, and what was done with them."""
+    """Moments that break the rules, and what was done with them."""
 
     def __post_init__(self) -> None:
         reject_duplicates(self.query_ids, self.source, self.ASKED[0])
@@ -181,7 +181,7 @@ class MomentTable(Tabular):
         return f"<{type(self).__name__} of {self.source}: {size} in {count(len(self.videos), 'video')}>"
 
     def to_columns(self) -> dict[str, Sequence[Any]]:
-        """One row per moment: ``query_id``, ``query`` where its words are known, ``video``, ``start`` and ``end``."""
+        """Return one row per moment: ``query_id``, ``query`` if its text is known, ``video``, ``start`` and ``end``."""
         rows = self.row_query.tolist()
         columns: dict[str, Sequence[Any]] = {"query_id": [self.query_ids[q] for q in rows]}
         if self.queries is not None:
@@ -197,26 +197,26 @@ class MomentTable(Tabular):
 
     @cached_property
     def position(self) -> dict[str, int]:
-        """Query id → its place in ``query_ids``."""
+        """Query id → its index in ``query_ids``."""
         return {q: i for i, q in enumerate(self.query_ids)}
 
     @cached_property
     def video_code(self) -> dict[str, int]:
-        """Video name → its place in ``videos``."""
+        """Video name → its index in ``videos``."""
         return dict(zip(self.videos, range(len(self.videos)), strict=True))
 
     @cached_property
     def row_query(self) -> IntArray:
-        """The place of each row's query in ``query_ids``."""
+        """The index of each row's query in ``query_ids``."""
         return np.repeat(np.arange(len(self), dtype=np.int64), self.counts)
 
     def rows(self, query_id: str) -> slice:
-        """The slice of rows that belong to a query."""
+        """Return the slice of a query's rows."""
         i = self.position[str(query_id)]
         return slice(int(self.offsets[i]), int(self.offsets[i + 1]))
 
     def moments(self, query_id: str) -> list[Moment]:
-        """The moments of one query, in file (rank) order."""
+        """Return the moments of one query, in file (rank) order."""
         rows = self.rows(query_id)
         return [
             Moment(self.videos[v], float(s), float(e))
@@ -224,7 +224,7 @@ class MomentTable(Tabular):
         ]
 
     def text(self, query_id: str) -> str | None:
-        """The words of a query; None where the file has none."""
+        """Return the text of a query, or None if the file has none."""
         return self.queries[self.position[query_id]] if self.queries else None
 
 
@@ -232,14 +232,14 @@ def reject_duplicates(query_ids: Sequence[str], source: str, asked: str = "query
     """Refuse a table with duplicate query ids."""
     if len(set(query_ids)) != len(query_ids):
         twice = [q for q, n in Counter(query_ids).items() if n > 1]
-        more = f" and {len(twice) - 1:,} other{'s' * (len(twice) > 2)} stand" if len(twice) > 1 else " stands"
+        more = f" and {len(twice) - 1:,} other{'s' * (len(twice) > 2)} occur" if len(twice) > 1 else " occurs"
         raise MomentseekError(f"{source}: {asked} {twice[0]}{more} more than once; keep one entry per {asked}")
 
 
 def group_by_query(
     rows: Iterable[tuple[object, *tuple[Any, ...]]],
 ) -> tuple[tuple[str, ...], list[int], list[list[Any]]]:
-    """Rows that begin with a query id, grouped by it: the ids, rows per query, and the rows' other columns.
+    """Group rows that begin with a query id: return the ids, the rows per query, and the other columns.
 
     Queries keep the order of their first appearance, and rows their order within the query.
 

@@ -1,3 +1,3 @@
-"""Kernels in C, for loops that numpy has no words for; where they are not built, numpy does the same more slowly."""
+"""C kernels for loops that numpy cannot express; if they are not built, numpy does the same more slowly."""
 
 from __future__ import annotations

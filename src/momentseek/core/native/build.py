@@ -1,11 +1,11 @@
-"""Build the compiled kernels: all C files of this folder become one shared library next to them.
+"""Compile all C files of this folder into one shared library next to them.
 
     python -m momentseek.core.native.build
 
-Installing does it (``hatch_build.py``, which reads this file before there is a package, so nothing but Python's own
-library is imported here). The library's name has a hash of the sources and options in it; what was built from other
-sources is never loaded. The compiler is ``$CC``, else the one that Python was built by, else ``cc``; it must know the
-vector types of GCC and Clang, which Microsoft's does not.
+Installation does this too (``hatch_build.py`` reads this file before the package exists, so only the standard library
+is imported here). The library's name contains a hash of the sources and options, so that a library of other sources is
+never loaded. The compiler is ``$CC``, else the one that built Python, else ``cc``; it must support the vector types of
+GCC and Clang, which Microsoft's does not.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 PREFIX = "kernels-"
 OPTIONS = ("-O3", "-std=c11", "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-Wall", "-Wno-psabi")
-"""Products and sums stay apart (no contraction), so that bounds are those of numpy to the last bit."""
+"""Compiler options; no contraction of products and sums, so that bounds equal numpy's to the last bit."""
 MOST_SECONDS = 300
 
 
 class CompilerError(Exception):
-    """There is no compiler that can build the kernels; the message says why."""
+    """No compiler can build the kernels; the message says why."""
 
 
 @cache
 def library_path() -> Path:
-    """Where the library of these sources is, or would be.
+    """Return the path of the library for these sources, whether or not it exists.
 
     >>> library_path().name.startswith("kernels-")
     True
@@ -45,17 +45,17 @@ def library_path() -> Path:
 
 
 def sources(*, headers: bool = False) -> list[Path]:
-    """The C files, in order of their names."""
+    """Return the C files, sorted by name."""
     return sorted(p for p in FOLDER.iterdir() if p.suffix == ".c" or (headers and p.suffix == ".h"))
 
 
 def library_suffix() -> str:
-    """What names of shared libraries end in."""
+    """Return the file suffix of shared libraries."""
     return {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 
 
 def compiler_commands() -> list[list[str]]:
-    """Compilers to try, the likeliest first, each as the start of a command."""
+    """Return the compilers to try in order, each as the start of a command."""
     if os.environ.get("CC"):
         return [shlex.split(os.environ["CC"])]
     python = shlex.split(sysconfig.get_config_var("CC") or "")[:1]
@@ -64,9 +64,9 @@ def compiler_commands() -> list[list[str]]:
 
 
 def build(*extra: str) -> Path:
-    """Compile the kernels, unless they are there already, and delete libraries of other sources.
+    """Compile the kernels unless they already exist, and delete libraries of other sources.
 
-    ``extra`` options are given to the compiler, which then always runs.
+    ``extra`` options are passed to the compiler, which then always runs.
     """
     path = library_path()
     if extra or not path.exists():
@@ -78,7 +78,7 @@ def build(*extra: str) -> Path:
 
 
 def compile_library(path: Path, extra: tuple[str, ...] = ()) -> None:
-    """Compile all sources into the library ``path``, which appears whole or not at all."""
+    """Compile all sources into the library ``path``, which appears complete or not at all."""
     reasons = []
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".kernels-") as work:
         made = Path(work) / path.name

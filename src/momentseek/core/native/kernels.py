@@ -1,7 +1,7 @@
-"""The compiled kernels in this process: loaded once, each function with the types of what it takes.
+"""Load the compiled kernels once per process, with the argument types of each function.
 
-Calls let other threads of Python run. A kernel is told how many rows and videos there are and reads none beyond; that
-arrays are as long and of the kind that it takes them for is checked here, before it gets their addresses.
+Calls release the GIL. A kernel gets the numbers of rows and videos and reads nothing beyond them; the lengths and types
+of arrays are checked here, before it gets their addresses.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ SIGNATURES = {
     "add_bounds_of_best": "an ann anaa aan a an nn",
     "nearest_points": "aan an aa ann",
     "scores_of_one": "an ann a aann",
+    "span_bounds_of_one": "aan ann a aaaa nn ann",
+    "span_scores_of_one": "an ann a aa nn ann",
     "widen_halves": "aan",
     "pool_scenes": "aan ann aaa nnff nn",
     "encode_videos": "an ann anf aaa",
@@ -44,17 +46,16 @@ SIGNATURES = {
     "clear_changes": "annn ddd a",
     "stretches_of_height": "aaaan dd nddd dd aaana",
 }
-"""Each function's arguments: ``a`` an array's address, ``n`` a whole number, ``f`` and ``d`` a float32 and
-a float64."""
+"""Argument types of each function: ``a`` an array's address, ``n`` an integer, ``f`` a float32, ``d`` a float64."""
 ARGUMENTS = {"a": ctypes.c_void_p, "n": ctypes.c_int64, "f": ctypes.c_float, "d": ctypes.c_double}
 OUTSIDE, NO_MEMORY = 1, 2
 IN_ORDER = 0x101
-"""Numpy's flags of an array whose numbers lie row after row and where the processor wants them."""
+"""Numpy's flags of a C-contiguous, aligned array."""
 
 
 @cache
 def kernels() -> Any:
-    """The library of kernels, or None where it is not built or cannot be loaded."""
+    """Return the library of kernels, or None if it is not built or cannot be loaded."""
     try:
         library = ctypes.CDLL(str(library_path()))
         for name, kinds in SIGNATURES.items():
@@ -67,14 +68,14 @@ def kernels() -> Any:
 
 
 def is_wide() -> bool:
-    """Whether the kernels use what this processor has beyond the minimum of its platform (AVX2, FMA and F16C)."""
+    """Whether the kernels use this CPU's wide instructions (AVX2, FMA and F16C)."""
     library = kernels()
     return library is not None and bool(library.set_wide(1))
 
 
 @contextmanager
 def every_processor() -> Iterator[None]:
-    """Use the kernels that run on every processor of the platform, for tests; for the whole process."""
+    """Use only kernels that run on every CPU of the platform, in the whole process; for tests."""
     kernels().set_wide(0)
     try:
         yield
@@ -83,7 +84,7 @@ def every_processor() -> Iterator[None]:
 
 
 def call(function: Any, *arguments: Any) -> None:
-    """Call a kernel, and raise what it says went wrong."""
+    """Call a kernel, and raise an exception for its error code."""
     state = function(*arguments)
     if state == OUTSIDE:
         raise IndexError("a place or an offset lies outside the array it speaks of")
@@ -92,7 +93,7 @@ def call(function: Any, *arguments: Any) -> None:
 
 
 def address(array: NDArray[Any], kind: Any, *shape: int) -> int:
-    """Where an array begins, after checking that it is what a kernel takes it for; -1 stands for any length.
+    """Return an array's address after checking its type and shape; -1 stands for any length.
 
     >>> address(np.zeros(3, np.int8), np.int16)
     Traceback (most recent call last):
@@ -111,14 +112,14 @@ def address(array: NDArray[Any], kind: Any, *shape: int) -> int:
 
 
 def writable(array: NDArray[Any], kind: Any, *shape: int) -> int:
-    """Where an array begins that a kernel writes to."""
+    """Return the address of an array that a kernel writes to."""
     if not array.flags.writeable:
         raise TypeError("a kernel cannot write to an array that is only to be read")
     return address(array, kind, *shape)
 
 
 def float_copy(array: NDArray[Any]) -> NDArray[np.float32]:
-    """A copy of an array in float32, row after row.
+    """Return a C-contiguous float32 copy of an array.
 
     >>> float_copy(np.array([1.5, -2], np.float16)).tolist()
     [1.5, -2.0]
@@ -134,18 +135,18 @@ def float_copy(array: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def as_floats(array: NDArray[Any]) -> NDArray[np.float32]:
-    """An array in float32, row after row: itself, if it is that already."""
+    """Return an array as C-contiguous float32, without a copy if it already is."""
     if array.dtype == np.float32:
         return np.ascontiguousarray(array)
     return float_copy(array)
 
 
 QUERIES_PER_PANEL = 16
-"""Queries that are multiplied together, as in ``panels.c``."""
+"""Number of queries multiplied together, as in ``panels.c``."""
 
 
 def query_panels(codes: NDArray[np.int16]) -> NDArray[np.int16]:
-    """Codes of queries ``(queries, columns)``, two columns of sixteen queries after another, filled up with zeros.
+    """Arrange codes of queries ``(queries, columns)`` in panels: pairs of columns of sixteen queries, zero-padded.
 
     >>> query_panels(np.array([[1, 2, 3], [4, 5, 6]], np.int16)).reshape(2, 16, 2)[:, :2].tolist()
     [[[1, 2], [4, 5]], [[3, 0], [6, 0]]]
@@ -158,7 +159,7 @@ def query_panels(codes: NDArray[np.int16]) -> NDArray[np.int16]:
 
 
 def float_panels(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Vectors ``(vectors, columns)``, one column of sixteen of them after another, filled up with zeros.
+    """Arrange vectors ``(vectors, columns)`` in panels: columns of sixteen vectors, zero-padded.
 
     >>> float_panels(np.array([[1, 2, 3], [4, 5, 6]], np.float32)).reshape(3, 16)[:, :3].tolist()
     [[1.0, 4.0, 0.0], [2.0, 5.0, 0.0], [3.0, 6.0, 0.0]]
@@ -170,31 +171,31 @@ def float_panels(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def panel_places(queries: int) -> int:
-    """Number of queries rounded up to whole panels."""
+    """Return the number of queries rounded up to whole panels."""
     return -(-queries // QUERIES_PER_PANEL) * QUERIES_PER_PANEL
 
 
 def pad_panel(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
-    """One number per query, and zeros for the places left over in the last panel."""
+    """Pad one number per query with zeros to whole panels."""
     return np.concatenate([numbers, np.zeros(panel_places(len(numbers)) - len(numbers), np.float32)])
 
 
 Floats = NDArray[np.float32]
 ROUNDS = 6
-"""Power steps: directions whose variances differ by a factor of two are apart by 1.6 % then."""
+"""Number of power iterations; directions whose variances differ by a factor of two are then separated to 1.6 %."""
 MIN_SHARE = 1e-5
 """Variance added to every direction, as a share of the mean, so that none is zero."""
 
 
 def products_of(rows: Floats, vectors: Floats) -> Floats:
-    """``rows @ vectors.T``, of ``(rows, columns)`` and ``(vectors, columns)``.
+    """Return ``rows @ vectors.T`` for ``(rows, columns)`` and ``(vectors, columns)``.
 
     >>> products_of(np.array([[1, 2], [3, 4]], np.float32), np.array([[1, 1]], np.float32)).tolist()
     [[3.0], [7.0]]
     """
     count, columns = rows.shape
     places = panel_places(len(vectors))
-    rows, panels = np.ascontiguousarray(rows, np.float32), float_panels(vectors)  # which live until the call is over
+    rows, panels = np.ascontiguousarray(rows, np.float32), float_panels(vectors)  # must stay alive during the call
     out = np.empty((count, places), np.float32)
     call(
         kernels().float_products,
@@ -205,7 +206,7 @@ def products_of(rows: Floats, vectors: Floats) -> Floats:
 
 
 def main_directions(spread: Floats) -> Floats:
-    """(columns, columns), orthogonal: about the eigenvectors of a symmetric matrix, that of the largest value first."""
+    """Return approximate eigenvectors of a symmetric matrix, (columns, columns), the largest eigenvalue first."""
     columns = len(spread)
     minimum = MIN_SHARE * max(float(np.trace(spread)) / max(1, columns), 1e-12)
     panels = float_panels((spread + minimum * np.eye(columns)).astype(np.float32))
