@@ -1,4 +1,4 @@
-"""Videos whose every frame says its own number."""
+"""Videos in which every frame shows its own number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STRIPES = 10
 
 
 def counted(seconds: float) -> Any:
-    """A picture that spells the frame's number, at 25 a second, in ten stripes: white for 1, black for 0."""
+    """Draw the frame's number, at 25 frames per second, as ten binary stripes: white for 1, black for 0."""
     k = round(seconds * 25)
     bits = [(k >> j) & 1 for j in range(STRIPES)]
     return np.repeat(np.array(bits, np.uint8) * 255, 16)[None, :, None].repeat(120, 0).repeat(3, 2)
@@ -23,7 +23,7 @@ def counted(seconds: float) -> Any:
 
 @pytest.fixture
 def counting(make_video: Callable[..., Path], tmp_path: Path) -> Callable[..., Path]:
-    """A video of 4 seconds, 25 frames a second, in which every frame spells its number; ``number`` reads it back."""
+    """A video of 4 seconds at 25 frames per second in which every frame shows its number; ``number`` reads it back."""
 
     def make(name: str = "counting.mp4", seconds: float = 4.0, **settings: Any) -> Path:
         options = {"crf": "15"} if settings.get("codec", "libx264") == "libx264" else {}
@@ -35,7 +35,7 @@ def counting(make_video: Callable[..., Path], tmp_path: Path) -> Callable[..., P
 
 @pytest.fixture
 def number() -> Callable[[Any], int]:
-    """Which frame of ``counting`` some pixels are."""
+    """Return the number of the ``counting`` frame that the pixels show."""
 
     def read(pixels: Any) -> int:
         stripes = np.array_split(pixels, STRIPES, axis=1)

@@ -24,7 +24,7 @@ def numbers(path: Path, number: Number, phase: float = 0.5) -> list[int]:
 
 
 def sound(path: Path) -> np.ndarray:
-    """All samples at 48 kHz, placed by their time stamps from the container's start."""
+    """Return all samples at 48 kHz, placed by their time stamps from the container's start."""
     with av.open(str(path)) as container:
         resampler = av.AudioResampler(format="flt", layout="mono", rate=48000)
         zero = (container.start_time or 0) / 1e6
@@ -46,7 +46,7 @@ def clicks(wave: np.ndarray) -> list[float]:
 @pytest.mark.parametrize(
     ("name", "settings"), [("a.mp4", {}), ("a.mkv", {"start": 7.0}), ("a.webm", {"codec": "libvpx-vp9"})]
 )
-def test_exactly(counting: Maker, number: Number, tmp_path: Path, out: str, name: str, settings: Any) -> None:
+def test_exact_cut(counting: Maker, number: Number, tmp_path: Path, out: str, name: str, settings: Any) -> None:
     source = counting(name, audio=True, **settings)
     made = cut(source, 1.2, 2.76, tmp_path / out)
     assert (made.path, made.start, made.end) == (tmp_path / out, 1.2, 2.76)
@@ -65,7 +65,7 @@ def test_packed_b_frames_keep_the_frame_rate(packed_avi: Path, number: Number, t
     assert numbers(made.path, number) == list(range(24, 74))  # an AVI's first picture is shown one frame late
 
 
-def test_between_two_frames(counting: Maker, number: Number, tmp_path: Path) -> None:
+def test_cut_between_two_frames(counting: Maker, number: Number, tmp_path: Path) -> None:
     made = cut(counting(), 1.01, 1.99, tmp_path / "clip.mp4")
     got = numbers(made.path, number, phase=0.0)
     assert got[0] == 25
@@ -73,7 +73,7 @@ def test_between_two_frames(counting: Maker, number: Number, tmp_path: Path) -> 
     assert abs(made.duration - 0.98) <= 0.04
 
 
-def test_sound_stays_with_the_pictures(counting: Maker, tmp_path: Path) -> None:
+def test_sound_stays_in_sync(counting: Maker, tmp_path: Path) -> None:
     source = counting("a.mp4", audio=True)
     assert clicks(sound(source)) == pytest.approx([0, 1, 2, 3], abs=0.004)
     made = cut(source, 0.7, 3.3, tmp_path / "clip.mp4")
@@ -87,20 +87,20 @@ def test_sound_that_begins_late_or_ends_early(counting: Maker, tmp_path: Path) -
     assert abs(made.duration - 2.5) <= 0.04
 
 
-def test_a_variable_rate(counting: Maker, number: Number, tmp_path: Path) -> None:
+def test_variable_frame_rate(counting: Maker, number: Number, tmp_path: Path) -> None:
     source = counting("a.mp4", vfr=True)
     made = cut(source, 1.0, 3.0, tmp_path / "clip.mp4")
     assert numbers(made.path, number) == [number(f.pixels) for f in frames(source, 25, start=1.0, end=3.0)]
     assert abs(made.duration - 2.0) <= 0.07
 
 
-def test_the_very_end(counting: Maker, number: Number, tmp_path: Path) -> None:
+def test_cut_at_the_end_of_the_video(counting: Maker, number: Number, tmp_path: Path) -> None:
     made = cut(counting(audio=True), 3.9, 99.0, tmp_path / "clip.mp4")
     assert numbers(made.path, number, phase=0.0) == [97, 98, 99]
     assert made.end == pytest.approx(4.0)
 
 
-def test_handles(counting: Maker, tmp_path: Path) -> None:
+def test_padding(counting: Maker, tmp_path: Path) -> None:
     made = cut(counting(), 0.4, 2.0, tmp_path / "clip.mp4", pad=1.0)
     assert (made.start, made.end) == (0.0, 3.0)
     assert abs(made.duration - 3.0) <= 0.04
@@ -108,7 +108,7 @@ def test_handles(counting: Maker, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("rotation", [90, 180, 270])
-def test_turned(make_video: Maker, tmp_path: Path, rotation: int, exact: bool) -> None:
+def test_rotated_sources(make_video: Maker, tmp_path: Path, rotation: int, exact: bool) -> None:
     picture = np.zeros((120, 160, 3), np.uint8)
     picture[:60, :80] = (250, 0, 0)
     picture[60:, :80] = (0, 0, 250)
@@ -129,7 +129,7 @@ def test_turned(make_video: Maker, tmp_path: Path, rotation: int, exact: bool) -
         ({"size": (90, 80), "aspect": Fraction(4, 3)}, (120, 80)),
     ],
 )
-def test_odd_sources(make_video: Maker, tmp_path: Path, settings: Any, size: tuple[int, int]) -> None:
+def test_unusual_sources(make_video: Maker, tmp_path: Path, settings: Any, size: tuple[int, int]) -> None:
     source = make_video(tmp_path / "a.mkv", [(1.0, (9, 200, 9)), (1.0, (200, 9, 9))], **settings)
     made = cut(source, 0.5, 1.5, tmp_path / "clip.mp4")
     found = probe(made.path)
@@ -142,7 +142,7 @@ def test_odd_sources(make_video: Maker, tmp_path: Path, settings: Any, size: tup
 @pytest.mark.parametrize(
     ("name", "out"), [("a.mp4", "c.mp4"), ("a.mp4", "c.mkv"), ("a.ts", "c.mp4"), ("a.mkv", "c.mov")]
 )
-def test_fast(counting: Maker, number: Number, tmp_path: Path, name: str, out: str) -> None:
+def test_fast_cut(counting: Maker, number: Number, tmp_path: Path, name: str, out: str) -> None:
     options = {"g": "25", "keyint_min": "25", "sc_threshold": "0"}
     source = counting(name, audio=True, options=options)
     made = cut(source, 1.6, 2.8, tmp_path / out, exact=False)
@@ -155,7 +155,7 @@ def test_fast(counting: Maker, number: Number, tmp_path: Path, name: str, out: s
     assert probe(made.path).audio
 
 
-def test_what_is_refused_leaves_nothing_behind(counting: Maker, tmp_path: Path, monkeypatch: Any) -> None:
+def test_refused_cut_leaves_no_file(counting: Maker, tmp_path: Path, monkeypatch: Any) -> None:
     source = counting()
     folder = tmp_path / "out"
     folder.mkdir()
@@ -180,7 +180,7 @@ def test_what_is_refused_leaves_nothing_behind(counting: Maker, tmp_path: Path, 
 
 
 def lying(source: Path) -> Callable[[Path], Probe]:
-    """A probe that takes the source for twice as long as it is, as a truncated file makes one believe."""
+    """Make the probe report twice the real duration, as for a truncated file."""
     from dataclasses import replace
 
     def look(path: Path) -> Probe:
@@ -190,7 +190,7 @@ def lying(source: Path) -> Callable[[Path], Probe]:
     return look
 
 
-def test_sound_that_cannot_be_decoded_is_left_out(counting: Maker, number: Number, tmp_path: Path) -> None:
+def test_undecodable_sound_is_left_out(counting: Maker, number: Number, tmp_path: Path) -> None:
     source = counting(audio=True)
     source.write_bytes(source.read_bytes().replace(b"mp4a", b"zzzz").replace(b"esds", b"zzzz"))
     for exact in (True, False):
@@ -199,7 +199,7 @@ def test_sound_that_cannot_be_decoded_is_left_out(counting: Maker, number: Numbe
         assert not probe(made.path).audio
 
 
-def test_an_older_clip_is_replaced(counting: Maker, tmp_path: Path) -> None:
+def test_replaces_an_existing_clip(counting: Maker, tmp_path: Path) -> None:
     out = tmp_path / "clip.mp4"
     out.write_text("older")
     cut(counting(), 1.0, 2.0, out)

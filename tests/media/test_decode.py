@@ -33,7 +33,7 @@ CONTAINERS = [
 
 
 @pytest.mark.parametrize(("name", "settings"), CONTAINERS)
-def test_the_frame_being_shown(counting: Maker, number: Number, name: str, settings: dict[str, Any]) -> None:
+def test_frame_shown_at_each_tick(counting: Maker, number: Number, name: str, settings: dict[str, Any]) -> None:
     path = counting(name, **settings)
     got = list(frames(path, 3.1))
     assert len(got) == math.ceil(4.0 * 3.1)
@@ -41,7 +41,7 @@ def test_the_frame_being_shown(counting: Maker, number: Number, name: str, setti
     assert [number(f.pixels) for f in got] == [min(99, math.floor(f.time * 25 + 1e-6)) for f in got]
 
 
-def test_every_frame_by_its_own_time(counting: Maker, number: Number) -> None:
+def test_every_frame_at_its_own_time(counting: Maker, number: Number) -> None:
     assert [number(f.pixels) for f in frames(counting(), 25, phase=0.0)] == list(range(100))
 
 
@@ -62,20 +62,20 @@ def every_picture(path: Path, number: Number) -> tuple[list[int], list[float]]:
 
 
 @pytest.mark.parametrize(("name", "settings"), B_FRAMES)
-def test_b_frames_come_out_once_and_in_order(counting: Maker, number: Number, name: str, settings: Any) -> None:
+def test_b_frames_are_decoded_once_in_order(counting: Maker, number: Number, name: str, settings: Any) -> None:
     seen, times = every_picture(counting(name, **settings), number)
     assert seen == list(range(100))
     assert np.diff(times) == pytest.approx(np.full(99, 1 / 25))
 
 
-def test_packed_b_frames_come_out_once_and_in_order(packed_avi: Path, number: Number) -> None:
+def test_packed_b_frames_are_decoded_once_in_order(packed_avi: Path, number: Number) -> None:
     seen, times = every_picture(packed_avi, number)
     assert seen == list(range(100))
     assert np.diff(times) == pytest.approx(np.full(99, 1 / 25))
 
 
-def test_b_frames_that_begin_late_are_all_seen(counting: Maker, number: Number, tmp_path: Path) -> None:
-    """Matroska that was copied from AVI keeps the order of decoding, here with B-frames from the second half on."""
+def test_late_b_frames_are_decoded(counting: Maker, number: Number, tmp_path: Path) -> None:
+    """Matroska copied from AVI keeps the decoding order, here with B-frames in the second half."""
     path = tmp_path / "late.mkv"
     with av.open(str(counting("b.mp4", options={"bf": "2", "b_strategy": "0", "g": "25"}))) as source:
         stream = source.streams.video[0]
@@ -95,7 +95,7 @@ def test_b_frames_that_begin_late_are_all_seen(counting: Maker, number: Number, 
     assert all(one < other for one, other in pairwise(times))
 
 
-def test_a_variable_rate(counting: Maker, number: Number) -> None:
+def test_variable_frame_rate(counting: Maker, number: Number) -> None:
     times = [0.0, 0.04, 0.08, 0.6, 0.64, 1.52, 1.56, 1.6, 3.0, 3.04]
     path = counting("vfr.mp4", times=times)
     got = list(frames(path, 10))
@@ -103,7 +103,7 @@ def test_a_variable_rate(counting: Maker, number: Number) -> None:
     assert len(got) == 31
 
 
-def test_the_last_shorter_clip(make_video: Maker, tmp_path: Path) -> None:
+def test_last_clip_may_be_shorter(make_video: Maker, tmp_path: Path) -> None:
     for seconds, count in ((0.04, 1), (1.48, 1), (1.52, 2), (3.0, 2), (3.04, 3)):
         path = make_video(tmp_path / "a.mp4", [(seconds, (9, 9, 9))])
         source = frames(path, 2 / 3)
@@ -112,7 +112,7 @@ def test_the_last_shorter_clip(make_video: Maker, tmp_path: Path) -> None:
         assert source.damage is None
 
 
-def test_pictures_that_begin_after_the_sound(make_video: Maker, tmp_path: Path) -> None:
+def test_pictures_may_start_after_the_sound(make_video: Maker, tmp_path: Path) -> None:
     path = make_video(tmp_path / "a.mkv", [(2.0, (200, 9, 9))], audio=True, times=[0.5 + i / 25 for i in range(37)])
     got = list(frames(path, 4))
     assert [f.time for f in got] == [(k + 0.5) / 4 for k in range(8)]
@@ -121,7 +121,7 @@ def test_pictures_that_begin_after_the_sound(make_video: Maker, tmp_path: Path) 
 
 @pytest.mark.parametrize(("name", "settings"), CONTAINERS)
 @pytest.mark.parametrize("at", [0.5, 1.0, 2.74, 3.99])
-def test_windows_join_to_the_whole(counting: Maker, name: str, settings: dict[str, Any], at: float) -> None:
+def test_windows_add_up_to_the_whole_video(counting: Maker, name: str, settings: dict[str, Any], at: float) -> None:
     path = counting(name, **settings)
     whole = list(frames(path, 7))
     parts = [*frames(path, 7, end=at), *frames(path, 7, start=at)]
@@ -131,25 +131,25 @@ def test_windows_join_to_the_whole(counting: Maker, name: str, settings: dict[st
 
 
 @pytest.mark.parametrize("at", [0.5, 1.0, 2.74, 3.99])
-def test_windows_of_packed_b_frames_join_to_the_whole(packed_avi: Path, number: Number, at: float) -> None:
+def test_windows_of_packed_b_frames_add_up_to_the_whole_video(packed_avi: Path, number: Number, at: float) -> None:
     whole = [(f.time, number(f.pixels)) for f in frames(packed_avi, 7)]
     windows = [*frames(packed_avi, 7, end=at), *frames(packed_avi, 7, start=at)]
     assert [(f.time, number(f.pixels)) for f in windows] == whole
 
 
-def test_a_window_past_the_end_is_empty(counting: Maker) -> None:
+def test_window_after_the_end_is_empty(counting: Maker) -> None:
     assert list(frames(counting(), 5, start=10.0)) == []
 
 
 @given(st.floats(0, 1e5), st.floats(0.01, 60), st.floats(0, 0.99))
-def test_first_tick_is_the_first(start: float, rate: float, phase: float) -> None:
+def test_first_tick_is_minimal(start: float, rate: float, phase: float) -> None:
     k = first_tick(start, rate, phase)
     assert (k + phase) / rate >= start
     assert k == 0 or (k - 1 + phase) / rate < start
 
 
 @pytest.mark.parametrize("rotation", [0, 90, 180, 270])
-def test_upright(make_video: Maker, tmp_path: Path, rotation: int) -> None:
+def test_frames_are_upright(make_video: Maker, tmp_path: Path, rotation: int) -> None:
     picture = np.zeros((120, 160, 3), np.uint8)
     picture[:60, :80] = (250, 0, 0)
     picture[:60, 80:] = (0, 250, 0)
@@ -171,7 +171,7 @@ def test_upright(make_video: Maker, tmp_path: Path, rotation: int) -> None:
         ((90, 80), Fraction(4, 3), 40, (40, 60, 3)),
     ],
 )
-def test_size(make_video: Maker, tmp_path: Path, size: Any, aspect: Any, short_side: Any, shape: Any) -> None:
+def test_frame_size(make_video: Maker, tmp_path: Path, size: Any, aspect: Any, short_side: Any, shape: Any) -> None:
     path = make_video(tmp_path / "a.mp4", [(0.2, (9, 200, 9))], size=size, aspect=aspect)
     (got,) = frames(path, 1, short_side=short_side)
     assert got.pixels.shape == shape
@@ -179,7 +179,7 @@ def test_size(make_video: Maker, tmp_path: Path, size: Any, aspect: Any, short_s
 
 
 @pytest.mark.parametrize("size", [(1, 1), (7, 5), (13, 40)])
-def test_tiny_and_odd(make_video: Maker, tmp_path: Path, size: tuple[int, int]) -> None:
+def test_tiny_and_odd_sizes(make_video: Maker, tmp_path: Path, size: tuple[int, int]) -> None:
     path = make_video(tmp_path / "a.mkv", [(1.0, (9, 200, 9))], codec="ffv1", size=size)
     small: list[Any] = []
     got = list(frames(path, 2, short_side=224, on_picture=lambda _, s: small.append(s)))
@@ -187,13 +187,13 @@ def test_tiny_and_odd(make_video: Maker, tmp_path: Path, size: tuple[int, int]) 
     assert len(small) == 25
 
 
-def test_ten_bits(make_video: Maker, tmp_path: Path) -> None:
+def test_ten_bit_video(make_video: Maker, tmp_path: Path) -> None:
     path = make_video(tmp_path / "a.mkv", [(0.2, (9, 200, 9))], codec="ffv1", pix_fmt="yuv420p10le")
     (got,) = frames(path, 1)
     np.testing.assert_allclose(got.pixels[5, 5], (9, 200, 9), atol=4)
 
 
-def test_a_size_that_changes_midway(make_video: Maker, tmp_path: Path) -> None:
+def test_size_changes_midway(make_video: Maker, tmp_path: Path) -> None:
     parts = [
         make_video(tmp_path / f"{i}.ts", [(1.0, colour)], size=size, start=1.0 + i)
         for i, (colour, size) in enumerate([((200, 0, 0), (160, 120)), ((0, 0, 200), (96, 64))])
@@ -204,7 +204,7 @@ def test_a_size_that_changes_midway(make_video: Maker, tmp_path: Path) -> None:
     assert [f.pixels.shape for f in got] == [(120, 160, 3)] * 2 + [(64, 96, 3)] * 2
 
 
-def test_a_stream_that_turns_up_midway(make_video: Maker, tmp_path: Path) -> None:
+def test_stream_appears_midway(make_video: Maker, tmp_path: Path) -> None:
     parts = [
         make_video(tmp_path / f"{i}.ts", [(2.0, (200, 0, 0))], audio=i > 0, start=1.0 + 2 * i).read_bytes()
         for i in range(2)
@@ -215,7 +215,7 @@ def test_a_stream_that_turns_up_midway(make_video: Maker, tmp_path: Path) -> Non
     assert len(list(frames(both, 2, start=3.0))) == 2
 
 
-def test_the_spy_sees_all_frames_once_over_windows(counting: Maker, number: Number) -> None:
+def test_callback_gets_each_frame_once_over_windows(counting: Maker, number: Number) -> None:
     path = counting()
     seen: list[tuple[float, int, int]] = []
 
@@ -227,7 +227,7 @@ def test_the_spy_sees_all_frames_once_over_windows(counting: Maker, number: Numb
     assert seen == [(k, k, 64) for k in range(100)]
 
 
-def test_the_spy_is_spared_of_fast_videos(make_video: Maker, tmp_path: Path) -> None:
+def test_callback_rate_is_limited(make_video: Maker, tmp_path: Path) -> None:
     times: list[float] = []
     path = make_video(tmp_path / "a.mp4", [(2.0, (9, 9, 9))], rate=120)
     list(frames(path, 1, on_picture=lambda t, _: times.append(t)))
@@ -235,7 +235,7 @@ def test_the_spy_is_spared_of_fast_videos(make_video: Maker, tmp_path: Path) -> 
     assert min(b - a for a, b in pairwise(times)) > 0.03
 
 
-def test_a_broken_tail_is_read_as_far_as_it_goes(make_video: Maker, tmp_path: Path) -> None:
+def test_truncated_file_is_read_to_its_end(make_video: Maker, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for name in ("a.mkv", "a.mp4"):
         path = make_video(
@@ -269,7 +269,7 @@ def with_index_first(path: Path) -> Path:
     return out
 
 
-def test_broken_places_in_the_middle_are_skipped(make_video: Maker, tmp_path: Path) -> None:
+def test_damaged_parts_are_skipped(make_video: Maker, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     scene = [(4.0, lambda _: rng.integers(0, 255, (120, 160, 3), np.uint8))]
     path = make_video(tmp_path / "a.mkv", scene, options={"g": "10"})
@@ -283,7 +283,7 @@ def test_broken_places_in_the_middle_are_skipped(make_video: Maker, tmp_path: Pa
     assert source.damage.skipped > 0
 
 
-def test_a_clock_that_jumps_ends_the_reading(make_video: Maker, tmp_path: Path) -> None:
+def test_clock_jump_ends_decoding(make_video: Maker, tmp_path: Path) -> None:
     path = make_video(tmp_path / "a.mkv", [(1.0, (9, 9, 9))], times=[0.0, 0.04, 0.08, 500_000.0, 500_000.04])
     source = frames(path, 10)
     assert len(list(source)) == 2
@@ -299,7 +299,7 @@ def test_stopping_early_closes_the_file(counting: Maker) -> None:
     assert source.damage is None
 
 
-def test_nothing_to_decode(tmp_path: Path, make_video: Maker) -> None:
+def test_file_without_decodable_frames(tmp_path: Path, make_video: Maker) -> None:
     path = make_video(tmp_path / "a.mp4", [(1.0, (9, 9, 9))])
     data = bytearray(path.read_bytes())
     start = data.index(b"mdat") + 4
@@ -309,7 +309,7 @@ def test_nothing_to_decode(tmp_path: Path, make_video: Maker) -> None:
         list(frames(path, 1))
 
 
-def test_rates_that_make_no_sense(tmp_path: Path) -> None:
+def test_rejects_invalid_rates(tmp_path: Path) -> None:
     for rate in (0.0, -1.0, math.nan):
         with pytest.raises(MomentseekError, match="rate > 0"):
             frames(tmp_path / "a.mp4", rate)

@@ -1,4 +1,4 @@
-"""Edit lists read back give the same frames, by a reader of the tests and by OpenTimelineIO's."""
+"""Edit lists give the same frames when read back, by the tests' own reader and by OpenTimelineIO."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ source_rates = st.sampled_from([*EDITING_RATES, Fraction(12), Fraction(15), Frac
 
 
 @given(st.lists(spans, min_size=1, max_size=6), source_rates, st.booleans())
-def test_an_edl_gives_the_same_frames(times: list[tuple[float, float]], rate: Fraction, drop: bool) -> None:
+def test_edl_round_trip(times: list[tuple[float, float]], rate: Fraction, drop: bool) -> None:
     excerpts = [excerpt(start, end, rate) for start, end in times]
     drop = drop and can_drop(editing_rate(rate))
     written = write_edl(excerpts, "q", drop=drop)
@@ -55,7 +55,7 @@ def test_an_edl_gives_the_same_frames(times: list[tuple[float, float]], rate: Fr
 
 
 @given(st.lists(spans, min_size=1, max_size=6), source_rates)
-def test_an_fcpxml_gives_the_same_frames(times: list[tuple[float, float]], rate: Fraction) -> None:
+def test_fcpxml_round_trip(times: list[tuple[float, float]], rate: Fraction) -> None:
     excerpts = [excerpt(start, end, rate) for start, end in times]
     written = write_fcpxml(excerpts, "q")
     found = read_fcpxml(written.text)
@@ -81,7 +81,7 @@ def test_an_fcpxml_gives_the_same_frames(times: list[tuple[float, float]], rate:
         ("7/3", EDITING_RATES[0]),
     ],
 )
-def test_an_fcpxml_counts_a_variable_rate_as_the_nearest_usual_one(average: str, usual: Fraction) -> None:
+def test_fcpxml_uses_the_nearest_standard_rate_for_variable_rates(average: str, usual: Fraction) -> None:
     odd = excerpt(10.0, 20.0, Fraction(average))
     written = write_fcpxml([odd], "q")
     found = read_fcpxml(written.text)
@@ -91,7 +91,7 @@ def test_an_fcpxml_counts_a_variable_rate_as_the_nearest_usual_one(average: str,
 
 
 @given(st.lists(st.tuples(spans, source_rates), min_size=1, max_size=6))
-def test_sources_of_several_rates_are_off_by_less_than_a_frame_of_the_timeline(
+def test_mixed_rates_are_accurate_to_one_timeline_frame(
     rows: list[tuple[tuple[float, float], Fraction]],
 ) -> None:
     excerpts = [excerpt(start, end, rate, Path(f"/films/{rate.numerator}.mp4")) for (start, end), rate in rows]
@@ -106,7 +106,7 @@ def test_sources_of_several_rates_are_off_by_less_than_a_frame_of_the_timeline(
 
 
 @given(st.text(max_size=30), st.text(max_size=30), st.text(max_size=30))
-def test_any_name_and_query_survive_or_become_blanks(title: str, name: str, file: str) -> None:
+def test_names_and_queries_survive_or_become_blank(title: str, name: str, file: str) -> None:
     path = Path("/films") / (file.replace("\0", "").replace("/", "").strip(".") or "x")
     try:
         path.name.encode()
@@ -118,7 +118,7 @@ def test_any_name_and_query_survive_or_become_blanks(title: str, name: str, file
     assert (clip.path, clip.start, clip.end) == (path, 25, 50)
 
 
-def test_an_edl_as_people_see_it() -> None:
+def test_edl_text() -> None:
     written = write_edl([excerpt(1.0, 2.0), excerpt(3.0, 3.5, path=ODD, audio=False)], 'a "dog"')
     assert written.text.splitlines() == [
         'TITLE: a "dog"',
@@ -137,7 +137,7 @@ def test_an_edl_as_people_see_it() -> None:
     ]
 
 
-def test_a_given_rate_and_what_it_costs() -> None:
+def test_given_rate_rounds_other_sources() -> None:
     written = write_edl([excerpt(1.0, 2.0), excerpt(1.0, 2.0, Fraction(24))], "q", rate=Fraction(24))
     assert "1 of 2 excerpts" in written.notes[0]
     assert "* SOURCE FRAME RATE: 25 (25)" in written.text
@@ -145,7 +145,7 @@ def test_a_given_rate_and_what_it_costs() -> None:
         write_edl([excerpt(1.0, 2.0)], "q", drop=True)
 
 
-def test_reels_are_short_and_differ() -> None:
+def test_reel_names_are_short_and_unique() -> None:
     paths = [Path(f"/{i}/holiday in spain.mp4") for i in range(120)] + [Path("/🎬.mp4")]
     reels = reel_names([excerpt(0, 1, path=path) for path in paths])
     assert len(set(reels.values())) == 121

@@ -1,4 +1,4 @@
-"""A device decodes if it is there; if it is not, that is said, or the processor does it."""
+"""Hardware decoding: used if a device is present; otherwise an error, or the CPU decodes."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from momentseek.media.sandbox import calls as sandbox
 Video = Callable[..., Path]
 
 
-def test_a_machine_without_a_device_says_what_this_build_could_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_device_the_error_lists_supported_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "_answers", lambda kind: False)
     kinds = " or ".join(hardware.device_kinds()) or "none"
     with pytest.raises(MomentseekError, match=rf"no device .* answers here \(this build of PyAV can use {kinds}\)"):
         hardware.find_device()
 
 
-def test_the_first_device_that_answers_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uses_the_first_working_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "device_kinds", lambda: ["cuda", "vaapi", "qsv"])
     monkeypatch.setattr(hardware, "_answers", lambda kind: kind != "cuda")
     assert hardware.find_device() == "vaapi"
 
 
 @pytest.mark.parametrize("kind", ["cuda", "drm"])
-def test_what_a_device_does_not_decode_the_processor_does(kind: str, counting: Video) -> None:
+def test_falls_back_to_the_cpu(kind: str, counting: Video) -> None:
     if kind in hardware.device_kinds() and hardware._answers(kind):
         pytest.skip("the device is there, and its pixels may differ in the last bit")
     path = counting("a.mp4", seconds=1.0)

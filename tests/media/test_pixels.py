@@ -9,7 +9,7 @@ from momentseek.media.pixels import Turn, clockwise, shrunk, upright
 TURNS = {0: Turn(), 90: Turn(True, -1, 1), 180: Turn(False, -1, -1), 270: Turn(True, 1, -1)}
 
 
-def test_turning_is_clockwise() -> None:
+def test_rotation_is_clockwise() -> None:
     pixels = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
     for degrees, turn in TURNS.items():
         assert clockwise(turn) == degrees

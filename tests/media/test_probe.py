@@ -40,7 +40,7 @@ def test_containers(make_video: Maker, tmp_path: Path, name: str, codec: str, fo
     assert found.duration == pytest.approx(1.6, abs=0.05)
 
 
-def test_a_machine_that_has_no_time_calls_no_file_damaged(
+def test_busy_machine_does_not_make_a_file_damaged(
     make_video: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = make_video(tmp_path / "a.mp4", [(1.6, (200, 0, 0))])
@@ -49,14 +49,14 @@ def test_a_machine_that_has_no_time_calls_no_file_damaged(
     assert probe(path).width == 160
 
 
-def test_sound_and_where_the_clock_starts(make_video: Maker, tmp_path: Path) -> None:
+def test_sound_and_container_start(make_video: Maker, tmp_path: Path) -> None:
     found = probe(make_video(tmp_path / "a.mkv", [(2.0, (9, 9, 9))], audio=True, start=5.0))
     assert found.audio
     assert found.start == pytest.approx(5.0, abs=0.03)
     assert found.duration == pytest.approx(2.0, abs=0.05)
 
 
-def test_when_and_where_it_was_recorded(make_video: Maker, tmp_path: Path) -> None:
+def test_recording_time_and_place(make_video: Maker, tmp_path: Path) -> None:
     plain = probe(make_video(tmp_path / "plain.mp4"))
     assert (plain.recorded, plain.place) == (None, None)
     tags = {"creation_time": "2019-03-04T05:06:07Z", "location": "+48.8577+002.2950/"}
@@ -68,7 +68,7 @@ def test_when_and_where_it_was_recorded(make_video: Maker, tmp_path: Path) -> No
     assert probe_elsewhere(tmp_path / "phone.mov") == phone
 
 
-def test_pictures_that_end_before_the_sound(make_video: Maker, tmp_path: Path) -> None:
+def test_pictures_may_end_before_the_sound(make_video: Maker, tmp_path: Path) -> None:
     for name in ("a.mp4", "a.mkv"):
         path = make_video(tmp_path / name, [(1.0, (9, 9, 9))], audio=True, audio_seconds=3.0)
         assert probe(path).duration == pytest.approx(1.0, abs=0.05)
@@ -80,22 +80,22 @@ def test_rotation(make_video: Maker, tmp_path: Path, rotation: int) -> None:
     assert (found.rotation, found.width, found.height) == (rotation, 96, 160)
 
 
-def test_pixels_that_are_not_square(make_video: Maker, tmp_path: Path) -> None:
+def test_non_square_pixels(make_video: Maker, tmp_path: Path) -> None:
     found = probe(make_video(tmp_path / "a.mp4", [(0.2, (9, 9, 9))], aspect=Fraction(4, 3), size=(90, 80)))
     assert (found.width, found.height) == (120, 80)
 
 
-def test_a_variable_frame_rate_is_averaged(make_video: Maker, tmp_path: Path) -> None:
+def test_variable_frame_rate_is_averaged(make_video: Maker, tmp_path: Path) -> None:
     assert probe(make_video(tmp_path / "a.mp4", [(4.0, (9, 9, 9))], vfr=True)).rate == 15
 
 
 @pytest.mark.parametrize("rate", [Fraction(24000, 1001), Fraction(30000, 1001), 24, 50])
-def test_usual_rates_are_exact(make_video: Maker, tmp_path: Path, rate: Fraction) -> None:
+def test_standard_rates_are_exact(make_video: Maker, tmp_path: Path, rate: Fraction) -> None:
     path = make_video(tmp_path / "a.mkv", [(3.0, (9, 9, 9))], rate=rate)
     assert probe(path).rate == rate
 
 
-def test_a_rate_stays_what_it_is_if_unusual() -> None:
+def test_unusual_rate_is_kept() -> None:
     assert sane_rate(Fraction(37, 2)) == Fraction(37, 2)
     assert sane_rate(Fraction(1, 2000)) > 0
 
@@ -151,7 +151,7 @@ def refused(path: Path | str) -> str:
 
 
 @pytest.mark.parametrize("cover", [False, True])
-def test_a_recording_of_sound_has_no_size_whatever_its_cover(tmp_path: Path, cover: bool) -> None:
+def test_audio_recording_has_no_size_despite_cover_art(tmp_path: Path, cover: bool) -> None:
     found = probe(write_sound(tmp_path / ("a.mp4" if cover else "a.m4a"), cover=cover))
     assert (found.width, found.height, found.audio) == (0, 0, True)
     assert found.duration > 0
@@ -160,17 +160,17 @@ def test_a_recording_of_sound_has_no_size_whatever_its_cover(tmp_path: Path, cov
 @pytest.mark.parametrize(
     ("codec", "name", "word"), [("mjpeg", "a.jpg", "JPEG"), ("png", "a.png", "PNG"), ("libwebp", "a.webp", "WebP")]
 )
-def test_pictures_are_no_videos(tmp_path: Path, codec: str, name: str, word: str) -> None:
+def test_rejects_pictures(tmp_path: Path, codec: str, name: str, word: str) -> None:
     assert word in refused(picture_file(tmp_path / name, codec))
     assert word in refused(picture_file(tmp_path / "disguised.mp4", codec))
 
 
-def test_a_gif_that_does_not_move_is_no_video(make_video: Maker, tmp_path: Path) -> None:
+def test_rejects_still_gif(make_video: Maker, tmp_path: Path) -> None:
     path = make_video(tmp_path / "a.gif", [(0.04, (9, 99, 9))], codec="gif", pix_fmt="rgb8")
     assert "single picture" in refused(path)
 
 
-def test_what_is_not_a_file_with_something_in_it(tmp_path: Path) -> None:
+def test_rejects_empty_and_non_regular_files(tmp_path: Path) -> None:
     empty = tmp_path / "empty.mp4"
     empty.touch()
     assert "is empty" in refused(empty)
@@ -189,7 +189,7 @@ def test_pipes_and_devices_never_block(tmp_path: Path) -> None:
     assert "pipe, socket or device" in refused("/dev/zero")
 
 
-def test_garbage_and_playlists(tmp_path: Path) -> None:
+def test_rejects_garbage_and_playlists(tmp_path: Path) -> None:
     noise = tmp_path / "noise.mp4"
     noise.write_bytes(np.random.default_rng(0).bytes(20_000))
     assert "no video that can be read" in refused(noise)
@@ -201,26 +201,26 @@ def test_garbage_and_playlists(tmp_path: Path) -> None:
     assert "is a playlist" in refused(playlist)
 
 
-def test_a_script_that_names_another_file_is_not_followed(make_video: Maker, tmp_path: Path) -> None:
+def test_scripts_are_not_followed(make_video: Maker, tmp_path: Path) -> None:
     make_video(tmp_path / "other.mp4", [(0.4, (9, 9, 9))])
     script = tmp_path / "script.ffconcat"
     script.write_text("ffconcat version 1.0\nfile other.mp4\n")
     refused(script)
 
 
-def test_an_mp4_without_its_index(make_video: Maker, tmp_path: Path) -> None:
+def test_mp4_without_index(make_video: Maker, tmp_path: Path) -> None:
     path = make_video(tmp_path / "a.mp4", [(1.0, (9, 9, 9))])
     data = path.read_bytes()
     path.write_bytes(data[: data.index(b"moov") - 4])
     assert "without its index" in refused(path)
 
 
-def test_sizes_that_would_fill_the_memory(make_video: Maker, tmp_path: Path) -> None:
+def test_rejects_huge_pictures(make_video: Maker, tmp_path: Path) -> None:
     path = make_video(tmp_path / "wide.mkv", [(0.04, (9, 9, 9))], codec="ffv1", size=(20_000, 2))
     assert "20000 × 2" in refused(path)
 
 
-def test_encrypted(make_video: Maker, tmp_path: Path) -> None:
+def test_rejects_encrypted_video(make_video: Maker, tmp_path: Path) -> None:
     path = make_video(tmp_path / "a.mp4", [(0.4, (9, 9, 9))])
     path.write_bytes(path.read_bytes().replace(b"avc1", b"encv"))
     assert "protected" in refused(path)
@@ -234,7 +234,7 @@ def test_any_file_name(make_video: Maker, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes on Linux only")
-def test_a_file_name_that_is_not_unicode(make_video: Maker, tmp_path: Path) -> None:
+def test_file_name_that_is_not_unicode(make_video: Maker, tmp_path: Path) -> None:
     name = os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe.mp4")
     make_video(tmp_path / "a.mp4", [(0.2, (9, 9, 9))]).rename(name)
     assert probe(name).width == 160
@@ -250,7 +250,7 @@ def test_a_file_name_that_is_not_unicode(make_video: Maker, tmp_path: Path) -> N
     ],
     ids=["concat", "hls", "sdp"],
 )
-def test_scripts_whose_name_is_not_unicode_are_not_followed(
+def test_scripts_with_non_unicode_names_are_not_followed(
     make_video: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     make_video(tmp_path / "other.ts", [(0.4, (9, 9, 9))])
@@ -261,7 +261,7 @@ def test_scripts_whose_name_is_not_unicode_are_not_followed(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes on Linux only")
-def test_whitelists_hold_for_every_name(monkeypatch: pytest.MonkeyPatch, make_video: Maker, tmp_path: Path) -> None:
+def test_whitelist_applies_to_every_name(monkeypatch: pytest.MonkeyPatch, make_video: Maker, tmp_path: Path) -> None:
     seen: list[dict[str, str]] = []
     real = av.open
 
@@ -279,7 +279,7 @@ def test_whitelists_hold_for_every_name(monkeypatch: pytest.MonkeyPatch, make_vi
     assert all(options == seen[0] for options in seen)
 
 
-def test_nothing_is_printed_by_ffmpeg(make_video: Maker, tmp_path: Path) -> None:
+def test_ffmpeg_prints_nothing(make_video: Maker, tmp_path: Path) -> None:
     path = make_video(tmp_path / "a.mp4", [(2.0, (9, 9, 9))])
     data = bytearray(path.read_bytes())
     middle = len(data) // 3
@@ -290,6 +290,6 @@ def test_nothing_is_printed_by_ffmpeg(make_video: Maker, tmp_path: Path) -> None
     assert (run.stdout, run.stderr) == ("", "")
 
 
-def test_importing_is_quick() -> None:
+def test_import_is_fast() -> None:
     code = "import sys, momentseek.media; print('av' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"

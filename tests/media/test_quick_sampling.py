@@ -1,4 +1,4 @@
-"""Quick sampling: the times of exact sampling, pictures near them, and exact sampling wherever a file is odd."""
+"""Quick sampling: the ticks of exact sampling, pictures near them, and exact sampling for unusual files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NEAR = 0.25 / RATE
 
 
 @pytest.mark.parametrize(("name", "settings", "sampling"), FILES)
-def test_a_picture_near_every_tick(
+def test_picture_near_every_tick(
     counting: Maker, number: Number, name: str, settings: dict[str, Any], sampling: str
 ) -> None:
     if settings.get("codec") in ("libx265", "libsvtav1") and settings["codec"] not in av.codecs_available:
@@ -61,7 +61,7 @@ def test_a_picture_near_every_tick(
         )
 
 
-def test_no_ghosts_where_p_frames_refer_to_b_frames(counting: Maker, number: Number) -> None:
+def test_no_artefacts_if_p_frames_refer_to_b_frames(counting: Maker, number: Number) -> None:
     path = counting(options={"x264-params": "bframes=3:b-pyramid=normal:ref=4:keyint=100:scenecut=0", "crf": "23"})
     every = [f.pixels.astype(int) for f in frames(path, 25, phase=0.0)]
     for f in frames(path, 3.1, sampling="quick"):
@@ -69,7 +69,7 @@ def test_no_ghosts_where_p_frames_refer_to_b_frames(counting: Maker, number: Num
 
 
 @pytest.mark.parametrize("at", [0.3, 1.5, 2.0, 3.3])
-def test_windows_join_to_the_whole(counting: Maker, at: float) -> None:
+def test_windows_add_up_to_the_whole_video(counting: Maker, at: float) -> None:
     path = counting(options={"g": "12"})
     whole = list(frames(path, 2.0, sampling="quick"))
     parts = [*frames(path, 2.0, end=at, sampling="quick"), *frames(path, 2.0, start=at, sampling="quick")]
@@ -77,7 +77,7 @@ def test_windows_join_to_the_whole(counting: Maker, at: float) -> None:
     assert all((a.pixels == b.pixels).all() for a, b in zip(parts, whole, strict=True))
 
 
-def test_a_broken_place_costs_no_more_than_it_does_exactly(counting: Maker) -> None:
+def test_damage_costs_no_more_than_in_exact_sampling(counting: Maker) -> None:
     path = counting("a.mkv", options={"g": "25"})
     data = bytearray(path.read_bytes())
     data[len(data) // 2 : len(data) * 7 // 10] = bytes(len(data) * 7 // 10 - len(data) // 2)
@@ -90,7 +90,7 @@ def test_a_broken_place_costs_no_more_than_it_does_exactly(counting: Maker) -> N
     assert (quick.damage.readable, quick.damage.reason) == (exact.damage.readable, exact.damage.reason)
 
 
-def test_a_broken_key_frame_where_a_window_begins(counting: Maker) -> None:
+def test_damaged_key_frame_at_the_start_of_a_window(counting: Maker) -> None:
     path = counting(options={"g": "25", "bf": "0"})
     with av.open(str(path)) as container:
         keys = [(p.pos, p.size) for p in container.demux(video=0) if p.is_keyframe and p.pos is not None]
@@ -105,7 +105,7 @@ def test_a_broken_key_frame_where_a_window_begins(counting: Maker) -> None:
 
 @pytest.fixture
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Numbers of packets that quick sampling gives to the decoder."""
+    """Record how many packets each call of quick sampling decodes."""
     seen: list[int] = []
     plain = QuickReader._decode
 
@@ -121,15 +121,13 @@ def noise(seed: int) -> Pixels:
     return np.random.default_rng(seed).integers(0, 255, (6, 8, 3), np.uint8).repeat(20, 0).repeat(20, 1)
 
 
-def test_where_nothing_changes_only_key_frames_are_decoded(
-    make_video: Maker, tmp_path: Path, decoded: list[int]
-) -> None:
+def test_still_video_decodes_only_key_frames(make_video: Maker, tmp_path: Path, decoded: list[int]) -> None:
     path = make_video(tmp_path / "a.mp4", [(12.0, noise(0))], options={"g": "50", "sc_threshold": "0"})
     assert len(list(frames(path, 2 / 3, sampling="quick"))) == 8
     assert sum(decoded) <= 6 + 50  # the last group has no key frame after it, so nobody knows
 
 
-def test_a_cut_inside_a_group_is_found(make_video: Maker, tmp_path: Path, decoded: list[int]) -> None:
+def test_finds_a_cut_inside_a_group(make_video: Maker, tmp_path: Path, decoded: list[int]) -> None:
     scenes = [(3.4, noise(0)), (5.0, noise(1)), (3.6, noise(2))]
     path = make_video(tmp_path / "a.mp4", scenes, options={"g": "50", "sc_threshold": "0", "bf": "0"})
     detector = ShotDetector()
@@ -139,14 +137,14 @@ def test_a_cut_inside_a_group_is_found(make_video: Maker, tmp_path: Path, decode
 
 
 @given(st.floats(0.1, 30), st.floats(0, 0.99), st.floats(0, 50))
-def test_the_last_tick_before_a_time(rate: float, phase: float, end: float) -> None:
+def test_last_tick_before_a_time(rate: float, phase: float, end: float) -> None:
     ticks = [(k + phase) / rate for k in range(math.ceil(end * rate) + 2)]
     found = Ticks(rate, phase).before(end)
     assert found is None or found < end + 1e-4
     assert not [t for t in ticks if t < end - 1e-4 and (found is None or t > found + 1e-4)]
 
 
-def test_the_default_is_what_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_sampling_from_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MOMENTSEEK_SAMPLING", raising=False)
     assert default_sampling() == "exact"
     monkeypatch.setenv("MOMENTSEEK_SAMPLING", "Quick")

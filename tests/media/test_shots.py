@@ -43,12 +43,12 @@ def hold(picture: Picture, seconds: float) -> list[Picture]:
     return [view(picture)] * round(seconds * RATE)
 
 
-def test_hard_cuts_to_the_frame() -> None:
+def test_hard_cuts_are_frame_accurate() -> None:
     pictures = hold(scene(0), 2) + hold(scene(1), 1) + hold(scene(2), 0.6) + hold(scene(3), 2)
     assert found(pictures) == pytest.approx([2.0, 3.0, 3.6])
 
 
-def test_one_shot_has_no_boundary() -> None:
+def test_single_shot_has_no_boundary() -> None:
     assert found(hold(scene(0), 5)) == []
     assert found([view(scene(0))]) == []
     assert found([]) == []
@@ -56,7 +56,7 @@ def test_one_shot_has_no_boundary() -> None:
 
 
 @pytest.mark.parametrize("speed", [10, 40, 80])
-def test_a_pan_is_no_boundary(speed: float) -> None:
+def test_pan_is_no_boundary(speed: float) -> None:
     assert found([view(scene(0), speed * i / RATE) for i in range(2 * RATE)]) == []
 
 
@@ -66,7 +66,7 @@ def test_noise_is_no_boundary() -> None:
 
 
 @pytest.mark.parametrize("length", [1, 3, 5])
-def test_a_flash_is_no_boundary(length: int) -> None:
+def test_flash_is_no_boundary(length: int) -> None:
     pictures = hold(scene(0), 4)
     for i in range(50, 50 + length):
         pictures[i] = pictures[i] * 0.2 + 200
@@ -74,12 +74,12 @@ def test_a_flash_is_no_boundary(length: int) -> None:
     assert found(pictures[: 50 + length]) == []
 
 
-def test_a_change_of_light_is_no_boundary() -> None:
+def test_change_of_light_is_no_boundary() -> None:
     assert found([p * (0.4 + 0.6 * min(1, i / 40)) for i, p in enumerate(hold(scene(0), 4))]) == []
 
 
 @pytest.mark.parametrize("length", [0.5, 1.0, 1.5])
-def test_a_dissolve_is_one_boundary_at_its_middle(length: float) -> None:
+def test_dissolve_is_one_boundary_at_its_middle(length: float) -> None:
     n = round(length * RATE)
     blend = [view(scene(0)) * (1 - a) + view(scene(1)) * a for a in (np.arange(n) + 0.5) / n]
     (time,) = found(hold(scene(0), 2) + blend + hold(scene(1), 2))
@@ -87,7 +87,7 @@ def test_a_dissolve_is_one_boundary_at_its_middle(length: float) -> None:
 
 
 @pytest.mark.parametrize("length", [0.3, 0.6])
-def test_a_fade_through_black_is_one_boundary(length: float) -> None:
+def test_fade_through_black_is_one_boundary(length: float) -> None:
     n = round(length * RATE)
     out = [view(scene(0)) * a for a in np.linspace(1, 0, n)]
     back = [view(scene(1)) * a for a in np.linspace(0, 1, n)]
@@ -95,11 +95,11 @@ def test_a_fade_through_black_is_one_boundary(length: float) -> None:
     assert time == pytest.approx(2 + length, abs=0.1)
 
 
-def test_dark_scenes_are_told_apart() -> None:
+def test_dark_scenes_are_distinguished() -> None:
     assert found([p * 0.12 for p in hold(scene(0), 2) + hold(scene(1), 2)]) == pytest.approx([2.0])
 
 
-def test_it_does_not_matter_when_one_asks_nor_how_long_it_goes_on() -> None:
+def test_boundaries_do_not_depend_on_when_they_are_read() -> None:
     pictures = [p for i in range(40) for p in hold(scene(i), 1.48)]
     truth = [37 * i / RATE for i in range(1, 40)]
     assert found(pictures) == pytest.approx(truth)
@@ -119,7 +119,7 @@ def test_other_frame_rates(rate: int) -> None:
     assert found(pictures, rate) == pytest.approx([2.0])
 
 
-def test_the_surer_of_two_near_boundaries_stays() -> None:
+def test_keeps_the_more_confident_of_two_near_boundaries() -> None:
     near = [
         Boundary(1.0, "dissolve", 0.9),
         Boundary(1.5, "cut", 0.3),
@@ -129,7 +129,7 @@ def test_the_surer_of_two_near_boundaries_stays() -> None:
     assert [b.time for b in merge_boundaries(near)] == [1.5, 5.2]
 
 
-def test_a_video(make_video: Callable[..., Path], tmp_path: Path) -> None:
+def test_real_video_boundaries(make_video: Callable[..., Path], tmp_path: Path) -> None:
     pictures = [np.repeat(np.repeat(view(scene(i)), 3, 0), 3, 1) for i in range(3)]
     path = make_video(tmp_path / "a.mkv", [(1.2, pictures[0]), (2.0, pictures[1]), (1.4, pictures[2])], start=3.0)
     assert shots(path) == pytest.approx([1.2, 3.2], abs=0.01)
@@ -140,5 +140,5 @@ def test_tiny_videos(make_video: Callable[..., Path], tmp_path: Path) -> None:
     assert shots(path) in ([], pytest.approx([2.0]))
 
 
-def test_a_real_clip_without_cuts(data: Path) -> None:
+def test_real_clip_without_cuts(data: Path) -> None:
     assert shots(data / "videos" / "charades_example.mp4") == []

@@ -1,4 +1,4 @@
-"""One frame of each stretch, wherever key frames lie."""
+"""One frame per interval, wherever key frames lie."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ def _reds(frames: list[np.ndarray]) -> list[int]:
 
 @pytest.mark.parametrize("keys", [4, 300])
 @pytest.mark.parametrize("suffix", [".mp4", ".mkv", ".avi", ".ts"])
-def test_each_stretch_gives_a_frame_of_its_own(
-    make_video: Callable[..., Path], tmp_path: Path, suffix: str, keys: int
-) -> None:
+def test_one_frame_per_interval(make_video: Callable[..., Path], tmp_path: Path, suffix: str, keys: int) -> None:
     options = {"g": str(keys), "sc_threshold": "0"}
     film = make_video(tmp_path / f"film{suffix}", SCENES, rate=5, size=(64, 48), options=options)
     found = list(sparse_frames(film, SLOTS))
@@ -35,14 +33,14 @@ def test_each_stretch_gives_a_frame_of_its_own(
     assert np.abs(last.pixels.astype(int) - found[3].pixels).max() <= 2
 
 
-def test_the_process_of_its_own_gives_the_same(make_video: Callable[..., Path], tmp_path: Path) -> None:
+def test_sandbox_gives_the_same_frames(make_video: Callable[..., Path], tmp_path: Path) -> None:
     film = make_video(tmp_path / "film.mp4", SCENES, rate=5, size=(64, 48))
     for one, other in zip(sparse_frames(film, SLOTS), safe_glimpses(film, SLOTS), strict=True):
         assert one.time == other.time
         assert (one.pixels == other.pixels).all()
 
 
-def test_stretches_after_the_end_give_nothing(make_video: Callable[..., Path], tmp_path: Path) -> None:
+def test_intervals_after_the_end_give_nothing(make_video: Callable[..., Path], tmp_path: Path) -> None:
     film = make_video(tmp_path / "film.mp4", SCENES[:1], rate=5, size=(64, 48))
     assert len(list(sparse_frames(film, SLOTS))) == 1
     broken = tmp_path / "broken.mp4"

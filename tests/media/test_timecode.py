@@ -1,4 +1,4 @@
-"""Timecode against its definition and against known values."""
+"""Timecode, compared with its definition and with known values."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ def test_drop_frame_timecode_by_counting(rate: Fraction) -> None:
 
 
 @given(st.sampled_from(EDITING_RATES), st.integers(0, 24 * 3600 * 23), st.booleans())
-def test_a_frame_survives_its_timecode(rate: Fraction, frame: int, drop: bool) -> None:
+def test_timecode_round_trip(rate: Fraction, frame: int, drop: bool) -> None:
     assert frame_of(timecode(frame, rate, drop and can_drop(rate)), rate) == frame
 
 
 @given(st.sampled_from(EDITING_RATES), st.integers(0, 10**7))
-def test_a_frame_survives_its_time_in_seconds(rate: Fraction, frame: int) -> None:
+def test_seconds_round_trip(rate: Fraction, frame: int) -> None:
     assert frame_at(float(frame / rate), rate) == frame
 
 
 @given(st.integers(0, 107892 * 23))
-def test_drop_frame_timecode_stays_with_the_clock(frame: int) -> None:
+def test_drop_frame_timecode_follows_real_time(frame: int) -> None:
     hours, minutes, rest = timecode(frame, NTSC, drop=True).split(":")
     seconds, frames = rest.split(";")
     shown = int(hours) * 3600 + int(minutes) * 60 + int(seconds) + int(frames) / 30
@@ -81,7 +81,7 @@ def test_drop_frame_timecode_stays_with_the_clock(frame: int) -> None:
 
 
 @pytest.mark.parametrize("code", ["00:01:00;00", "00:00:61:00", "00:00:00:30", "noon", "1:2:3:4", ""])
-def test_what_is_no_timecode_is_refused(code: str) -> None:
+def test_rejects_invalid_timecode(code: str) -> None:
     with pytest.raises(MomentseekError):
         frame_of(code, NTSC)
 
@@ -94,7 +94,7 @@ def test_timecode_ends_after_a_day() -> None:
 
 
 @given(st.fractions(Fraction(1, 10), 300))
-def test_every_rate_is_edited_at_one_that_programs_know(rate: Fraction) -> None:
+def test_every_rate_maps_to_an_editing_rate(rate: Fraction) -> None:
     assert editing_rate(rate) in EDITING_RATES
 
 

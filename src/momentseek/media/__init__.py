@@ -1,1 +1,1 @@
-"""Video files: probing, decoding, shots, subtitles, thumbnails, cutting, edit lists, and the sandbox they run in."""
+"""Video files: probing, decoding, shots, subtitles, thumbnails, cutting, edit lists, and the decoding sandbox."""

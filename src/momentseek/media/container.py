@@ -1,4 +1,4 @@
-"""Open a file that may be anything at all: only regular files, only real video containers, never the network."""
+"""Open untrusted media files safely: only regular files and video containers, never the network."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _listeners: list[Callable[[], None]] = []
 
 
 def on_heartbeat(listener: Callable[[], None]) -> None:
-    """Call ``listener`` with every packet that is read, so that whoever waits knows that work goes on."""
+    """Call ``listener`` for every packet read, so that a waiting process sees progress."""
     _listeners.append(listener)
 
 
 EFFORT_VARIABLE = "MOMENTSEEK_DECODE_EFFORT"
 MAX_EFFORT = 20.0
-"""Processor seconds that decoding a second of video may take; 8K films take 2 to 6 on a slow core."""
+"""Limit of CPU seconds per second of video; 8K films take 2 to 6 on a slow core."""
 MAX_PIXEL_RATE = 10_000_000_000
-"""Pixels that a second of video may have: a hundred of the largest pictures, 8K at 300 a second."""
+"""Limit of pixels per second of video: a hundred of the largest pictures, or 8K at 300 frames per second."""
 
 
 class DecodingBudget:
-    """What decoding one file may cost: processor time and pixels, as multiples of the seconds of video met, plus one.
+    """A limit on the CPU time and pixels of decoding one file, proportional to the seconds of video read plus one.
 
-    A second counts once a packet of it is read, so that a length that is only claimed buys nothing.
+    A second counts once a packet of it is read, so a false duration in the header does not raise the limit.
     """
 
     def __init__(self, effort: float = MAX_EFFORT) -> None:
@@ -50,7 +50,7 @@ class DecodingBudget:
         self._pixels = 0
 
     def spend(self, name: str, packet: Packet[Stream]) -> None:
-        """Count a packet that was read; MediaError once the file has cost too much."""
+        """Count a packet; raise MediaError once the file exceeds the budget."""
         stamp, base = packet.pts if packet.pts is not None else packet.dts, packet.time_base
         if stamp is not None and base:
             self._seconds.add(int(stamp * base))
@@ -72,7 +72,7 @@ _budget: DecodingBudget | None = None
 
 
 def set_budget(budget: DecodingBudget | None) -> None:
-    """Bound what this process, which does nothing else, may spend on the next file."""
+    """Set the budget for the next file that this process decodes."""
     global _budget
     _budget = budget
 
@@ -82,12 +82,12 @@ FilePath = str | os.PathLike[str]
 MAX_PIXELS = 100_000_000
 MAX_SIDE_PIXELS = 16_384
 OPEN_TIMEOUT_SECONDS = 30.0
-"""Seconds that opening, or reading one packet, may take: a file on a drive that went to sleep, not one that hangs."""
+"""Timeout for opening a file or reading one packet: long enough for a sleeping drive to wake up."""
 MEMORY_VARIABLE = "MOMENTSEEK_DECODE_GIGABYTES"
 MAX_EMPTY_PACKETS = 10_000
-"""Packets without a byte of their own that a file may have: each stream's last, and tracks that appear midway."""
+"""Limit of empty packets in a file: the last one of each stream, and those of tracks that appear midway."""
 
-# Playlists and scripts name other files and addresses; pictures are no videos. Neither is ever opened.
+# Playlists and scripts refer to other files and addresses, and pictures are not videos. None of them is ever opened.
 _REFUSED = {"concat", "dash", "hls", "imf", "image2", "image2pipe", "lavfi", "mca", "rtp", "rtsp", "sap", "sdp", "tty"}
 
 _PICTURES = {
@@ -102,16 +102,16 @@ _PICTURES = {
 
 
 def libav() -> Any:
-    """The module ``av`` (PyAV, with its own ffmpeg inside), or one sentence on how to install it."""
+    """Import ``av`` (PyAV, which includes ffmpeg); raise an error that says how to install it if it is missing."""
     return optional_module("av", "search")
 
 
 @contextmanager
 def open_media(path: FilePath, acceleration: Any = None) -> Iterator[InputContainer]:
-    """Open a media file for reading; MediaError says in plain words why it cannot be.
+    """Open a media file for reading; raise MediaError with a plain reason if that fails.
 
-    With an `acceleration` a device decodes it, or the processor if the device refuses. A ``PinnedFile`` is handed over
-    open, since libav opens names by itself and would follow links. So is a file whose name is not valid Unicode.
+    With an `acceleration` a device decodes the file, or the CPU if the device refuses. A ``PinnedFile`` is passed as an
+    open file, because libav would follow links if it opened the name. So is a file whose name is not valid Unicode.
     """
     av = libav()
     path = regular_file(path)
@@ -123,7 +123,7 @@ def open_media(path: FilePath, acceleration: Any = None) -> Iterator[InputContai
     }
     settings: dict[str, Any] = {"options": options, "timeout": OPEN_TIMEOUT_SECONDS, "metadata_errors": "replace"}
     try:
-        name = os.path.abspath(path)  # begins with a slash or a drive: never taken for the name of a protocol
+        name = os.path.abspath(path)  # begins with a slash or a drive, so ffmpeg cannot take it for a protocol
         by_name = not isinstance(path, PinnedFile) and name.encode(errors="ignore").decode() == name
         file: AbstractContextManager[Any] = nullcontext(name) if by_name else path.open("rb", buffering=0)
         with file as opened, _open(opened, settings, acceleration) as container:
@@ -139,14 +139,14 @@ def _open(file: Any, settings: dict[str, Any], acceleration: Any) -> Any:
     if acceleration is not None:
         try:
             return av.open(file, "r", hwaccel=acceleration, **settings)
-        except (av.FFmpegError, NotImplementedError):  # of the device or of the file: the processor finds out
+        except (av.FFmpegError, NotImplementedError):  # the device's fault or the file's: the CPU will show
             if not isinstance(file, str):
                 file.seek(0)
     return av.open(file, "r", **settings)
 
 
 def regular_file(path: FilePath) -> Path | PinnedFile:
-    """The path, if it leads to a file with something in it; pipes and devices are never opened, so nothing blocks."""
+    """Return the path if it is a regular, non-empty file; pipes and devices are refused, so that nothing blocks."""
     path = path if isinstance(path, PinnedFile) else Path(path)
     try:
         status = path.stat()
@@ -163,7 +163,7 @@ def regular_file(path: FilePath) -> Path | PinnedFile:
 
 
 def _moving_streams(container: InputContainer) -> list[VideoStream]:
-    """The video streams that are no cover art."""
+    """Return the video streams except cover art."""
     from av.stream import Disposition
 
     still = Disposition.attached_pic | Disposition.timed_thumbnails
@@ -171,12 +171,12 @@ def _moving_streams(container: InputContainer) -> list[VideoStream]:
 
 
 def has_pictures(container: InputContainer) -> bool:
-    """Whether a file has a video stream other than its cover art."""
+    """Whether a file has a video stream other than cover art."""
     return bool(_moving_streams(container))
 
 
 def video_stream(container: InputContainer, path: FilePath) -> VideoStream:
-    """The video stream of a file: the one a player would choose, never its cover art."""
+    """Return the video stream that a player would choose, never cover art."""
     streams = _moving_streams(container)
     if not streams:
         if container.streams.video:
@@ -185,7 +185,7 @@ def video_stream(container: InputContainer, path: FilePath) -> VideoStream:
         raise MediaError(f"{path}: has no video stream{what}; give a video")
     best = container.streams.best("video")
     stream = next((s for s in streams if best is not None and s.index == best.index), streams[0])
-    if getattr(stream, "codec_context", None) is None:  # PyAV's types do not know of it: no decoder
+    if getattr(stream, "codec_context", None) is None:  # there is no decoder; PyAV's types do not cover this case
         name = getattr(stream, "name", None) or "in an unknown way"
         raise MediaError(f"{path}: its pictures are coded {name} or protected and cannot be decoded; convert it")
     if stream.codec_tag in ("encv", "drmi"):
@@ -195,14 +195,14 @@ def video_stream(container: InputContainer, path: FilePath) -> VideoStream:
 
 
 def sound_stream(container: InputContainer) -> AudioStream | None:
-    """The first audio stream that can be decoded; None if there is none."""
+    """Return the first audio stream that can be decoded, or None."""
     return next((s for s in container.streams.audio if getattr(s, "codec_context", None) is not None), None)
 
 
 def packets(container: InputContainer, streams: Sequence[Stream]) -> Iterator[Packet[Stream]]:
-    """The packets of some streams; a file that gives more packets than it has bytes goes round in circles.
+    """Yield the packets of some streams; refuse a file with more packets than bytes, which is read in circles.
 
-    `demux` trips over streams that turn up midway, after the known ones are done.
+    `demux` fails on streams that appear midway, after the known ones have ended.
     """
     max_packets = max(0, container.size) + MAX_EMPTY_PACKETS
     with suppress(IndexError):
@@ -217,13 +217,13 @@ def packets(container: InputContainer, streams: Sequence[Stream]) -> Iterator[Pa
 
 
 def out_of_memory(path: FilePath) -> MediaError:
-    """The error of a video none of whose pictures could be decoded for lack of memory."""
+    """Return the error for a video of which no picture could be decoded for lack of memory."""
     limit = f"more memory than decoding may have; make a smaller copy, or allow more ({MEMORY_VARIABLE})"
     return MediaError(f"{path}: its pictures take {limit}")
 
 
 def check_size(width: int, height: int, path: FilePath) -> None:
-    """Refuse a video whose pictures are so large that a few of them would fill the memory."""
+    """Refuse a video whose pictures are too large for memory."""
     if max(width, height) > MAX_SIDE_PIXELS or width * height > MAX_PIXELS:
         raise MediaError(
             f"{path}: its pictures are {width} × {height}, more than {MAX_SIDE_PIXELS} a side or "
@@ -233,13 +233,13 @@ def check_size(width: int, height: int, path: FilePath) -> None:
 
 @cache
 def _formats() -> str:
-    """All container formats but the refused ones, as ffmpeg wants them."""
+    """Return the allowed container formats, in ffmpeg's syntax."""
     names = {name for entry in libav().formats_available for name in entry.split(",")}
     return ",".join(sorted(n for n in names if n not in _REFUSED and not n.endswith("_pipe")))
 
 
 def _reason(path: Path | PinnedFile, error: Exception) -> str:
-    """What a user can make of ffmpeg's error."""
+    """Translate ffmpeg's error into a reason and remedy for the user."""
     try:
         with path.open("rb") as file:
             head = file.read(16)
@@ -259,17 +259,17 @@ def _reason(path: Path | PinnedFile, error: Exception) -> str:
     return "is no video that can be read, or is broken at its beginning; check that it plays, or convert it"
 
 
-_CODEC = "h264"  # what decodes this decodes whatever else it can
+_CODEC = "h264"  # a device that decodes it is used for all codecs it supports
 
 
 def device_kinds() -> list[str]:
-    """The kinds of devices with which this build of PyAV can decode, as ``cuda``; that says nothing of the machine."""
+    """Return the kinds of devices that this build of PyAV supports, such as ``cuda``, present or not."""
     codec = libav().Codec(_CODEC, "r")
     return [config.device_type.name for config in codec.hardware_configs if config.is_supported]
 
 
 def find_device() -> str:
-    """The kind of device that decodes on this machine; an error if there is none."""
+    """Return the kind of device that can decode on this machine; raise an error if there is none."""
     kinds = device_kinds()
     for kind in kinds:
         if _answers(kind):
@@ -279,7 +279,7 @@ def find_device() -> str:
 
 
 def acceleration(kind: str) -> Any:
-    """The setting of `av.open` that makes a device decode; what the device cannot decode, the processor does."""
+    """Return the `av.open` setting for decoding on a device, with the CPU as fallback."""
     from av.codec.hwaccel import HWAccel
 
     return HWAccel(kind, allow_software_fallback=True)

@@ -1,4 +1,4 @@
-"""Cut a moment out of a video into a file of its own, and write previews that every browser plays."""
+"""Cut moments out of videos into files, and write previews that every browser plays."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Codecs:
-    """The codecs and options with which a kind of file is encoded."""
+    """The codecs and options of an output format."""
 
     video: str
     audio: str
     options: dict[str, str]
 
 
-# No B-frames: MP4 keeps durations in decoding order, so with them a clip of a variable rate would not end when asked.
+# No B-frames: MP4 stores durations in decoding order, so with B-frames a variable-rate clip would not end on time.
 _H264 = Codecs("libx264", "aac", {"crf": "20", "preset": "veryfast", "bf": "0"})
 CODECS_BY_SUFFIX = {
     ".mp4": _H264,
@@ -47,16 +47,16 @@ CODECS_BY_SUFFIX = {
     ".webm": Codecs("libvpx-vp9", "libopus", {"crf": "31", "b": "0", "deadline": "realtime", "cpu-used": "6"}),
 }
 _CLOCK = Fraction(1, 90_000)
-_KEEP_DURATIONS = 1 << 8  # AV_CODEC_FLAG_FRAME_DURATION: the last picture ends where we say
-_SAMPLE_RATE = 48_000  # a second; both AAC and Opus take it
+_KEEP_DURATIONS = 1 << 8  # AV_CODEC_FLAG_FRAME_DURATION: the last frame has the duration we set
+_SAMPLE_RATE = 48_000  # per second; both AAC and Opus support it
 
 
 def recoding(
     source: FilePath, start: float, end: float, out: Path, codecs: Codecs, short_side: int | None = None
 ) -> Iterator[float]:
-    """Encode ``[start, end)`` into ``out``, picture by picture; yields until when each is shown in the source.
+    """Encode ``[start, end)`` into ``out`` frame by frame; yield the source time until which each frame is shown.
 
-    ``short_side`` shrinks pictures, and never enlarges them.
+    ``short_side`` limits the shorter side; frames are never enlarged.
     """
     av = libav()
     flags = {"movflags": "+faststart"} if out.suffix in (".mp4", ".mov") else {}
@@ -88,7 +88,7 @@ def recoding(
 
 
 def _displayed_pictures(reader: Reader, start: float, end: float) -> Iterator[tuple[Picture, float]]:
-    """The pictures shown within ``[start, end)``, the first since before it, each with the time until it is shown."""
+    """Yield the pictures visible within ``[start, end)``, each with the time until which it is shown."""
     shown: Picture | None = None
     for picture in reader.pictures(start):
         if shown is not None and picture.time > start + 1e-6:
@@ -101,7 +101,7 @@ def _displayed_pictures(reader: Reader, start: float, end: float) -> Iterator[tu
 
 
 class _PictureEncoder:
-    """Turns frames upright, to even sides, and encodes them."""
+    """Rotates frames upright, makes their sides even, and encodes them."""
 
     def __init__(
         self, clip: Any, codecs: Codecs, reader: Reader, frame: VideoFrame, short_side: int | None = None
@@ -123,7 +123,7 @@ class _PictureEncoder:
         self._shape: tuple[object, ...] = ()
 
     def encode(self, frame: VideoFrame | None, time: float = 0.0, until: float = 0.0) -> list[Packet[Any]]:
-        """Packets for a frame shown from ``time`` to ``until`` in the clip, or the last ones for None."""
+        """Return the packets for a frame shown from ``time`` to ``until`` in the clip; for None, the last packets."""
         if frame is None:
             return list(self.stream.encode(None))
         frame.pts, frame.time_base = 0, _CLOCK
@@ -145,7 +145,7 @@ class _PictureEncoder:
         chain = [graph.add_buffer(width=frame.width, height=frame.height, format=frame.format, time_base=_CLOCK)]
         turn = orientation(frame)
         if turn.transposed:
-            chain.append(graph.add("transpose", "cclock_flip"))  # mirrors at the main diagonal: a plain transposition
+            chain.append(graph.add("transpose", "cclock_flip"))  # mirrors at the main diagonal, i.e. transposes
         if turn.across < 0:
             chain.append(graph.add("hflip"))
         if turn.down < 0:
@@ -160,7 +160,7 @@ class _PictureEncoder:
 
 
 class _SoundTrack:
-    """The sound of ``[start, end)`` as one unbroken run of samples: gaps become silence, overlaps are dropped."""
+    """The sound of ``[start, end)`` as continuous samples: gaps become silence, overlaps are dropped."""
 
     def __init__(self, container: InputContainer, stream: AudioStream, zero: float, start: float, end: float) -> None:
         self.zero, self.start = zero, start
@@ -172,7 +172,7 @@ class _SoundTrack:
         self._waiting: tuple[int, NDArray[np.float32]] | None = None
 
     def until(self, time: float) -> Iterator[Any]:
-        """Frames of sound up to ``time`` seconds of the source."""
+        """Yield audio frames up to ``time`` seconds of the source."""
         wanted = min(self.total, round((time - self.start) * _SAMPLE_RATE))
         while self.written < wanted:
             piece = self._waiting or next(self._pieces, None)
@@ -196,7 +196,7 @@ class _SoundTrack:
         return frame
 
     def _place_samples(self, container: InputContainer) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Samples and where in the clip they begin; the place is negative for sound that was on before it."""
+        """Yield samples and their start within the clip, which is negative for sound that begins before it."""
         av = libav()
         base = self.stream.time_base or Fraction(1, _SAMPLE_RATE)
         if self.start > 0:
@@ -218,11 +218,11 @@ class _SoundTrack:
                         if (place := round(seconds * _SAMPLE_RATE)) + samples.shape[1] > 0:
                             yield place, samples
         except av.FFmpegError:
-            return  # a broken tail: silence from here on
+            return  # the rest is damaged: silence from here on
 
 
 def _write_sound(source: FilePath, clip: Path, start: float, end: float) -> Cut:
-    """Write ``[start, end)`` of a recording of sound into a file of its own, encoded again."""
+    """Re-encode ``[start, end)`` of an audio recording into a file."""
     with open_media(source) as container, libav().open(str(clip.absolute()), "w") as written:
         stream = sound_stream(container)
         if stream is None:
@@ -240,7 +240,7 @@ _ROUNDING_SECONDS = 0.005  # Matroska counts in milliseconds
 
 @dataclass(frozen=True)
 class Cut:
-    """A clip that was written: which seconds of the source it shows, its duration and its number of frames."""
+    """A clip that was written: its span in the source in seconds, its duration and its number of frames."""
 
     path: Path
     start: float
@@ -250,9 +250,9 @@ class Cut:
 
 
 def write_clip(source: FilePath, clip: Path, name: str, start: float, end: float, *, exact: bool, pad: float) -> Cut:
-    """Write ``[start, end)`` of a video and ``pad`` seconds more on each side into a file, and check its duration.
+    """Write ``[start, end)`` of a video, extended by ``pad`` seconds on both sides, and check the clip's duration.
 
-    The file will be called ``name``, so that is what errors call it.
+    ``name`` is the final name of the file, for error messages.
     """
     info = probe(source)
     begin, finish = max(0.0, start - pad), min(info.duration, end + pad)
@@ -293,13 +293,12 @@ def cut(
     pad: float = 0.0,
     write: Callable[..., Cut] = write_clip,
 ) -> Cut:
-    """Write ``[start, end)`` of a video, ``pad`` seconds more on each side, as a clip of the kind of ``out``'s suffix.
+    """Cut ``[start, end)``, extended by ``pad`` seconds on both sides, into ``out``, whose suffix sets the format.
 
-    Exactly: encoded again (H.264 and AAC; VP9 and Opus for .webm), the first frame is the one shown at ``start``, and
-    the duration is right within one frame. Fast (``exact=False``): packets are copied from the last key frame at or
-    before ``start``, so the clip may begin earlier; ``Cut.start`` says where. Times past either end are drawn in.
-    The clip is checked before it takes its name; one of another duration than asked is not kept. ``write`` makes it
-    under a temporary name next to ``out``.
+    An exact cut is re-encoded (H.264 and AAC; VP9 and Opus for .webm): its first frame is the one shown at ``start``,
+    and its duration is right within one frame. A fast cut (``exact=False``) copies packets from the last key frame at
+    or before ``start``, so the clip may begin earlier, at ``Cut.start``. Times outside the video are clipped to it.
+    ``write`` makes the clip under a temporary name next to ``out``; it is renamed only if its duration is right.
     """
     source, target = regular_file(path), Path(out)
     if target.suffix.lower() not in CODECS_BY_SUFFIX:
@@ -319,9 +318,9 @@ def cut(
 
 
 def copy_packets(source: FilePath, start: float, end: float, out: Path) -> tuple[float, int]:
-    """Copy pictures and sound from the last key frame at or before ``start`` until ``end``; no less, a little more.
+    """Copy pictures and sound from the last key frame at or before ``start`` to ``end`` or slightly later.
 
-    Returns where the clip begins and how many pictures it has.
+    Returns the start of the clip and its number of pictures.
     """
     av = libav()
     with open_media(source) as container, av.open(str(out.absolute()), "w") as clip:
@@ -335,7 +334,7 @@ def copy_packets(source: FilePath, start: float, end: float, out: Path) -> tuple
         for packet in _from_key_frame(container, video, streams, start + zero):
             time, order = _seconds(packet, packet.pts), _seconds(packet, packet.dts)
             if packet.stream_index == video.index:
-                if order >= end + zero and time > latest:  # and no picture is missing before the latest shown
+                if order >= end + zero and time > latest:  # no picture before the latest one is missing
                     break
                 first = time if first is None else first
                 frames, latest = frames + 1, max(latest, time)
@@ -354,7 +353,7 @@ def copy_packets(source: FilePath, start: float, end: float, out: Path) -> tuple
 def _from_key_frame(
     container: InputContainer, video: Stream, streams: Sequence[Stream], start: float
 ) -> Iterator[Packet[Stream]]:
-    """Packets from a key frame that is shown at or before ``start``; looked for further back until there is one."""
+    """Yield packets from a key frame shown at or before ``start``, seeking further back until one is found."""
     av = libav()
     back = 0.0
     while True:
@@ -377,21 +376,21 @@ def _from_key_frame(
 
 
 def _seconds(packet: Packet[Stream], stamp: int | None) -> float:
-    """A time stamp in seconds; the packet's other one where it lacks this."""
+    """Return a time stamp in seconds, or the packet's other one if this is missing."""
     if stamp is None:
         stamp = packet.pts if packet.pts is not None else packet.dts
     return float((stamp or 0) * packet.time_base)
 
 
 PREVIEW_SHORT_SIDE = 540
-"""Pixels of the shorter side at most: enough to judge a moment, at a third of the work of full HD."""
-# The same frames at the same times as the video, so stepping by frames and edges stay exact; key frames every two
-# seconds or so make seeking quick.
+"""Maximum of the shorter side in pixels: enough to judge a moment, at a third of the cost of full HD."""
+# Frames keep their times, so that stepping by frames and edges stay exact; a key frame about every two seconds makes
+# seeking fast.
 PREVIEW_CODECS = Codecs("libx264", "aac", {"crf": "26", "preset": "superfast", "bf": "0", "g": "50"})
 
 
 def preview(source: FilePath, out: Path) -> Iterator[float]:
-    """Write a preview of a whole video as H.264 and AAC into the MP4 file ``out``; yields the share done, in [0, 1]."""
+    """Write a preview of a whole video to the MP4 file ``out`` (H.264 and AAC); yield the share done, in [0, 1]."""
     duration = probe(source).duration
     for at in recoding(source, 0.0, duration, out, PREVIEW_CODECS, PREVIEW_SHORT_SIDE):
         yield min(1.0, max(0.0, at / duration))

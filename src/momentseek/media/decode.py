@@ -1,4 +1,4 @@
-"""Frames of a video by the clock of the file (at a steady rate, far apart, or one as a thumbnail), and its sound."""
+"""Decode frames of a video (at a constant rate, far apart, or one as a thumbnail) and its sound."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 Sampling = Literal["exact", "quick"]
-"""Whether every picture is decoded, or only what is cheap and near the wanted times (`media.quick_sampling`)."""
+"""``exact`` decodes every picture, ``quick`` only cheap ones near the wanted times (`media.quick_sampling`)."""
 
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
 SAMPLING_VARIABLE = "MOMENTSEEK_SAMPLING"
 
 
 def default_sampling() -> Sampling:
-    """The sampling that ``add`` uses if none is named: what the environment says, else exact."""
+    """Return the default sampling of ``add``: the environment's, else exact."""
     named = os.environ.get(SAMPLING_VARIABLE, "").strip().lower() or "exact"
     for sampling in SAMPLINGS:
         if named == sampling:
@@ -55,22 +55,22 @@ class Frame:
 
 @dataclass(frozen=True)
 class FrameSettings:
-    """Which frames of a video are decoded: those shown at ticks ``(k + phase) / rate``, and how."""
+    """Which frames of a video to decode (those shown at ticks ``(k + phase) / rate``), and how."""
 
     rate: float
     """Frames per second of video."""
     phase: float = 0.5
     start: float = 0.0
-    """Only ticks in ``[start, end)`` are kept: the same ticks and pixels as in a whole run."""
+    """Only ticks in ``[start, end)`` are decoded; they give the same pixels as in a run over the whole video."""
     end: float | None = None
     short_side: int | None = None
-    """Pixels of the shorter side to which larger pictures are shrunk; smaller ones are never enlarged."""
+    """Maximum of the shorter side in pixels; larger frames are shrunk, smaller ones never enlarged."""
     sampling: Sampling = "exact"
-    """With ``quick`` a tick gets a picture near it that is cheaper to decode, and ``on_picture`` sees fewer."""
+    """With ``quick`` a tick takes a nearby picture that is cheap to decode, and ``on_picture`` gets fewer pictures."""
     threads: int | None = None
-    """Threads that decode; None for as many as help one file."""
+    """Number of decoding threads; None for the default."""
     hardware: str | None = None
-    """The kind of device that decodes; None for the processor."""
+    """Kind of device that decodes; None for the CPU."""
 
     def __post_init__(self) -> None:
         if not self.rate > 0 or not 0 <= self.phase < 1:
@@ -78,32 +78,32 @@ class FrameSettings:
             raise MomentseekError(f"{asked}: need rate > 0 and 0 <= phase < 1")
 
     def time(self, tick: int) -> float:
-        """The time of a tick, in seconds since the container's start."""
+        """Return the time of a tick, in seconds since the container's start."""
         return (tick + self.phase) / self.rate
 
     @property
     def until(self) -> float:
-        """Where the ticks end; infinite if they go on to the end of the video."""
+        """The end of the ticks; infinite if they continue to the end of the video."""
         return math.inf if self.end is None else self.end
 
 
 def frames(path: FilePath, rate: float, *, on_picture: OnPicture | None = None, **settings: Any) -> Frames:
-    """The frames of a video at a steady rate; ``settings`` are those of `FrameSettings`.
+    """Decode the frames of a video at a constant rate; ``settings`` are those of `FrameSettings`.
 
-    The frame at a tick is the last whose time stamp is not later, whatever the frame rate or its changes. The last,
-    shorter clip gives the last frame, so a video of T seconds gives ``ceil(T * rate)`` frames, at least one.
-    ``on_picture(time, small)`` is called with up to 30 frames a second, 64 pixels wide (as stored: not turned), whether
-    or not a tick falls on them. ``.damage`` says afterwards what was unreadable.
+    The frame at a tick is the last one whose time stamp is not later, whatever the frame rate. The last, shorter clip
+    gives the last frame, so a video of T seconds gives ``ceil(T * rate)`` frames, at least one.
+    ``on_picture(time, small)`` is called with up to 30 frames per second, 64 pixels wide (as stored, not rotated), on
+    and between ticks. Afterwards ``.damage`` describes what was unreadable.
     """
     return Frames(path, FrameSettings(rate, **settings), on_picture)
 
 
 class FrameIterator(Iterator[Frame]):
-    """An iterator of frames that can be asked, once it has ended, how far it came and what was damaged."""
+    """An iterator of frames that knows, after its end, how far it read and what was damaged."""
 
     def __init__(self) -> None:
         self.duration: float | None = None
-        """Where the last picture ends; known when a run to the end of the video has finished."""
+        """End of the last picture; known after a run to the end of the video."""
         self.damage: Damage | None = None
         self._generator = self._run()
 
@@ -111,7 +111,7 @@ class FrameIterator(Iterator[Frame]):
         return next(self._generator)
 
     def close(self) -> None:
-        """Stop before the end, and let go of the file."""
+        """Stop before the end, and close the file."""
         self._generator.close()
 
     def _run(self) -> Generator[Frame]:
@@ -125,7 +125,7 @@ class Frames(FrameIterator):
         super().__init__()
         self.path, self.settings = path, settings
         self.sampling = settings.sampling
-        """How it was decoded in the end: exactly, if the file is too odd for quick sampling."""
+        """The sampling that was used: ``exact`` if quick sampling failed on the file."""
         self._small_pictures = _SmallPictures(on_picture, settings.start, settings.until)
         self._tick = first_tick(settings.start, settings.rate, settings.phase)
 
@@ -172,9 +172,9 @@ class Frames(FrameIterator):
 
 
 def first_tick(start: float, rate: float, phase: float) -> int:
-    """The first k >= 0 with ``(k + phase) / rate >= start``, by that very expression.
+    """Return the first k >= 0 with ``(k + phase) / rate >= start``.
 
-    So no two windows share a tick or lose one between them.
+    It evaluates exactly this expression, so that adjacent windows neither share nor lose a tick.
 
     >>> first_tick(0.0, 2 / 3, 0.5), first_tick(0.75, 2 / 3, 0.5), first_tick(0.76, 2 / 3, 0.5)
     (0, 0, 1)
@@ -186,7 +186,7 @@ def first_tick(start: float, rate: float, phase: float) -> int:
 
 
 class _SmallPictures:
-    """Passes small pictures on, at most 30 a second."""
+    """Passes small pictures to a callback, at most 30 per second."""
 
     def __init__(self, on_picture: OnPicture | None, start: float, end: float) -> None:
         self.on_picture, self.start, self.end = on_picture, start, end
@@ -207,17 +207,17 @@ class _SmallPictures:
 
 
 MAX_SHORT_SIDE = 1080
-"""Pixels of the shorter side to which larger frames are made smaller."""
+"""Maximum of the shorter side in pixels; larger frames are shrunk."""
 
 Slot = tuple[float, float]
-"""Start and end of a stretch of a video, in seconds."""
+"""Start and end of an interval of a video, in seconds."""
 
 
 def sparse_frames(path: FilePath, slots: Sequence[Slot], short_side: int = MAX_SHORT_SIDE) -> Iterator[Frame]:
-    """One frame of each of some stretches, which follow each other: one near the middle that is quick to get.
+    """Yield one frame for each of several consecutive intervals: one near the middle that is cheap to decode.
 
-    That is a key frame in the middle half of the stretch, or else the last reference picture up to its middle: what no
-    other picture refers to is not decoded. Stretches after the last picture give nothing.
+    This is a key frame in the middle half of the interval, or else the last reference picture up to its middle;
+    pictures that no other picture refers to are not decoded. Intervals after the last picture give no frame.
     """
     with open_media(path) as container:
         reader = Reader(container, path)
@@ -249,7 +249,7 @@ def sparse_frames(path: FilePath, slots: Sequence[Slot], short_side: int = MAX_S
 
 
 def _target(slot: Slot, keys: Sequence[float]) -> float:
-    """The time of the frame to take from a stretch.
+    """Return the time of the frame to take from an interval.
 
     >>> _target((0.0, 4.0), [0.0, 2.5, 9.0]), _target((4.0, 8.0), [0.0, 2.5, 9.0])
     (2.5, 6.0)
@@ -261,9 +261,9 @@ def _target(slot: Slot, keys: Sequence[float]) -> float:
 
 
 def thumbnail(path: FilePath, time: float, width: int = 320, quality: int = 75) -> bytes:
-    """The frame being shown at ``time``, at most ``width`` pixels wide, as the bytes of a WebP file.
+    """Return the frame shown at ``time``, at most ``width`` pixels wide, as the bytes of a WebP file.
 
-    A time before the beginning or past the end gives the first or the last frame.
+    A time before the start or after the end gives the first or the last frame.
     """
     with open_media(path) as container:
         if not has_pictures(container):
@@ -282,7 +282,7 @@ def thumbnail(path: FilePath, time: float, width: int = 320, quality: int = 75) 
 
 
 def sound_picture(width: int) -> Pixels:
-    """A drawing for a recording of sound, which has no pictures: bars on a dark ground."""
+    """Return a placeholder picture for an audio recording: bars on a dark background."""
     height, bars = max(1, width * 9 // 16), 24
     across = np.arange(width) * bars // width
     tall = (0.15 + 0.55 * np.abs(np.sin(1.7 * across) * np.sin(0.31 * across + 0.4))) * height / 2
@@ -292,7 +292,7 @@ def sound_picture(width: int) -> Pixels:
 
 
 def webp(pixels: Pixels, quality: int = 75) -> bytes:
-    """RGB pixels as the bytes of a WebP file."""
+    """Encode RGB pixels as WebP."""
     av = libav()
     height, width, _ = pixels.shape
     encoder: VideoCodecContext = av.CodecContext.create("libwebp", "w")
@@ -305,18 +305,17 @@ def webp(pixels: Pixels, quality: int = 75) -> bytes:
 
 
 SAMPLE_RATE = 16_000
-"""Samples a second of what ``sound`` gives."""
+"""Samples per second that ``sound`` yields."""
 
 Samples = NDArray[np.float32]
 
 
 def sound(path: FilePath) -> Iterator[Samples]:
-    """The samples of a file's first audio stream, in blocks.
+    """Yield the samples of a file's first audio stream, in blocks.
 
-    A stream that begins late, or has holes, is filled with silence, so that the n-th sample is always at
-    ``n / SAMPLE_RATE`` seconds of the video. What cannot be decoded is silence too. MediaError if there is no sound.
-    Whoever wants the end of a file skips its beginning: decoding sound is quick, and after a jump into the middle
-    resampled samples differ in their last digits.
+    A late start, gaps and undecodable parts are filled with silence, so that the n-th sample is always at
+    ``n / SAMPLE_RATE`` seconds of the video. Raises MediaError if there is no sound. There is no seeking, because
+    resampled samples would differ in their last digits; to get the end of a file, skip its beginning.
     """
     av = libav()
     with open_media(path) as container:
@@ -336,13 +335,13 @@ def sound(path: FilePath) -> Iterator[Samples]:
                 if frame.time is None:
                     continue
                 begin = round((frame.time - zero) * SAMPLE_RATE)
-                frame.pts = None  # the resampler would refuse stamps that go back
+                frame.pts = None  # the resampler refuses decreasing time stamps
                 for piece in resampler.resample(frame):
                     samples = piece.to_ndarray().reshape(-1)
                     at, begin = begin, begin + len(samples)
                     if at - given > MAX_GAP_SECONDS * SAMPLE_RATE or at > MAX_DURATION_SECONDS * SAMPLE_RATE:
                         return
-                    if abs(at - given) < SAMPLE_RATE // 20:  # stamps are rounded: no hole
+                    if abs(at - given) < SAMPLE_RATE // 20:  # time stamps are rounded; this is no gap
                         at = given
                     if at > given:
                         yield np.zeros(at - given, np.float32)

@@ -1,8 +1,8 @@
-"""Edit lists: moments as clips on a timeline of an editing program, to the frame. CMX 3600 EDL and FCPXML.
+"""Export moments as frame-accurate clips on the timeline of a video editor: CMX 3600 EDL and FCPXML.
 
-A timecode counts frames in whole numbers per second: the nominal rate. At 29.97 frames per second non-drop timecode
-therefore falls behind the clock by 3.6 s an hour. Drop-frame timecode skips the *numbers* 0 and 1 at the start of every
-minute but each tenth (0 to 3 at 59.94), and no frame is lost (SMPTE ST 12-1).
+A timecode counts a whole number of frames per second, the nominal rate. At 29.97 frames per second non-drop timecode
+therefore falls behind real time by 3.6 s per hour. Drop-frame timecode skips the *numbers* 0 and 1 at the start of
+every minute except each tenth (0 to 3 at 59.94); no frame is lost (SMPTE ST 12-1).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _TIMECODE = re.compile(r"(\d{2}):(\d{2}):(\d{2})([:;.,])(\d{2,3})")
 
 
 EDITING_RATES = tuple(map(Fraction, ["24000/1001", "24", "25", "30000/1001", "30", "50", "60000/1001", "60"]))
-"""Frame rates of editing programs: 23.976, 24, 25, 29.97, 30, 50, 59.94 and 60 frames per second."""
+"""Frame rates of video editors: 23.976, 24, 25, 29.97, 30, 50, 59.94 and 60 frames per second."""
 
 
 def editing_rate(rate: Fraction) -> Fraction:
-    """The rate at which to edit a source: its own, a multiple or whole part of it, or the nearest one.
+    """Return the editing rate for a source: its own rate, a multiple or divisor of it, or the nearest one.
 
     >>> [str(editing_rate(Fraction(rate))) for rate in ("25", "15", "240", "30000/1001", "11991/999", "1")]
     ['25', '30', '60', '30000/1001', '24000/1001', '24']
@@ -40,9 +40,9 @@ def editing_rate(rate: Fraction) -> Fraction:
 
 
 def source_rate(rate: Fraction) -> Fraction:
-    """The rate whose frames a source is counted in: its own where an editing program has one to match it.
+    """Return the rate in which a source's frames are counted: its own rate if it matches an editing rate.
 
-    An average, which a video of variable rate has, counts as the nearest usual rate.
+    The average rate of a variable-rate video is replaced by the nearest standard rate.
 
     >>> [str(source_rate(Fraction(rate))) for rate in ("25", "15", "240", "30000/1001", "2437/100", "11991/999")]
     ['25', '15', '240', '30000/1001', '24', '24000/1001']
@@ -57,7 +57,7 @@ def _is_multiple(usual: Fraction, rate: Fraction) -> bool:
 
 
 def commonest_rate(rates: Iterable[Fraction]) -> Fraction:
-    """The rate at which most sources are edited; of two equally common ones the faster, which loses less.
+    """Return the most common editing rate of the sources; in a tie the higher one, which loses less.
 
     >>> commonest_rate([Fraction(25), Fraction(50), Fraction(50)]), commonest_rate([])
     (Fraction(50, 1), Fraction(25, 1))
@@ -67,7 +67,7 @@ def commonest_rate(rates: Iterable[Fraction]) -> Fraction:
 
 
 def rate_text(rate: Fraction) -> str:
-    """A frame rate as people write it.
+    """Return a frame rate in the usual notation.
 
     >>> rate_text(Fraction(30000, 1001)), rate_text(Fraction(25))
     ('29.97', '25')
@@ -76,7 +76,7 @@ def rate_text(rate: Fraction) -> str:
 
 
 def nominal(rate: Fraction) -> int:
-    """Frame numbers per second of timecode at a rate.
+    """Return the number of frames per second of timecode at a rate.
 
     >>> nominal(Fraction(24000, 1001)), nominal(Fraction(25))
     (24, 25)
@@ -90,7 +90,7 @@ def can_drop(rate: Fraction) -> bool:
 
 
 def frame_at(seconds: float, rate: Fraction) -> int:
-    """The frame boundary nearest to a time, as a frame number; halfway, the later one.
+    """Return the number of the frame boundary nearest to a time; halfway, the later one.
 
     >>> frame_at(10.01, Fraction(30000, 1001)), frame_at(0.5, Fraction(25)), frame_at(1.5, Fraction(25))
     (300, 13, 38)
@@ -99,14 +99,14 @@ def frame_at(seconds: float, rate: Fraction) -> int:
 
 
 def timecode(frame: int, rate: Fraction, drop: bool = False) -> str:
-    """The timecode of a frame; drop-frame timecode has a semicolon.
+    """Return the timecode of a frame; drop-frame timecode has a semicolon.
 
     >>> ntsc = Fraction(30000, 1001)
     >>> timecode(1800, ntsc), timecode(1800, ntsc, drop=True), timecode(17982, ntsc, drop=True)
     ('00:01:00:00', '00:01:00;02', '00:10:00;00')
     """
     per_second = nominal(rate)
-    if drop:  # per ten minutes numbers are skipped nine times, within them once a minute after the first
+    if drop:  # numbers are skipped in nine of every ten minutes, at the start of each but the first
         skip = _skipped_per_minute(rate)
         in_minute = per_second * 60 - skip
         tens, rest = divmod(frame, in_minute * 10 + skip)
@@ -120,7 +120,7 @@ def timecode(frame: int, rate: Fraction, drop: bool = False) -> str:
 
 
 def frame_of(code: str, rate: Fraction) -> int:
-    """The frame of a timecode; a semicolon or full stop before the frames means drop-frame.
+    """Return the frame of a timecode; a semicolon or full stop before the frames means drop-frame.
 
     >>> frame_of("00:10:00;00", Fraction(30000, 1001)), frame_of("00:00:01:05", Fraction(25))
     (17982, 30)
@@ -150,7 +150,7 @@ def _skipped_per_minute(rate: Fraction) -> int:
 
 @dataclass(frozen=True)
 class Excerpt:
-    """A stretch of a video to put into a timeline; times in seconds, ``rate`` in frames per second of the source."""
+    """A part of a video for a timeline; times in seconds, ``rate`` in frames per second of the source."""
 
     path: Path
     name: str
@@ -158,7 +158,7 @@ class Excerpt:
     end: float
     rate: Fraction
     title: str
-    """Why the excerpt is there: the query, or what is said."""
+    """Title of the excerpt: the query, or what is said."""
     duration: float
     """Length of the whole video, in seconds."""
     width: int | None = None
@@ -167,13 +167,13 @@ class Excerpt:
 
     @property
     def tracks(self) -> str:
-        """The tracks of an event in an edit list: sound, pictures, or both."""
+        """The tracks of the event in an edit list: audio, video, or both."""
         return "AA" if self.width == 0 else "AA/V" if self.audio else "V"
 
     def frames(self, rate: Fraction | None = None) -> tuple[int, int]:
-        """The first frame and the one after the last, at the source's rate or a given one.
+        """Return the first frame and the one after the last, at the source's rate or a given one.
 
-        At least one frame, and within the video.
+        The range lies within the video and has at least one frame.
 
         >>> Excerpt(Path("a.mp4"), "a.mp4", 1.0, 2.5, Fraction(25), "", 2.0).frames()
         (25, 50)
@@ -186,14 +186,14 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class ExportText:
-    """The text of an exported file, and notes on what its format could not carry."""
+    """The text of an exported file, and notes on what its format cannot express."""
 
     text: str
     notes: tuple[str, ...] = ()
 
 
 def file_url(path: Path) -> str:
-    r"""The file: URL of a path, every byte outside a plain set percent-encoded.
+    r"""Return the file: URL of a path, with unsafe bytes percent-encoded.
 
     >>> file_url(Path("/films/a b\n🎬.mp4"))
     'file:///films/a%20b%0A%F0%9F%8E%AC.mp4'
@@ -201,21 +201,21 @@ def file_url(path: Path) -> str:
     return "file://" + quote(os.fsencode(Path(os.path.abspath(path)).as_posix()), safe="/:" if os.name == "nt" else "/")
 
 
-# CMX 3600, the edit decision list every editing program reads. One event per excerpt: number, reel, track, a cut, then
-# source in, source out, record in and record out as timecode. It knows one frame rate for the whole list and none of it
-# is written down, so a comment says which; source timecode counts from 00:00:00:00 at the file's first frame.
+# CMX 3600 is the edit decision list that every video editor reads. Each excerpt is an event: number, reel, track, cut,
+# then source in, source out, record in and record out as timecode. The list has one frame rate, which the format does
+# not store, so a comment states it. Source timecode starts at 00:00:00:00 with the file's first frame.
 
 RECORD_START = "01:00:00"
-"""Timecode at which the timeline begins, by custom its first hour."""
+"""Timecode at which the timeline starts, by convention one hour."""
 
 
 def write_edl(
     excerpts: Sequence[Excerpt], title: str, *, rate: Fraction | None = None, drop: bool = False
 ) -> ExportText:
-    """A CMX 3600 edit list of the excerpts, one after another.
+    """Return a CMX 3600 edit list of the excerpts, one after another.
 
-    ``rate`` is the timeline's; without it, the one most sources are edited at. Excerpts of sources with another rate
-    are rounded to its frames, and a comment and a note say so.
+    ``rate`` is the timeline's; by default the editing rate of most sources. Excerpts of sources with another rate are
+    rounded to the timeline's frames, and a comment and a note say so.
     """
     rate = commonest_rate(e.rate for e in excerpts) if rate is None else rate
     if drop and not can_drop(rate):
@@ -252,7 +252,7 @@ def write_edl(
 
 
 def reel_names(excerpts: Sequence[Excerpt]) -> dict[Path, str]:
-    """A reel name of at most eight capitals and digits per source, none twice."""
+    """Return a unique reel name for each source, of at most eight capitals and digits."""
     found: dict[Path, str] = {}
     taken: set[str] = set()
     numbers: Counter[str] = Counter()
@@ -268,30 +268,30 @@ def reel_names(excerpts: Sequence[Excerpt]) -> dict[Path, str]:
 
 
 def _line(text: str) -> str:
-    """Text on one line: a line break would begin another statement."""
+    """Return the text on one line; a line break would begin another statement."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def _source(path: Path) -> str:
-    """The path as it is, or as an address where it would not survive on one line."""
+    """Return the path, or its URL if it does not fit on one line."""
     plain = str(path)
     return plain if plain == _line(plain) and not plain.startswith("file:") else file_url(path)
 
 
-# FCPXML 1.10, read by Final Cut Pro 10.6 and later and by DaVinci Resolve. Every time is a rational number of seconds.
-# An excerpt's start lies on its source's frame grid, or where the source's rate varies on that of the nearest usual
-# rate; offsets and durations lie on the timeline's, as Final Cut demands. Where the timeline has the source's rate or a
-# multiple of it, nothing is rounded.
+# FCPXML 1.10 is read by Final Cut Pro 10.6 or later and by DaVinci Resolve. Every time is a rational number of seconds.
+# An excerpt's start lies on its source's frame grid, or on that of the nearest standard rate if the source's rate
+# varies. Offsets and durations lie on the timeline's grid, as Final Cut requires. If the timeline has the source's rate
+# or a multiple of it, nothing is rounded.
 
 Format = tuple[Fraction, int | None, int | None]
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write_fcpxml(excerpts: Sequence[Excerpt], title: str, *, rate: Fraction | None = None) -> ExportText:
-    """An FCPXML project with the excerpts one after another on one timeline, each with a marker that carries its title.
+    """Return an FCPXML project with the excerpts one after another on a timeline, each with a marker for its title.
 
-    ``rate`` is the timeline's; without it, the one most sources are edited at. A note says where a source's rate does
-    not fit it and durations were rounded up to whole frames of the timeline.
+    ``rate`` is the timeline's; by default the editing rate of most sources. A note names sources whose rate does not
+    fit, so that durations were rounded up to whole frames of the timeline.
     """
     rate = commonest_rate(e.rate for e in excerpts) if rate is None else rate
     excerpts = [replace(e, rate=source_rate(e.rate)) for e in excerpts]
@@ -357,5 +357,5 @@ def _asset(resources: Element, excerpt: Excerpt, form: str, name: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Text that XML can hold at all."""
+    """Return the text without characters that XML does not allow."""
     return _NOT_XML.sub(" ", text)

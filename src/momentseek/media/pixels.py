@@ -1,4 +1,4 @@
-"""Upright RGB pixels: of decoded frames, with colours, sample aspect, rotation and size, and of pictures in files."""
+"""Upright RGB pixels from decoded frames (colours, pixel aspect, rotation, size) and from picture files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Pixels = NDArray[np.uint8]
 
 
 class Turn(NamedTuple):
-    """How a stored frame becomes upright: transposed first, then mirrored where ``across`` or ``down`` is -1."""
+    """How to make a stored frame upright: transpose it first, then mirror it if ``across`` or ``down`` is -1."""
 
     transposed: bool = False
     across: int = 1
@@ -30,7 +30,7 @@ class Turn(NamedTuple):
 
 
 def display_size(width: int, height: int, aspect: Fraction | None) -> tuple[int, int]:
-    """Width and height in square pixels: the wider side of a pixel is stretched, as players do.
+    """Return width and height in square pixels; the wider side of a pixel is stretched, as players do.
 
     >>> display_size(720, 576, Fraction(64, 45))
     (1024, 576)
@@ -43,7 +43,7 @@ def display_size(width: int, height: int, aspect: Fraction | None) -> tuple[int,
 
 
 def shrunk(width: int, height: int, short_side: int | None) -> tuple[int, int]:
-    """The size at which the shorter side is ``short_side``; never larger than it was.
+    """Return the size scaled down to a shorter side of ``short_side``; smaller sizes stay.
 
     >>> shrunk(1920, 1080, 224), shrunk(160, 120, 224)
     ((398, 224), (160, 120))
@@ -55,7 +55,7 @@ def shrunk(width: int, height: int, short_side: int | None) -> tuple[int, int]:
 
 
 def orientation(frame: VideoFrame) -> Turn:
-    """What the display matrix of a frame says, as quarter turns and mirrorings."""
+    """Return the display matrix of a frame as quarter turns and mirrorings."""
     data = frame.side_data.get("DISPLAYMATRIX")
     matrix = np.frombuffer(b"" if data is None else bytes(data), np.int32)  # type: ignore[call-overload]
     if len(matrix) != 9:
@@ -67,7 +67,7 @@ def orientation(frame: VideoFrame) -> Turn:
 
 
 def clockwise(turn: Turn) -> int:
-    """Degrees a frame is turned clockwise to stand upright.
+    """Return the clockwise rotation in degrees that makes a frame upright.
 
     >>> clockwise(Turn(True, -1, 1)), clockwise(Turn(False, -1, -1)), clockwise(Turn())
     (90, 180, 0)
@@ -78,7 +78,7 @@ def clockwise(turn: Turn) -> int:
 
 
 def upright(pixels: Pixels, turn: Turn) -> Pixels:
-    """Turn and mirror pixels.
+    """Apply a ``Turn`` to pixels.
 
     >>> upright(np.array([[[1], [2]]], np.uint8), Turn(True, -1, 1))[..., 0].tolist()
     [[1], [2]]
@@ -89,13 +89,13 @@ def upright(pixels: Pixels, turn: Turn) -> Pixels:
 
 
 POINTS_PER_PIXEL = 4
-"""Points of a frame, across and down, that make one pixel where not all of them are looked at."""
+"""Sampled points per output pixel, across and down, in rough conversion."""
 
 
 class FrameConverter:
-    """Turns frames into pixels of a wanted size; keeps ffmpeg's scaler between frames.
+    """Converts frames to pixels of a given size; keeps ffmpeg's scaler between frames.
 
-    With ``roughly``, a frame that is much larger is looked at point by point, which takes a quarter of the time.
+    With ``roughly``, a much larger frame is sampled at some points only, which takes a quarter of the time.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class FrameConverter:
         self._pointer: VideoReformatter = VideoReformatter()
 
     def pixels_of(self, frame: VideoFrame, turned: bool = True) -> Pixels:
-        """The frame as (height, width, 3) RGB, in square pixels, upright unless ``turned`` is false."""
+        """Return the frame as (height, width, 3) RGB in square pixels, upright unless ``turned`` is false."""
         from av.video.reformatter import Colorspace, Interpolation
 
         width, height = display_size(frame.width, frame.height, self.aspect)
@@ -123,7 +123,7 @@ class FrameConverter:
             width, height = max(1, round(width * ratio)), max(1, round(height * ratio))
         width, height = shrunk(width, height, self.short_side)
         smaller = width < frame.width or height < frame.height
-        unnamed = frame.colorspace in (2, 3)  # unspecified, reserved: players take the size as a hint
+        unnamed = frame.colorspace in (2, 3)  # unspecified, reserved: players guess from the size
         source = (Colorspace.ITU709 if frame.height >= 720 else Colorspace.ITU601) if unnamed else None
         across, down = POINTS_PER_PIXEL * width, POINTS_PER_PIXEL * height
         if self.roughly and 2 * across <= frame.width and 2 * down <= frame.height:
@@ -141,11 +141,11 @@ class FrameConverter:
 
 
 JPEG_QUALITY = 98
-"""High, and colours are kept at full size: an encoder sees more of what compression takes away than people do."""
+"""High, without chroma subsampling: compression losses affect encoders more than people."""
 
 
 def jpeg(pixels: Pixels, short_side: int | None = None, quality: int = JPEG_QUALITY) -> bytes:
-    """RGB pixels as the bytes of a JPEG file, made smaller if the shorter side is longer than ``short_side``."""
+    """Encode RGB pixels as JPEG, shrunk if the shorter side exceeds ``short_side``."""
     pillow = optional_module("PIL.Image", "search")
     image = pillow.fromarray(pixels)
     width, height = image.size
@@ -160,12 +160,12 @@ def jpeg(pixels: Pixels, short_side: int | None = None, quality: int = JPEG_QUAL
 MAX_PICTURE_BYTES = 64 << 20
 MAX_PICTURE_PIXELS = 100_000_000
 LONG_SIDE = 1024
-"""Pixels of the longer side to which larger pictures are made smaller; encoders look at less."""
+"""Maximum of the longer side in pixels; larger pictures are shrunk, and encoders use fewer pixels."""
 PICTURE_FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
 
 
 def read_picture(source: Path | bytes) -> Pixels:
-    """A picture from a file or from its bytes, turned as its camera says; of a moving one the first frame."""
+    """Read a picture from a file or from bytes, rotated by its EXIF orientation; of an animation the first frame."""
     where = "the picture" if isinstance(source, bytes) else str(source)
     images, ops = optional_module("PIL.Image", "search"), optional_module("PIL.ImageOps", "search")
     try:
@@ -177,7 +177,7 @@ def read_picture(source: Path | bytes) -> Pixels:
         if len(data) > MAX_PICTURE_BYTES:
             raise MomentseekError(f"{where}: is larger than {MAX_PICTURE_BYTES:,} bytes; make it smaller")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what pictures say about themselves is often odd, and of no use here
+            warnings.simplefilter("ignore")  # the metadata of pictures is often invalid, and not needed here
             with images.open(io.BytesIO(data), formats=PICTURE_FORMATS) as opened:
                 width, height = opened.size
                 if width * height > MAX_PICTURE_PIXELS:

@@ -1,4 +1,4 @@
-"""What a video file is: how long, how large, how fast, and which text tracks it carries."""
+"""Probe a video file: duration, size, frame rate, and text tracks."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 
 MAX_DURATION_SECONDS = 7 * 24 * 3600.0
-"""A longer video is taken for one whose clock is broken."""
+"""A longer duration counts as a broken clock."""
 
 EARLIEST_YEAR = 1980
-"""A recording that claims to be older was made by a camera whose clock was not set."""
+"""An earlier recording date means that the camera's clock was not set."""
 _SCAN_SECONDS = 20.0
 _FIRST_FRAME_PACKETS = 3000
 _COMMON_RATES = [Fraction(n) for n in (10, 12, 15, 24, 25, 30, 48, 50, 60, 100, 120, 240)] + [
@@ -48,11 +48,11 @@ _COMMON_RATES = [Fraction(n) for n in (10, 12, 15, 24, 25, 30, 48, 50, 60, 100, 
 
 @dataclass(frozen=True)
 class Probe:
-    """What a video file holds, as a player would show it.
+    """The properties of a video file, as a player would show it.
 
-    ``start`` is the container's own first instant; every time elsewhere counts seconds from it. ``width`` and
-    ``height`` are in square pixels after ``rotation`` (degrees clockwise). ``duration`` is where the pictures end. A
-    recording of sound has a width and height of 0.
+    ``start`` is the container's own start time; all other times count seconds from it. ``width`` and ``height`` are in
+    square pixels after ``rotation`` (degrees clockwise). ``duration`` is the end of the pictures. An audio recording
+    has a width and height of 0.
     """
 
     path: Path
@@ -66,13 +66,13 @@ class Probe:
     codec: str
     audio: bool
     recorded: float | None = None
-    """When it was recorded, in seconds since 1970, as the file says; None if it does not."""
+    """Recording time in seconds since 1970, from the file's tags; None if there is none."""
     place: tuple[float, float] | None = None
-    """Latitude and longitude in degrees of where it was recorded; None if the file does not say."""
+    """Latitude and longitude of the recording in degrees; None if the file has none."""
 
 
 def probe(path: FilePath) -> Probe:
-    """Look into a video file; MediaError gives the reason if it is no video or nothing of it can be decoded."""
+    """Return the properties of a video file; raise MediaError if it is no video or cannot be decoded."""
     with open_media(path) as container:
         if not has_pictures(container) and (sound := sound_stream(container)) is not None:
             return _probe_sound(container, sound, path)
@@ -103,7 +103,7 @@ def probe(path: FilePath) -> Probe:
 
 
 def _probe_sound(container: InputContainer, stream: AudioStream, path: FilePath) -> Probe:
-    """What a file without pictures is: a podcast, a voice recording, a song."""
+    """Return the properties of a file without pictures: a podcast, a voice recording, a song."""
     start = (container.start_time or 0) / 1e6
     duration = (container.duration or 0) / 1e6
     if not 0 < duration <= MAX_DURATION_SECONDS:
@@ -128,7 +128,7 @@ def _probe_sound(container: InputContainer, stream: AudioStream, path: FilePath)
 
 
 def recording_time(tags: Mapping[str, str]) -> float | None:
-    """When a video was recorded, by the tags of cameras and phones, in seconds since 1970; None if they do not say.
+    """Return the recording time from the tags of cameras and phones, in seconds since 1970, or None.
 
     >>> recording_time({"creation_time": "2023-07-01T10:00:00.000000Z"})
     1688205600.0
@@ -144,7 +144,7 @@ def recording_time(tags: Mapping[str, str]) -> float | None:
 
 
 def recording_place(tags: Mapping[str, str]) -> tuple[float, float] | None:
-    """Latitude and longitude in degrees, as phones write them (ISO 6709); None if there are none.
+    """Return latitude and longitude in degrees from the tags of phones (ISO 6709), or None.
 
     >>> recording_place({"com.apple.quicktime.location.ISO6709": "+48.8577-002.2950+035.000/"})
     (48.8577, -2.295)
@@ -157,7 +157,10 @@ def recording_place(tags: Mapping[str, str]) -> tuple[float, float] | None:
 
 
 def container_start(container: InputContainer, stream: VideoStream) -> float:
-    """Seconds at which the container's clock starts; the pictures' own first instant if the two lie hours apart."""
+    """Return the container's start time in seconds.
+
+    The video stream's start time is used if it is earlier, or more than an hour later.
+    """
     first = 0.0 if stream.start_time is None else float(stream.start_time * (stream.time_base or 0))
     began: int | None = container.start_time
     if began is None:
@@ -167,9 +170,9 @@ def container_start(container: InputContainer, stream: VideoStream) -> float:
 
 
 def declared_duration(container: InputContainer, stream: VideoStream, start: float) -> float | None:
-    """Seconds from the container's start to the end of the pictures, as the file claims; None if it is no claim.
+    """Return the declared seconds from the container's start to the end of the pictures; None if not credible.
 
-    A claim is disbelieved if it is not positive, longer than a week, or leaves less than 25 bytes per second.
+    A duration is not credible if it is not positive, longer than a week, or leaves less than 25 bytes per second.
     """
     claims = []
     if stream.duration is not None and stream.time_base is not None:
@@ -186,9 +189,9 @@ def declared_duration(container: InputContainer, stream: VideoStream, start: flo
 
 
 def frame_rate(stream: VideoStream) -> Fraction:
-    """Frames per second of a stream: the average, as the exact usual rate where it is one.
+    """Return the average frames per second of a stream, snapped to a standard rate if it is near one.
 
-    The average says how many frames there are; the guessed rate of a variable stream is often its time base (1000).
+    The average gives the number of frames; the guessed rate of a variable stream is often its time base (1000).
     """
     for rate in (stream.average_rate, stream.guessed_rate, stream.base_rate):
         if rate is not None and Fraction(1, 3600) <= rate <= 1000:
@@ -197,7 +200,7 @@ def frame_rate(stream: VideoStream) -> Fraction:
 
 
 def sane_rate(rate: Fraction) -> Fraction:
-    """A rate next to a usual one is that one; others keep a small denominator.
+    """Return the standard rate near a rate, or else the rate with a small denominator.
 
     >>> sane_rate(Fraction(2997003, 100000)), sane_rate(Fraction(19001, 1583))
     (Fraction(30000, 1001), Fraction(11403, 950))
@@ -209,13 +212,13 @@ def sane_rate(rate: Fraction) -> Fraction:
 
 
 def pixel_aspect(stream: VideoStream) -> Fraction | None:
-    """Width of a pixel over its height; None if pixels are square or the file does not say."""
+    """Return a pixel's width divided by its height; None if pixels are square or the file does not say."""
     aspect = stream.sample_aspect_ratio
     return Fraction(aspect) if aspect is not None and aspect > 0 and aspect != 1 else None
 
 
 def _refuse_still(container: InputContainer, stream: VideoStream, path: FilePath) -> None:
-    """GIF and its like, and HEIF photographs, are videos only if they move."""
+    """Refuse GIF and similar files and HEIF photographs with a single picture."""
     names = set(container.format.name.split(","))
     brand = container.metadata.get("major_brand", "").strip()
     if not names & {"gif", "apng", "webp", "jpegxl_anim"} and brand not in ("avif", "heic", "heix", "mif1"):
@@ -230,10 +233,10 @@ def _refuse_still(container: InputContainer, stream: VideoStream, path: FilePath
 
 
 def _first_frame(container: InputContainer, stream: VideoStream, path: FilePath) -> VideoFrame:
-    """The first frame that can be decoded, looked for within bounds."""
+    """Return the first frame that can be decoded; the search is limited in time."""
     av = libav()
     stream.codec_context.options = {"max_pixels": str(MAX_PIXELS)}
-    deadline = time.process_time() + _SCAN_SECONDS  # not the clock's: a busy machine makes no file damaged
+    deadline = time.process_time() + _SCAN_SECONDS  # CPU time, so that a file never fails because the machine is busy
     no_memory = False
     with suppress(av.FFmpegError):
         for count, packet in enumerate(packets(container, [stream])):
@@ -251,9 +254,9 @@ def _first_frame(container: InputContainer, stream: VideoStream, path: FilePath)
 
 
 def _scan_duration(path: FilePath, start: float, rate: Fraction) -> float:
-    """Where the last picture ends, by reading packets without decoding them.
+    """Find the end of the last picture by reading packets without decoding them.
 
-    If a huge file cannot be read in time, its length is extrapolated from the bytes read so far.
+    If a huge file cannot be read in time, its duration is extrapolated from the bytes read so far.
     """
     av = libav()
     frame = float(1 / rate)
@@ -261,7 +264,7 @@ def _scan_duration(path: FilePath, start: float, rate: Fraction) -> float:
     last, position = 0.0, 0
     with open_media(path) as container:
         stream = video_stream(container, path)
-        with suppress(av.FFmpegError):  # a broken tail: what came before counts
+        with suppress(av.FFmpegError):  # the rest is damaged: use what came before
             for packet in packets(container, [stream]):
                 stamp = packet.pts if packet.pts is not None else packet.dts
                 if stamp is None:
@@ -279,7 +282,7 @@ def _scan_duration(path: FilePath, start: float, rate: Fraction) -> float:
 
 
 def _seconds(clock: str) -> float | None:
-    """Matroska's per-track duration.
+    """Return Matroska's per-track duration in seconds.
 
     >>> _seconds("00:01:02.500000000"), _seconds("")
     (62.5, None)

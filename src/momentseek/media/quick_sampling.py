@@ -1,16 +1,16 @@
-"""Reading a video by what is cheap to decode: key frames, and the reference pictures near the times that are wanted.
+"""Read only the pictures of a video that are cheap to decode: key frames and reference pictures near wanted times.
 
-A file is a sequence of groups of pictures: a key frame, which stands alone, and pictures stored as differences to
-others. Pictures that no other refers to are never decoded here, and no B-frames at all in a file whose other pictures
-do without them, which is tried out. Of the others, a group is decoded
+A file is a sequence of groups of pictures: a key frame, which is independent, and pictures stored as differences to
+others. Pictures that no other picture refers to are never decoded. B-frames are skipped altogether if a trial shows
+that the file's other pictures do not need them. Of the remaining pictures, a group is decoded
 
-* not at all beyond its key frame, if the wanted times in it have key frames near them, or if the next key frame shows
-  the same and no packet between is large;
+* only at its key frame, if the wanted times have key frames near them, or if the next key frame shows the same and no
+  packet in between is large;
 * else up to the last wanted time in it;
-* wholly, if what was decoded of it and the next key frame are so unlike that a cut may lie between.
+* completely, if the pictures decoded so far and the next key frame differ so much that a cut may lie between them.
 
-Anything odd in the file (no time stamps, a broken packet, a key frame that gives no picture)
-raises `QuickSamplingError`, and the caller reads on as if it had never tried.
+Anything unusual in the file (no time stamps, a broken packet, a key frame without a picture) raises
+`QuickSamplingError`, and the caller decodes the rest of the file exactly.
 """
 
 from __future__ import annotations
@@ -37,33 +37,33 @@ if TYPE_CHECKING:
 
 
 CODECS = ("h264", "hevc", "mpeg1video", "mpeg2video", "mpeg4", "vp8", "vp9", "av1", "libdav1d", "mjpeg", "prores")
-"""Codecs whose key frames stand alone and whose packets say when they are shown."""
+"""Codecs whose key frames are independent and whose packets have presentation times."""
 NEAR_SHARE = 0.25
-"""How far from a wanted time a key frame may lie to serve in its place, as a share of the time between two of them."""
+"""Maximum distance of a key frame that replaces a wanted time, as a share of the interval between wanted times."""
 MAX_STILL_DISTANCE = 0.06
-"""Distance between neighbouring key frames (`shots.distance`) below which they serve all wanted times between them."""
+"""If neighbouring key frames are closer than this (`shots.distance`), they serve all wanted times in between."""
 MAX_STILL_SHARE = 0.5
-"""Size of a packet, as a share of the key frame's, above which something new was seen, and may have gone again."""
+"""A packet larger than this share of the key frame's size shows something new, which may disappear again."""
 MAX_ALIKE_DISTANCE = 0.12
-"""Distance between two pictures (`shots.distance`) below which no cut lies between them; cuts have 0.17 and more."""
+"""No cut lies between two pictures closer than this (`shots.distance`); cuts have 0.17 and more."""
 TRIAL_PACKETS = 90
-"""Packets of a group with which it is tried out whether a file's other pictures do without its B-frames."""
+"""Number of a group's packets in the trial of whether other pictures need the file's B-frames."""
 GROUPS_BETWEEN_TRIALS = 16
-"""Groups after which that is tried out again."""
+"""Number of groups after which the trial is repeated."""
 MIN_TRIAL_PICTURES = 4
 MAX_TRIAL_DIFFERENCE = 2
-"""Levels of brightness by which small pictures may differ with and without B-frames."""
+"""Maximum brightness difference (of 255) between small pictures decoded with and without B-frames."""
 SMOOTHING_RATIO = 2.0
-"""How many times as large as asked for pictures must be for their smoothing, which nobody sees then, to be skipped."""
+"""Pictures at least this many times larger than requested skip the deblocking filter, which is then invisible."""
 HOLD_SECONDS = 0.125
-"""Seconds between the repetitions of a picture over a stretch that is not decoded."""
+"""Seconds between repetitions of a picture over a part that is not decoded."""
 LOOK_WIDTH = 64
 MAX_GROUP_PACKETS = 1500
 MAX_GROUP_BYTES = 2**26
 
 
 class QuickSamplingError(Exception):
-    """Quick sampling cannot go on: the rest of the file must be decoded wholly."""
+    """Quick sampling failed: the rest of the file must be decoded exactly."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Ticks:
     phase: float
 
     def before(self, end: float, *, last: bool = False) -> float | None:
-        """The last wanted time before ``end``; of a video's ``last`` group, that of the clip that has begun by then.
+        """Return the last wanted time before ``end``; in the ``last`` group, that of the clip that has begun by then.
 
         >>> Ticks(0.5, 0.5).before(5.0), Ticks(0.5, 0.5).before(4.5), Ticks(0.5, 0.5).before(4.5, last=True)
         (3.0, 3.0, 5.0)
@@ -85,23 +85,23 @@ class Ticks:
 
 @dataclass(frozen=True)
 class Group:
-    """Packets of a group of pictures in decoding order, or of a piece of one that is too long to be held at once."""
+    """Packets of a group of pictures in decoding order, or of a part of a group that is too long to hold at once."""
 
     packets: list[Packet[VideoStream]]
     following: Packet[VideoStream] | None
-    """The key frame of the next group, unless the video ends or the group goes on."""
+    """The key frame of the next group; None if the video ends or the group continues."""
     begins: bool
     ends: bool
 
 
 class QuickReader(Reader):
-    """Reads a few pictures of an open video, in order."""
+    """Reads the cheap pictures of an open video, in order."""
 
     def __init__(self, container: InputContainer, path: FilePath, ticks: Ticks, short_side: int | None = None) -> None:
-        super().__init__(container, path, threads=1)  # a group is too short for more, which take a sixth more time
+        super().__init__(container, path, threads=1)  # a group is too short for more threads, which take a sixth longer
         self.ticks = ticks
         self.keys: list[float] = []
-        """Times of the key frames so far, and of the next."""
+        """Times of the key frames so far and of the next one."""
         context = self.stream.codec_context
         if self._is_avi or context.name not in CODECS or self.stream.time_base is None:
             raise QuickSamplingError
@@ -114,15 +114,13 @@ class QuickReader(Reader):
         self._groups_decoded = 0
 
     def due(self, tick: float) -> float:
-        """The time of the picture to take for a wanted time: the nearest key frame's if that is near, else its own."""
+        """Return the time of the picture for a wanted time: that of a near key frame, else the wanted time."""
         at = bisect_right(self.keys, tick)
         nearest = min(self.keys[max(0, at - 1) : at + 1], key=lambda key: abs(key - tick), default=math.inf)
         return nearest if abs(nearest - tick) <= self._near else tick
 
     def pictures(self, since: float = 0.0) -> Iterator[Picture]:
-        """The pictures from the one shown at ``since`` (or an earlier one) on; where nothing is decoded, the last one
-        again and again.
-        """
+        """Yield the pictures from ``since`` (or earlier) on; where nothing is decoded, repeat the last one."""
         shown: Picture | None = None
         following: Picture | None = None
         for group in self._items_since(since, self._groups, lambda group: self._stamp(group.packets[0])):
@@ -141,7 +139,7 @@ class QuickReader(Reader):
                 yield (shown := picture)
 
     def _rest(self, group: Group, shown: Picture, following: Picture | None) -> Iterator[Picture]:
-        """What is decoded of a group after its key frame."""
+        """Yield the decoded pictures of a group after its key frame."""
         stamps = [self._stamp(packet) for packet in group.packets]
         if following is None and group.ends:
             at = int(np.argmax(stamps))
@@ -175,11 +173,11 @@ class QuickReader(Reader):
     def _count_packets(
         self, group: Group, stamps: Sequence[float], end: float, following: Picture | None, key: Picture
     ) -> int:
-        """Number of a whole group's packets to decode for the wanted times in it; 0 if its key frame serves them."""
+        """Return the number of packets to decode for the wanted times in a group; 0 if its key frame suffices."""
         sizes = [packet.size for packet in group.packets]
         small = max(sizes[1:], default=0) <= MAX_STILL_SHARE * sizes[0]
         if small and following is not None and self._unlike(key, following) < MAX_STILL_DISTANCE:
-            return 0  # nothing of note changes
+            return 0  # nothing important changes
         tick = self.ticks.before(end, last=following is None)
         while tick is not None and tick > key.time and self.due(tick) != tick:
             tick = self.ticks.before(tick - ROUNDING_SECONDS)
@@ -189,7 +187,7 @@ class QuickReader(Reader):
         return needed[-1] + 1 if needed and needed[-1] else 0
 
     def _trial_is_due(self, group: Group) -> bool:
-        """Whether to try out with a group what `_try_without_b_frames` sees; it pays if others follow."""
+        """Whether to run `_try_without_b_frames` on a group; it pays off only if more groups follow."""
         if not (group.begins and group.following and self._has_b_frames and self.stream.codec_context.name == "h264"):
             return False
         self._groups_decoded += 1
@@ -199,9 +197,9 @@ class QuickReader(Reader):
         return True
 
     def _try_without_b_frames(self, some: Sequence[Packet[VideoStream]], seen: dict[float, Pixels]) -> None:
-        """See with the first packets of a group whether its pictures come out the same without B-frames.
+        """Check with the first packets of a group whether its pictures look the same without B-frames.
 
-        Many encoders let P-frames refer to B-frames; a decoder that left those out would show ghosts.
+        Many encoders let P-frames refer to B-frames; skipping those would cause artefacts.
         """
         self.stream.codec_context.skip_frame = "BIDIR"
         alike = 0
@@ -220,7 +218,7 @@ class QuickReader(Reader):
         return self._converter.pixels_of(picture.frame, turned=False)
 
     def _unlike(self, one: Picture, other: Picture) -> float:
-        """How unlike two pictures are, from 0 to 1."""
+        """Return the distance between two pictures, from 0 to 1."""
         small = [self._look(one), self._look(other)]
         if small[0].shape != small[1].shape:
             return 1.0
@@ -255,7 +253,7 @@ class QuickReader(Reader):
         yield Group(held, None, begins, True)
 
     def _key_picture(self, packet: Packet[VideoStream]) -> Picture:
-        """A key frame, decoded by itself."""
+        """Decode a key frame by itself."""
         found = [*self._decode([packet]), *self._drain()]
         if len(found) != 1 or abs(found[0].time - self._stamp(packet)) > ROUNDING_SECONDS:
             raise QuickSamplingError
@@ -280,13 +278,13 @@ class QuickReader(Reader):
                 yield Picture(time, 1 / float(self.rate), frame)
 
     def _drain(self) -> Iterator[Picture]:
-        """The pictures that the decoder still holds; afterwards it is empty."""
+        """Yield the pictures that the decoder still holds, and empty it."""
         if self._touched:
             yield from self._decode([None])
             self._reset()
 
     def _reset(self) -> None:
-        """Let the decoder forget what it holds."""
+        """Discard the pictures that the decoder holds."""
         self.stream.codec_context.flush_buffers()
         self._touched = False
 

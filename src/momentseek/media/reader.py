@@ -1,4 +1,4 @@
-"""Reading the pictures of an open video in the order in which they are shown, whatever is broken in the file."""
+"""Read the pictures of an open video in display order, despite damage in the file."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ROUNDING_SECONDS = 1e-6
-"""Rounding of time stamps, not a tolerance anybody can see."""
+"""Rounding of time stamps; too small to be visible."""
 MAX_GAP_SECONDS = 3600.0
-"""Seconds between two pictures above which a clock is broken."""
+"""A longer gap between two pictures means that the file's clock is broken."""
 _MAX_THREADS = 4
 _MAX_RETRIES = 50
-_MAX_B_FRAMES = 16  # in a row; H.264 allows no more pictures to wait for another
+_MAX_B_FRAMES = 16  # in a row; H.264 allows no more pictures to be reordered
 
 
 @dataclass(frozen=True)
 class Damage:
-    """What could not be read of a video.
+    """The unreadable parts of a video.
 
     >>> print(Damage(readable=12.34, expected=30.0, skipped=3, reason="the file ends early"))
     readable until 12.3 s of 30.0 s (the file ends early); 3 broken places skipped
@@ -62,7 +62,7 @@ class Damage:
 
 @dataclass(frozen=True)
 class Picture:
-    """A decoded frame at its place in time, with how long it is shown if nothing follows."""
+    """A decoded frame with its time, and how long it is shown if nothing follows."""
 
     time: float
     duration: float
@@ -70,9 +70,9 @@ class Picture:
 
 
 class Reader:
-    """Reads all pictures of an open video in the order of their time stamps; broken places are skipped and counted.
+    """Reads all pictures of an open video by time stamp; damaged parts are skipped and counted.
 
-    ``threads`` decode them, by default up to four: more help little, and each takes memory.
+    By default up to four ``threads`` decode: more help little, and each takes memory.
     """
 
     def __init__(self, container: InputContainer, path: FilePath, threads: int | None = None) -> None:
@@ -85,18 +85,18 @@ class Reader:
         self.aspect = pixel_aspect(self.stream)
         self.skipped, self.reached, self.reason, self.out_of_memory = 0, 0.0, "", False
         self.end: float | None = None
-        """Where the video's last picture ends, if that is known from more than the pictures that were read."""
+        """End of the video's last picture, if known from more than the pictures that were read."""
         context = self.stream.codec_context
         context.options = {"max_pixels": str(MAX_PIXELS)}
         context.thread_type = "AUTO"
         context.thread_count = threads or min(_MAX_THREADS, os.cpu_count() or 1)
 
     def due(self, tick: float) -> float:
-        """The time of the picture to take for a wanted time: its own."""
+        """Return the time of the picture for a wanted time: the wanted time itself."""
         return tick
 
     def pictures(self, since: float = 0.0) -> Iterator[Picture]:
-        """The pictures from the one shown at ``since`` (or an earlier one) on."""
+        """Yield the pictures from the one shown at ``since`` (or an earlier one) on."""
         return self._items_since(since, self._pictures_in_order, lambda picture: picture.time, self._from_key_frame)
 
     def _items_since(
@@ -106,7 +106,7 @@ class Reader:
         time_of: Callable[[T], float],
         read_after_seek: Callable[[], Iterator[T]] | None = None,
     ) -> Iterator[T]:
-        """What ``read`` gives from ``since`` or an earlier time on, looked for ever further back."""
+        """Yield what ``read`` gives from ``since`` or earlier on, seeking further back until it is early enough."""
         back = 0.0
         while since > back:
             if not self._seek(since - back):
@@ -125,14 +125,14 @@ class Reader:
         yield from read()
 
     def no_picture(self, time: float | None = None) -> MediaError:
-        """The error of a video none of whose pictures (at a time) can be decoded, for lack of memory or otherwise."""
+        """Return the error for a video without any decodable picture (at a time), for lack of memory or otherwise."""
         if self.out_of_memory:
             return out_of_memory(self.path)
         what = "none of its pictures can be decoded" if time is None else f"no picture can be decoded at {time:.1f} s"
         return MediaError(f"{self.path}: {what}; get another copy")
 
     def damage(self, duration: float | None) -> Damage | None:
-        """What went wrong so far, if anything did; ``duration`` is given when the end was reached."""
+        """Return the damage so far, or None; pass ``duration`` when the end was reached."""
         reason = self.reason or None
         reached = max(self.reached, duration or 0.0)
         if duration is not None and reason is None and self.expected is not None:
@@ -155,17 +155,17 @@ class Reader:
     def _rewind(self) -> None:
         av = libav()
         start = int(self.start * 1e6)
-        for position in (start - 1_000_000, start):  # AVI knows no time before its start
+        for position in (start - 1_000_000, start):  # AVI cannot seek before its start
             with suppress(av.FFmpegError):
                 self.container.seek(position, backward=True)
                 return
         raise MediaError(f"{self.path}: cannot be wound back to its beginning; convert the video")
 
     def _from_key_frame(self) -> Iterator[Picture]:
-        """The pictures after a seek: those before the first key frame may lack what they refer to."""
+        """Yield the pictures after a seek; those before the first key frame may lack their references."""
         ordered = dropwhile(lambda picture: not picture.frame.key_frame, self._pictures_in_order())
         if self._is_avi and self._has_b_frames:
-            next(ordered, None)  # its stamp may be that of a B-frame before it, which is lost
+            next(ordered, None)  # its time stamp may be that of a lost B-frame before it
         return ordered
 
     def _pictures_in_order(self) -> Iterator[Picture]:
@@ -181,11 +181,11 @@ class Reader:
             yield picture
 
     def _sort_stamps(self, pictures: Iterator[Picture]) -> Iterator[Picture]:
-        """The same pictures in the same order, with stamps that were given in another order sorted.
+        """Yield the pictures in the same order, with their time stamps sorted.
 
-        A decoder gives pictures in the order in which they are shown. AVI, and what was copied from it, keeps only the
-        order in which they are decoded, so pictures around B-frames carry each other's stamps. Stamps are sorted over
-        as many pictures as B-frames can follow each other; other containers only until that many were in order.
+        A decoder returns pictures in display order. AVI, and files copied from it, store time stamps in decoding order,
+        so pictures around B-frames have each other's stamps. Stamps are sorted over as many pictures as B-frames can
+        follow each other; for other containers only until that many were in order.
         """
         ahead = _MAX_B_FRAMES if self._has_b_frames and "mp4" not in self.container.format.name else 0
         waiting: deque[Picture] = deque()
@@ -199,7 +199,7 @@ class Reader:
                 if ahead or not self._has_b_frames or last - time > _MAX_B_FRAMES * picture.duration:
                     self.skipped += 1
                     continue
-                ahead = _MAX_B_FRAMES  # the first B-frames of this video: its stamp is taken, the place after is free
+                ahead = _MAX_B_FRAMES  # the first B-frames of this video: its stamp is used, the place after is free
                 time = last + picture.duration / 2
             elif ahead and orderly > _MAX_B_FRAMES and not self._is_avi:
                 ahead = 0
@@ -246,7 +246,7 @@ class Reader:
                 self.out_of_memory = self.out_of_memory or isinstance(e, MemoryError)
 
     def _packets(self) -> Iterator[Packet[VideoStream]]:
-        """Video packets, and the flush at the end; an unreadable packet is passed over as long as others follow."""
+        """Yield video packets and the flush at the end; skip an unreadable packet as long as others follow."""
         av = libav()
         streams = [s for s in self.container.streams if s.type in ("video", "audio", "subtitle")]
         for _ in range(_MAX_RETRIES):

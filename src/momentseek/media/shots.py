@@ -1,13 +1,14 @@
-"""Shot boundaries in a run of small pictures: hard cuts, dissolves and fades, but not motion, flashes or exposure.
+"""Detect shot boundaries in a sequence of small pictures: hard cuts, dissolves and fades.
 
-``ShotDetector`` takes the pictures one by one; the rest is array code over a stretch of frames. Distances are between
-pictures reduced to a coarse grid of mean colours and three histograms:
+Motion, flashes and changes of exposure are not boundaries. ``ShotDetector`` takes the pictures one by one; the rest is
+array code over a run of frames. Distances are between pictures reduced to a coarse grid of mean colours and three
+histograms:
 
 * a **hard cut** is a step: the geometric mean of grid, histogram and structure distance between two neighbours is
   large, stands out from the steps around it, and stays when both sides move apart (after a flash it does not);
-* a **dissolve** is a blend: pictures between A and B lie on the straight line between them, A and B are unlike, and
-  what precedes A and follows B changes little against it (a pan leaves the line, and goes on before and after);
-* a **fade** is a dip of contrast to almost nothing between two pictures that have some.
+* a **dissolve** is a blend: pictures between A and B lie on the straight line between them, A and B differ, and the
+  pictures before A and after B change little in comparison (a pan leaves the line, and continues before and after);
+* a **fade** is a drop of contrast to almost zero between two pictures with contrast.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ SHOT_CONTEXT_SECONDS = 2 * HALF_WINDOW_SECONDS[-1] + 0.2
 _GRID_COLUMNS, _GRID_ROWS = 16, 12
 _LEVELS = 16
 _LEVEL = (np.sqrt(np.arange(256) / 256) * _LEVELS).astype(np.uint8)
-_STRETCH_SECONDS = 12.0  # looked at together
+_STRETCH_SECONDS = 12.0  # processed together
 _MAX_FRAMES = 2000
 
 
 class ShotDetector:
-    """Takes small pictures in order of time (the ``on_picture`` of `frames`) and finds the shot boundaries among them.
+    """Finds shot boundaries among small pictures that are pushed in order of time (``on_picture`` of `frames`).
 
-    Memory stays small however long the video: only the last few seconds are kept, as grids and histograms.
+    Memory stays small for videos of any length: only the last few seconds are kept, as grids and histograms.
     """
 
     def __init__(self) -> None:
@@ -54,9 +55,9 @@ class ShotDetector:
         self._done = -np.inf
 
     def push(self, time: float, small: Pixels) -> None:
-        """Take one more picture, (height, width, 3) RGB; 64 pixels wide is plenty."""
+        """Add the next picture, (height, width, 3) RGB; 64 pixels of width are enough."""
         grid = cells(small)
-        if self._grids and grid.shape != self._grids[-1].shape:  # too small for a whole grid, and another size
+        if self._grids and grid.shape != self._grids[-1].shape:  # too small for a full grid, and of another size
             return
         self._times.append(time)
         self._grids.append(grid)
@@ -65,12 +66,12 @@ class ShotDetector:
             self._settle()
 
     def boundaries(self) -> list[float]:
-        """Times of the shot boundaries among the pictures so far, in seconds."""
+        """Return the times of the shot boundaries so far, in seconds."""
         rest = [b for b in self._evaluate() if b.time >= self._done]
         return [b.time for b in merge_boundaries(self._found + rest)]
 
     def _settle(self) -> None:
-        """Decide all but the newest frames, and keep only what the next ones are compared with."""
+        """Decide on all but the newest frames, and keep only what later frames are compared with."""
         until = self._times[-1] - SHOT_CONTEXT_SECONDS
         self._found += [b for b in self._evaluate() if self._done <= b.time < until]
         self._done = until
@@ -79,7 +80,7 @@ class ShotDetector:
         del self._times[:first], self._grids[:first], self._histograms[:first]
 
     def _evaluate(self) -> list[Boundary]:
-        """All boundaries of the frames that are kept, unmerged, in no order."""
+        """Return all boundaries of the kept frames, unmerged and unordered."""
         if len(self._times) < 3:
             return []
         stretch = Stretch(np.array(self._times), np.array(self._grids), np.array(self._histograms))
@@ -87,7 +88,7 @@ class ShotDetector:
 
 
 def cells(small: Pixels) -> NDArray[np.float32]:
-    """Mean colours of a picture in a grid of 16 × 12, in [0, 1]: noise and small motion are averaged out."""
+    """Return the mean colours of a picture on a 16 × 12 grid, in [0, 1], which averages out noise and small motion."""
     rows, columns, area = _grid(*small.shape[:2])
     sums = np.add.reduceat(np.add.reduceat(small, rows, 0, np.float32), columns, 1)
     return np.asarray(sums / area, np.float32).reshape(-1, 3)
@@ -95,14 +96,14 @@ def cells(small: Pixels) -> NDArray[np.float32]:
 
 @lru_cache(maxsize=8)
 def _grid(height: int, width: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]]:
-    """Where the cells of a picture begin, in rows and columns, and what their sums are divided by."""
+    """Return the first rows and columns of a picture's cells, and the divisors of their sums."""
     rows = np.linspace(0, height, min(_GRID_ROWS, height) + 1).astype(int)
     columns = np.linspace(0, width, min(_GRID_COLUMNS, width) + 1).astype(int)
     return rows[:-1], columns[:-1], np.outer(np.diff(rows), np.diff(columns))[..., None] * np.float32(255)
 
 
 def shares(small: Pixels) -> NDArray[np.float32]:
-    """Shares of a picture's pixels in 16 levels of each colour, finer where it is dark; they sum to 1."""
+    """Return the shares of a picture's pixels in 16 levels of each colour, finer for dark ones; they sum to 1."""
     levels = _LEVEL[small] + (np.arange(3, dtype=np.uint8) * _LEVELS)
     counts = np.bincount(levels.ravel(), minlength=3 * _LEVELS)
     return (counts / levels.size).astype(np.float32)
@@ -110,7 +111,7 @@ def shares(small: Pixels) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class Boundary:
-    """A shot boundary: its time in seconds, its kind, and how sure it is, in (0, 1]."""
+    """A shot boundary: its time in seconds, its kind, and its confidence in (0, 1]."""
 
     time: float
     kind: Literal["fade", "cut", "dissolve"]
@@ -126,18 +127,18 @@ class Stretch:
     histograms: Floats
 
     def lag(self, seconds: float) -> int:
-        """Number of frames in a number of seconds, at least one."""
+        """Return the number of frames in a number of seconds, at least one."""
         return max(1, round(seconds / float(np.median(np.diff(self.times)))))
 
 
 def hard_cuts(stretch: Stretch) -> list[Boundary]:
-    """Hard cuts of a stretch: steps that stand out and stay."""
+    """Return the hard cuts of a run of frames: steps that stand out and stay."""
     n = len(stretch.times)
     after = np.arange(1, n)
     steps = distance(stretch, after - 1, after)
     width = stretch.lag(FLASH_SECONDS)
     found = (steps >= MIN_CUT_DISTANCE) & (steps >= MIN_CUT_RATIO * (_mean_around(steps, 4) + 0.03))
-    found &= (after >= min(width, n // 2)) & (after + width <= n)  # a flash at either end has nothing to come back to
+    found &= (after >= min(width, n // 2)) & (after + width <= n)  # a flash at either end cannot be told from a cut
     after = after[found]
     staying = steps[found]
     for k in range(1, width + 1):
@@ -150,7 +151,7 @@ def hard_cuts(stretch: Stretch) -> list[Boundary]:
 
 
 def dissolves(stretch: Stretch) -> list[Boundary]:
-    """Dissolves of a stretch: runs of frames that blend one picture into another."""
+    """Return the dissolves of a run of frames: frames that blend one picture into another."""
     n = len(stretch.times)
     flat = stretch.grids.reshape(n, -1)
     steps = np.sqrt(np.square(np.diff(flat, axis=0)).sum(1))
@@ -173,7 +174,7 @@ def dissolves(stretch: Stretch) -> list[Boundary]:
 
 
 def _blend(flat: Floats, steps: Floats, middle: NDArray[np.intp], k: int) -> Floats:
-    """How far frames ``middle`` are from a blend of those ``k`` before and ``k`` after; infinite where none can be."""
+    """Return the distance of frames ``middle`` from a blend of those ``k`` before and after; infinite if impossible."""
     a, b = flat[middle - k], flat[middle + k]
     across = b - a
     length = _norm(across) + 1e-6
@@ -186,7 +187,7 @@ def _blend(flat: Floats, steps: Floats, middle: NDArray[np.intp], k: int) -> Flo
             worst[(along < 0.15) | (along > 0.85)] = np.inf
     before = _norm(a - flat[np.maximum(middle - 2 * k, 0)]) / length
     behind = _norm(b - flat[np.minimum(middle + 2 * k, len(flat) - 1)]) / length
-    early, late = middle < 2 * k, middle + 2 * k >= len(flat)  # nothing to compare with there: as on the other side
+    early, late = middle < 2 * k, middle + 2 * k >= len(flat)  # no frames to compare with there: use the other side
     larger = np.maximum(before, behind)
     before, behind = np.where(early, larger, before), np.where(late, larger, behind)
     greatest = np.lib.stride_tricks.sliding_window_view(steps, 2 * k).max(1)[middle - k]
@@ -200,7 +201,7 @@ def _norm(rows: Floats) -> Floats:
 
 
 def fades(stretch: Stretch) -> list[Boundary]:
-    """Fades of a stretch: dips of contrast between two pictures that have some."""
+    """Return the fades of a run of frames: drops of contrast between two pictures with contrast."""
     n = len(stretch.times)
     contrast = stretch.grids.mean(2).std(1)
     width = min(stretch.lag(FADE_SECONDS), n - 1)
@@ -219,7 +220,7 @@ def fades(stretch: Stretch) -> list[Boundary]:
 
 
 def distance(stretch: Stretch, a: NDArray[np.intp], b: NDArray[np.intp]) -> Floats:
-    """How unlike frames are, in [0, 1]: zero unless colours, their places and the structure all differ."""
+    """Return the distance of frames in [0, 1]; zero unless colours, their positions and the structure all differ."""
     grid = np.minimum(1, np.abs(stretch.grids[a] - stretch.grids[b]).mean((1, 2)))
     histogram = 0.5 * np.abs(stretch.histograms[a] - stretch.histograms[b]).sum(1)
     structure = np.clip(1 - correlation(stretch.grids[a], stretch.grids[b]), 0, 1)
@@ -227,7 +228,7 @@ def distance(stretch: Stretch, a: NDArray[np.intp], b: NDArray[np.intp]) -> Floa
 
 
 def correlation(a: Floats, b: Floats) -> Floats:
-    """Correlation of the grids' brightness, frame by frame; 0 where either is flat, unless both are."""
+    """Return the correlation of the grids' brightness per frame; 0 if only one of the two is flat."""
     x, y = a.mean(2), b.mean(2)
     x, y = x - x.mean(1, keepdims=True), y - y.mean(1, keepdims=True)
     one, other = np.sqrt(np.square(x).mean(1)), np.sqrt(np.square(y).mean(1))
@@ -237,9 +238,13 @@ def correlation(a: Floats, b: Floats) -> Floats:
 
 
 def merge_boundaries(found: list[Boundary]) -> list[Boundary]:
-    """Boundaries in order of time, without those too close to a surer one: 0.25 s between cuts, 1 s around a dissolve.
+    """Return the boundaries in order of time, without those that are too close to a better one.
 
-    Fades count as surer than cuts, since a cut to black and one out of it are one; dissolves as the least sure.
+    A fade is better than a cut, and a cut better than a dissolve; of two of the same kind, the stronger is better. Two
+    cuts must be at least 0.25 s apart, a cut and a fade 0.5 s, and all other pairs 1 s.
+
+    Fades are better than cuts because of short black pictures between two shots: the cuts to and from black are found,
+    and a fade between them, and only the fade is kept.
     """
     kept: list[Boundary] = []
     for one in sorted(found, key=lambda b: (-"dissolve cut fade".index(b.kind), -b.strength, b.time)):
@@ -251,7 +256,7 @@ def merge_boundaries(found: list[Boundary]) -> list[Boundary]:
 
 
 def _mean_around(values: Floats, width: int) -> Floats:
-    """The mean of the neighbours on both sides, without the value itself."""
+    """Return the mean of the neighbours on both sides, without the value itself."""
     kernel = np.ones(2 * width + 1, np.float32)
     kernel[width] = 0
     total = np.convolve(values, kernel)[width : width + len(values)]

@@ -1,4 +1,4 @@
-"""The process that decodes: the same answers as without it, and no way for it to harm or outlive its program."""
+"""The decoding process: it gives the same results, and can neither harm nor outlive its program."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _same_frames(path: Path, **settings: Any) -> None:
     assert (there.duration, there.damage, list(there.shots)) == (here.duration, here.damage, detector.boundaries())
 
 
-def test_answers_are_those_of_this_process_bit_for_bit(counting: Video, tmp_path: Path) -> None:
+def test_results_are_bit_identical_to_this_process(counting: Video, tmp_path: Path) -> None:
     path = counting("a.mp4", audio=True)
     assert sandbox.probe(path) == probe.probe(path)
     _same_frames(path, short_side=50)
@@ -60,12 +60,12 @@ def test_answers_are_those_of_this_process_bit_for_bit(counting: Video, tmp_path
     assert sorted(os.listdir(tmp_path)) == ["a.mp4", "a.srt", "one.mp4"]
 
 
-def test_real_videos_are_decoded_alike(data: Path) -> None:
+def test_real_videos_decode_identically(data: Path) -> None:
     for name in ("r047.avi", "r055.mkv"):
         _same_frames(data / "real-videos" / "videos" / name, end=4.0, short_side=64)
 
 
-def test_a_damaged_file_is_reported_alike(counting: Video, tmp_path: Path) -> None:
+def test_damage_is_reported_identically(counting: Video, tmp_path: Path) -> None:
     whole = counting("a.mkv", audio=True).read_bytes()
     (tmp_path / "half.mkv").write_bytes(whole[: len(whole) // 2])
     _same_frames(tmp_path / "half.mkv")
@@ -77,13 +77,13 @@ def test_a_damaged_file_is_reported_alike(counting: Video, tmp_path: Path) -> No
         sandbox.cut(tmp_path / "half.mkv", 50.0, 60.0, tmp_path / "x.mp4")
 
 
-def test_a_name_that_is_not_unicode_is_passed_on(counting: Video, tmp_path: Path) -> None:
+def test_non_unicode_name_is_passed_on(counting: Video, tmp_path: Path) -> None:
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.mp4"))
     counting("a.mp4").rename(odd)
     assert sandbox.probe(odd).path == odd
 
 
-def test_the_very_file_is_read_or_none(counting: Video) -> None:
+def test_pinned_file_is_read_or_refused(counting: Video) -> None:
     path = counting("a.mp4")
     state = path.stat()
     whole = PinnedFile(path, state.st_size, state.st_mtime_ns)
@@ -96,9 +96,7 @@ def test_the_very_file_is_read_or_none(counting: Video) -> None:
         sandbox.thumbnail(PinnedFile(link), 0.0)
 
 
-def test_one_process_serves_many_files_and_is_replaced_after_a_crash(
-    counting: Video, misbehave: Callable[[str], None]
-) -> None:
+def test_process_is_reused_and_replaced_after_a_crash(counting: Video, misbehave: Callable[[str], None]) -> None:
     misbehave("if name.endswith('bad.mp4'): __import__('os').abort()")
     good, bad = counting("good.mp4"), counting("bad.mp4", seconds=0.2)
     first = _workers(good)
@@ -114,14 +112,14 @@ def test_one_process_serves_many_files_and_is_replaced_after_a_crash(
 
 
 def _workers(path: Path) -> list[str]:
-    """The processes that decode for this one, after it has asked for something."""
+    """Return the decoding processes of this one, after it has run a task."""
     sandbox.probe(path)
     listed = Path(f"/proc/{os.getpid()}/task").glob("*/children")
     found = [child for file in listed for child in file.read_text().split()]
     return [child for child in found if b"sandbox.worker" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
-def test_frames_that_nobody_wants_any_more_end_their_process(counting: Video) -> None:
+def test_closing_frames_ends_their_process(counting: Video) -> None:
     path = counting("a.mp4")
     source = sandbox.frames(path, 25.0)
     next(source)
@@ -142,7 +140,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_the_process_never_outlives_its_program(counting: Video, tmp_path: Path, how: signal.Signals) -> None:
+def test_process_ends_with_its_program(counting: Video, tmp_path: Path, how: signal.Signals) -> None:
     path = counting("a.mp4")
     program = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(path)],
@@ -180,7 +178,7 @@ def test_limits_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
             SandboxLimits.from_environment()
 
 
-def test_a_file_that_is_read_in_circles_is_given_up() -> None:
+def test_gives_up_on_a_file_read_in_circles() -> None:
     class Circle:
         name, size = "round.mp4", 10
 
@@ -192,7 +190,7 @@ def test_a_file_that_is_read_in_circles_is_given_up() -> None:
 
 
 def _picture_bomb(path: Path, side: int, pictures: int, seconds: float) -> Path:
-    """A small file of large pictures: PNG shrinks an empty one to nothing."""
+    """Make a small file of large pictures: PNG compresses empty ones to almost nothing."""
     import av
 
     with av.open(str(path), "w") as out:
@@ -211,9 +209,7 @@ def _picture_bomb(path: Path, side: int, pictures: int, seconds: float) -> Path:
     return path
 
 
-def test_a_file_that_costs_more_than_its_length_allows_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gives_up_on_a_file_over_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = _picture_bomb(tmp_path / "bomb.mov", 3000, 30, 1.0)
     assert path.stat().st_size < 2_000_000
     assert len(list(sandbox.frames(path, 2.0))) == 2
@@ -224,7 +220,7 @@ def test_a_file_that_costs_more_than_its_length_allows_is_given_up(
     assert time.monotonic() - begun < 20
 
 
-def test_a_length_that_is_only_claimed_buys_no_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_declared_length_does_not_raise_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("momentseek.media.container.MAX_PIXEL_RATE", 100_000)
     short, long = (_picture_bomb(tmp_path / f"{n}.mov", 100, 30, n) for n in (1.0, 100.0))
     try:

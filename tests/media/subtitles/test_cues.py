@@ -1,4 +1,4 @@
-"""Tidying and joining: no line twice, none lost, true times."""
+"""Tidying and joining cues: no line twice, none lost, correct times."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ without<00:00:05.000><c> yeast</c>
 """  # noqa: W293
 
 
-def test_scrolling_captions_say_each_line_once_at_its_true_time() -> None:
+def test_scrolling_captions_keep_each_line_once() -> None:
     cues = parse_subtitles(YOUTUBE.encode(), "x.vtt")
     assert [(cue.start, cue.end, cue.text) for cue in cues] == [
         (0.16, 2.399, "hello everyone today"),
@@ -54,7 +54,7 @@ def test_a_line_that_grows_word_by_word_is_one_cue() -> None:
     assert cues == [Cue(0, 3, "A WE WENT OUT"), Cue(3, 5, "B")]
 
 
-def test_the_same_words_later_are_said_again() -> None:
+def test_repeated_words_later_are_kept() -> None:
     assert tidy([Cue(0, 1, "No."), Cue(5, 6, "No.")]) == [Cue(0, 1, "No."), Cue(5, 6, "No.")]
 
 
@@ -72,11 +72,11 @@ def test_speakers_and_sounds_stay_apart_when_sentences_are_joined() -> None:
     assert [cue.text for cue in join_sentences(cues)] == ["and then he", "[door slams]", "- Who is there?"]
 
 
-def test_a_sentence_is_not_joined_across_a_silence() -> None:
+def test_sentence_is_not_joined_across_a_pause() -> None:
     assert len(join_sentences([Cue(0, 1, "and then"), Cue(3, 4, "nothing")])) == 2
 
 
-def test_three_dots_go_on() -> None:
+def test_ellipsis_continues_a_sentence() -> None:
     assert [cue.text for cue in join_sentences([Cue(0, 1, "I thought..."), Cue(1, 2, "...it was you.")])] == [
         "I thought... ...it was you."
     ]
@@ -94,14 +94,14 @@ cue_lists = st.lists(
 
 
 @given(cue_lists)
-def test_tidied_cues_are_sorted_and_last(cues: list[Cue]) -> None:
+def test_tidied_cues_are_sorted_with_positive_length(cues: list[Cue]) -> None:
     found = tidy(cues)
     assert all(0 <= cue.start < cue.end and cue.text.strip() for cue in found)
     assert [cue.start for cue in found] == sorted(cue.start for cue in found)
 
 
 @given(cue_lists)
-def test_joining_keeps_every_word_and_stays_within_bounds(cues: list[Cue]) -> None:
+def test_joining_keeps_every_word_within_limits(cues: list[Cue]) -> None:
     found = tidy(cues)
     whole = join_sentences(found)
     assert " ".join(cue.text for cue in whole) == " ".join(cue.text for cue in found)

@@ -1,4 +1,4 @@
-"""Text saved in any encoding comes back as it was."""
+"""Text in any encoding is decoded correctly."""
 
 from __future__ import annotations
 
@@ -65,5 +65,5 @@ def test_utf8_cut_in_the_middle_of_a_letter_stays_utf8() -> None:
 
 
 @given(st.binary(max_size=400), st.sampled_from([None, "ru", "ja", "zh", "de", "xx"]))
-def test_any_bytes_are_some_text(data: bytes, language: str | None) -> None:
+def test_any_bytes_decode_to_text(data: bytes, language: str | None) -> None:
     assert isinstance(text_of(data, language), str)

@@ -19,7 +19,7 @@ HELLO = [(1500, 1500, b"<i>Hello</i> world"), (3200, 600, b"Bye.")]
 
 
 def best_cues(path: Path, languages: Sequence[str] = ()) -> list[Cue]:
-    """The cues of the best text track."""
+    """Return the cues of the best text track."""
     found = by_preference(text_tracks(path), languages)
     return track_cues(path, found[0]) if found else []
 
@@ -75,7 +75,7 @@ def test_text_tracks_of_each_codec(tmp_path: Path, codec: str, suffix: str, wrap
     assert best_cues(path) == [Cue(1.5, 3.0, "Hello world", "de"), Cue(3.2, 3.8, "Bye.", "de")]
 
 
-def test_tracks_are_chosen_by_language_and_pictures_skipped(tmp_path: Path) -> None:
+def test_chooses_tracks_by_language_and_skips_picture_tracks(tmp_path: Path) -> None:
     path = video_with(
         tmp_path / "film.mkv",
         ("dvd_subtitle", "eng", []),
@@ -88,13 +88,13 @@ def test_tracks_are_chosen_by_language_and_pictures_skipped(tmp_path: Path) -> N
     assert cues_of(path, languages=["fr"]).sources[0].endswith(", fr)")
 
 
-def test_a_video_without_text_has_no_cues(tmp_path: Path) -> None:
+def test_video_without_text_has_no_cues(tmp_path: Path) -> None:
     path = video_with(tmp_path / "film.mp4")
     assert best_cues(path) == []
     assert cues_of(path) == cues_of(path).__class__()
 
 
-def test_what_is_no_video_is_a_media_error_but_only_a_problem_for_cues(tmp_path: Path) -> None:
+def test_non_video_is_an_error_but_only_a_problem_for_cues(tmp_path: Path) -> None:
     path = tmp_path / "film.mp4"
     path.write_bytes(b"nothing")
     with pytest.raises(MediaError):
@@ -115,7 +115,7 @@ def chosen(video: Path, folder: Path | None = None, languages: Sequence[str] | N
     return " ".join(cue.text for cue in cues.cues)
 
 
-def test_files_go_before_tracks_and_languages_by_wish(tmp_path: Path) -> None:
+def test_files_precede_tracks_and_languages_follow_preference(tmp_path: Path) -> None:
     video = video_with(tmp_path / "film.mkv", ("subrip", "eng", [(1000, 500, b"inside")]))
     write(tmp_path / "film.forced.srt", "forced")
     assert chosen(video) == "inside"
@@ -132,7 +132,7 @@ def test_files_go_before_tracks_and_languages_by_wish(tmp_path: Path) -> None:
     assert chosen(video, tmp_path / "texts", ["de"]) == "français"
 
 
-def test_a_broken_file_is_a_problem_and_the_next_is_taken(tmp_path: Path) -> None:
+def test_broken_file_is_noted_and_the_next_one_used(tmp_path: Path) -> None:
     (tmp_path / "film.srt").write_bytes(bytes(9999))
     write(tmp_path / "film.en.srt", "english")
     cues = cues_of(tmp_path / "film.mp4")

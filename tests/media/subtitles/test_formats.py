@@ -1,4 +1,4 @@
-"""Each format as its writers really write it, and the round trip through our own writer."""
+"""Subtitle formats as real programs write them, and the round trip through our own writer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_lines_of_times(line: str, times: tuple[float, float] | None) -> None:
     assert srt.times(line) == times
 
 
-def test_srt_keeps_numbers_that_are_text_and_drops_those_that_count() -> None:
+def test_srt_keeps_numbers_in_text_and_drops_cue_numbers() -> None:
     text = "1\n00:00:01,000 --> 00:00:02,000\n42\n\n2\n00:00:03,000 --> 00:00:04,000\nor\n\n7\n"
     assert [cue.text for cue in srt.parse(text)] == ["42", "or\n\n7"]
 
@@ -52,7 +52,7 @@ def test_srt_with_numbers_but_no_blank_lines() -> None:
     assert [cue.text for cue in srt.parse(text)] == ["17", "I was\n19", "x"]
 
 
-def test_vtt_passes_over_headers_notes_and_styles() -> None:
+def test_vtt_skips_headers_notes_and_styles() -> None:
     text = (
         "WEBVTT - a title\nKind: captions\n\nSTYLE\n::cue { color: red }\n\nNOTE\n1\n2\n\n"
         "1\n00:01.000 --> 00:02.000 position:0%\none\n \ntwo\n\nNOTE three\n\n00:03.000 --> 00:04.000\nfour\n"
@@ -77,7 +77,7 @@ def test_sbv_reads_cues_between_blank_lines() -> None:
 
 
 @pytest.mark.parametrize("name", ["x.srt", "x.vtt", "x.ass", "x.sbv", "x.txt"])
-def test_a_format_is_recognised_by_content_whatever_the_suffix(name: str) -> None:
+def test_format_is_detected_by_content(name: str) -> None:
     for text in (
         "WEBVTT\n\n00:01.000 --> 00:02.000\nHello\n",
         "1\r\n00:00:01,000 --> 00:00:02,000\r\nHello\r\n",
@@ -88,7 +88,7 @@ def test_a_format_is_recognised_by_content_whatever_the_suffix(name: str) -> Non
 
 
 @given(st.integers(min_value=0, max_value=400_000_000))
-def test_a_time_survives_being_written(milliseconds: int) -> None:
+def test_time_round_trip(milliseconds: int) -> None:
     assert seconds(stamp(milliseconds / 1000)) == milliseconds / 1000
 
 
@@ -99,7 +99,7 @@ texts = st.lists(words, min_size=1, max_size=5).map(" ".join)
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**8), st.integers(1, 10**5), texts), min_size=1, max_size=8))
-def test_cues_survive_our_own_srt(rows: list[tuple[int, int, str]]) -> None:
+def test_srt_round_trip(rows: list[tuple[int, int, str]]) -> None:
     cues = tidy(Cue(start / 1000, (start + length) / 1000, text) for start, length, text in rows)
     assert list(srt.parse(srt.srt_text(cues))) == cues
     apart = [Cue(10.0 * i, 10.0 * i + 5, cue.text) for i, cue in enumerate(cues)]  # tidying again has nothing to do

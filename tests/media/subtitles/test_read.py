@@ -1,4 +1,4 @@
-"""What is refused, quickly and in one sentence."""
+"""Reading subtitle files: bad files are refused quickly, with one sentence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from momentseek.media.subtitles.read import MAX_SUBTITLE_BYTES, parse_subtitles,
 SRT = b"1\n00:00:01,000 --> 00:00:02,000\nHello\n"
 
 
-def test_a_file_is_read_with_its_language(tmp_path: Path) -> None:
+def test_reads_a_file_with_its_language(tmp_path: Path) -> None:
     path = tmp_path / "film.srt"
     path.write_bytes(SRT)
     assert read_subtitles(path, "en") == [Cue(1.0, 2.0, "Hello", "en")]
@@ -43,11 +43,11 @@ def test_files_without_a_cue_are_refused(data: bytes) -> None:
         parse_subtitles(data, "x.srt")
 
 
-def test_a_few_zero_bytes_do_not_cost_the_file() -> None:
+def test_tolerates_a_few_zero_bytes() -> None:
     assert parse_subtitles(SRT.replace(b"Hello", b"Hel\0lo"), "x.srt")[0].text == "Hello"
 
 
-def test_a_large_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
+def test_rejects_a_large_file_before_reading(tmp_path: Path) -> None:
     path = tmp_path / "film.srt"
     with path.open("wb") as file:
         file.truncate(MAX_SUBTITLE_BYTES + 1)
@@ -65,8 +65,8 @@ def test_too_many_cues_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     "filling",
     [b"\n", b"1", b"-->", b"00:00:01,000 -->", b"<", b"<v a", b"&a", b"{\\p1", b"0:", b",", b" ", b"\xff", b"\xe9a "],
 )
-def test_large_garbage_ends(filling: bytes) -> None:
-    """Two megabytes of anything: a quadratic step would not come back within the suite's time."""
+def test_large_garbage_is_fast(filling: bytes) -> None:
+    """Two megabytes of garbage: a quadratic step would exceed the test's timeout."""
     data = SRT + b"[Events]\nDialogue: 0,0:00:01.00,0:00:02.00,,,,,,," + filling * (2_000_000 // len(filling))
     try:
         assert parse_subtitles(data, "x.srt")

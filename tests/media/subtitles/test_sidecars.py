@@ -32,12 +32,12 @@ from momentseek.media.subtitles.find import Sidecar, find_sidecars, match_sideca
         ("film.en.2.srt", "en", set()),
     ],
 )
-def test_names_that_belong(name: str, language: str | None, flags: set[str]) -> None:
+def test_matching_names(name: str, language: str | None, flags: set[str]) -> None:
     assert match_sidecar(Path(name), Path("film.mp4")) == Sidecar(Path(name), language, frozenset(flags))
 
 
 @pytest.mark.parametrize("name", ["film 2.srt", "film.2.srt", "films.srt", "film-trailer.srt", "film.txt", "other.srt"])
-def test_names_that_do_not(name: str) -> None:
+def test_other_names(name: str) -> None:
     assert match_sidecar(Path(name), Path("film.mp4")) is None
 
 
@@ -52,7 +52,7 @@ def touch(*paths: Path) -> None:
         path.touch()
 
 
-def test_files_beside_and_in_named_folders(tmp_path: Path) -> None:
+def test_files_next_to_the_video_and_in_named_folders(tmp_path: Path) -> None:
     touch(*(tmp_path / name for name in ["film.en.srt", "film.srt", "Subs/film.de.srt", "SUBTITLES/film.fr.vtt"]))
     touch(tmp_path / "Subs/film/2_English.srt", tmp_path / "Subs/other.srt", tmp_path / "elsewhere/film.it.srt")
     assert sorted(found(tmp_path / "film.mp4")) == [
@@ -66,13 +66,13 @@ def test_files_beside_and_in_named_folders(tmp_path: Path) -> None:
     assert languages["2_English.srt"] == "en"
 
 
-def test_a_given_folder_is_searched_flat_and_as_a_mirror(tmp_path: Path) -> None:
+def test_given_folder_is_searched_flat_and_as_a_mirror(tmp_path: Path) -> None:
     texts = tmp_path / "texts"
     touch(texts / "ep1.en.srt", texts / "s1/ep1.srt", texts / "show/s1/ep1.de.srt", texts / "s2/ep1.srt")
     assert found(tmp_path / "show/s1/ep1.mkv", texts) == ["show/s1/ep1.de.srt", "s1/ep1.srt", "ep1.en.srt"]
 
 
-def test_a_new_file_is_seen_at_once(tmp_path: Path) -> None:
+def test_new_file_is_found_at_once(tmp_path: Path) -> None:
     assert find_sidecars(tmp_path / "film.mp4") == []
     touch(tmp_path / "film.srt")
     assert found(tmp_path / "film.mp4") == ["film.srt"]

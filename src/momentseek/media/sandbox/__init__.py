@@ -1,1 +1,1 @@
-"""Open and decode media in a process of its own, so that a codec's crash, hang or lack of memory costs one file."""
+"""Decode media in a separate process, so that a codec that crashes, hangs or runs out of memory costs one file."""

@@ -1,7 +1,6 @@
-"""Probe, decode and cut videos in another process: functions like their namesakes in `momentseek.media`.
+"""Probe, decode and cut videos in another process, with the functions' names from `momentseek.media`.
 
-They raise what those raise; in addition, `MediaError` says that the process crashed, stopped making progress, or needed
-more memory than it may have.
+They raise the same errors, and `MediaError` if the process crashes, makes no progress, or exceeds its memory limit.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from momentseek.media.subtitles.find import VideoCues
 
 
 def probe(path: FilePath) -> Probe:
-    """Look into a video file, as `media.probe` does."""
+    """Return the properties of a video file, like `media.probe`."""
     content = _last("probe", path).content
     place = tuple(content["place"]) if content["place"] else None
     return Probe(**{**content, "path": Path(path), "rate": Fraction(*content["rate"]), "place": place})
@@ -44,7 +43,7 @@ def cues_of(
     duration: float | None = None,
     links: bool = True,
 ) -> VideoCues:
-    """What is said in a video, as `media.subtitles.cues_of` finds it."""
+    """Return what is said in a video, like `media.subtitles.cues_of`."""
     place = None if folder is None else os.fspath(folder)
     content = _last(
         "cues", video, folder=place, languages=list(languages or ()), duration=duration, links=links
@@ -54,12 +53,12 @@ def cues_of(
 
 
 def thumbnail(path: FilePath, time: float, width: int = 320, quality: int = 75) -> bytes:
-    """The frame shown at a time as WebP, as `media.thumbnail` makes it."""
+    """Return the frame shown at a time as WebP, like `media.thumbnail`."""
     return bytes(_last("thumbnail", path, time=time, width=width, quality=quality).payload)
 
 
 def cut(path: FilePath, start: float, end: float, out: FilePath, *, exact: bool = True, pad: float = 0.0) -> Cut:
-    """Write a part of a video as a clip of its own, as `media.cut` does."""
+    """Write a part of a video as a clip, like `media.cut`."""
 
     def write(source: FilePath, clip: Path, **settings: Any) -> Cut:
         return Cut(path=clip, **_last("cut", source, clip=os.path.abspath(clip), **settings).content)
@@ -68,36 +67,36 @@ def cut(path: FilePath, start: float, end: float, out: FilePath, *, exact: bool 
 
 
 def preview(path: FilePath, out: Path) -> Generator[float]:
-    """Write a preview of a video, as `media.preview` does; yields the share done. Closing it stops the work."""
+    """Write a preview of a video and yield the share done, like `media.preview`; closing it stops the work."""
     for message in _items("preview", path, out=os.path.abspath(out)):
         yield float(message.content["share"])
 
 
 def sparse_frames(path: FilePath, slots: Sequence[Slot], short_side: int = MAX_SHORT_SIDE) -> Generator[Frame]:
-    """One frame of each given stretch of a video, as `media.sparse_frames` gives them; closing it stops the work."""
+    """Yield one frame for each interval of a video, like `media.sparse_frames`; closing it stops the work."""
     for message in _items("sparse_frames", path, slots=[list(slot) for slot in slots], short_side=short_side):
         yield _frame(message, path)
 
 
 def sound(path: FilePath) -> Generator[Samples]:
-    """The samples of a file's sound in blocks of a second or more, as `media.sound` gives them."""
+    """Yield the samples of a file's sound in blocks of a second or more, like `media.sound`."""
     for message in _items("sound", path):
         yield np.frombuffer(message.payload, np.float32)
 
 
 def frames(path: FilePath, rate: float, *, shots: bool = False, **settings: Any) -> SandboxFrames:
-    """The frames of a video at a steady rate, as `media.frames` gives them; ``shots`` asks for the cuts too."""
+    """Decode the frames of a video at a constant rate, like `media.frames`; ``shots`` also detects cuts."""
     return SandboxFrames(path, {"shots": shots, **asdict(FrameSettings(rate, **settings))})
 
 
 class SandboxFrames(FrameIterator):
-    """Frames that another process decodes; ``close()`` stops before the end, and the process with it."""
+    """Frames decoded by another process; ``close()`` stops it before the end."""
 
     def __init__(self, path: FilePath, settings: dict[str, Any]) -> None:
         super().__init__()
         self.path, self._settings = path, settings
         self.shots: tuple[float, ...] = ()
-        """Times of the cuts, in seconds, if they were asked for."""
+        """Times of the cuts in seconds, if requested."""
 
     def _run(self) -> Generator[Frame]:
         last: Frame | None = None
@@ -122,12 +121,12 @@ def _frame(message: Message, path: FilePath) -> Frame:
 
 
 def _items(task: str, path: FilePath, **settings: Any) -> Generator[Message]:
-    """What the process finds while it does a task."""
+    """Yield the messages of the process while it does a task."""
     with closing(run_task(task, path, settings)) as messages:
         yield from (message for message in messages if message.kind == "item")
 
 
 def _last(task: str, path: FilePath, **settings: Any) -> Message:
-    """The one answer to a question."""
+    """Return the last message of a task that gives one answer."""
     *_, last = run_task(task, path, settings)
     return last

@@ -1,4 +1,4 @@
-"""The processes that decode: their limits, started when needed, kept for the next file, replaced after a crash."""
+"""Decoding processes and their limits: started when needed, reused for the next file, replaced after a crash."""
 
 from __future__ import annotations
 
@@ -20,28 +20,27 @@ from momentseek.media.container import EFFORT_VARIABLE, MAX_EFFORT, MEMORY_VARIA
 
 SECONDS_VARIABLE = "MOMENTSEEK_DECODE_SECONDS"
 START_SECONDS = 120.0
-"""Seconds that starting may take; a busy machine is no fault of the file that waits for it."""
+"""Timeout for starting a process; long, because a busy machine is not the file's fault."""
 MAX_IDLE = 2
-"""Processes that are kept though they have nothing to do; each takes some 60 MB."""
+"""Maximum number of idle processes to keep; each takes some 60 MB."""
 ERRORS: dict[str, type[MomentseekError]] = {"MediaError": MediaError, "FileChangedError": FileChangedError}
-"""The errors of a file, by name; others are no fault of it."""
+"""Errors that are caused by the file, by name."""
 FileText = str | list[Any]
-"""A file as a message names it: its path, or path, size and time of one that must be the very file meant."""
+"""A file in a message: its path, or the path, size and time of a pinned file."""
 
 
 def file_of_json(text: FileText) -> Path | PinnedFile:
-    """The file that a message names."""
+    """Return the file that a message names."""
     return Path(text) if isinstance(text, str) else PinnedFile(Path(text[0]), text[1], text[2])
 
 
 @dataclass(frozen=True)
 class SandboxLimits:
-    """Limits on the process that decodes.
+    """Limits of a decoding process.
 
-    ``gigabytes`` (2^30 bytes) of memory are enough for 8K video with 16 reference pictures. ``seconds`` may pass
-    without a packet being read, which a sleeping drive may take and nothing else does. ``effort`` is the processor time
-    that a second of video may take, in seconds. A ``device``'s driver reserves
-    far more addresses than it takes memory, so these are not bounded with one.
+    ``gigabytes`` (2^30 bytes) of memory are enough for 8K video with 16 reference pictures. ``seconds`` is the timeout
+    for reading a packet, long enough for a sleeping drive to wake up. ``effort`` is the limit of CPU seconds per second
+    of video. The driver of a ``device`` reserves far more address space than memory, so there is no limit with one.
     """
 
     gigabytes: float = 4.0
@@ -51,12 +50,12 @@ class SandboxLimits:
 
     @classmethod
     def from_environment(cls, *, device: bool = False) -> SandboxLimits:
-        """The limits that the environment asks for, else the usual ones."""
+        """Return the limits set in the environment, else the defaults."""
         memory, seconds = _positive(MEMORY_VARIABLE, cls.gigabytes), _positive(SECONDS_VARIABLE, cls.seconds)
         return cls(memory, seconds, _positive(EFFORT_VARIABLE, cls.effort), device)
 
     def enforce(self) -> None:
-        """Bind this process to its limit of memory."""
+        """Apply the memory limit to this process."""
         data_bytes = int(self.gigabytes * 2**30)
         limit_memory(None if self.device else 2 * data_bytes, data_bytes)
 
@@ -72,7 +71,7 @@ def _positive(variable: str, usual: float) -> float:
 
 
 class SandboxProcess(WorkerProcess):
-    """A process that decodes media for this one, one task at a time."""
+    """A process that decodes media, one task at a time."""
 
     def __init__(self, limits: SandboxLimits) -> None:
         arguments = [str(limits.gigabytes), str(limits.effort), *(["device"] if limits.device else [])]
@@ -83,7 +82,7 @@ class SandboxProcess(WorkerProcess):
         self.start()
 
     def describe(self, path: str, failure: WorkerFailure) -> MomentseekError:
-        """One sentence about a file that was not decoded."""
+        """Return the error for a file that was not decoded, as one sentence."""
         match failure.kind:
             case "unready" | "broken":
                 return MomentseekError(
@@ -118,7 +117,7 @@ _idle: list[SandboxProcess] = []
 
 
 def run_task(task: str, path: FilePath, settings: dict[str, Any]) -> Generator[Message]:
-    """Let a process of its own do a task on a file; see `WorkerProcess.run`. Closing the generator ends the task."""
+    """Run a task on a file in a separate process (see `WorkerProcess.run`); closing the generator ends the task."""
     name = os.fspath(path)
     file: FileText = [name, path.size, path.mtime_ns] if isinstance(path, PinnedFile) else name
     process = _take(SandboxLimits.from_environment(device=bool(settings.get("hardware"))))
@@ -129,7 +128,7 @@ def run_task(task: str, path: FilePath, settings: dict[str, Any]) -> Generator[M
 
 
 def warm() -> None:
-    """Start a process if there is none, so that it is ready when it is needed."""
+    """Start a process if there is none, so that the first task need not wait."""
     limits = SandboxLimits.from_environment()
     with _lock:
         if any(process.alive and process.limits == limits for process in _idle):
@@ -138,7 +137,7 @@ def warm() -> None:
 
 
 def close_idle() -> None:
-    """End the processes that have nothing to do."""
+    """End the idle processes."""
     with _lock:
         processes = _idle[:]
         _idle.clear()
@@ -166,7 +165,7 @@ def _give_back(process: SandboxProcess) -> None:
 
 
 def _forget_all() -> None:
-    """In a forked process: the pipes belong to the parent, and the lock may be held by a thread that is not here."""
+    """Forget all processes after a fork: the pipes belong to the parent, and a missing thread may hold the lock."""
     global _lock
     _lock = threading.Lock()
     for process in _idle:

@@ -1,7 +1,7 @@
-"""The process that decodes, and its tasks: ``python -m momentseek.media.sandbox.worker GIGABYTES EFFORT [device]``.
+"""The decoding process and its tasks: ``python -m momentseek.media.sandbox.worker GIGABYTES EFFORT [device]``.
 
-It talks on stdin and stdout, and ends when its stdin does, so that it never outlives the program that started it,
-however that ended.
+It communicates on stdin and stdout, and exits when stdin closes, so that it never outlives the program that started
+it.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ File = Path | PinnedFile
 
 
 def probe_file(path: File) -> Iterator[Message]:
-    """What a video file is."""
+    """Send the properties of a video file."""
     found = probe(path)
     rate = [found.rate.numerator, found.rate.denominator]
     yield Message("end", {**asdict(found), "path": str(path), "rate": rate})
 
 
 def read_frames(path: File, shots: bool, **settings: Any) -> Iterator[Message]:
-    """Frames as they are decoded; in the end how far that went, what was damaged, and the cuts."""
+    """Send frames as they are decoded, then how far decoding went, what was damaged, and the cuts."""
     detector = ShotDetector() if shots else None
     source = frames(path, on_picture=None if detector is None else detector.push, **settings)
     last = None
     for frame in source:
-        if frame.pixels is last:  # a picture that is shown for long
+        if frame.pixels is last:  # a picture that spans several ticks
             yield Message("item", {"time": frame.time, "same": True})
         else:
             yield _frame_message(frame)
@@ -55,7 +55,7 @@ def read_frames(path: File, shots: bool, **settings: Any) -> Iterator[Message]:
 
 
 def read_sparse_frames(path: File, slots: list[list[float]], short_side: int) -> Iterator[Message]:
-    """One frame of each stretch of a video."""
+    """Send one frame for each interval of a video."""
     yield from map(_frame_message, sparse_frames(path, [(start, end) for start, end in slots], short_side))
     yield Message("end")
 
@@ -65,7 +65,7 @@ def _frame_message(frame: Frame) -> Message:
 
 
 def read_sound(path: File) -> Iterator[Message]:
-    """Samples, a second or more at a time."""
+    """Send samples, a second or more at a time."""
     waiting: list[Samples] = []
     for samples in sound(path):
         waiting.append(samples)
@@ -78,26 +78,26 @@ def read_sound(path: File) -> Iterator[Message]:
 
 
 def read_cues(path: File, **settings: Any) -> Iterator[Message]:
-    """What is said in a video."""
+    """Send what is said in a video."""
     found = cues_of(path, **settings)
     cues = [[cue.start, cue.end, cue.text, cue.language] for cue in found.cues]
     yield Message("end", {"cues": cues, "sources": list(found.sources), "problems": list(found.problems)})
 
 
 def make_thumbnail(path: File, **settings: Any) -> Iterator[Message]:
-    """A frame as the bytes of a WebP file."""
+    """Send a frame as WebP."""
     yield Message("end", payload=thumbnail(path, **settings))
 
 
 def cut_clip(path: File, clip: str, **settings: Any) -> Iterator[Message]:
-    """A clip, written to a file that the asker will rename or delete."""
+    """Write a clip to a file, which the caller renames or deletes."""
     made = asdict(write_clip(path, Path(clip), **settings))
     del made["path"]
     yield Message("end", made)
 
 
 def make_preview(path: File, out: str) -> Iterator[Message]:
-    """How much of a preview is written, now and then."""
+    """Write a preview and send the share done."""
     due = 0.0
     for share in preview(path, Path(out)):
         if (now := time.monotonic()) >= due:
@@ -124,7 +124,7 @@ def _do_task(effort: float, task: Task, path: FileText, **settings: Any) -> Iter
 
 
 def main(gigabytes: float, effort: float, device: bool) -> None:
-    """Do what is asked, one task after another, until there is nobody left to ask."""
+    """Run tasks one after another until stdin closes."""
 
     def load(beat: Callable[[], None]) -> dict[str, Task]:
         with suppress(ImportError):

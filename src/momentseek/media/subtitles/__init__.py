@@ -1,1 +1,1 @@
-"""Subtitles: files next to a video or in a folder, tracks inside it, tidied into sentences with their times."""
+"""Subtitles from sidecar files and from tracks inside videos, tidied into sentences with times."""

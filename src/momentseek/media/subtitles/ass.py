@@ -1,6 +1,6 @@
 r"""Advanced SubStation Alpha and SSA: ``Dialogue:`` lines whose columns a ``Format:`` line names.
 
-Override codes stand in braces; ``\N`` breaks the line. Drawings (``{\p1}m 0 0 l …``) are text only to the parser.
+Override codes are in braces; ``\N`` breaks the line. Drawings (``{\p1}m 0 0 l …``) are removed from the text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TIME = re.compile(TIME_PATTERN)
 
 
 def parse(text: str) -> Iterator[Cue]:
-    r"""Cues with their override codes taken out; comments and drawings are passed over.
+    r"""Yield cues without override codes; comments and drawings are skipped.
 
     >>> script = "[Events]\nFormat: Layer, Start, End, Style, Text\n"
     >>> (cue,) = parse(script + r"Dialogue: 0,0:00:01.00,0:00:02.50,Default,{\i1}Well,{\i0}\Nhello")
@@ -45,7 +45,7 @@ def parse(text: str) -> Iterator[Cue]:
 
 
 def plain(text: str) -> str:
-    r"""A text without override codes and drawings.
+    r"""Return a text without override codes and drawings.
 
     >>> plain(r"{\k20}ka{\k30}ra{\k20}oke\Ntime {\p1}m 0 0 l 9 9{\p0}\hnow")
     'karaoke\ntime  now'

@@ -1,8 +1,8 @@
-"""Cues: what is said when; times as subtitle files write them; tidying, and joining into sentences.
+"""Cues (timed text) and their time stamps; tidy cues, and join them into sentences.
 
-Captions that scroll repeat themselves: each cue shows the last line again, or the same line grown by a word. YouTube's
+Scrolling captions repeat themselves: each cue shows the last line again, or the same line with another word. YouTube's
 automatic captions do the first (and show every finished line once more for 10 ms), live television does the second.
-Taken as they are, every sentence is there two or three times, with the wrong times; ``unroll`` keeps each line once.
+Unchanged, every sentence would appear two or three times, with wrong times; ``unroll`` keeps each line once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 
 class SpokenWord(NamedTuple):
-    """A word and when it is spoken, in seconds of the video. ``text`` keeps the space before it, where it has one."""
+    """A word and its time in seconds of the video; ``text`` includes the space before it, if there is one."""
 
     start: float
     end: float
@@ -26,10 +26,10 @@ class SpokenWord(NamedTuple):
 
 @dataclass(frozen=True)
 class Cue:
-    """Timed text: words said, shown or describing a video from ``start`` to ``end``, in seconds.
+    """Timed text: words spoken, shown or describing a video from ``start`` to ``end``, in seconds.
 
-    What is known beyond the text depends on what made it: speech has ``words``, text on screen a ``frame`` and a
-    ``box``, a sound a ``score``.
+    The other fields depend on the source: speech has ``words``, text on screen a ``frame`` and a ``box``, a sound a
+    ``score``.
 
     >>> Cue(1.0, 2.5, "Anybody home?").text
     'Anybody home?'
@@ -42,9 +42,9 @@ class Cue:
     frame: float | None = None
     """Time of the frame that shows it best; None if no frame does."""
     score: float | None = None
-    """How sure its producer is of it, 0 to 1."""
+    """Confidence of the model, 0 to 1."""
     box: tuple[float, float, float, float] | None = None
-    """Where it stands in the frame: left, top, width and height as shares of the frame's."""
+    """Box in the frame: left, top, width and height as fractions of the frame."""
     words: tuple[SpokenWord, ...] = ()
     by: str = ""
     """The model that made it; empty for subtitles."""
@@ -56,13 +56,13 @@ class Cue:
 
 
 MAX_TOUCHING_SECONDS = 0.25
-"""Seconds between two cues that still count as one display."""
+"""Longest pause between two cues that still count as one display."""
 MAX_LINE_CHARACTERS = 400
-"""Characters up to which a line may grow word by word."""
+"""Maximum length of a line that grows word by word."""
 
 
 def unroll(cues: Iterable[tuple[float, float, list[str]]]) -> list[Cue]:
-    """Keep each line once, from when it first appears; ``cues`` are ``(start, end, lines)`` sorted by start.
+    """Keep each line once, from its first appearance; ``cues`` are ``(start, end, lines)`` sorted by start.
 
     >>> rolled = [(0, 2, ["hello everyone"]), (2, 4, ["hello everyone", "welcome back"]), (4, 6, ["welcome back"])]
     >>> [(cue.start, cue.end, cue.text) for cue in unroll(rolled)]
@@ -94,7 +94,7 @@ def unroll(cues: Iterable[tuple[float, float, list[str]]]) -> list[Cue]:
 
 
 def _match_repeated(before: list[str], lines: list[str]) -> tuple[int, str]:
-    """How many of the first ``lines`` are the last ones shown before, and what the last of them has grown by."""
+    """Return how many of the first ``lines`` repeat the last ones before, and what was appended to the last of them."""
     for count in range(min(len(before), len(lines), 8), 0, -1):
         if before[-count:-1] == lines[: count - 1] and lines[count - 1].startswith(before[-1]):
             return count, lines[count - 1][len(before[-1]) :]
@@ -103,13 +103,13 @@ def _match_repeated(before: list[str], lines: list[str]) -> tuple[int, str]:
 
 MAX_JOINED_SECONDS = 10.0
 MAX_JOINED_CHARACTERS = 200
-"""A joined cue stays within both, so that it still says *when*; one cue that is longer by itself is left whole."""
+"""Limits of a joined cue, so that its times stay precise; a single longer cue is not split."""
 MAX_CUE_CHARACTERS = 10_000
-"""Characters of one cue that are looked at; no player could show more."""
+"""Maximum length of a cue; the rest is ignored, because no player could show more."""
 MAX_PAUSE_SECONDS = 1.0
-"""Seconds of silence that end a sentence, whatever its last character."""
+"""A longer pause ends a sentence, whatever its last character."""
 MAX_CUES_PER_SECOND = 10
-"""Joined cues per second of video, on average; people say one in two or three seconds, full screens show a few."""
+"""Maximum average number of joined cues per second; speech has one in two or three seconds, full screens a few."""
 _THINNED_SECONDS = 10
 _CLOSED = re.compile(r"""[.!?…。!?।؟♪)\]:;»”"][»”"'’)\]♪]?$""")
 _CONTINUES = re.compile(r"""(?:\.\.\.|…|,|-|–|—)$""")
@@ -124,8 +124,8 @@ _UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\u00ad\u200b\u200e\u200f\u202a-\u2
 def tidy(cues: Iterable[Cue]) -> list[Cue]:
     """Tidy the cues of a file: plain text, in order of time, each line once, every end after its start, none empty.
 
-    The cues are those of one file, so of one language. Times before the video are cut off at 0. A cue without a usable
-    end lasts as long as reading it takes, at most to the next one.
+    The cues come from one file, so they have one language. Times before the video are clipped to 0. A cue without a
+    usable end lasts as long as reading it takes, at most until the next one.
 
     >>> found = tidy([Cue(5, 4, "<b>Two</b>"), Cue(-1, 2, "One"), Cue(3, 4, "♪"), Cue(-2, -1, "Zero")])
     >>> [(cue.start, cue.end, cue.text) for cue in found]
@@ -141,11 +141,11 @@ def tidy(cues: Iterable[Cue]) -> list[Cue]:
 
 
 def plain_lines(text: str) -> list[str]:
-    r"""The lines of a cue as they are read aloud or shown: no tags, codes, entities or unseen characters.
+    r"""Return the lines of a cue as plain text: no tags, codes, entities or invisible characters.
 
-    A WebVTT voice becomes a name and a colon, as captions for the deaf write it; readings set above Japanese words
-    (``<rt>``) go, since the word is there too. Speaker dashes and sounds in brackets are words and stay: people look
-    for ``[applause]``. Lines without a letter or digit (``♪ ♪``) say nothing and go.
+    A WebVTT voice becomes a name and a colon, as in captions for the deaf. Readings above Japanese words (``<rt>``) are
+    removed, since the word is there too. Speaker dashes and sounds in brackets stay: people search for ``[applause]``.
+    Lines without a letter or digit (``♪ ♪``) are removed.
 
     >>> plain_lines("<v Ann>Fish &amp; chips,<00:01.500><c> please</c>\n{\\an8}<i>- Now?</i>\n♪\n[door slams]")
     ['Ann: Fish & chips, please', '- Now?', '[door slams]']
@@ -164,9 +164,9 @@ def plain_lines(text: str) -> list[str]:
 def join_sentences(cues: Sequence[Cue]) -> list[Cue]:
     """Join fragments of one sentence, from the first one's start to the last one's end.
 
-    Subtitles break a sentence where the screen is full; a search for its meaning needs it whole. Two cues are joined
-    while the first does not close a sentence, the pause between them is short, no new speaker begins, and the whole
-    stays within 10 seconds and 200 characters.
+    Subtitles break a sentence where the screen is full, but semantic search needs the whole sentence. Two cues are
+    joined while the first does not end a sentence, the pause between them is short, the speaker stays the same, and
+    the result stays within 10 seconds and 200 characters.
 
     >>> cues = [Cue(0, 2, "I put the keys"), Cue(2, 4, "on the table."), Cue(4, 5, "Why?")]
     >>> [cue.text for cue in join_sentences(cues)]
@@ -183,10 +183,10 @@ def join_sentences(cues: Sequence[Cue]) -> list[Cue]:
 
 
 def thin_out(cues: Sequence[Cue], duration: float) -> list[Cue]:
-    """All cues, or where they are too many for a video of ``duration`` seconds, the first of every 10 seconds of it.
+    """Return all cues or, if there are too many for ``duration`` seconds of video, the first of every 10 seconds.
 
-    Too many are more than 10 per second of video. Then at most 100 that begin in the same 10 seconds are kept, and none
-    that begin after the end.
+    Too many means more than 10 per second of video. Then at most 100 that begin in the same 10 seconds are kept, and
+    none that begin after the end.
 
     >>> cues = [Cue(i / 50, i / 50 + 1, f"Line {i}.") for i in range(2000)]
     >>> [cue.start for cue in thin_out(cues, 20.0)][98:102]
@@ -235,7 +235,7 @@ def _give_ends(cues: list[Display]) -> list[Display]:
 
 
 def _drop_repeats(cues: list[Display]) -> list[Display]:
-    """Keep the same lines at the same time once: scripts layer a text for its shadow, players show two tracks."""
+    """Drop lines repeated at the same time: scripts layer a text for its shadow, players show two tracks."""
     found: list[Display] = []
     place: dict[tuple[str, ...], int] = {}
     for start, end, lines in cues:
@@ -250,18 +250,18 @@ def _drop_repeats(cues: list[Display]) -> list[Display]:
 
 
 TIME_PATTERN = r"-?\s?(?:\d{1,5}\s?:\s?)?\d{1,5}\s?:\s?\d{1,5}(?:\s?[.,:]\s?\d{1,9})?"
-"""What may be a time: hours and fraction may be missing, spaces may have crept in. Every run is bounded, so that no
-line can make the search for it slow."""
+"""Pattern of a time: hours and fraction may be missing, spaces may have been added. Repetitions are bounded, so that no
+line makes the search slow."""
 _PARTS = re.compile(r"(-?)(?:(\d+):)?(\d+):(\d+)(?:[.,:](\d+))?")
 
 
 def seconds(stamp: str) -> float | None:
-    """Seconds of a time that matches ``TIME_PATTERN``; None where it is none.
+    """Return a time that matches ``TIME_PATTERN`` in seconds, or None.
 
     >>> seconds("01:02:03,450"), seconds("02:03.45"), seconds("-00:00:01,000"), seconds("123:00:00.0")
     (3723.45, 123.45, -1.0, 442800.0)
 
-    Some programs write the milliseconds behind a colon; two fields alone are minutes and seconds.
+    Some programs write the milliseconds after a colon; two fields are minutes and seconds.
 
     >>> seconds("00:00:01:500"), seconds("00:01"), seconds("noon")
     (1.5, 1.0, None)
@@ -276,7 +276,7 @@ def seconds(stamp: str) -> float | None:
 
 
 def stamp(time: float) -> str:
-    """A time as SRT writes it, to the millisecond.
+    """Return a time in SRT's notation, to the millisecond.
 
     >>> stamp(3723.45), stamp(59.9996)
     ('01:02:03,450', '00:01:00,000')

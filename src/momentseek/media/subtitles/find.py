@@ -1,4 +1,4 @@
-"""Find what is said in a video: the best of the subtitle files that belong to it and of the text tracks inside it."""
+"""Find the best subtitles of a video, among its subtitle files and the text tracks inside it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from momentseek.media.subtitles.cues import MAX_CUES_PER_SECOND, Cue, join_sente
 from momentseek.media.subtitles.read import MAX_CUES, SUBTITLE_SUFFIXES, read_subtitles
 
 LANGUAGES_FILE = Path(__file__).with_name("languages.txt")
-"""A line per language: its shortest code, its other codes (ISO 639-1 and 639-2, both kinds) and its English names."""
+"""One line per language: its shortest code, its other codes (ISO 639-1 and both kinds of 639-2), its English names."""
 _TAGS = {name: names.split()[0] for names in LANGUAGES_FILE.read_text("utf-8").splitlines() for name in names.split()}
 _BCP47 = re.compile(r"([a-z]+)(?:[-_]([a-z]{4}))?(?:[-_]([a-z]{2}|\d{3}))?(?:[-_][a-z0-9]{5,8})?", re.IGNORECASE)
 
 
 def language_of(tag: str) -> str | None:
-    """A tag in BCP-47's spelling with the shortest code; None where it names no language we know.
+    """Return a language tag in BCP 47 form with the shortest code, or None if the language is unknown.
 
     >>> language_of("eng"), language_of("GER"), language_of("pt_br"), language_of("zh-hant-TW"), language_of("French")
     ('en', 'de', 'pt-BR', 'zh-Hant-TW', 'fr')
@@ -44,7 +44,7 @@ def language_of(tag: str) -> str | None:
 
 
 def matches(language: str | None, wanted: str) -> bool:
-    """Whether a language is the one wanted, or a variety of it.
+    """Whether a language is the wanted one, or a variant of it.
 
     >>> matches("pt-BR", "pt"), matches("pt", "por"), matches("pt-PT", "pt-BR"), matches(None, "pt")
     (True, True, False, False)
@@ -54,7 +54,7 @@ def matches(language: str | None, wanted: str) -> bool:
 
 
 def preference(language: str | None, languages: Sequence[str] = ()) -> tuple[int, str]:
-    """A key that sorts languages by wish: those in ``languages`` in their order, then unnamed, English, the others.
+    """Return a sort key for languages: those in ``languages`` in their order, then unnamed, English, all others.
 
     >>> sorted(["de", None, "en", "pt-BR"], key=lambda tag: preference(tag, ["pt"]))
     ['pt-BR', None, 'en', 'de']
@@ -68,35 +68,34 @@ def preference(language: str | None, languages: Sequence[str] = ()) -> tuple[int
 
 
 SUBTITLE_FOLDERS = frozenset({"subs", "sub", "subtitles", "subtitle", "captions"})
-"""Folders next to a video that are searched, in upper or lower case."""
+"""Names of folders next to a video that are searched, case-insensitive."""
 NAME_FLAGS = {"forced": "forced", "foreign": "forced", "sdh": "sdh", "hi": "sdh", "cc": "sdh", "default": "default"}
-"""What the parts of a name say apart from its language. ``hi`` is "hearing impaired" only behind a language."""
+"""Flags in a file name besides its language. ``hi`` means "hearing impaired" only after a language."""
 MAX_FOLDER_ENTRIES = 1_000_000
 MAX_MIRROR_DEPTH = 32
 SETTLED_SECONDS = 2.0
-"""Seconds after which a folder's time of change is sure to show all changes."""
+"""Age from which a folder's modification time reflects all changes."""
 
 
 @dataclass(frozen=True)
 class Sidecar:
-    """A subtitle file of a video, with what its name says about it."""
+    """A subtitle file of a video, with the language and flags in its name."""
 
     path: Path
     language: str | None = None
     flags: frozenset[str] = frozenset()
 
     def file(self, links: bool = True) -> Path | PinnedFile:
-        """The file to read; one that links do not lead to, unless ``links`` allows that."""
+        """Return the file to read; links are followed only with ``links``."""
         return self.path if links else PinnedFile(Path(os.path.abspath(self.path)))
 
 
 def find_sidecars(video: FilePath, folder: FilePath | None = None) -> list[Sidecar]:
-    """The subtitle files of a video, sorted by name: ``film.srt``, ``film.en.srt``, ``film.mp4.srt``.
+    """Return the subtitle files of a video, sorted by name: ``film.srt``, ``film.en.srt``, ``film.mp4.srt``.
 
-    They are looked for next to the video, in ``Subs`` or ``Subtitles`` there, and in ``folder``: at its top, in a
-    folder there named as the video or as the video's own folder, and the same way up, so that a copy of the videos'
-    tree (``films/alien/disc1.mp4`` → ``folder/films/alien/disc1.srt``) is followed. Folders that are not there or
-    cannot be listed hold nothing.
+    They are searched next to the video, in ``Subs`` or ``Subtitles`` there, and in ``folder``: at its top, in
+    subfolders named like the video or its folder, and along the video's parents, so that a copy of the videos' tree
+    (``films/alien/disc1.mp4`` → ``folder/films/alien/disc1.srt``) works. Missing or unreadable folders count as empty.
     """
     video = Path(video)
     inside = [video.parent / name for name in _entries(video.parent)[1]]
@@ -111,7 +110,7 @@ def find_sidecars(video: FilePath, folder: FilePath | None = None) -> list[Sidec
 
 
 def match_sidecar(path: Path, video: Path) -> Sidecar | None:
-    """The sidecar that a file is by its name, with its language; None if it is no subtitle file of ``video``.
+    """Return the sidecar for a file name, with its language; None if it is no subtitle file of ``video``.
 
     >>> match_sidecar(Path("film.pt-BR.hi.vtt"), Path("Film.mp4"))
     Sidecar(path=PosixPath('film.pt-BR.hi.vtt'), language='pt-BR', flags=frozenset({'sdh'}))
@@ -131,7 +130,7 @@ def match_sidecar(path: Path, video: Path) -> Sidecar | None:
 
 
 def _labels(text: str, *, strict: bool = True) -> tuple[str | None, frozenset[str]] | None:
-    """Language and flags in what follows a video's name; None where it says something else, unless not ``strict``."""
+    """Return language and flags in the text after a video's name; if ``strict``, None if it contains anything else."""
     language: str | None = None
     flags: set[str] = set()
     for part in _parts(text):
@@ -152,7 +151,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _sidecars_in(folder: Path, video: Path) -> Iterator[Sidecar]:
-    """The folder's subtitle files that carry the video's name; in a folder that itself carries it, all of them."""
+    """Yield the folder's subtitle files with the video's name; all of them if the folder has the video's name."""
     names, _ = _entries(folder)
     first = video.stem.lower()
     for _, name in names[bisect_left(names, (first, "")) :]:
@@ -169,7 +168,7 @@ def _sidecars_in(folder: Path, video: Path) -> Iterator[Sidecar]:
 
 
 def _mirrors(folder: Path, video: Path) -> list[Path]:
-    """Where in ``folder`` a video's subtitles may lie, the most specific place first."""
+    """Return the folders in ``folder`` that may hold a video's subtitles, the most specific first."""
     parents = Path(os.path.abspath(video)).parent.parts[1:][-MAX_MIRROR_DEPTH:]
     places = [folder.joinpath(*parents[depth:]) for depth in range(len(parents) + 1)]
     return [place for whole in places for place in (whole / video.stem, whole)]
@@ -180,10 +179,10 @@ Entries = tuple[tuple[tuple[str, str], ...], tuple[str, ...]]
 
 
 def _entries(folder: Path) -> Entries:
-    """List a folder; nothing where it cannot be listed.
+    """List a folder; an unreadable folder counts as empty.
 
-    Ten thousand videos may share a folder, so a listing is kept while the folder stays as it is; one changed just now
-    is read again, since clocks of file systems are coarse.
+    Ten thousand videos may share a folder, so a listing is cached while the folder does not change. A folder changed
+    just now is read again, because file system clocks are coarse.
     """
     try:
         changed = folder.stat().st_mtime
@@ -214,13 +213,13 @@ def _utf8(data: bytes) -> str:
 
 
 def _mov_text(data: bytes) -> str:
-    """Two bytes say how long the text is; styles follow it. UTF-16 announces itself by a mark."""
+    """Decode a text that follows two bytes with its length; styles come after it. UTF-16 begins with a mark."""
     text = data[2 : 2 + int.from_bytes(data[:2], "big")]
     return text.decode("utf-16", errors="replace") if text[:2] in (b"\xfe\xff", b"\xff\xfe") else _utf8(text)
 
 
 def _ass(data: bytes) -> str:
-    """Eight columns stand before the text: order, layer, style, name, three margins, effect."""
+    """Return the text after eight columns: order, layer, style, name, three margins, effect."""
     columns = _utf8(data).split(",", 8)
     return ass.plain(columns[8]) if len(columns) == 9 else ""
 
@@ -230,7 +229,7 @@ TEXT_DECODERS: dict[str, Callable[[bytes], str]] = {
     **dict.fromkeys(("ass", "ssa"), _ass),
     "mov_text": _mov_text,
 }
-"""How each codec's packets carry text. Tracks of pictures (DVD, Blu-ray, DVB) are not here, so they are skipped."""
+"""Decoders of each codec's text packets. Picture tracks (DVD, Blu-ray, DVB) have none, so they are skipped."""
 
 
 @dataclass(frozen=True)
@@ -247,7 +246,7 @@ class TextTrack:
 
 
 def text_tracks(path: FilePath) -> list[TextTrack]:
-    """The text tracks of a video file."""
+    """Return the text tracks of a video file."""
     found = []
     with open_media(path) as container:
         for stream in container.streams.subtitles:
@@ -266,7 +265,7 @@ def text_tracks(path: FilePath) -> list[TextTrack]:
 
 
 def by_preference(found: Sequence[TextTrack], languages: Sequence[str] = ()) -> list[TextTrack]:
-    """Tracks, best first: whole ones before forced ones, then by language, the default one before others.
+    """Sort tracks, best first: complete before forced ones, then by language, then the default track.
 
     >>> german, forced = TextTrack(2, "subrip", "de"), TextTrack(3, "subrip", "en", frozenset({"forced"}))
     >>> [track.index for track in by_preference([forced, german, TextTrack(4, "ass", "en")], ["en"])]
@@ -281,7 +280,7 @@ def by_preference(found: Sequence[TextTrack], languages: Sequence[str] = ()) -> 
 
 
 def track_cues(path: FilePath, track: TextTrack) -> list[Cue]:
-    """The tidied cues of one text track, in seconds from the video's start."""
+    """Return the tidied cues of a text track, in seconds from the video's start."""
     av = libav()
     found: list[Cue] = []
     with open_media(path) as container:
@@ -296,7 +295,7 @@ def track_cues(path: FilePath, track: TextTrack) -> list[Cue]:
         except MediaError:  # sound and text only
             start = (container.start_time or 0) / 1e6
         text_of = TEXT_DECODERS[str(stream.name)]
-        with suppress(av.FFmpegError):  # a broken tail: what came before counts
+        with suppress(av.FFmpegError):  # the rest is damaged: use what came before
             for packet in packets(container, [stream]):
                 if packet.pts is None or not 0 < packet.size <= MAX_PACKET_BYTES:
                     continue
@@ -312,14 +311,14 @@ def track_cues(path: FilePath, track: TextTrack) -> list[Cue]:
 
 @dataclass(frozen=True)
 class VideoCues:
-    """What is said in a video, and where that was found."""
+    """What is said in a video, and its sources."""
 
     cues: tuple[Cue, ...] = ()
     """Cues joined into sentences, by start."""
     sources: tuple[str, ...] = ()
-    """Where they come from: a subtitle file's path, or a track of the video."""
+    """Sources of the cues: the path of a subtitle file, or a track of the video."""
     problems: tuple[str, ...] = ()
-    """What could not be read, one sentence each; none of it is fatal."""
+    """Non-fatal problems with reading subtitles, one sentence each."""
 
 
 def cues_of(
@@ -329,13 +328,13 @@ def cues_of(
     duration: float | None = None,
     links: bool = True,
 ) -> VideoCues:
-    """What is said in a video, from the best subtitles it has, joined into sentences.
+    """Return what is said in a video, from its best subtitles, joined into sentences.
 
-    Subtitles in ``folder`` go before those next to the video, and those before tracks inside it; of each kind the first
-    of ``languages`` that is there wins (unnamed, English and others follow), complete subtitles before those with
-    forced cues alone, which come last of all. A file that cannot be read is noted as a problem and the next one taken.
-    Given the video's ``duration`` in seconds, more cues than anybody could say in it are left out, which is noted too.
-    Subtitle files that are links, or lie behind one, are read only with ``links``.
+    Subtitles in ``folder`` take precedence over those next to the video, and those over tracks inside it. Within each
+    kind the first available of ``languages`` wins, then unnamed, English and others. Subtitles with only forced cues
+    come last of all. A file that cannot be read is noted as a problem, and the next one is used. With the video's
+    ``duration`` in seconds, implausibly many cues are thinned out, which is noted too. Subtitle files that are links,
+    or lie behind one, are read only with ``links``.
     """
     wanted = tuple(languages or ())
     problems: list[str] = []
@@ -363,7 +362,7 @@ def cues_of(
 def _sources(
     video: FilePath, folder: FilePath | None, languages: tuple[str, ...], problems: list[str]
 ) -> Iterator[Sidecar | TextTrack]:
-    """Everything that may hold the words, best first; the video is opened only when its turn comes."""
+    """Yield all subtitle sources, best first; the video is opened only if no file before it was usable."""
 
     def key(file: Sidecar) -> tuple[bool, int, str, bool]:
         elsewhere = folder is not None and Path(folder) not in file.path.parents

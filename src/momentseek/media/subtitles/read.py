@@ -1,7 +1,7 @@
-"""Read one subtitle file, whatever program saved it.
+"""Read one subtitle file in any encoding.
 
-Marks, then zero bytes (UTF-16 without a mark), then UTF-8 tell the encoding of most files. What is left is an old code
-page, and that is a guess from letter frequencies: chardet makes it, among the code pages that subtitles are found in.
+Byte order marks, then zero bytes (UTF-16 without a mark), then UTF-8 identify the encoding of most files. The rest use
+an old code page, which chardet guesses from letter frequencies among the code pages that are common in subtitles.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ _BY_LANGUAGE = {
     "zh": "gb18030 big5hkscs",
     "ko": "cp949",
 }
-"""Where a file's name says its language, only that language's code pages are asked about."""
+"""If a file's name states its language, only that language's code pages are tried."""
 _LIKELY = {tag: pages.split() for tags, pages in _BY_LANGUAGE.items() for tag in tags.split()}
 
 
 def text_of(data: bytes, language: str | None = None) -> str:
-    """The text of a subtitle file; never fails, since a wrong letter costs less than a lost file.
+    """Decode a subtitle file; it never fails, since a wrong letter is better than a lost file.
 
     >>> text_of("Grüße".encode("utf-16")), text_of("Grüße, 1".encode("utf-16-be")), text_of("Grüße".encode())
     ('Grüße', 'Grüße, 1', 'Grüße')
@@ -67,20 +67,20 @@ def text_of(data: bytes, language: str | None = None) -> str:
     if wide is not None:
         return data.decode(wide, errors="replace")
     if data.isascii():
-        if b"\x1b$" in data:  # Japanese mail's encoding, which switches by escape codes
+        if b"\x1b$" in data:  # ISO-2022-JP, which switches by escape codes
             with suppress(UnicodeDecodeError, RuntimeError):  # the codec itself breaks on some input
                 return data.decode("iso2022_jp_2")
         return data.decode("ascii")
     text = data.decode("utf-8", errors="replace")
     broken = text.count("\ufffd")
     foreign = len(text) - len(text.encode("ascii", errors="ignore"))
-    if broken * 20 <= foreign - broken:  # a few broken characters, as cutting and joining files leaves them
+    if broken * 20 <= foreign - broken:  # a few broken characters, as left by cutting and joining files
         return text
     return data.decode(_code_page(data, language), errors="replace")
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether bytes are no text: one in twenty at the beginning is a control character.
+    """Whether bytes are not text: at least one in twenty at the beginning is a control character.
 
     >>> is_binary(bytes(range(256))), is_binary("Grüße".encode("utf-16-le"))
     (True, False)
@@ -92,7 +92,7 @@ def is_binary(data: bytes) -> bool:
 
 
 def _wide(data: bytes) -> str | None:
-    """UTF-16 or UTF-32 without a mark: the digits of the times have their zero bytes on one side."""
+    """Detect UTF-16 or UTF-32 without a mark: the digits of the times have zero bytes on one side."""
     zeros = [data[place::4].count(0) for place in range(4)]
     quarter = len(data) // 4
     if sum(zeros) * 10 < len(data) or not data:
@@ -118,9 +118,9 @@ def _code_page(data: bytes, language: str | None) -> str:
 
 
 MAX_SUBTITLE_BYTES = 20_000_000
-"""Largest subtitle file that is read; a long film's subtitles are 0.2 MB, styled scripts reach a few."""
+"""Maximum size of a subtitle file; a long film's subtitles are 0.2 MB, styled scripts reach a few MB."""
 MAX_CUES = 200_000
-"""Most cues of a file: two a second for a day."""
+"""Maximum number of cues in a file: two per second for a day."""
 MAX_LINES = 1_000_000
 
 
@@ -129,17 +129,17 @@ SUBTITLE_SUFFIXES = frozenset(suffix for form in _FORMATS for suffix in form.SUF
 
 
 def read_subtitles(path: FilePath, language: str | None = None) -> list[Cue]:
-    """The cues of a subtitle file, tidied (see ``tidy``); a file that has none is a ``MediaError``.
+    """Return the tidied cues of a subtitle file (see ``tidy``); raise ``MediaError`` if it has none.
 
-    The format is recognised by content, then by suffix. ``language`` is noted in the cues and helps to tell old
-    encodings apart.
+    The format is detected by content, then by suffix. ``language`` is stored in the cues and helps to detect old
+    encodings.
     """
     place = path if isinstance(path, PinnedFile) else Path(path)
     return parse_subtitles(_read_bytes(place), Path(place).name, place, language)
 
 
 def parse_subtitles(data: bytes, name: str, place: object = None, language: str | None = None) -> list[Cue]:
-    r"""The cues in a file's bytes; ``name`` gives the suffix, ``place`` what an error calls it.
+    r"""Parse the cues in a file's bytes; ``name`` gives the suffix, ``place`` names the file in errors.
 
     >>> (cue,) = parse_subtitles(b"1\n00:00:01,000 --> 00:00:02,000\nHello\n", "film.srt")
     >>> cue.start, cue.end, cue.text
@@ -165,9 +165,9 @@ def parse_subtitles(data: bytes, name: str, place: object = None, language: str 
 
 
 def _likely_formats(head: str, suffix: str) -> list[ModuleType]:
-    """Formats to try, the likeliest first: by what the file begins with, else by suffix.
+    """Return the formats to try, the most likely first: by the beginning of the file, else by suffix.
 
-    SRT and WebVTT mark times the same way, so where one finds nothing the other does not either.
+    SRT and WebVTT write times the same way, so if one finds nothing, neither does the other.
     """
     sure: ModuleType
     if head.startswith("webvtt"):
@@ -181,7 +181,7 @@ def _likely_formats(head: str, suffix: str) -> list[ModuleType]:
 
 
 def _read_bytes(path: Path | PinnedFile) -> bytes:
-    """The file's bytes; stat first, since a pipe would wait for ever and a device never end."""
+    """Read a regular file; checked first, since a pipe would block and a device would never end."""
     try:
         state = path.stat()
         if not stat.S_ISREG(state.st_mode):

@@ -1,4 +1,4 @@
-"""SubViewer as YouTube writes it: ``0:00:01.000,0:00:02.500``, lines of text, a blank line."""
+"""SBV, YouTube's variant of SubViewer: ``0:00:01.000,0:00:02.500``, lines of text, a blank line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TIMES = re.compile(rf"\s{{0,9}}({_STAMP})\s?,\s?({_STAMP})\s{{0,9}}")
 
 
 def parse(text: str) -> Iterator[Cue]:
-    r"""The cues of an SBV file as written. ``[br]``, SubViewer 2's line break, becomes one.
+    r"""Yield the cues of an SBV file unchanged, but with ``[br]`` as a line break.
 
     >>> [(cue.start, cue.end, cue.text) for cue in parse("0:00:01.000,0:00:02.500\nAnybody[br]home?\n\n")]
     [(1.0, 2.5, 'Anybody\nhome?')]

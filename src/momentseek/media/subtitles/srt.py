@@ -1,4 +1,4 @@
-"""SubRip: a number, a line of times, lines of text, a blank line. Written by everything, rarely by the book."""
+"""SubRip (SRT): a number, a line of times, lines of text, a blank line. Many files deviate from this."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TIMES = re.compile(
 
 
 def times(line: str) -> tuple[float, float] | None:
-    """Start and end of a line of times; what stands behind them (positions, settings) does not matter.
+    """Return start and end of a line of times; positions and settings after them are ignored.
 
     >>> times("00:00:01,000 --> 00:00:02,500  X1:100 X2:600")
     (1.0, 2.5)
@@ -30,7 +30,7 @@ def times(line: str) -> tuple[float, float] | None:
 
 
 def parse(text: str) -> Iterator[Cue]:
-    r"""The cues of an SRT file as written. Text runs to the next line of times, so blank lines do not cut a cue.
+    r"""Yield the cues of an SRT file unchanged. Text runs to the next line of times, so blank lines do not end a cue.
 
     >>> found = parse("1\n00:00:01,000 --> 00:00:02,000\nHello\n\n2\n00:00:03,000 --> 00:00:04,000\nWorld\n")
     >>> [(cue.start, cue.end, cue.text) for cue in found]
@@ -53,7 +53,7 @@ def parse(text: str) -> Iterator[Cue]:
 
 
 def parse_blocks(lines: Iterable[str], times_of: Callable[[str], tuple[float, float] | None]) -> Iterator[Cue]:
-    """The cues of a file in which a blank line, or another line of times, ends a cue."""
+    """Yield the cues of a file in which a blank line, or another line of times, ends a cue."""
     span: tuple[float, float] | None = None
     text: list[str] = []
     for line in chain(lines, [""]):
@@ -67,7 +67,7 @@ def parse_blocks(lines: Iterable[str], times_of: Callable[[str], tuple[float, fl
 
 
 def srt_text(cues: Iterable[Cue]) -> str:
-    r"""Cues as the text of an SRT file. Blank lines and arrows in a text would end its cue, so they are taken out.
+    r"""Return cues as SRT. Blank lines and arrows in a text would end its cue, so they are removed.
 
     >>> srt_text([Cue(1.0, 2.5, "Anybody home?")])
     '1\n00:00:01,000 --> 00:00:02,500\nAnybody home?\n'
@@ -79,7 +79,7 @@ def srt_text(cues: Iterable[Cue]) -> str:
 
 
 def _number(lines: list[str], before: str) -> str:
-    """The number of the cue that follows these lines: digits alone, after a blank line, or one more than ``before``."""
+    """Return the number of the next cue: digits on their own line after a blank line, or one more than ``before``."""
     last = lines[-1].strip() if lines else ""
     if not (last.isdecimal() and len(last) < 10):
         return ""

@@ -1,4 +1,4 @@
-"""WebVTT, by the W3C: blocks between blank lines; one with a line of times is a cue, others are notes and styles."""
+"""WebVTT (W3C): blocks between blank lines; a block with a line of times is a cue, others are notes and styles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SUFFIXES = (".vtt", ".webvtt")
 
 
 def parse(text: str) -> Iterator[Cue]:
-    r"""The cues of a WebVTT file as written; identifiers, settings, ``NOTE``, ``STYLE`` and ``REGION`` are passed over.
+    r"""Yield the cues of a WebVTT file unchanged, without identifiers, settings, ``NOTE``, ``STYLE`` and ``REGION``.
 
     >>> found = parse("WEBVTT\n\nNOTE by hand\n\nintro\n00:01.000 --> 00:02.000 align:start\n<v Ann>Hello\n")
     >>> [(cue.start, cue.end, cue.text) for cue in found]
@@ -21,7 +21,7 @@ def parse(text: str) -> Iterator[Cue]:
 
 
 def vtt_text(cues: Iterable[Cue]) -> str:
-    r"""Cues as the text of a WebVTT file; signs that would begin a tag are written as such.
+    r"""Return cues as WebVTT; characters that would begin a tag are escaped.
 
     >>> vtt_text([Cue(1.0, 2.5, "a < b")])
     'WEBVTT\n\n1\n00:00:01.000 --> 00:00:02.500\na &lt; b\n'
