@@ -36,7 +36,7 @@ def home(tmp_path, monkeypatch):
     return tmp_path / "models"
 
 
-def test_a_model_is_downloaded_once_and_its_hashes_written_down(home):
+def test_model_is_downloaded_once_and_its_hashes_recorded(home):
     with served(FILES) as server:
         folder = fetch_model(MODEL, server.url)
         assert {name: (folder / name).read_bytes() for name in FILES} == FILES
@@ -55,7 +55,7 @@ def test_the_hub_may_be_another_host(home, monkeypatch):
         assert fetch_model(MODEL) == hub.check_model(MODEL)
 
 
-def test_a_second_download_must_be_the_first(home):
+def test_second_download_must_match_the_first(home):
     with served(FILES) as server:
         fetch_model(MODEL, server.url)
         shutil.rmtree(home / "tiny")
@@ -69,7 +69,7 @@ def test_a_second_download_must_be_the_first(home):
         assert fetch_model(MODEL, server.url) == hub.check_model(MODEL) == home / "tiny"
 
 
-def test_an_interrupted_model_keeps_its_finished_files(home):
+def test_interrupted_download_keeps_finished_files(home):
     with served(FILES) as server:
         del server.files["notes.txt"]
         with pytest.raises(MomentseekError, match=r"notes\.txt: the server says 404"):
@@ -80,7 +80,7 @@ def test_an_interrupted_model_keeps_its_finished_files(home):
 
 
 @pytest.mark.parametrize("flat", [False, True])
-def test_a_model_from_a_folder(tmp_path, home, flat):
+def test_model_from_a_folder(tmp_path, home, flat):
     for name, data in FILES.items():
         path = tmp_path / "stick" / (name.split("/")[-1] if flat else name)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -119,7 +119,7 @@ def test_changed_and_missing_files_are_found(home):
             hub.check_model(MODEL)
 
 
-def test_a_change_that_keeps_size_and_time_is_found(home):
+def test_finds_changes_that_keep_size_and_time(home):
     with served(FILES) as server:
         fetch_model(MODEL, server.url)
     path = home / "tiny/notes.txt"
@@ -132,7 +132,7 @@ def test_a_change_that_keeps_size_and_time_is_found(home):
             hub.check_model(MODEL, fresh=fresh)
 
 
-def test_no_room_is_said_before_anything_is_fetched(home, monkeypatch):
+def test_full_disk_is_reported_before_downloading(home, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda _: shutil._ntuple_diskusage(10, 10, 1_000_000))
     with served(FILES) as server:
         with pytest.raises(MomentseekError, match="has 1 MB free, the model needs 2 MB more"):
@@ -140,14 +140,14 @@ def test_no_room_is_said_before_anything_is_fetched(home, monkeypatch):
         assert server.asked == []
 
 
-def test_nothing_is_downloaded_by_using_a_model():
+def test_using_a_model_downloads_nothing():
     with pytest.raises(MomentseekError, match="momentseek models get siglip2-base"):
         image_text_encoder("hub:siglip2-base")
     with pytest.raises(MomentseekError, match="did you mean 'siglip2-base"):
         image_text_encoder("hub:siglip2-bas")
 
 
-def test_published_hashes_are_required_from_the_first(home):
+def test_published_hashes_are_required(home):
     with served(FILES) as server:
         server.files["onnx/vision_model.onnx"] = siglip2_vision(swaps=True)
         with pytest.raises(
@@ -166,7 +166,7 @@ def test_published_hashes_are_required_from_the_first(home):
     assert hub.check_model(PINNED) == home / "tiny"
 
 
-def test_a_file_of_an_earlier_download_that_is_not_the_published_one_is_refused(home):
+def test_rejects_an_earlier_download_with_another_hash(home):
     with served(FILES) as server:
         server.files["notes.txt"] = b"something else"
         fetch_model(MODEL, server.url)
@@ -179,7 +179,7 @@ def test_a_file_of_an_earlier_download_that_is_not_the_published_one_is_refused(
     hub.check_model(PINNED)
 
 
-def test_a_moved_layout_says_what_to_fetch_by_hand(home, tmp_path):
+def test_moved_file_error_explains_manual_download(home, tmp_path):
     with served(FILES) as server:
         server.files["vision.onnx"] = server.files.pop("onnx/vision_model.onnx")
         digest = PINNED.hashes["onnx/vision_model.onnx"]
@@ -198,7 +198,7 @@ def test_a_moved_layout_says_what_to_fetch_by_hand(home, tmp_path):
     assert fetch_model(PINNED, str(tmp_path)) == home / "tiny"
 
 
-def test_a_connection_that_breaks_in_the_middle_of_a_model_goes_on_there(home):
+def test_broken_connection_is_resumed(home):
     with served(FILES) as server:
         server.drop_after = [50, 60]
         fetch_model(PINNED, server.url)
@@ -206,7 +206,7 @@ def test_a_connection_that_breaks_in_the_middle_of_a_model_goes_on_there(home):
     assert hub.check_model(PINNED) == home / "tiny"
 
 
-def test_what_git_left_on_the_server_is_named(tmp_path):
+def test_git_lfs_pointer_is_reported(tmp_path):
     for name, data in FILES.items():
         (tmp_path / name.split("/")[-1]).write_bytes(data)
     (tmp_path / "notes.txt").write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
@@ -215,7 +215,7 @@ def test_what_git_left_on_the_server_is_named(tmp_path):
     assert not list((tmp_path / "models/tiny").glob(".*"))
 
 
-def test_a_disk_that_will_not_delete_a_copy_does_not_hide_what_was_wrong(tmp_path, monkeypatch):
+def test_failed_cleanup_does_not_hide_the_error(tmp_path, monkeypatch):
     (tmp_path / "vision_model.onnx").write_bytes(b"other")
 
     def refuse(self, missing_ok=False):
@@ -226,7 +226,7 @@ def test_a_disk_that_will_not_delete_a_copy_does_not_hide_what_was_wrong(tmp_pat
         fetch_model(PINNED, str(tmp_path))
 
 
-def test_a_model_is_tried_after_the_download(home):
+def test_model_is_run_after_the_download(home):
     swapped = {**FILES, "onnx/vision_model.onnx": siglip2_vision(swaps=True)}
     notes = []
     with served(swapped) as server:
@@ -236,7 +236,7 @@ def test_a_model_is_tried_after_the_download(home):
     assert rows.shape == (1, 6)
 
 
-def test_a_model_that_cannot_work_is_an_error_and_its_files_stay(home):
+def test_broken_model_is_an_error_and_its_files_stay(home):
     message = r"vision_model\.onnx: ONNX Runtime cannot load it"
     with (
         served({**FILES, "onnx/vision_model.onnx": b"<html>"}) as server,
@@ -246,7 +246,7 @@ def test_a_model_that_cannot_work_is_an_error_and_its_files_stay(home):
     assert missing_files(MODEL) == []
 
 
-def test_the_catalogue_is_whole():
+def test_catalog_is_complete():
     for name, model in HUB_MODELS.items():
         if name == "tiny":
             continue

@@ -1,4 +1,4 @@
-"""Models as they are published, in small: tried after the download."""
+"""Small models in their published form are run after the download."""
 
 import struct
 
@@ -31,17 +31,17 @@ def tried(folder, files, **options):
     return try_model(model(files, **options), folder)
 
 
-def test_a_sound_model_gives_no_cause_for_doubt(tmp_path):
+def test_good_model_has_no_warnings(tmp_path):
     assert tried(tmp_path, siglip2_files()) == []
 
 
-def test_a_model_that_does_not_know_colours_is_doubted(tmp_path):
+def test_warns_about_a_model_that_confuses_colours(tmp_path):
     (problem,) = tried(tmp_path, siglip2_files(**{"onnx/vision_model.onnx": siglip2_vision(swaps=True)}))
     assert problem.startswith("tiny takes a red picture for a blue one")
 
 
-def test_vectors_that_depend_on_their_neighbours_are_doubted(tmp_path):
-    """A graph that rounds by the batch, under a name that does not tell."""
+def test_warns_about_vectors_that_depend_on_their_batch(tmp_path):
+    """A graph quantises by batch, but its name does not show it."""
     (problem,) = tried(tmp_path, siglip2_files(**{"onnx/vision_model.onnx": siglip2_vision(rounds=True)}))
     assert "another vector alone than together with others" in problem
 
@@ -59,12 +59,12 @@ def test_vectors_that_depend_on_their_neighbours_are_doubted(tmp_path):
         ({"onnx/text_model_fp16.onnx": siglip2_text(dim=4)}, "images have 6 numbers and texts 4"),
     ],
 )
-def test_a_model_that_cannot_be_used_is_an_error(tmp_path, changes, message):
+def test_unusable_model_is_an_error(tmp_path, changes, message):
     with pytest.raises(MomentseekError, match=message):
         tried(tmp_path, siglip2_files(**changes))
 
 
-def test_without_a_runtime_it_is_said_that_nothing_was_tried(tmp_path, monkeypatch):
+def test_missing_runtime_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(trial, "find_spec", lambda name: None)
     (problem,) = tried(tmp_path, siglip2_files())
     assert "was not tried" in problem
@@ -78,7 +78,7 @@ SPEECH = {
 }
 
 
-def test_a_recogniser_must_be_whisper_in_ctranslate2s_form(tmp_path):
+def test_rejects_non_ctranslate2_whisper(tmp_path):
     assert tried(tmp_path, SPEECH, dim=None, kind="speech") == []
     with pytest.raises(MomentseekError, match=r"model\.bin: is no Whisper model in CTranslate2's form"):
         tried(tmp_path, {**SPEECH, "model.bin": b"PK\3\4"}, dim=None, kind="speech")

@@ -1,1 +1,1 @@
-"""Models that look, listen and read: encoders, speech, OCR, captions, sounds, exported models; their weights."""
+"""Recognition models: encoders, speech, OCR, captions, sounds, faces, exported models, and their weights."""

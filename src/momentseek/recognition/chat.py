@@ -1,8 +1,8 @@
-"""Asking a model behind any OpenAI-compatible chat endpoint.
+"""Client for OpenAI-compatible chat endpoints.
 
-Errors of the server and of the network are retried with growing pauses and then reported in one sentence; an answer
-that is not complete within the time-out is given up, however slowly it still arrives. The key comes from the
-environment, goes to the given host only (redirects are refused) and is never shown.
+Server and network errors are retried with growing pauses and then reported in one sentence. An answer that is not
+complete within the timeout is abandoned, even if it is still arriving. The key comes from the environment, is sent only
+to the given host (redirects are refused) and is never shown.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from momentseek.core.workers import BackgroundIterator
 
 KEY_VARIABLES = ("MOMENTSEEK_CHAT_KEY", "OPENAI_API_KEY")
 RETRIABLE_STATUS = {408, 409, 425, 429, 500, 502, 503, 504}
-"""HTTP answers after which the same request may succeed."""
+"""HTTP status codes after which a retry may succeed."""
 MAX_ANSWER_BYTES = 4 << 20
 MAX_WAIT_SECONDS = 60.0
-"""Longest wait that a server may ask for."""
+"""Longest wait that a server may request."""
 
 
 def key_in_environment() -> str:
-    """The key from the environment, or ""; refused if it holds a character that no header can carry."""
+    """Return the key from the environment, or ""; refuse characters that a header cannot contain."""
     for name in KEY_VARIABLES:
         if key := os.environ.get(name, "").strip():
             if not re.fullmatch(r"[!-~]+", key):
@@ -41,7 +41,7 @@ def key_in_environment() -> str:
 
 @dataclass(frozen=True)
 class ChatAnswer:
-    """What a server answered: the HTTP status, its headers and (the beginning of) its body."""
+    """A server's answer: the HTTP status, the headers and (the beginning of) the body."""
 
     status: int
     headers: Mapping[str, str]
@@ -50,7 +50,7 @@ class ChatAnswer:
 
 @dataclass(frozen=True)
 class Completion:
-    """What a model said, and what it took: tokens as the server counts them, 0 where it does not say."""
+    """A model's answer and its token counts as reported by the server; 0 if not reported."""
 
     text: str
     prompt_tokens: int = 0
@@ -61,13 +61,13 @@ class Completion:
 
 @dataclass(frozen=True)
 class ChatCompletions:
-    """A chat endpoint, its model, and how patiently to ask it."""
+    """A chat endpoint, its model, and the settings for timeouts and retries."""
 
     base_url: str
     """Address of the endpoint, without user and password."""
     model: str
     timeout: float = 60.0
-    """Seconds after which a request without a whole answer is given up."""
+    """Seconds after which a request without a complete answer is abandoned."""
     attempts: int = 5
     pause: float = 1.0
     """Seconds before the second attempt; doubled each time."""
@@ -77,12 +77,12 @@ class ChatCompletions:
     """``user:password``, sent instead of a key."""
 
     def complete(self, messages: Sequence[Mapping[str, Any]], temperature: float = 0.0, **more: Any) -> str:
-        """Send messages and return the model's words; ``more`` are further settings, such as ``max_tokens``."""
+        """Send messages and return the model's text; ``more`` are further settings, such as ``max_tokens``."""
         return self.ask(messages, temperature, **more).text
 
     def ask(self, messages: Sequence[Mapping[str, Any]], temperature: float = 0.0, **more: Any) -> Completion:
         """Send messages and return the model's answer with its number of tokens."""
-        import httpx  # it loads its own command line too, which takes as long as a tenth of a search
+        import httpx  # it also loads its own command line, which takes a tenth of the time of a search
 
         body = {"model": self.model, "temperature": temperature, "messages": list(messages), **more}
         data = json.dumps(body).encode()
@@ -134,7 +134,7 @@ class ChatCompletions:
             return ChatAnswer(answer.status_code, answer.headers, data[:MAX_ANSWER_BYTES])
 
     def _error_message(self, body: bytes) -> str:
-        """What the server says about its refusal, cut short and without any secret that it was sent."""
+        """Return the server's error message, shortened and without any secret that it was sent."""
         try:
             message = json.loads(body)["error"]["message"]
         except (ValueError, LookupError, TypeError):
@@ -147,7 +147,7 @@ class ChatCompletions:
 
 
 def checked_address(base_url: str | None, model: str | None) -> tuple[str, str, str, str]:
-    """An address without user and password, the model, the key and ``user:password``; refused if they make no sense.
+    """Return the address without user and password, the model, the key and ``user:password``; refuse invalid ones.
 
     >>> checked_address("ftp://x", "m")
     Traceback (most recent call last):
@@ -178,7 +178,7 @@ def checked_address(base_url: str | None, model: str | None) -> tuple[str, str, 
 
 
 def mask_login(url: str) -> str:
-    """Hide the user and password that an address may hold.
+    """Hide the user and password in an address.
 
     >>> mask_login("http://me:secret@host:x/v1"), mask_login("http://host/v1")
     ('http://…@host:x/v1', 'http://host/v1')
@@ -189,7 +189,7 @@ def mask_login(url: str) -> str:
 
 
 def _wait(header: str) -> float:
-    """The seconds of a Retry-After header; one that is no plain number, or absurd, is left to our own pauses."""
+    """Return the seconds of a Retry-After header; an invalid or absurd one is ignored."""
     return min(float(header), MAX_WAIT_SECONDS) if header.isascii() and header.isdigit() and len(header) < 9 else 0.0
 
 
@@ -197,7 +197,7 @@ def _completion(data: bytes) -> Completion:
     answer: Any = json.loads(data)
     choice = answer["choices"][0]
     content = choice["message"].get("content")
-    if content is None:  # some servers give the words of a refusal apart
+    if content is None:  # some servers send a refusal in a separate field
         content = choice["message"]["refusal"]
     if not isinstance(content, str):
         raise TypeError
@@ -211,7 +211,7 @@ def _whole(value: Any) -> int:
 
 
 def _parse_address(url: str) -> SplitResult | None:
-    """The parts of a usable web address, or None."""
+    """Return the parts of a usable web address, or None."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -226,7 +226,7 @@ def _parse_address(url: str) -> SplitResult | None:
 
 
 def _run_within(seconds: float, work: Callable[[], ChatAnswer]) -> ChatAnswer:
-    """Run ``work``; raise TimeoutError if it takes longer, even while a host is looked up or sends headers slowly."""
+    """Run ``work``; raise TimeoutError if it takes longer, even during a name lookup or slow headers."""
     answers = BackgroundIterator(work() for _ in range(1)).take(wait=seconds)
     if not answers:
         raise TimeoutError

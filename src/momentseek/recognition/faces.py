@@ -1,7 +1,7 @@
-"""Faces in pictures: how many and how large, and never whose. BlazeFace (MediaPipe, Apache-2.0), run by LiteRT.
+"""Detect faces in pictures: how many and how large, never whose. BlazeFace (MediaPipe, Apache-2.0), run by LiteRT.
 
-Its weights are one file that ``momentseek models get blazeface`` fetches. It looks at a square of 192 pixels, so a wide
-picture is looked at as a whole and in squares next to each other: faces down to a twentieth of the height are found.
+Its weights are one file that ``momentseek models get blazeface`` downloads. Its input is a square of 192 pixels, so a
+wide picture is processed as a whole and in adjacent squares, which finds faces down to a twentieth of the height.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ BLAZEFACE = "blazeface"
 PEOPLE_EXTRA = "people"
 WEIGHTS_FILE = "face_detection_full_range_sparse.tflite"
 SIDE = 192
-"""Pixels across the square that the model looks at."""
+"""Side of the model's square input in pixels."""
 CELLS = 48
 MIN_SCORE = 0.6
 MAX_OVERLAP = 0.3
-"""Intersection over union from which two boxes are one face."""
+"""Two boxes with at least this overlap are one face."""
 CLOSE_UP_HEIGHT = 0.33
-"""Share of the picture's height from which a face is a close-up."""
+"""A face at least this high, as a share of the picture's height, is a close-up."""
 CROWD = 6
-"""Number of faces from which they are a crowd."""
+"""Smallest number of faces that is a crowd."""
 NUMBERS = ("no", "one", "two", "three", "four", "five")
 
 
 @dataclass(frozen=True)
 class Face:
-    """Where a face is, as shares of the picture's width and height, and how sure that is."""
+    """The box of a face, as fractions of the picture's width and height, and its score."""
 
     left: float
     top: float
@@ -53,16 +53,16 @@ class FaceDetector(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """What its answers depend on: videos are looked at again when it changes."""
+        """A hash of everything its results depend on; videos are processed again when it changes."""
         ...
 
     def detect(self, picture: Pixels) -> list[Face]:
-        """The faces in a picture, the surest first."""
+        """Return the faces in a picture, the highest score first."""
         ...
 
 
 class BlazeFace:
-    """The detector of MediaPipe for faces up to five metres away."""
+    """MediaPipe's detector for faces up to five metres away."""
 
     def __init__(self, file: Path | None = None, threads: int = 1) -> None:
         asset = packaged_weights(BLAZEFACE)
@@ -83,7 +83,7 @@ class BlazeFace:
         self._centres = (np.stack([across, down], -1).reshape(-1, 2) + 0.5) / CELLS
 
     def detect(self, picture: Pixels) -> list[Face]:
-        """The faces in a picture, the surest first."""
+        """Return the faces in a picture, the highest score first."""
         height, width = picture.shape[:2]
         found = self._in_part(picture, 0, 0, width, height)
         side, long = sorted((width, height))
@@ -98,7 +98,7 @@ class BlazeFace:
         return kept
 
     def _in_part(self, picture: Pixels, left: int, top: int, width: int, height: int) -> list[Face]:
-        """The faces in a part of a picture, as shares of the whole."""
+        """Return the faces in a part of a picture, as fractions of the whole picture."""
         part = picture[top : top + height, left : left + width]
         longest = max(width, height)
         at = (np.arange(SIDE) + 0.5) * longest / SIDE
@@ -123,7 +123,7 @@ class BlazeFace:
 
 
 def _overlap(one: Face, other: Face) -> float:
-    """Intersection of two boxes over the smaller of them: a square cuts faces at its edge."""
+    """Return the intersection of two boxes divided by the smaller one, since squares cut faces at their edges."""
     across = min(one.left + one.width, other.left + other.width) - max(one.left, other.left)
     down = min(one.top + one.height, other.top + other.height) - max(one.top, other.top)
     shared = max(0.0, across) * max(0.0, down)
@@ -131,7 +131,7 @@ def _overlap(one: Face, other: Face) -> float:
 
 
 def describe_faces(faces: int, tallest: float) -> str:
-    """Some faces in words that people search for; empty if there are none.
+    """Describe faces in words that people search for; an empty text for no faces.
 
     >>> describe_faces(1, 0.5), describe_faces(2, 0.1), describe_faces(9, 0.1), describe_faces(0, 0.0)
     ('one person, a close-up', 'two people', 'a crowd of people', '')
@@ -143,10 +143,10 @@ def describe_faces(faces: int, tallest: float) -> str:
 
 
 FACE_DETECTORS: Registry[Callable[[], FaceDetector]] = Registry("face detector")
-"""What loads each detector of faces, by its name; one of your own is added by ``FACE_DETECTORS.add(name, load)``."""
+"""Loaders of face detectors by name; add your own with ``FACE_DETECTORS.add(name, load)``."""
 FACE_DETECTORS.add(BLAZEFACE, BlazeFace)
 
 
 def heights(faces: Sequence[Face]) -> tuple[int, float]:
-    """How many faces there are, and the height of the tallest."""
+    """Return the number of faces and the height of the tallest."""
     return len(faces), max((face.height for face in faces), default=0.0)

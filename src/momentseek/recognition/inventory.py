@@ -1,4 +1,4 @@
-"""Encoders and recognisers: which there are, where each comes from, and whether its files are here and unchanged."""
+"""List encoders and recognisers: where each comes from, and whether its files are present and unchanged."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from momentseek.recognition.weights.files import PackagedWeights, are_installed,
 
 EncoderState = Literal["ready", "absent", "damaged"]
 NEEDS = {"things": ("minilm",)}
-"""Weights that an encoder needs in addition to its own."""
+"""Further weights that an encoder needs."""
 BOTH = "things+clip"
-"""The default encoder of new libraries, of two."""
+"""The default encoder of new libraries, a combination of two."""
 LIBRARY_WEIGHTS = ("ppocr-small",)
-"""Weights that come with a library that is installed."""
+"""Weights that come with an installed package."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderEntry:
-    """An encoder or recogniser, where it comes from, and whether its files are here and unchanged."""
+    """An encoder or recogniser, where it comes from, and whether its files are present and unchanged."""
 
     name: str
     kind: str
@@ -44,7 +44,7 @@ class EncoderEntry:
 
 
 def inventory(*, fresh: bool = False, only: str | None = None) -> list[EncoderEntry]:
-    """All encoders and recognisers, or the one called ``only``; ``fresh`` computes every hash again.
+    """Return all encoders and recognisers, or the one called ``only``; ``fresh`` computes every hash again.
 
     >>> inventory(only="thinks")
     Traceback (most recent call last):
@@ -128,7 +128,7 @@ def _downloadable(model: HubModel, fresh: bool) -> EncoderEntry:
 
 
 def _spec(model: HubModel) -> str:
-    """What a command calls it: only an encoder has a prefix."""
+    """Return the name for use in commands; only encoders have a prefix."""
     return f"{HUB_PREFIX}{model.name}" if model.kind == "image-text" else model.name
 
 

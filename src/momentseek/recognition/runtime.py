@@ -1,8 +1,8 @@
-"""ONNX Runtime, kept to itself.
+"""ONNX Runtime without telemetry.
 
 Since 1.29 its official builds report sessions and model names to Microsoft, and keep a device id on disk, unless
 ``ORT_DISABLE_TELEMETRY`` is set before they load (onnxruntime's Privacy.md). What people search for in their own
-videos is nobody's business, so every module of ours gets the runtime from here.
+videos is private, so all our modules get the runtime from here.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from typing import Any
 from momentseek.core.errors import MomentseekError, optional_module
 
 THREADS_VARIABLE = "MOMENTSEEK_THREADS"
-"""The environment variable that says how many threads an encoder may use."""
+"""Environment variable for the number of threads of an encoder."""
 
 
 def onnx_runtime(extra: str = "search") -> Any:
-    """The module ``onnxruntime``, with its telemetry off; it is imported here and nowhere else."""
+    """Import ``onnxruntime`` with telemetry off; it is imported nowhere else."""
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     runtime = optional_module("onnxruntime", extra)
-    runtime.disable_telemetry_events()  # for a runtime that somebody else has loaded before
+    runtime.disable_telemetry_events()  # in case other code has loaded the runtime before
     return runtime
 
 
 def session(model: Path | bytes, threads: int | None = None, extra: str = "search") -> Any:
-    """An inference session on the CPU, for a file (whose weights may lie next to it) or its bytes."""
+    """Open a CPU inference session for a file (whose weights may be in files next to it) or its bytes."""
     onnxruntime = onnx_runtime(extra)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = thread_count(threads)
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads would burn shared cores
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads would occupy shared cores
     options.log_severity_level = 3
     where = str(model) if isinstance(model, Path) else model
     try:
         return onnxruntime.InferenceSession(where, options, providers=["CPUExecutionProvider"])
-    except Exception as e:  # the runtime has a class of its own for each fault, none of them public
+    except Exception as e:  # the runtime has many error classes, none of them public
         name = model if isinstance(model, Path) else "a network"
         reason = str(e).splitlines()[0].removeprefix("[ONNXRuntimeError] : ")
         raise MomentseekError(f"{name}: ONNX Runtime cannot load it ({reason}); get the file again") from None
 
 
 def run_graph(session: Any, outputs: list[str], given: dict[str, Any], where: Path) -> list[Any]:
-    """What a graph gives for some inputs; an error names the file or folder it comes from."""
+    """Run a graph and return its outputs; errors name ``where`` the graph comes from."""
     try:
         found: list[Any] = session.run(outputs, given)
     except Exception as e:  # as in session()
@@ -51,7 +51,7 @@ def run_graph(session: Any, outputs: list[str], given: dict[str, Any], where: Pa
 
 
 def thread_count(asked: int | None = None) -> int:
-    """``asked``, else what ``MOMENTSEEK_THREADS`` says, else the cores this process may use.
+    """Return ``asked``, else the value of ``MOMENTSEEK_THREADS``, else the number of available cores.
 
     >>> thread_count(3)
     3
@@ -67,5 +67,5 @@ def thread_count(asked: int | None = None) -> int:
 
 
 def available_cores() -> int:
-    """Cores this process may use, which in a container are fewer than the machine has."""
+    """Return the number of cores this process may use, which in a container may be fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Decoding against loops that do the same one caption at a time, and against trying every caption."""
+"""Caption decoding, compared with plain loops and with exhaustive search."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ END = KNOWN.number[EOS]
 
 
 def random_network(seed: int, vocabulary: Vocabulary = KNOWN) -> NextWords:
-    """Chances of the next word that depend on the moment and on every word so far."""
+    """Return next-word probabilities that depend on the moment and on every word so far."""
 
     def next_words(rows: IntArray, begun: IntArray) -> FloatArray:
         found = []
@@ -51,7 +51,7 @@ def best_by_trying_all(network: NextWords, row: int, longest: int, penalty: floa
 
 
 def beam_by_loops(network: NextWords, row: int, width: int, longest: int, penalty: float) -> list[int]:
-    """Beam search as a textbook has it, one moment and one beginning at a time, without stopping early."""
+    """Textbook beam search, one moment and one partial caption at a time, without early stopping."""
     live, done = [(0.0, [KNOWN.number[BOS]])], []
     for length in range(1, longest + 1):
         grown = []
@@ -67,7 +67,7 @@ def beam_by_loops(network: NextWords, row: int, width: int, longest: int, penalt
 
 @given(seed=st.integers(0, 10_000), longest=st.integers(1, 4), penalty=st.sampled_from([0.0, 0.6, 1.0, 2.0]))
 @settings(max_examples=16, deadline=None)
-def test_a_beam_that_is_wide_enough_finds_the_best_of_all_captions(seed: int, longest: int, penalty: float) -> None:
+def test_wide_beam_finds_the_best_caption(seed: int, longest: int, penalty: float) -> None:
     network = random_network(seed)
     found = decode_captions(network, 2, KNOWN, DecodingSettings(16, penalty, longest))
     assert found == [best_by_trying_all(network, row, longest, penalty) for row in range(2)]
@@ -75,13 +75,13 @@ def test_a_beam_that_is_wide_enough_finds_the_best_of_all_captions(seed: int, lo
 
 @given(seed=st.integers(0, 10_000), width=st.integers(2, 4), penalty=st.sampled_from([0.0, 0.7, 1.5]))
 @settings(max_examples=16, deadline=None)
-def test_a_beam_equals_the_loop(seed: int, width: int, penalty: float) -> None:
+def test_beam_equals_the_reference(seed: int, width: int, penalty: float) -> None:
     network = random_network(seed)
     found = decode_captions(network, 3, KNOWN, DecodingSettings(width, penalty, 6))
     assert found == [beam_by_loops(network, row, width, 6, penalty) for row in range(3)]
 
 
-def test_greedy_takes_the_likeliest_word_until_the_end() -> None:
+def test_greedy_takes_the_most_likely_word() -> None:
     network = random_network(3)
     for row, caption in enumerate(decode_captions(network, 5, KNOWN, DecodingSettings(longest=7))):
         told = [KNOWN.number[BOS]]
@@ -93,7 +93,7 @@ def test_greedy_takes_the_likeliest_word_until_the_end() -> None:
         assert len(caption) == 7 or last[END] == max(last[[END, *WORDS]])
 
 
-def test_no_caption_has_an_unknown_word_even_if_it_is_the_likeliest() -> None:
+def test_captions_never_contain_unknown_words() -> None:
     def next_words(rows: IntArray, begun: IntArray) -> FloatArray:
         chances = np.full((len(rows), len(KNOWN)), -1.0)
         chances[:, : len(SPECIAL_WORDS)] = 0.0
@@ -104,7 +104,7 @@ def test_no_caption_has_an_unknown_word_even_if_it_is_the_likeliest() -> None:
         assert decode_captions(next_words, 1, KNOWN, DecodingSettings(beam, longest=3)) == [[WORDS[0]] * 3]
 
 
-def test_no_moments_have_no_captions() -> None:
+def test_no_moments_give_no_captions() -> None:
     assert decode_captions(random_network(0), 0, KNOWN, DecodingSettings()) == []
 
 
@@ -112,6 +112,6 @@ def test_no_moments_have_no_captions() -> None:
     ("wrong", "what"),
     [({"beam": 0}, "1 to 64 captions"), ({"length_penalty": -1.0}, "length penalty"), ({"longest": 0}, "at least 1")],
 )
-def test_settings_out_of_range_are_refused(wrong: dict[str, int], what: str) -> None:
+def test_rejects_settings_out_of_range(wrong: dict[str, int], what: str) -> None:
     with pytest.raises(MomentseekError, match=what):
         DecodingSettings(**wrong)

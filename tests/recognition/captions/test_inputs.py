@@ -24,7 +24,7 @@ def names(tokens: np.ndarray) -> list[str]:  # type: ignore[type-arg]
     return [KNOWN.words[t] for t in tokens.tolist()]
 
 
-def test_a_moment_reads_as_the_paper_has_it() -> None:
+def test_input_layout_of_the_paper() -> None:
     part = CaptionPreparation().part(1.6, 4.4, ROWS, LINES, 1.5)
     inputs = stack_moments([part, MomentParts(ROWS[:1], ("a",))], KNOWN, 2)
     assert names(inputs.tokens[0]) == ["[CLS]", "[VID]", "[VID]", "[SEP]", "[BOS]", "b", "[UNK]", "[EOS]"]
@@ -38,7 +38,7 @@ def test_a_moment_reads_as_the_paper_has_it() -> None:
     ("modalities", "clips", "words"),
     [("video", 2, ()), ("subtitle", 0, ("b", "c")), ("video+subtitle", 2, ("b", "c")), ("none", 0, ())],
 )
-def test_what_is_not_to_be_read_is_not_there(modalities: str, clips: int, words: tuple[str, ...]) -> None:
+def test_unused_modalities_are_left_out(modalities: str, clips: int, words: tuple[str, ...]) -> None:
     part = CaptionPreparation(modalities=modalities).part(1.6, 4.4, ROWS, LINES, 1.5)
     assert (len(part.clips), part.words) == (clips, words)
 
@@ -64,11 +64,11 @@ def test_clips_lie_in_the_video_and_cover_the_moment(start: float, length: float
     assert more in ((first, last), (first, last + 1))
 
 
-def test_a_video_without_clips_gives_none() -> None:
+def test_video_without_clips() -> None:
     assert len(CaptionPreparation().part(0, 3, ROWS[:0], (), 1.5).clips) == 0
 
 
-def test_unknown_settings_are_refused() -> None:
+def test_rejects_unknown_settings() -> None:
     with pytest.raises(MomentseekError, match="modalities must be video or"):
         CaptionPreparation(modalities="sound")
     with pytest.raises(MomentseekError, match="end_clip must be inclusive or official"):

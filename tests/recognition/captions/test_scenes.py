@@ -1,4 +1,4 @@
-"""A captioner behind HTTP, against a server on this machine that misbehaves as told."""
+"""A captioner behind HTTP, with a local server that fails as requested."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Server(ThreadingHTTPServer):
         self.release = threading.Event()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that gave up is no news."""
+        """Ignore clients that disconnect."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -84,7 +84,7 @@ def captioner(server: Server, pauses: list[float], monkeypatch: pytest.MonkeyPat
     return replace(made, chat=replace(made.chat, attempts=3, sleep=pauses.append))
 
 
-def test_frames_go_out_in_order_and_a_sentence_comes_back(captioner: EndpointCaptioner, server: Server) -> None:
+def test_sends_frames_in_order_and_returns_a_sentence(captioner: EndpointCaptioner, server: Server) -> None:
     assert captioner.describe([JPEG, JPEG + b"2"], "hello there") == "A dog runs."
     (asked,) = server.asked
     text, *pictures = asked["messages"][0]["content"]
@@ -94,15 +94,13 @@ def test_frames_go_out_in_order_and_a_sentence_comes_back(captioner: EndpointCap
     assert asked["model"] == "some-model"
 
 
-def test_a_server_that_stumbles_is_asked_again_and_as_late_as_it_wants(
-    captioner: EndpointCaptioner, server: Server, pauses: list[float]
-) -> None:
+def test_retries_respect_retry_after(captioner: EndpointCaptioner, server: Server, pauses: list[float]) -> None:
     server.plan = [(500, {}, b"oh"), (429, {"Retry-After": "7"}, b"")]
     assert captioner.describe([JPEG]) == "A dog runs."
     assert pauses == [1.0, 7.0]
 
 
-def test_an_absurd_retry_after_is_not_obeyed(captioner: EndpointCaptioner, server: Server, pauses: list[float]) -> None:
+def test_ignores_absurd_retry_after(captioner: EndpointCaptioner, server: Server, pauses: list[float]) -> None:
     server.plan = [(429, {"Retry-After": "9999999"}, b""), (429, {"Retry-After": "Fri, 31 Dec 2999"}, b"")]
     assert captioner.describe([JPEG]) == "A dog runs."
     assert pauses == [60.0, 2.0]
@@ -121,7 +119,7 @@ def test_an_absurd_retry_after_is_not_obeyed(captioner: EndpointCaptioner, serve
     ],
     ids=["broken", "page", "nothing", "huge", "redirect", "key", "wordless"],
 )
-def test_what_never_gets_better_is_one_sentence(
+def test_permanent_errors_are_one_sentence(
     answer: tuple[int, dict[str, str], bytes], what: str, captioner: EndpointCaptioner, server: Server
 ) -> None:
     server.plan = [answer] * 3
@@ -130,14 +128,14 @@ def test_what_never_gets_better_is_one_sentence(
     assert "\n" not in str(refused.value)
 
 
-def test_an_endpoint_that_says_nothing_is_given_up(captioner: EndpointCaptioner, server: Server) -> None:
+def test_silent_endpoint_times_out(captioner: EndpointCaptioner, server: Server) -> None:
     server.plan = [None] * 2
     quick = replace(captioner, chat=replace(captioner.chat, timeout=0.1, attempts=2))
     with pytest.raises(MomentseekError, match=r"gave no answer within 0\.1 s, 2 times"):
         quick.describe([JPEG])
 
 
-def test_what_was_asked_before_is_free(captioner: EndpointCaptioner, server: Server, tmp_path: Path) -> None:
+def test_cached_answers_are_free(captioner: EndpointCaptioner, server: Server, tmp_path: Path) -> None:
     kept = replace(captioner, cache=tmp_path / "kept", budget=CaptionBudget(requests=1))
     assert kept.describe([JPEG]) == kept.describe([JPEG]) == "A dog runs."
     assert len(server.asked) == 1
@@ -152,13 +150,13 @@ def test_what_was_asked_before_is_free(captioner: EndpointCaptioner, server: Ser
     assert len(server.asked) == 2
 
 
-def test_time_is_a_budget_too(captioner: EndpointCaptioner, server: Server) -> None:
+def test_time_budget(captioner: EndpointCaptioner, server: Server) -> None:
     with pytest.raises(BudgetSpent, match="budget of 0 s is used up"):
         replace(captioner, budget=CaptionBudget(seconds=0)).describe([JPEG])
     assert server.asked == []
 
 
-def test_a_long_answer_is_cut_and_a_strange_frame_refused(captioner: EndpointCaptioner, server: Server) -> None:
+def test_long_answer_is_shortened_and_bad_frame_refused(captioner: EndpointCaptioner, server: Server) -> None:
     server.plan = [(200, {}, told("word " * 1000))]
     assert len(captioner.describe([JPEG])) <= 502
     for frames, what in (([], "1 to 8 frames, not 0"), ([b"PNG"], "must be a JPEG"), ([JPEG] * 9, "not 9")):
@@ -167,7 +165,7 @@ def test_a_long_answer_is_cut_and_a_strange_frame_refused(captioner: EndpointCap
     assert len(server.asked) == 1
 
 
-def test_an_address_must_be_one() -> None:
+def test_rejects_invalid_address() -> None:
     with pytest.raises(MomentseekError, match="not a web address"):
         open_captioner("file:///etc/passwd", "m")
     with pytest.raises(MomentseekError, match="needs an address"):

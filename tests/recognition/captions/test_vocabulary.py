@@ -12,11 +12,11 @@ def test_words_must_occur_more_often_than_the_threshold() -> None:
     assert build_vocabulary(captions, more_than=4).words == (*SPECIAL_WORDS, "a", "cat", "dog")
 
 
-def test_a_special_word_in_a_caption_stays_special() -> None:
+def test_special_words_stay_special() -> None:
     assert build_vocabulary([["[EOS]", "end"]], more_than=0).words == (*SPECIAL_WORDS, "end")
 
 
-def test_numbers_and_text_are_each_others_inverse_for_known_words() -> None:
+def test_numbers_and_text_round_trip() -> None:
     known = build_vocabulary([["nora", "hands", "the", "mug"]], more_than=0)
     assert known.text(known.numbers(["the", "mug", "hands", "nora"])) == "the mug hands nora"
     assert known.text([*known.numbers(["the"]), known.number["[EOS]"], 9]) == "the"
@@ -31,6 +31,6 @@ def test_numbers_and_text_are_each_others_inverse_for_known_words() -> None:
         ((*SPECIAL_WORDS, "x" * 201), "1 to 200 characters"),
     ],
 )
-def test_a_vocabulary_that_makes_no_sense_is_refused(words: tuple[str, ...], what: str) -> None:
+def test_rejects_invalid_vocabulary(words: tuple[str, ...], what: str) -> None:
     with pytest.raises(MomentseekError, match=what):
         Vocabulary(words)

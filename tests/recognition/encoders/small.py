@@ -48,7 +48,7 @@ def gemma_tokenizer():
 
 
 def photographs():
-    """Landscape, portrait, square, and smaller than any model wants."""
+    """Return photographs: landscape, portrait, square, and smaller than any model's input."""
     random = np.random.default_rng(3)
     sizes = [(48, 85), (70, 41), (32, 32), (20, 9), (6, 5)]
     return [random.integers(0, 256, (*size, 3)).astype(np.uint8) for size in sizes]

@@ -1,4 +1,4 @@
-"""CLIP's image tower, built from 8-bit weights, and what it makes of photographs."""
+"""CLIP's image tower, built from 8-bit weights, on photographs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def float_weights(weights: clip_tower.Weights) -> clip_tower.Weights:
 
 
 @needs_clip
-def test_the_towers_8_bit_products_stay_near_the_exact_ones() -> None:
+def test_8_bit_products_are_near_the_exact_ones() -> None:
     (file,) = ASSET.files
     weights = read_weights(verify(ASSET) / file)
     pictures = np.stack([picture()[:160, :160] for picture in PHOTOGRAPHS.values()] + [known_picture()])
@@ -49,7 +49,7 @@ def test_the_towers_8_bit_products_stay_near_the_exact_ones() -> None:
 
 
 @needs_clip
-def test_photographs_are_told_apart_by_words() -> None:
+def test_words_distinguish_photographs() -> None:
     encoder = image_text_encoder("clip")
     rows = encoder.encode_images([picture() for picture in PHOTOGRAPHS.values()])
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
@@ -64,7 +64,7 @@ def test_photographs_are_told_apart_by_words() -> None:
 
 
 @needs_clip
-def test_the_margin_is_the_cosine_less_how_near_usual_words_are() -> None:
+def test_margin_is_the_cosine_minus_common_words() -> None:
     encoder = image_text_encoder("clip")
     assert isinstance(encoder, ClipEncoder)
     (row,) = encoder.encode_images([data.coffee()])
@@ -74,7 +74,7 @@ def test_the_margin_is_the_cosine_less_how_near_usual_words_are() -> None:
     assert float(row @ encoder.margin_query("coffee")[0]) == pytest.approx(float(vector @ text) - usual, abs=1e-4)
 
 
-def test_positions_of_a_smaller_grid_keep_corners_apart() -> None:
+def test_resized_positions_keep_corners_apart() -> None:
     grid = np.stack(np.meshgrid(np.arange(14.0), np.arange(14.0), indexing="ij"), axis=-1).reshape(-1, 2)
     table = np.concatenate([np.full((1, 2), -1.0), grid]).astype(np.float32)
     small = resize_positions(table, 10)
@@ -85,13 +85,13 @@ def test_positions_of_a_smaller_grid_keep_corners_apart() -> None:
     assert resize_positions(table, 14) is table
 
 
-def test_another_file_is_refused_with_its_name(tmp_path: Path) -> None:
+def test_rejects_another_file(tmp_path: Path) -> None:
     (tmp_path / "clip.onnx").write_bytes(b"no model")
     with pytest.raises(MomentseekError, match=r"clip\.onnx: is not the CLIP model that was tested"):
         read_weights(tmp_path / "clip.onnx")
 
 
-def test_a_tower_that_is_computed_wrongly_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rejects_a_wrong_computation(monkeypatch: pytest.MonkeyPatch) -> None:
     if not are_installed(ASSET):
         pytest.skip("CLIP's weights are not here")
     encoder = ClipEncoder(text_encoder("minilm"), threads=1)
@@ -127,7 +127,7 @@ def people(data: Path) -> tuple[ClipEncoder, Vectors, int]:
 
 
 @needs_clip
-def test_the_published_tower_is_made_for_others() -> None:
+def test_published_tower() -> None:
     """512 columns of 224 pixels, near the exact products of its weights, and no text without the text tower."""
     encoder = PlainClipEncoder()
     square = data.chelsea()[:224, :224]

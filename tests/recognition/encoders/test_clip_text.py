@@ -1,4 +1,4 @@
-"""CLIP's text side: with the table of words and without, and with a text tower."""
+"""CLIP's text side: with and without the word table, and with a text tower."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def full(sentences):
     return ClipWords(sentences)
 
 
-def test_names_come_before_words_and_forms_are_found(small):
+def test_names_precede_words_and_forms_are_found(small):
     reading = small.read("The man eats two HOT dogs with knives")
     assert [(word.text, word.source, word.entry) for word in reading.words] == [
         ("the", "ignored", ""),
@@ -62,7 +62,7 @@ def test_names_come_before_words_and_forms_are_found(small):
     assert reading.by("bridge") == ("eats", "two")
 
 
-def test_a_vector_is_the_mean_of_its_words_and_a_little_of_the_whole(small):
+def test_vector_is_the_mean_of_words_plus_part_of_the_sentence(small):
     man, dog, both = small.encode(["man", "the dog", "a man and his dog"])
     expected = (man + dog) / np.linalg.norm(man + dog) + SENTENCE_SHARE * small.bridge(["a man and his dog"])[0]
     np.testing.assert_allclose(both, expected / np.linalg.norm(expected), atol=1e-5)
@@ -71,12 +71,12 @@ def test_a_vector_is_the_mean_of_its_words_and_a_little_of_the_whole(small):
     assert unit_rows(rows).all()
 
 
-def test_a_batch_gives_what_each_gives_alone(small):
+def test_batch_equals_single_texts(small):
     texts = ["a paraglider", "man", "a wedding at night"]
     np.testing.assert_allclose(small.encode(texts), np.concatenate([small.encode([t]) for t in texts]), atol=1e-5)
 
 
-def test_without_the_table_the_bridge_reads_every_word(sentences):
+def test_without_the_table_every_word_uses_the_bridge(sentences):
     words = ClipWords(sentences, lambda: None)
     assert not words.has_table
     assert not words.read("a dog").has_table
@@ -86,7 +86,7 @@ def test_without_the_table_the_bridge_reads_every_word(sentences):
     assert car @ street > puppy @ street
 
 
-def test_images_are_stored_without_the_usual_picture():
+def test_images_are_stored_without_the_mean_picture():
     usual = fitted_maps().image_mean
     rows = np.stack([3 * usual + np.eye(DIM)[0], usual - 2 * np.eye(DIM)[1]]).astype(np.float32)
     centred = centre_images(rows)
@@ -119,7 +119,7 @@ def tower(tmp_path, monkeypatch):
     return folder
 
 
-def test_the_text_tower_is_asked_where_it_is_here(sentences, tower):
+def test_uses_the_text_tower_if_installed(sentences, tower):
     words = ClipWords(sentences, lambda: None)
     texts = ["a man", "two dogs run"]
     rows = words.encode(texts)
@@ -133,7 +133,7 @@ def test_the_text_tower_is_asked_where_it_is_here(sentences, tower):
     assert words.fingerprint != ClipWords(sentences, lambda: None, lambda: None).fingerprint
 
 
-def test_a_damaged_or_other_text_tower_is_refused(sentences, tower):
+def test_rejects_damaged_or_wrong_text_tower(sentences, tower):
     (tower / "onnx/text_model.onnx").write_bytes(text_graph() + b" ")
     with pytest.raises(MomentseekError, match=r"text_model\.onnx"):
         ClipWords(sentences).encode(["a man"])
@@ -146,7 +146,7 @@ def test_a_damaged_or_other_text_tower_is_refused(sentences, tower):
 
 
 def test_the_table_has_the_vectors_of_its_words(full):
-    """A row under the wrong word would be as far from the bridge's vector of the word as any other."""
+    """A row with the wrong word would be as far from the bridge's vector of the word as any other."""
     words = ["dog", "kitchen", "airplane", "snow", "bicycle", "tree", "woman", "guitar"]
     table = full.encode(words)
     bridge = ClipWords(full._sentences, lambda: None).encode(words)
@@ -159,7 +159,7 @@ def test_the_table_is_converted_once(full, monkeypatch):
     assert clip_text.load_word_table().rows == full._table.rows
 
 
-def test_words_that_nobody_knows_are_said_and_near_ones_offered(full):
+def test_reports_unknown_words_with_suggestions(full):
     assert full.read("a dgo on a skatebord").by("unknown") == ("dgo", "skatebord")
     assert [full.suggestion(word) for word in ("dgo", "skatebord", "kitchn", "qwertz")] == [
         "dog",
@@ -194,19 +194,19 @@ def test_other_languages_are_unknown(request, sentences, with_table, text):
 
 
 @pytest.mark.parametrize("text", ["la la land", "El Capitan climbing", "a van on the road", "people die", "someone"])
-def test_english_is_not_taken_for_another_language(full, text):
+def test_english_is_recognised(full, text):
     assert full.knows(text)
     assert not full.read(text).foreign
 
 
-def test_a_text_has_the_same_vector_alone_and_among_others(sentences):
+def test_text_vector_does_not_depend_on_the_batch(sentences):
     texts = ["a man eats soup", "two hot dogs", "parachute", "a golden retriever opens a door"]
     together = ClipWords(sentences, lambda: None).encode(texts)
     for text, row in zip(texts, together, strict=True):
         np.testing.assert_array_equal(ClipWords(sentences, lambda: None).encode([text])[0], row)
 
 
-def test_all_that_a_query_asks_of_minilm_is_known_beforehand(small, sentences):
+def test_query_sentences_cover_all_minilm_inputs(small, sentences):
     class Noting:
         name, dim = sentences.name, sentences.dim
 

@@ -21,7 +21,7 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def test_a_folder_is_an_encoder(tmp_path):
+def test_loads_an_encoder_from_a_folder(tmp_path):
     folder = write_model(tmp_path / "model")
     encoder = image_text_encoder(f"file:{folder}")
     assert isinstance(encoder, ImageTextEncoder)
@@ -54,12 +54,12 @@ def test_texts_do_not_load_the_vision_model(tmp_path):
         ("onnx/text_model.onnx", r"has no text_model\.onnx, neither in onnx/"),
     ],
 )
-def test_a_missing_file_is_named(tmp_path, path, message):
+def test_missing_file_is_named(tmp_path, path, message):
     with pytest.raises(MomentseekError, match=message):
         load_dual_encoder(write_model(tmp_path / "model", **{path: None}))
 
 
-def test_no_folder_at_all(tmp_path):
+def test_missing_folder(tmp_path):
     with pytest.raises(MomentseekError, match="is not a folder with an exported model"):
         load_dual_encoder(tmp_path / "absent")
 
@@ -97,7 +97,7 @@ def test_unusable_files_are_named_with_what_to_do(tmp_path, path, data, message)
         use()
 
 
-def test_siglip_takes_the_pooled_output(tmp_path):
+def test_siglip_uses_the_pooled_output(tmp_path):
     config = json.dumps({"model_type": "siglip", "text_config": {"max_position_embeddings": 12}}).encode()
     graphs = {"onnx/vision_model.onnx": vision(output="pooler_output")}
     graphs |= {"onnx/text_model.onnx": text(output="pooler_output", tokens=12)}
@@ -117,13 +117,13 @@ def test_graphs_with_a_fixed_batch_and_length(tmp_path):
     np.testing.assert_allclose(encoder.encode_images(photographs()), free.encode_images(photographs()), atol=1e-6)
 
 
-def test_the_most_exact_variant_is_taken(tmp_path):
+def test_uses_the_most_precise_variant(tmp_path):
     folder = write_model(tmp_path / "model", **{"onnx/vision_model.onnx": None, "vision_model_int8.onnx": b"bad"})
     (folder / "vision_model_fp16.onnx").write_bytes(vision())
     assert load_dual_encoder(folder).encode_images(photographs()).shape == (5, 6)
 
 
-def test_the_fingerprint_follows_every_file(tmp_path):
+def test_fingerprint_covers_every_file(tmp_path):
     folder = write_model(tmp_path / "model")
     (folder / "onnx/text_model.onnx_data").write_bytes(b"weights beside the graph")
     (folder / "README.md").write_bytes(b"not read")
@@ -137,7 +137,7 @@ def test_the_fingerprint_follows_every_file(tmp_path):
     assert len(seen) == 1 + 7  # the README does not count
 
 
-def test_both_halves_in_one_graph_are_not_read(tmp_path):
+def test_rejects_both_halves_in_one_graph(tmp_path):
     folder = write_model(tmp_path / "model", **{"onnx/vision_model.onnx": None, "model.onnx": b"both"})
     with pytest.raises(MomentseekError, match=r"model\.onnx: has both halves of the model in one graph.*docs/encoders"):
         load_dual_encoder(folder)
@@ -145,7 +145,7 @@ def test_both_halves_in_one_graph_are_not_read(tmp_path):
 
 @pytest.mark.parametrize("ending", ["_quantized", "_int8", "_uint8"])
 def test_8_bit_graphs_encode_one_at_a_time(tmp_path, ending):
-    """Each batch is rounded by its own largest value, so that a picture's vector would depend on its neighbours."""
+    """They quantise by a batch's largest value, so that a picture's vector would depend on its batch."""
     files = siglip2_files()
     del files["onnx/vision_model.onnx"]
     files[f"onnx/vision_model{ending}.onnx"] = siglip2_vision(rounds=True)
@@ -158,7 +158,7 @@ def test_8_bit_graphs_encode_one_at_a_time(tmp_path, ending):
 
 
 @pytest.mark.parametrize("settings", [{}, {"padding_side": "left", "do_lower_case": False, "pad_token": "<eos>"}])
-def test_siglip_2_is_always_given_64_lower_case_tokens_padded_on_the_right(tmp_path, settings):
+def test_siglip_2_gets_64_lower_case_tokens_padded_on_the_right(tmp_path, settings):
     gemma_tokenizer().save(str(tmp_path / "tokenizer.json"))
     tokens = load_tokenizer(tmp_path, {"model_type": "siglip"}, settings, "siglip")
     ids, mask = tokens(["A RED picture", "blue"])

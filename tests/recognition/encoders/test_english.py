@@ -38,7 +38,7 @@ def test_english_words_and_names():
     assert not is_english("Eiffel", names=False)
 
 
-def test_a_word_that_is_known_elsewhere_is_not_strange():
+def test_known_word_is_not_foreign():
     assert is_foreign(["el", "zorgl"])
     assert not is_foreign(["el", "zorgl"], {"zorgl"})
     assert not is_foreign([])

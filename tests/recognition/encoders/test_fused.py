@@ -1,4 +1,4 @@
-"""Two encoders whose vectors lie side by side in one row."""
+"""Two encoders whose vectors are concatenated in one row."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_one_inner_product_adds_the_scores_of_both() -> None:
     np.testing.assert_allclose(rows @ (query * weights), SHARE * (2 * scores[0] + 0.5 * scores[1]), rtol=1e-5)
 
 
-def test_rows_are_filled_later_and_say_so() -> None:
+def test_rows_are_filled_later() -> None:
     both = FusedEncoder(Colours(), Colours(1))
     wide = both.widen(both.first.encode_images(PICTURES))
     assert not both.is_filled(wide).any()
@@ -77,13 +77,13 @@ def test_rows_are_filled_later_and_say_so() -> None:
     np.testing.assert_allclose(filled, both.encode_images(PICTURES), atol=1e-6)
 
 
-def test_without_the_weights_of_the_second_its_columns_are_zero() -> None:
+def test_second_columns_are_zero_without_weights() -> None:
     both = FusedEncoder(Colours(), Colours(1, ready=False))
     assert not both.ready
     assert not both.is_filled(both.encode_images(PICTURES)).any()
 
 
-def test_what_neither_knows_is_unknown() -> None:
+def test_word_is_unknown_if_neither_knows_it() -> None:
     both = FusedEncoder(Colours(known="r"), Colours(1, known="g"))
     assert both.understand("r g x") == Understanding(("colours 0", "colours 1"), (), ("r", "g"), (), ("x",))
     assert both.knows("g")
@@ -91,7 +91,7 @@ def test_what_neither_knows_is_unknown() -> None:
     assert not hasattr(both, "evidence")
 
 
-def test_several_rows_of_a_scene_become_one() -> None:
+def test_pools_the_rows_of_a_scene() -> None:
     both = FusedEncoder(Colours(), Colours(1))
     rows = both.encode_images(PICTURES[:2])
     rows[1, 3:] = 0
@@ -100,7 +100,7 @@ def test_several_rows_of_a_scene_become_one() -> None:
     np.testing.assert_allclose(pooled[3:], rows[0, 3:], atol=1e-6)  # what is not filled has no say
 
 
-def test_a_spec_names_two_encoders() -> None:
+def test_spec_with_two_encoders() -> None:
     register_image_text("colours-for-a-spec", Colours)
     both = image_text_encoder("colours-for-a-spec+colours-for-a-spec")
     assert isinstance(both, FusedEncoder)
@@ -111,7 +111,7 @@ def test_a_spec_names_two_encoders() -> None:
         image_text_encoder("colours-for-a-spec+nothing")
 
 
-def test_labels_survive_in_the_rows_as_they_are_stored() -> None:
+def test_labels_survive_in_stored_rows() -> None:
     things = image_text_encoder("things")
     both = FusedEncoder(things, Colours())
     photo = np.random.default_rng(3).integers(0, 255, (64, 64, 3), np.uint8)

@@ -14,7 +14,7 @@ from momentseek.recognition.encoders.registry import text_encoder
 
 
 @needs_minilm
-def test_paraphrases_are_nearer_than_strangers():
+def test_paraphrases_are_nearer_than_unrelated_sentences():
     encoder = text_encoder("minilm")
     assert isinstance(encoder, TextEncoder)
     assert encoder.dim == 384
@@ -38,7 +38,7 @@ def test_a_row_does_not_depend_on_its_batch():
 
 
 @needs_minilm
-def test_long_texts_are_cut_at_256_tokens():
+def test_long_texts_are_truncated_at_256_tokens():
     encoder = text_encoder("minilm")
     words = "word " * 254  # and two marks around them
     rows = encoder.encode([words, words + "completely different ending", "word " * 253 + "ending"])
@@ -61,16 +61,16 @@ def test_long_texts_are_cut_at_256_tokens():
         ("Éva paragliding 猫", [9345, 11498, 25394, 4667, 100]),
     ],
 )
-def test_words_are_cut_into_pieces_as_the_model_was_trained(text, ids):
+def test_tokenisation_matches_training(text, ids):
     assert text_encoder("minilm")._tokenizer.encode(text).ids == [101, *ids, 102]
 
 
 @needs_minilm
-def test_nothing_gives_nothing():
+def test_empty_input_gives_empty_output():
     assert text_encoder("minilm").encode([]).shape == (0, 384)
 
 
-def test_a_missing_runtime_says_what_to_install(monkeypatch):
+def test_missing_runtime_error_says_what_to_install(monkeypatch):
     def absent(name):
         raise ImportError(f"No module named {name!r}", name=name)
 
@@ -92,7 +92,7 @@ def test_help_does_not_load_the_runtime():
 
 
 @needs_minilm
-def test_the_runtime_reports_nothing_and_leaves_no_device_id(tmp_path):
+def test_runtime_sends_no_telemetry_and_leaves_no_device_id(tmp_path):
     names = [name for name in ("CI", "ORT_RUNNING_UNIT_TESTS") if name in os.environ]
     code = (
         f"import os; [os.environ.pop(n) for n in {names}]\n"
@@ -115,12 +115,12 @@ def test_the_runtime_reports_nothing_and_leaves_no_device_id(tmp_path):
         ("d" * 1999, False),
     ],
 )
-def test_it_says_whether_it_knows_any_word(text, known):
+def test_knows_words(text, known):
     assert text_encoder("minilm").knows(text) is known
 
 
 @needs_minilm
-def test_words_are_rows_of_their_own_and_average_to_the_sentence():
+def test_word_rows_average_to_the_sentence():
     encoder = text_encoder("minilm")
     texts = ["a woman slices aubergines", "", "run"]
     tables = encoder.words(texts)

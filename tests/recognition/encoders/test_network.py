@@ -1,4 +1,4 @@
-"""The graph against the same network in plain numpy, on random weights, and against torch on the real ones."""
+"""The graph, compared with plain numpy on random weights and with torch on the real ones."""
 
 import numpy as np
 import onnx
@@ -46,7 +46,7 @@ def small_weights():
 
 
 def convolution(x, kernel, stride):
-    """Straight from the definition, padded as TensorFlow's SAME: what is left over goes to the right and bottom."""
+    """Convolve by definition, with TensorFlow's SAME padding: the remainder goes to the right and bottom."""
     size, depthwise = kernel.shape[2], kernel.shape[1] == 1
     out = -(-x.shape[1] // stride), -(-x.shape[2] // stride)
     pads = [max((n - 1) * stride + size - m, 0) for n, m in zip(out, x.shape[1:], strict=True)]
@@ -83,7 +83,7 @@ def by_hand(weights, image):
 
 
 @pytest.mark.parametrize("size", [(16, 16), (15, 22)])
-def test_the_graph_computes_the_architecture(size):
+def test_graph_equals_the_reference(size):
     weights = small_weights()
     images = RANDOM.integers(0, 256, (2, *size, 3)).astype(np.uint8)
     network = build_network(weights, STAGES)

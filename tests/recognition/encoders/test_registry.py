@@ -6,7 +6,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.recognition.encoders.registry import TEXT_ENCODERS, register, text_encoder
 
 
-def test_an_encoder_of_ones_own_is_found_and_loaded_once(monkeypatch):
+def test_registered_encoder_is_loaded_once(monkeypatch):
     monkeypatch.setattr("momentseek.recognition.encoders.registry.TEXT_ENCODERS", TEXT_ENCODERS.copy())
     register("test-words", Words)
     assert text_encoder("test-words") is text_encoder("test-words")
@@ -14,7 +14,7 @@ def test_an_encoder_of_ones_own_is_found_and_loaded_once(monkeypatch):
         register("test-words", Words)
 
 
-def test_unknown_names_list_what_there_is():
+def test_unknown_name_lists_known_ones():
     with pytest.raises(MomentseekError, match="there is no text encoder 'xyz'; there are minilm"):
         text_encoder("xyz")
 
@@ -45,7 +45,7 @@ def test_unusable_vector_files(tmp_path, arrays, message):
         text_encoder(f"file:{tmp_path / 'bad.npz'}")
 
 
-def test_files_that_are_not_there_or_nothing_of_the_kind(tmp_path):
+def test_missing_and_wrong_files(tmp_path):
     with pytest.raises(MomentseekError, match="cannot be read"):
         text_encoder(f"file:{tmp_path / 'absent.npz'}")
     for content in (b"", b"text", b"PK\x03\x04 cut off"):

@@ -12,7 +12,7 @@ from momentseek.recognition.encoders.text_cache import TextVectorStore, encode_c
 TEXTS = ["a man runs", "a dog barks", "a man runs", ""]
 
 
-def test_rows_are_the_encoders_and_each_text_is_encoded_once(tmp_path):
+def test_rows_match_and_each_text_is_encoded_once(tmp_path):
     first = Words()
     rows = encode_cached(first, TEXTS, cache_dir=tmp_path)
     assert first.seen == ["a man runs", "a dog barks", ""]
@@ -23,7 +23,7 @@ def test_rows_are_the_encoders_and_each_text_is_encoded_once(tmp_path):
     assert second.seen == ["new"]
 
 
-def test_other_weights_have_their_own_vectors(tmp_path):
+def test_other_weights_have_separate_vectors(tmp_path):
     encode_cached(Words(), TEXTS, cache_dir=tmp_path)
     other = Words()
     other.fingerprint = "2"
@@ -31,7 +31,7 @@ def test_other_weights_have_their_own_vectors(tmp_path):
     assert other.seen
 
 
-def test_an_encoder_without_fingerprint_is_not_kept(tmp_path):
+def test_encoder_without_fingerprint_is_not_cached(tmp_path):
     encoder = Words()
     encoder.fingerprint = ""
     encode_cached(encoder, TEXTS, cache_dir=tmp_path)
@@ -48,7 +48,7 @@ def test_the_user_cache_is_the_default(tmp_path, monkeypatch):
     assert [p.name.split("-")[0] for p in tmp_path.glob("momentseek/texts/*")] == ["words"]
 
 
-def test_a_cache_that_cannot_be_written_is_said_and_done_without(tmp_path, capsys):
+def test_unwritable_cache_is_reported_and_skipped(tmp_path, capsys):
     (tmp_path / "file").write_bytes(b"")
     rows = encode_cached(Words(), TEXTS, cache_dir=tmp_path / "file")
     np.testing.assert_array_equal(rows, Words().encode(TEXTS))
@@ -75,7 +75,7 @@ def change(path, statement, *values):
         connection.execute(statement, values)
 
 
-def test_long_work_is_kept_on_the_way(tmp_path, monkeypatch):
+def test_long_work_is_stored_in_between(tmp_path, monkeypatch):
     monkeypatch.setattr(cached, "CHUNK_TEXTS", 1)
     store = TextVectorStore(tmp_path, "words", "1", 64)
     counts = []
@@ -112,7 +112,7 @@ def test_damaged_rows_and_files_are_encoded_again(tmp_path, damage):
     assert not known.seen
 
 
-def test_vectors_that_no_encoder_gives_are_passed_over(tmp_path):
+def test_invalid_cached_vectors_are_ignored(tmp_path):
     store = TextVectorStore(tmp_path, "words", "1", 64)
     store.add([text_key("x"), text_key("y"), text_key("z")], np.array([[1], [np.nan], [2]], np.float32) * np.eye(1, 64))
     assert list(store.find(map(text_key, "xyz"))) == [text_key("x")]
@@ -126,7 +126,7 @@ def test_keys_that_end_in_zero_bytes_are_found(tmp_path):
 
 
 @pytest.mark.parametrize("rows", [np.zeros((1, 64)), np.full((3, 64), np.nan), np.zeros((3, 64))])
-def test_an_encoder_that_misbehaves_is_named(tmp_path, rows):
+def test_misbehaving_encoder_is_named(tmp_path, rows):
     encoder = Words()
     encoder.encode = lambda texts: rows
     with pytest.raises(MomentseekError, match="the text encoder words gave"):

@@ -62,7 +62,7 @@ def test_rows_are_units_and_do_not_depend_on_their_neighbours(encoder):
 
 @needs_labels
 @pytest.mark.parametrize("image", [np.zeros((4, 4)), np.zeros((4, 4, 3)), np.zeros((0, 4, 3), np.uint8)])
-def test_what_is_no_image_is_refused(encoder, image):
+def test_rejects_non_images(encoder, image):
     with pytest.raises(MomentseekError, match="encoders take upright RGB"):
         encoder.encode_images([image])
 
@@ -79,7 +79,7 @@ def test_texts_need_no_image_network():
 
 
 @needs_labels
-def test_a_damaged_cache_is_made_again(tmp_path, monkeypatch):
+def test_damaged_cache_is_recomputed(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     first = ThingEncoder(Words(), "print").encode_images([data.coffee()])
     made = list(tmp_path.glob("momentseek/made/label-*"))
@@ -101,7 +101,7 @@ def test_there_are_a_thousand_different_labels():
     assert sentences_for(["orange fruit"]) == ["a photo of an orange fruit"]
 
 
-def test_a_mixture_of_all_labels_is_the_softmax_mean():
+def test_mixture_of_all_labels_is_the_softmax_mean():
     random = np.random.default_rng(0)
     logits, rows = random.normal(size=(3, 7)).astype(np.float32), random.normal(size=(7, 4)).astype(np.float32)
     weight = np.exp(logits / 2) / np.exp(logits / 2).sum(axis=1, keepdims=True)

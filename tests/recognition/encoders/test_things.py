@@ -77,7 +77,7 @@ def test_evidence_is_absolute(encoder):
 
 
 @needs_labels
-def test_several_frames_become_one_row_that_keeps_their_labels(encoder):
+def test_pooled_row_keeps_labels(encoder):
     cat, coffee = rows = encoder.encode_images([data.chelsea(), data.coffee()])
     pooled = encoder.pool(rows)
     assert np.linalg.norm(pooled) == pytest.approx(1, abs=1e-5)

@@ -32,7 +32,7 @@ def test_tensors_are_read_as_torch_wrote_them(path):
     assert found["a"].dtype == np.float32
 
 
-def test_a_file_cut_off_anywhere_is_refused(path):
+def test_rejects_truncated_files(path):
     for length in range(len(FILE)):
         path.write_bytes(FILE[:length])
         with pytest.raises(MomentseekError, match="is no file of named tensors"):
@@ -59,7 +59,7 @@ def test_hostile_or_damaged_files_are_refused_without_running_them(path, old, ne
         read_tensors(path)
 
 
-def test_other_pickles_and_files_that_are_not_there(path):
+def test_other_pickles_and_missing_files(path):
     with pytest.raises(MomentseekError, match="cannot be read"):
         read_tensors(path)
     path.write_bytes(pickle.dumps({"a": 1}))

@@ -1,4 +1,4 @@
-"""The same vectors as Hugging Face transformers gives, on small models with random weights."""
+"""Vectors equal those of Hugging Face transformers, for small models with random weights."""
 
 import json
 import warnings
@@ -130,7 +130,7 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
 
-def test_pixels_are_the_processors(family):
+def test_pixels_match_the_processor(family):
     folder, _, processor = family
     prepare = load_dual_encoder(folder)._preprocessing
     for image in photographs():
@@ -149,7 +149,7 @@ def test_pixels_are_the_processors(family):
         {"size": {"shortest_edge": 16}, "do_center_crop": False, "do_rescale": False, "image_mean": [1, 2, 3]},
     ],
 )
-def test_every_setting_does_what_it_does_there(settings):
+def test_every_setting_matches_transformers(settings):
     processor = transformers.CLIPImageProcessorPil(**settings)
     prepare = read_preprocessing(json.loads(processor.to_json_string()), "clip", "settings")
     for image in photographs():
@@ -157,7 +157,7 @@ def test_every_setting_does_what_it_does_there(settings):
         np.testing.assert_allclose(prepare(image), theirs, atol=2e-5)
 
 
-def test_images_have_the_models_vectors(family):
+def test_image_vectors_match(family):
     folder, model, processor = family
     images = photographs()
     with torch.no_grad():
@@ -167,7 +167,7 @@ def test_images_have_the_models_vectors(family):
     assert np.abs(theirs[0] - theirs[1]).max() > 1e-3  # different images are told apart
 
 
-def test_clip_texts_have_the_models_vectors(clip):
+def test_clip_text_vectors_match(clip):
     folder, model, _ = clip
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_file=str(folder / "tokenizer.json"), pad_token="<|endoftext|>", model_max_length=16
@@ -191,7 +191,7 @@ def test_siglip_texts_are_lower_case_and_padded_to_the_full_length(siglip):
     np.testing.assert_array_equal(np.argsort(ours @ ours[0]), np.argsort(theirs @ theirs[0]))
 
 
-def test_images_and_texts_rank_alike(family):
+def test_rankings_match(family):
     folder, model, processor = family
     images, encoder = photographs(), load_dual_encoder(folder)
     with torch.no_grad():

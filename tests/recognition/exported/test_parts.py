@@ -1,4 +1,4 @@
-"""What stands between encoders and a model: cues by clip, and windows over long videos."""
+"""Between encoders and a model: cues by clip, and windows over long videos."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CUES = st.lists(st.tuples(st.floats(0, 40), st.floats(0, 9)), max_size=8)
 
 
 @given(CUES, st.integers(1, 20))
-def test_a_clip_has_the_mean_of_the_cues_that_overlap_it(cues: list[tuple[float, float]], clips: int):
+def test_clip_is_the_mean_of_overlapping_cues(cues: list[tuple[float, float]], clips: int):
     times = [(start, start + length) for start, length in cues]
     vectors = np.random.default_rng(len(cues)).standard_normal((len(cues), 3)).astype(np.float32)
     rows = said_in_clips(times, vectors, clips, 1.5, 3)

@@ -1,4 +1,4 @@
-"""What re-ranking reads of a video, and which spans of it count."""
+"""The windows that re-ranking reads, and the spans that count."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORDS = np.ones((2, 3), np.float32)
 
 
 class Blank(Reranker):
-    """A model by which every span of a window scores the largest number that its clips have."""
+    """A model that scores every span of a window by the maximum of its clips."""
 
     read = 0
     graph = object()
@@ -45,7 +45,7 @@ def model(clip_seconds: float = 1.5, window: int = 8) -> Blank:
 
 
 @pytest.mark.parametrize("clip_seconds", [0.1, 0.7, 1 / 3, 1.1, 2.3])
-def test_a_span_on_the_seam_of_two_windows_counts_once(clip_seconds: float) -> None:
+def test_span_on_the_seam_of_two_windows_counts_once(clip_seconds: float) -> None:
     """Whatever the length of a clip: times in seconds are rounded, and clips are whole."""
 
     def spans(seconds: float) -> list[tuple[float, float]]:
@@ -59,7 +59,7 @@ def test_a_span_on_the_seam_of_two_windows_counts_once(clip_seconds: float) -> N
     assert spans(clip_seconds) == wanted
 
 
-def test_of_a_long_film_the_promising_windows_are_read() -> None:
+def test_long_films_read_only_promising_windows() -> None:
     """At most 200 for a query: those with the best clips, and of every video its best one."""
     rng = np.random.default_rng(0)
     films = []
@@ -81,7 +81,7 @@ def test_of_a_long_film_the_promising_windows_are_read() -> None:
     assert other.read == 230
 
 
-def test_what_is_remembered_is_of_the_windows_that_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_depends_on_the_windows_read(monkeypatch: pytest.MonkeyPatch) -> None:
     class Texts:
         def words(self, texts: Sequence[str]) -> list[Vectors]:
             return [WORDS for _ in texts]
@@ -99,7 +99,7 @@ def test_what_is_remembered_is_of_the_windows_that_were_read(monkeypatch: pytest
     assert reader.read == read + 200
 
 
-def test_a_model_without_its_encoder_of_words_is_refused_when_it_is_warmed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warming_rejects_a_missing_word_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     reader = model()
     monkeypatch.setattr("momentseek.recognition.exported.reranker.word_encoder", missing)
     with pytest.raises(MomentseekError, match="missing"):
@@ -114,7 +114,7 @@ def missing(spec: str) -> None:
     raise MomentseekError(f"{spec}: is missing; install it")
 
 
-def test_the_models_asked_for_last_stay_warm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_recently_used_models_stay_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     loaded: list[str] = []
 
     def load(place: Path) -> Any:

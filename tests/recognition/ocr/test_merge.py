@@ -21,34 +21,34 @@ def _spans(*read: list[tuple[str, Box, float]] | None) -> list[tuple[str, float,
     return [(line.text, line.start, line.end) for line in merge_lines(_frames(*read))]
 
 
-def test_a_line_lasts_from_its_first_to_its_last_sight() -> None:
+def test_line_lasts_from_first_to_last_appearance() -> None:
     title = [("Chapter One", LEFT, 0.9)]
     assert _spans([], title, title, []) == [("Chapter One", 4.0, 12.0)]
 
 
-def test_a_frame_that_looks_the_same_makes_its_lines_last() -> None:
+def test_unchanged_frame_extends_its_lines() -> None:
     assert _spans([("Chapter One", LEFT, 0.9)], None, None, []) == [("Chapter One", 0.0, 12.0)]
 
 
-def test_a_line_that_is_missed_once_is_one_line() -> None:
+def test_line_missed_once_is_one_line() -> None:
     title = [("Chapter One", LEFT, 0.9)]
     assert _spans(title, [], title) == [("Chapter One", 0.0, 12.0)]
     assert _spans(title, [], [], title) == [("Chapter One", 0.0, 4.0), ("Chapter One", 12.0, 16.0)]
 
 
-def test_the_reading_made_most_often_counts() -> None:
+def test_most_frequent_reading_wins() -> None:
     read = [[(text, LEFT, 0.9)] for text in ("Chapter One", "Chapter Onc", "Chapter One")]
     assert _spans(*read) == [("Chapter One", 0.0, 12.0)]
 
 
-def test_like_lines_in_other_places_are_others() -> None:
+def test_similar_lines_in_other_places_are_separate() -> None:
     assert _spans([("Platform 1", LEFT, 0.9)], [("Platform 2", RIGHT, 0.9)]) == [
         ("Platform 1", 0.0, 4.0),
         ("Platform 2", 4.0, 8.0),
     ]
 
 
-def test_a_line_keeps_the_frame_and_the_place_in_which_it_was_read_best() -> None:
+def test_line_keeps_its_best_frame_and_box() -> None:
     moved = Box(0.2, 0.1, 0.3, 0.05)
     (line,) = merge_lines(_frames([("EXIT", LEFT, 0.85)], [("Exit", moved, 0.99)]))
     assert (line.at, line.box, line.score, line.text) == (6.0, moved, 0.99, "Exit")
@@ -59,7 +59,7 @@ lines = st.builds(OcrLine, words, st.sampled_from([LEFT, RIGHT]), st.floats(0.8,
 
 
 @given(st.lists(st.none() | st.lists(lines, max_size=3), max_size=8))
-def test_nothing_is_lost_or_made_up(read: list[list[OcrLine] | None]) -> None:
+def test_no_line_is_lost_or_invented(read: list[list[OcrLine] | None]) -> None:
     frames = [
         OcrFrame(i, i + 1.0, i + 0.5, None if some is None else tuple(some)) for i, some in enumerate(map(_copy, read))
     ]

@@ -1,4 +1,4 @@
-"""A real reader in a process of its own reads a film of slides; whatever is wrong with its models is one sentence."""
+"""A real OCR model in a separate process reads a film of slides; problems with its files are one sentence."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ def _slide(*lines: str, turned: bool = False) -> np.ndarray:
     return np.asarray(picture.rotate(180) if turned else picture)
 
 
-def test_slides_are_read_with_times_and_boxes_and_nothing_upside_down(
-    tmp_path: Path, make_video: Callable[..., Path]
-) -> None:
+def test_reads_slides_with_times_and_boxes(tmp_path: Path, make_video: Callable[..., Path]) -> None:
     scenes = [
         (5.0, _slide("Seven telescopes", "in the desert")),
         (3.0, _slide("Questions?")),
@@ -51,14 +49,14 @@ def test_slides_are_read_with_times_and_boxes_and_nothing_upside_down(
     assert [frame.lines is None for frame in parts[0].frames] == [False, True, False, False]  # the slide stands still
 
 
-def test_an_unknown_reader_is_refused(tmp_path: Path) -> None:
+def test_rejects_unknown_model(tmp_path: Path) -> None:
     with pytest.raises(MomentseekError, match="there is no OCR model 'glasses'"):
         ocr_fingerprint("glasses")
     with pytest.raises(MomentseekError, match=r"det\.onnx is missing"):
         ocr_fingerprint(f"ppocr:{tmp_path}")
 
 
-def test_a_damaged_model_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_rejects_damaged_model(tmp_path: Path) -> None:
     for name in ("det.onnx", "rec.onnx"):
         (tmp_path / name).write_bytes(b"no model")
     with (

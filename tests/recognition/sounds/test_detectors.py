@@ -1,4 +1,4 @@
-"""Scores of windows become events: hysteresis, pauses, wider kinds, and the same in parts as in one piece."""
+"""Events from window scores: hysteresis, pauses, wider kinds, and the same result in parts as in one piece."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LABELS = ["dog barking", "dog growling", "siren", "music", "guitar music"]
 
 
 def events(scores: dict[str, list[float]], parts: int | None = None) -> list[tuple[float, float, str, float]]:
-    """The events of scores, one a second, heard in parts of so many windows."""
+    """Return the events of scores, one per second, processed in parts of ``parts`` windows."""
     length = max(map(len, scores.values()))
     table = np.array([scores.get(label, [0.0] * length) for label in LABELS], np.float32).T
     size = parts or length
@@ -24,12 +24,12 @@ def events(scores: dict[str, list[float]], parts: int | None = None) -> list[tup
 
 
 @pytest.mark.parametrize("parts", [None, 1, 2, 3])
-def test_a_sound_begins_when_sure_and_goes_on_while_it_is_likely(parts):
+def test_hysteresis(parts):
     assert events({"siren": [0.1, 0.25, 0.6, 0.3, 0.2, 0.1]}, parts) == [(1.0, 5.0, "siren", 0.6)]
     assert events({"siren": [0.3, 0.3, 0.32, 0.3]}, parts) == []
 
 
-def test_a_short_pause_is_within_one_event_and_a_long_one_is_not():
+def test_short_pauses_are_bridged_and_long_ones_not():
     assert events({"dog barking": [0.9, 0, 0, 0.5, 0, 0, 0, 0.7]}) == [
         (0.0, 4.0, "dog barking", 0.9),
         (7.0, 8.0, "dog barking", 0.7),
@@ -38,20 +38,20 @@ def test_a_short_pause_is_within_one_event_and_a_long_one_is_not():
     assert len(events({"dog barking": [0.9, 0, 0, 0.3, 0, 0, 0.7]})) == 2
 
 
-def test_a_narrower_kind_stands_for_the_wider_one_where_it_is_as_sure():
+def test_narrower_kind_replaces_the_wider_one():
     assert [e[2] for e in events({"dog barking": [0.8, 0.8, 0.8], "dog growling": [0.7, 0.7, 0.7]})] == ["dog growling"]
     both = events({"music": [0.99] * 10, "guitar music": [0, 0, 0, 0.5, 0.5, 0, 0, 0, 0, 0]})
     assert [(e[0], e[1], e[2]) for e in both] == [(0.0, 10.0, "music"), (3.0, 5.0, "guitar music")]
     assert len(events({"siren": [0.9] * 3, "dog barking": [0.9] * 3})) == 2
 
 
-def test_nothing_is_heard_in_silence():
+def test_silence_has_no_events():
     assert events({"siren": [0.0] * 5}) == []
     assert make_events([]) == []
     assert make_events([SoundEvent(0, 1, "siren", 0.3)]) == []
 
 
-def test_every_kind_has_words_that_are_its_own_and_a_known_parent():
+def test_every_kind_has_unique_words_and_a_known_parent():
     kinds = sound_kinds()
     assert len(kinds) > 200
     classes = [name for kind in kinds.values() for name in kind.classes]

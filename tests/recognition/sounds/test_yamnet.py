@@ -1,4 +1,4 @@
-"""YAMNet hears recordings, in one piece and in parts; where its weights and its runtime are here."""
+"""YAMNet on recordings, as a whole and in parts, if its weights and its runtime are installed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def fetched(tmp_path, monkeypatch):
         ("meow_16k", "cat meowing"),
     ],
 )
-def test_recordings_are_what_they_are(model, name, label):
+def test_recognises_recordings(model, name, label):
     assert isinstance(model, SoundDetector)
     events = model.detect(sound(RECORDINGS / f"{name}.wav"))
     surest = max(events, key=lambda event: event.score)
@@ -62,7 +62,7 @@ def test_recordings_are_what_they_are(model, name, label):
 
 
 @needs_weights
-def test_a_bark_is_placed_in_time_and_silence_has_none(model):
+def test_bark_is_located_and_silence_has_none(model):
     (dog,) = [np.concatenate(list(sound(RECORDINGS / "dog_975ms.wav")))]
     silence = np.zeros(4 * SAMPLE_RATE, np.float32)
     (event,) = [e for e in model.detect([silence, dog, silence]) if e.score > 0.5]
@@ -74,7 +74,7 @@ def test_a_bark_is_placed_in_time_and_silence_has_none(model):
 
 
 @needs_weights
-def test_parts_and_a_second_run_hear_what_one_run_hears(model, monkeypatch):
+def test_parts_and_resumed_runs_equal_one_run(model, monkeypatch):
     pieces = [np.concatenate(list(sound(RECORDINGS / f"{name}.wav"))) for name in ("meow_16k", "dog_975ms")]
     samples = np.concatenate([*pieces, np.zeros(3 * SAMPLE_RATE, np.float32)] * 3)
     whole = model.detect([samples])
@@ -88,7 +88,7 @@ def test_parts_and_a_second_run_hear_what_one_run_hears(model, monkeypatch):
 
 
 @needs_weights
-def test_the_names_lie_in_the_file_and_hold_all_classes(tmp_path):
+def test_weights_file_has_all_class_names(tmp_path):
     names = class_names(WEIGHTS)
     assert len(names) == 521
     assert {name for kind in sound_kinds().values() for name in kind.classes} <= set(names)
@@ -103,7 +103,7 @@ def test_the_names_lie_in_the_file_and_hold_all_classes(tmp_path):
 
 
 @needs_weights
-def test_its_own_process_hears_a_file_from_where_it_stopped(fetched, tmp_path):
+def test_process_resumes_a_file(fetched, tmp_path):
     with YamnetProcess() as process:
         (part,) = process.hear(RECORDINGS / "meow_16k.wav")
         assert part.done == pytest.approx(6.731, abs=0.01)
@@ -116,7 +116,7 @@ def test_its_own_process_hears_a_file_from_where_it_stopped(fetched, tmp_path):
 
 
 @needs_weights
-def test_a_library_hears_what_it_adds_and_finds_it(fetched, tmp_path, monkeypatch):
+def test_library_detects_and_finds_sounds(fetched, tmp_path, monkeypatch):
     monkeypatch.setattr(registry, "IMAGE_TEXT_ENCODERS", registry.IMAGE_TEXT_ENCODERS.copy())
     registry.IMAGE_TEXT_ENCODERS["grey"] = Grey
     monkeypatch.setenv("MOMENTSEEK_SOUNDS", "on")
@@ -135,7 +135,7 @@ def test_a_library_hears_what_it_adds_and_finds_it(fetched, tmp_path, monkeypatc
         assert library.listen().listened == 0
 
 
-def test_it_is_on_only_where_all_of_it_is_here(tmp_path, monkeypatch):
+def test_default_only_if_fully_installed(tmp_path, monkeypatch):
     monkeypatch.setenv("MOMENTSEEK_MODELS", str(tmp_path / "none"))
     monkeypatch.delenv("MOMENTSEEK_SOUNDS")
     assert yamnet.default_sound_detector() is None

@@ -1,4 +1,4 @@
-"""A correction replaces what was heard in its time, and changes nothing when it is applied again."""
+"""A correction replaces the recognised words in its time, and applying it again changes nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ texts = st.lists(st.sampled_from([*WORDS, "new", "Two,"]), max_size=8).map(" ".j
 
 
 @given(transcripts(), st.data())
-def test_a_correction_keeps_its_times_and_holds_when_applied_again(heard: list[Cue], data: st.DataObject) -> None:
+def test_correction_keeps_its_times_and_is_idempotent(heard: list[Cue], data: st.DataObject) -> None:
     times = data.draw(st.lists(st.sampled_from([(c.start, c.end) for c in heard] or [(1.0, 2.0)]), unique=True))
     edits = [CueEdit.of(start, end, data.draw(texts)) for start, end in times]
     once = apply_edits(heard, edits)
@@ -43,7 +43,7 @@ def test_a_correction_keeps_its_times_and_holds_when_applied_again(heard: list[C
     assert all(word in kept for word in left)
 
 
-def test_what_was_heard_rightly_keeps_its_times() -> None:
+def test_unchanged_words_keep_their_times() -> None:
     words = (" It", " was", " the", " beast", " of", " times.")
     heard = [spoken_cue(tuple(SpokenWord(i / 2, i / 2 + 0.5, text) for i, text in enumerate(words)))]
     (cue,) = apply_edits(heard, [CueEdit(0.0, 3.0, "It was the very best of times!")])
@@ -54,7 +54,7 @@ def test_what_was_heard_rightly_keeps_its_times() -> None:
     assert 1.5 <= very.start < very.end == best.start < best.end <= 2.0
 
 
-def test_a_word_is_not_cut_in_two_by_the_end_of_a_line() -> None:
+def test_word_is_not_split_between_lines() -> None:
     long = [SpokenWord(i, i + 0.9, f" word{i}") for i in range(7)]
     cues = cues_from_words([*long, SpokenWord(7.0, 7.5, "-made")])
     assert [cue.text for cue in cues][-1].endswith("word6-made")

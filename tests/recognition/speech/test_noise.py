@@ -1,4 +1,4 @@
-"""Hours of noise cost little: no voice is found in it, so the recogniser is not asked."""
+"""Hours of noise cost little: no voice is detected, so the recogniser does not run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_no_voice_is_found_in_noise(kind: str) -> None:
     assert find_speech(noises()[kind]) == []
 
 
-def test_ten_hours_of_noise_ask_the_recogniser_nothing_in_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ten_hours_of_noise_take_little_memory_and_no_recognition(monkeypatch: pytest.MonkeyPatch) -> None:
     class Deaf:
         held = 0
 

@@ -1,4 +1,4 @@
-"""A real recogniser in a process of its own hears a synthetic voice; whatever goes wrong costs one file."""
+"""A real recogniser in a separate process transcribes a synthetic voice; a failure costs one file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def spoken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_what_is_said_is_heard_after_a_file_that_cannot_be(spoken: Path, tmp_path: Path) -> None:
+def test_transcribes_after_a_failed_file(spoken: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.wav"
     broken.write_bytes(b"RIFF" + bytes(200))
     with TranscriberProcess("whisper-base") as process:
@@ -56,14 +56,14 @@ def test_what_is_said_is_heard_after_a_file_that_cannot_be(spoken: Path, tmp_pat
     assert all(word.start <= word.end for word in words)
 
 
-def test_an_unknown_transcriber_is_refused(tmp_path: Path) -> None:
+def test_rejects_unknown_transcriber(tmp_path: Path) -> None:
     with pytest.raises(MomentseekError, match="there is no transcriber 'parrot'"):
         transcriber_fingerprint("parrot")
     with pytest.raises(MomentseekError, match=r"config\.json is missing"):
         transcriber_fingerprint(f"whisper:{tmp_path}")
 
 
-def test_a_damaged_model_is_refused_in_a_sentence(tmp_path: Path, spoken: Path) -> None:
+def test_rejects_damaged_model(tmp_path: Path, spoken: Path) -> None:
     for name in ("config.json", "model.bin", "tokenizer.json"):
         (tmp_path / name).write_bytes(b"{}")
     with TranscriberProcess(f"whisper:{tmp_path}") as process, pytest.raises(MomentseekError, match="cannot be loaded"):

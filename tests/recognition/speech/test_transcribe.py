@@ -1,4 +1,4 @@
-"""A file is heard in parts, and the same whether it is heard at once or continued."""
+"""A file is transcribed in parts; a resumed run gives the same result as a single one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOUD = 0.5
 
 
 class Beeps:
-    """A recogniser of beeps: speech is what is loud, and each stretch of it is one word that says how long it is."""
+    """A recogniser of beeps: loud sound is speech, and each span of it is one word, its length."""
 
     def has_speech(self, samples: Samples) -> list[tuple[float, float]]:
         return _loud(samples)
@@ -69,7 +69,7 @@ def test_words_keep_their_times_over_parts(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.usefixtures("short_parts")
-def test_a_file_continued_is_a_file_heard_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resumed_transcription_equals_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     samples = track([(0.5, 1.0), (3.0, 4.5), (6.0, 6.2), (9.0, 11.0)], 12.3)
     whole = hear(samples, monkeypatch)
     for at in range(len(whole)):
@@ -77,7 +77,7 @@ def test_a_file_continued_is_a_file_heard_at_once(monkeypatch: pytest.MonkeyPatc
         assert spoken(rest) == spoken(whole[at + 1 :])
 
 
-def test_silence_asks_the_recogniser_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silence_needs_no_recognition(monkeypatch: pytest.MonkeyPatch) -> None:
     class Deaf(Beeps):
         def words(self, samples: Samples, language: str) -> list[SpokenWord]:
             raise AssertionError("nobody speaks")
@@ -88,7 +88,7 @@ def test_silence_asks_the_recogniser_nothing(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @given(st.lists(st.tuples(st.floats(0.4, 40), st.floats(0.5, 60)), max_size=12))
-def test_windows_hold_every_second_of_speech_once(steps: list[tuple[float, float]]) -> None:
+def test_windows_contain_every_second_of_speech_once(steps: list[tuple[float, float]]) -> None:
     at, stretches = 0.0, []
     for pause, length in steps:
         stretches.append((at + pause, at + pause + length))

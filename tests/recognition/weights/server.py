@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Files:
-    """What is served, and how it is to go wrong."""
+    """The files to serve, and the failures to simulate."""
 
     def __init__(self, files):
         self.files = dict(files)

@@ -40,7 +40,7 @@ def names(target):
     return sorted(path.name for path in target.parent.iterdir())
 
 
-def test_a_file_arrives_whole_with_its_hash(server, target):
+def test_downloads_a_file_and_returns_its_hash(server, target):
     seen = []
     assert get(server, target, advance=seen.append) == HASH
     assert target.read_bytes() == DATA
@@ -54,7 +54,7 @@ def test_dropped_connections_are_resumed_where_they_broke(server, target):
     assert [asked for _, asked in server.asked] == [None, "bytes=100000-", "bytes=350000-"]
 
 
-def test_a_lost_connection_keeps_the_part_for_the_next_run(server, target):
+def test_lost_connection_keeps_the_partial_file(server, target):
     server.drop_after = [4000, *[0] * 20]
     with pytest.raises(MomentseekError, match=r"4,000 bytes have arrived\); the same command continues"):
         get(server, target)
@@ -67,7 +67,7 @@ def test_a_lost_connection_keeps_the_part_for_the_next_run(server, target):
     assert sum(seen) == len(DATA)
 
 
-def test_interrupting_keeps_the_part(server, target):
+def test_interrupting_keeps_the_partial_file(server, target):
     def advance(count):
         if count > 0:
             raise KeyboardInterrupt
@@ -82,7 +82,7 @@ def test_interrupting_keeps_the_part(server, target):
 
 
 @pytest.mark.parametrize("etag", ['"v2"', 'W/"v1"', None])
-def test_a_part_of_another_version_is_not_continued(server, target, etag):
+def test_partial_file_of_another_version_is_not_resumed(server, target, etag):
     target.parent.mkdir()
     part_file(target, "v1").write_bytes(b"something else" * 100)
     server.etag = etag
@@ -92,7 +92,7 @@ def test_a_part_of_another_version_is_not_continued(server, target, etag):
     assert sum(seen) == len(DATA)
 
 
-def test_a_version_that_changes_meanwhile_is_not_continued(server, target):
+def test_changed_version_is_not_resumed(server, target):
     server.drop_after = [100_000]
     changed = []
 
@@ -105,25 +105,25 @@ def test_a_version_that_changes_meanwhile_is_not_continued(server, target):
 
 
 @pytest.mark.parametrize("part", [DATA, DATA + b"too much"])
-def test_a_complete_part_needs_nothing_more_and_a_longer_one_is_replaced(server, target, part):
+def test_complete_partial_file_is_used_and_a_longer_one_replaced(server, target, part):
     target.parent.mkdir()
     part_file(target, "v1").write_bytes(part)
     assert get(server, target) == HASH
     assert target.read_bytes() == DATA
 
 
-def test_a_server_that_only_gives_whole_files_will_do(server, target):
+def test_server_without_range_requests_works(server, target):
     server.fail_with = [501]
     assert get(server, target) == HASH
 
 
-def test_another_hash_is_thrown_away(server, target):
+def test_file_with_another_hash_is_deleted(server, target):
     with pytest.raises(MomentseekError, match=r"its SHA-256 differs\), so it was thrown away"):
         get(server, target, digest="0" * 64)
     assert names(target) == []
 
 
-def test_what_is_not_there_or_too_large_is_refused_at_once(server, target):
+def test_missing_or_too_large_files_are_refused_at_once(server, target):
     with pytest.raises(MomentseekError, match="the server says 404"):
         download(f"{server.url}/absent", target, digest=None, limit=LIMIT)
     assert server.asked == []
@@ -132,12 +132,12 @@ def test_what_is_not_there_or_too_large_is_refused_at_once(server, target):
     assert not target.exists()
 
 
-def test_a_server_in_trouble_is_asked_again(server, target):
+def test_server_errors_are_retried(server, target):
     server.fail_with = [503, 429]
     assert get(server, target) == HASH
 
 
-def test_no_server_at_all(target):
+def test_unreachable_server(target):
     with served({}) as gone:
         pass
     with pytest.raises(MomentseekError, match=r"the connection is lost or there is none .*\(source=\"FOLDER\"\)"):
@@ -155,7 +155,7 @@ def test_only_https_even_after_a_redirect(server, target):
     assert download(f"{server.url}/here", target, digest=None, limit=LIMIT) == HASH
 
 
-def test_only_https_with_a_session_that_was_made_anew(server, target, monkeypatch):
+def test_only_https_with_a_new_session(server, target, monkeypatch):
     ask = huggingface_hub.get_hf_file_metadata
 
     def ask_in_trouble(*args, **options):
@@ -176,7 +176,7 @@ def test_the_environment_may_forbid_downloads(server, target, monkeypatch):
     assert server.asked == []
 
 
-def test_a_full_disk_is_said_so(server, target):
+def test_full_disk_is_reported(server, target):
     target.parent.mkdir()
     part_file(target, "v1").symlink_to("/dev/full")
     with pytest.raises(MomentseekError, match=r"cannot be written \(No space left on device\); make room"):
@@ -184,7 +184,7 @@ def test_a_full_disk_is_said_so(server, target):
     assert not target.exists()
 
 
-def test_when_there_is_room_again_the_download_goes_on(server, target):
+def test_download_resumes_after_a_full_disk(server, target):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, before[1]))
     try:
@@ -196,7 +196,7 @@ def test_when_there_is_room_again_the_download_goes_on(server, target):
     assert server.asked[-1] == ("model.onnx", "bytes=400000-")
 
 
-def test_two_downloads_of_one_file_do_not_mix(server, target):
+def test_parallel_downloads_of_one_file_are_refused(server, target):
     target.parent.mkdir()
     with (
         FileLock(target.with_name("model.onnx.lock")),
@@ -205,7 +205,7 @@ def test_two_downloads_of_one_file_do_not_mix(server, target):
         get(server, target)
 
 
-def test_a_folder_that_cannot_be_made(server, tmp_path):
+def test_folder_that_cannot_be_created(server, tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(MomentseekError, match="cannot be written"):
         get(server, tmp_path / "file/model.onnx")

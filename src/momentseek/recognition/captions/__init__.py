@@ -1,1 +1,1 @@
-"""Describe a moment in words: what a captioner reads, which words it knows, and how a caption is found."""
+"""Captions of moments: a captioner's input, its vocabulary, and the decoding of captions."""

@@ -1,12 +1,12 @@
-"""From a network's chances of the next word to captions: greedily, or by a beam with a length penalty.
+"""Decode captions from a network's next-word probabilities: greedily, or by beam search with a length penalty.
 
-A network says, for captions that have begun, how likely each word comes next. Greedy decoding takes the likeliest word
-each time (as TVR's MMT does); a beam keeps several beginnings, and the finished caption y with the best
+Greedy decoding takes the most likely word each time (as TVR's MMT does). A beam keeps several partial captions, and the
+finished caption y with the best
 
 .. math:: \frac{\\log P(y)}{((5 + |y|) / 6)^{\alpha}}
 
-is taken (Wu et al. 2016, eq. 14), \\|y\\| counting its words and [EOS]. No caption is empty: with smoothed labels, and
-without a penalty, to say nothing is often the likeliest of all.
+is taken (Wu et al. 2016, eq. 14), where \\|y\\| counts its words and [EOS]. No caption is empty, although with smoothed
+labels and without a penalty the empty caption is often the most likely.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.recognition.captions.inputs import BOS, EOS, UNK, Vocabulary
 
 NextWords = Callable[[IntArray, IntArray], FloatArray]
-"""Called with the places of moments, (n,), and the words so far of a caption for each, (n, words), [BOS] first; returns
-the logarithms of the chances of the next word, (n, words of the vocabulary)."""
+"""A function of the indices of moments, (n,), and the words so far of a caption for each, (n, words), [BOS] first. It
+returns the log probabilities of the next word, (n, size of the vocabulary)."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecodingSettings:
-    """How captions are found: the width of the beam (1 is greedy), the length penalty, the most words."""
+    """Settings of caption decoding: the beam size (1 is greedy), the length penalty, the maximum number of words."""
 
     beam: int = 1
     length_penalty: float = 1.0
-    """α: 0 leaves the chance alone, which favours short captions; 1 is nearly the mean over the words."""
+    """α: 0 uses the plain probability, which favours short captions; 1 is nearly the mean over the words."""
     longest: int = 18
-    """The most words of a caption."""
+    """Maximum number of words in a caption."""
     plain: bool = True
-    """Captions hold words, at least one; false: special ones but [UNK] too, or nothing, as in MMT's public code."""
+    """Captions are at least one plain word; if false, special words but [UNK] and empty captions are allowed, as in
+    MMT's public code."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.beam <= MAX_BEAM:
@@ -53,7 +54,7 @@ MAX_PENALTY = 10.0
 def decode_captions(
     next_words: NextWords, count: int, vocabulary: Vocabulary, settings: DecodingSettings
 ) -> list[list[int]]:
-    """The captions of ``count`` moments as numbers of words, without [BOS] and [EOS]."""
+    """Return the captions of ``count`` moments as word numbers, without [BOS] and [EOS]."""
     if not count:
         return []
     if settings.beam == 1:
@@ -62,7 +63,7 @@ def decode_captions(
 
 
 def length_factor(words: int, penalty: float) -> float:
-    """What the logarithm of a caption's chance is divided by; ``words`` counts [EOS].
+    """Return the divisor of a caption's log probability; ``words`` counts [EOS].
 
     >>> length_factor(1, 0.7), length_factor(7, 0.0), length_factor(7, 1.0)
     (1.0, 1.0, 2.0)
@@ -102,7 +103,7 @@ def _search_beam(
     width, end = settings.beam, vocabulary.number[EOS]
     best_score = np.full(count, -np.inf)
     best: list[list[int]] = [[] for _ in range(count)]
-    rows = np.arange(count)  # of each beginning, the place of its moment; those of a moment lie side by side
+    rows = np.arange(count)  # the moment of each partial caption; those of one moment are adjacent
     begun = np.full((count, 1), vocabulary.number[BOS], dtype=np.int64)
     chance = np.zeros(count)
     for length in range(1, settings.longest + 1):
@@ -114,11 +115,11 @@ def _search_beam(
         beginning, word = np.divmod(chosen, grown.shape[1])
         rows, chance = rows[beginning], grown[beginning, word]
         begun = np.concatenate([begun[beginning], word[:, None]], axis=1)
-        if length == settings.longest:  # cut off, as greedy decoding cuts
+        if length == settings.longest:  # truncated, as in greedy decoding
             _keep_better(best, best_score, rows, begun, chance / factor)
             break
         farthest = length_factor(settings.longest, settings.length_penalty)
-        promising = chance / farthest > best_score[rows]  # chances only fall, so others cannot win any more
+        promising = chance / farthest > best_score[rows]  # probabilities only decrease, so no other can win
         rows, begun, chance = rows[promising], begun[promising], chance[promising]
         if not len(rows):
             break
@@ -135,7 +136,7 @@ def _keep_better(
 
 
 def _best_of_each(rows: IntArray, grown: FloatArray, width: int) -> IntArray:
-    """Places in ``grown``, flattened, of each moment's ``width`` best, the best first."""
+    """Return the indices into the flattened ``grown`` of each moment's ``width`` best, the best first."""
     chosen = []
     cuts = np.flatnonzero(np.diff(rows, prepend=-1))
     for first, last in zip(cuts, [*cuts[1:], len(rows)], strict=True):

@@ -1,7 +1,7 @@
-"""A moment as a captioner reads it: [CLS], its clips, [SEP]; then [BOS], the words said in it, [EOS].
+"""The input of a captioner for a moment: [CLS], its clips, [SEP]; then [BOS], the words said in it, [EOS].
 
-One path for training, for describing with torch and for describing without: a captioner sees a library's moments
-prepared exactly as those it was trained on.
+Training and captioning, with torch or without, share this code, so that a captioner's input is always prepared as in
+training.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import IntArray
 
 PAD, CLS, SEP, VID, BOS, EOS, UNK = SPECIAL_WORDS = ("[PAD]", "[CLS]", "[SEP]", "[VID]", "[BOS]", "[EOS]", "[UNK]")
-"""Padding, the beginning and end of the clips, a clip's word, the beginning and end of words, an unknown word."""
+"""Padding, start and end of the clips, the placeholder for a clip, start and end of words, an unknown word."""
 MAX_WORDS = 1_000_000
 MAX_WORD_CHARACTERS = 200
 
@@ -51,21 +51,21 @@ class Vocabulary:
 
     @cached_property
     def number(self) -> dict[str, int]:
-        """The number of each word."""
+        """Map each word to its number."""
         return {word: number for number, word in enumerate(self.words)}
 
     @cached_property
     def forbidden(self) -> IntArray:
-        """Numbers of the words that no caption holds: all special ones but [EOS], which ends it."""
+        """Numbers of the words that captions must not contain: all special ones but [EOS]."""
         return np.array([self.number[word] for word in SPECIAL_WORDS if word != EOS], dtype=np.int64)
 
     def numbers(self, words: Iterable[str]) -> list[int]:
-        """The numbers of words; unknown ones are [UNK]."""
+        """Return the numbers of words; unknown ones are [UNK]."""
         unknown = self.number[UNK]
         return [self.number.get(word, unknown) for word in words]
 
     def text(self, numbers: Iterable[int]) -> str:
-        """The words before the first [EOS], with blanks between them."""
+        """Return the words before the first [EOS], joined by spaces."""
         words = []
         for number in numbers:
             if self.words[number] == EOS:
@@ -75,7 +75,7 @@ class Vocabulary:
 
 
 def build_vocabulary(captions: Iterable[Sequence[str]], more_than: int = 5) -> Vocabulary:
-    """The vocabulary of captions, each a list of words: what occurs more than ``more_than`` times, the commonest first.
+    """Build the vocabulary of captions: words that occur more than ``more_than`` times, the most frequent first.
 
     >>> build_vocabulary([["a", "dog", "runs"], ["a", "dog"], ["a"]], more_than=1).words[7:]
     ('a', 'dog')
@@ -87,7 +87,7 @@ def build_vocabulary(captions: Iterable[Sequence[str]], more_than: int = 5) -> V
 
 Floats = NDArray[np.float32]
 CAPTION_MODALITIES = ("video", "subtitle", "video+subtitle", "none")
-"""What a captioner may read; ``none`` makes it a language model that sees nothing."""
+"""Inputs of a captioner; ``none`` makes it a pure language model."""
 END_CLIPS = ("inclusive", "official")
 
 
@@ -100,7 +100,7 @@ class SaidLine(NamedTuple):
 
 
 class MomentParts(NamedTuple):
-    """What a captioner gets of one moment: its clips, (clips, columns), and the words said in it."""
+    """A captioner's input for one moment: its clips, (clips, columns), and the words said in it."""
 
     clips: Floats
     words: tuple[str, ...]
@@ -108,7 +108,7 @@ class MomentParts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CaptionPreparation:
-    """How a moment becomes the input of a captioner."""
+    """Settings for turning a moment into a captioner's input."""
 
     modalities: str = "video+subtitle"
     max_clips: int = 18
@@ -116,7 +116,7 @@ class CaptionPreparation:
     end_clip: str = "inclusive"
     """The last clip of a moment: the one in which it ends, or the one after it (``official``, as MMT's public code)."""
     columns: tuple[int, int] | None = None
-    """First column of the video features that is used, and the first after them; None for all (ResNet's, I3D's)."""
+    """Range of columns of the video features to use (such as those of ResNet or I3D); None for all."""
 
     def __post_init__(self) -> None:
         if self.modalities not in CAPTION_MODALITIES:
@@ -135,7 +135,7 @@ class CaptionPreparation:
         return "subtitle" in self.modalities
 
     def part(self, start: float, end: float, rows: Floats, lines: Iterable[SaidLine], seconds: float) -> MomentParts:
-        """The clips and the words of a moment of a video with these features (one row per clip) and lines.
+        """Return the clips and words of a moment, given its video's features (one row per clip) and lines.
 
         >>> lines = [SaidLine(0, 2, ("hello",)), SaidLine(2, 5, ("good", "bye"))]
         >>> part = CaptionPreparation(max_clips=2).part(1.5, 4.5, np.arange(5, dtype=np.float32)[:, None], lines, 1.5)
@@ -155,7 +155,7 @@ class CaptionPreparation:
 
 
 def clips_of_moment(start: float, end: float, count: int, seconds: float, end_clip: str) -> tuple[int, int]:
-    """The first and the last clip of a moment, both included: ⌊s / 1.5⌋ and ⌈e / 1.5⌉ − 1, within the video.
+    """Return the first and last clip of a moment, both inclusive: ⌊s / 1.5⌋ and ⌈e / 1.5⌉ − 1, within the video.
 
     >>> clips_of_moment(2.0, 6.0, 10, 1.5, "inclusive"), clips_of_moment(2.0, 6.0, 10, 1.5, "official")
     ((1, 3), (1, 4))
@@ -169,7 +169,7 @@ def clips_of_moment(start: float, end: float, count: int, seconds: float, end_cl
 
 @dataclass(frozen=True, eq=False)
 class MomentInputs:
-    """Moments as arrays, padded to the longest; the clips' part comes first."""
+    """Moments as arrays, padded to the longest; clips come first."""
 
     clips: Floats
     """(moments, clips + 2, columns): rows of zeros for [CLS], [SEP] and padding."""
@@ -185,7 +185,7 @@ class MomentInputs:
 def stack_moments(
     parts: Sequence[MomentParts], vocabulary: Vocabulary, columns: int, modalities: str = "video+subtitle"
 ) -> MomentInputs:
-    """The parts of moments as one input; the two places of a modality that is not read are padding."""
+    """Stack the parts of moments into one input; both marks of an unused modality are padding."""
     number, count = vocabulary.number, len(parts)
     seen = 2 + max((len(p.clips) for p in parts), default=0)
     read = 2 + max((len(p.words) for p in parts), default=0)
@@ -205,11 +205,11 @@ def stack_moments(
 
 
 def caption_words(text: str) -> tuple[str, ...]:
-    """The words and the punctuation of a text, as the measures of captions cut them.
+    """Split a text into words and punctuation, like the measures of captions.
 
     >>> caption_words("Nora isn't handing Victor the mug.")
     ('nora', 'is', "n't", 'handing', 'victor', 'the', 'mug', '.')
     """
-    from momentseek.measuring.measures.captions.ptb import ptb_tokens  # which loads all measures
+    from momentseek.measuring.measures.captions.ptb import ptb_tokens  # loads all measures
 
     return tuple(ptb_tokens(text))

@@ -1,7 +1,7 @@
-"""Scenes of a video, the protocol by which any captioner describes them, and one behind an OpenAI-compatible endpoint.
+"""Scenes of a video, the captioner protocol, and a captioner that uses an OpenAI-compatible endpoint.
 
-Frames of a scene go out as JPEG, a sentence comes back. Nothing is sent but to the address that was given. What was
-asked before is answered from a folder; a budget of requests and of time bounds what a library costs.
+It sends the frames of a scene as JPEG and gets a sentence back. Nothing is sent anywhere but to the given address.
+Earlier answers are cached in a folder; a budget of requests and of time limits the cost of a library.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
 
 
 SHORTEST_SCENE = 4.0
-"""Seconds below which a shot is described together with its neighbour."""
+"""A shorter shot is described together with its neighbour."""
 LONGEST_SCENE = 20.0
-"""Seconds above which a shot is described in equal parts."""
+"""A longer shot is described in equal parts."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A stretch of a video to be described; what costs something is got when a captioner asks for it."""
+    """A part of a video to describe; frames and vectors are computed only if the captioner needs them."""
 
     start: float
     end: float
     said: tuple[tuple[float, float, str], ...]
     """Start, end and text of what is said in it."""
     frames: Callable[[int], Sequence[bytes]]
-    """Gives a number of frames in order, as JPEG."""
+    """Returns a number of frames in order, as JPEG."""
     clips: Callable[[], tuple[Floats, float]]
-    """Gives the vectors of all clips of the video, one row each, and the seconds of a clip."""
+    """Returns the vectors of all clips of the video, one row each, and the length of a clip in seconds."""
 
 
 class SceneCaptioner(Protocol):
-    """What describes scenes: an exported model, or a service."""
+    """Describes scenes, with an exported model or a service."""
 
     @property
     def name(self) -> str:
@@ -54,14 +54,14 @@ class SceneCaptioner(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A hash that changes with what it says."""
+        """A hash that changes whenever its captions do."""
 
     def describe_scene(self, scene: Scene) -> str:
-        """One sentence about a scene; empty if it has nothing to say."""
+        """Return one sentence about a scene, or an empty text."""
 
 
 def scene_spans(duration: float, cuts: Sequence[float]) -> list[tuple[float, float]]:
-    """The scenes of a video by its cuts: short shots joined with what follows, long ones in equal parts.
+    """Return the scenes of a video from its cuts: short shots are joined with the next, long ones split equally.
 
     >>> scene_spans(50.0, [1.0, 8.0])
     [(0.0, 8.0), (8.0, 22.0), (22.0, 36.0), (36.0, 50.0)]
@@ -84,9 +84,9 @@ CAPTION_PROMPT = (
 )
 MAX_FRAMES = 8
 SCENE_FRAMES = 4
-"""Frames of a scene that are sent."""
+"""Number of frames sent per scene."""
 MAX_SAID_CHARACTERS = 1000
-"""Of what is said in a scene, so much is sent."""
+"""Maximum length of the transcript sent with a scene."""
 MAX_FRAME_BYTES = 2 << 20
 MAX_CAPTION_CHARACTERS = 500
 MAX_ANSWER_TOKENS = 100
@@ -97,12 +97,12 @@ class WordlessAnswer(MomentseekError):
 
 
 class BudgetSpent(MomentseekError):
-    """Raised when no more may be asked: the requests or the time that were granted are used up."""
+    """Raised when the budget of requests or time is used up."""
 
 
 @dataclass
 class CaptionBudget:
-    """How much may be asked of an endpoint; what was asked before is free."""
+    """A limit on the requests to an endpoint; cached answers are free."""
 
     requests: int | None = None
     seconds: float | None = None
@@ -120,21 +120,21 @@ class CaptionBudget:
 
 @dataclass(frozen=True)
 class EndpointCaptioner:
-    """Describes scenes by a vision model behind a chat endpoint."""
+    """Describes scenes with a vision model behind a chat endpoint."""
 
     chat: ChatCompletions
     prompt: str = CAPTION_PROMPT
     cache: Path | None = None
-    """Folder of answers by content; None asks every time."""
+    """Folder of cached answers; None disables the cache."""
     budget: CaptionBudget = field(default_factory=CaptionBudget)
 
     @property
     def name(self) -> str:
-        """The model and the host that answers for it."""
+        """The model and its host."""
         return f"{self.chat.model} at {self.chat.base_url}"
 
     def describe(self, frames: Sequence[bytes], said: str = "") -> str:
-        """One sentence about a scene: its frames as JPEG, in order, and what is said in it, if anything."""
+        """Return one sentence about a scene, given its frames as JPEG in order and what is said in it, if anything."""
         if not frames or len(frames) > MAX_FRAMES:
             raise MomentseekError(f"a scene is described by 1 to {MAX_FRAMES} frames, not {len(frames)}")
         for frame in frames:
@@ -156,12 +156,12 @@ class EndpointCaptioner:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of what is asked of whom."""
+        """A hash of the endpoint, the model and the prompt."""
         asked = f"{self.chat.base_url}\n{self.chat.model}\n{self.prompt}\n{SCENE_FRAMES}"
         return hashlib.sha256(asked.encode()).hexdigest()
 
     def describe_scene(self, scene: Scene) -> str:
-        """One sentence about a scene; empty if the model answers without words."""
+        """Return one sentence about a scene; empty if the model answers without words."""
         said = " ".join(text for _, _, text in scene.said)[:MAX_SAID_CHARACTERS]
         frames = scene.frames(SCENE_FRAMES)
         if not frames:
@@ -188,14 +188,14 @@ def open_captioner(
     cache: Path | None = None,
     budget: CaptionBudget | None = None,
 ) -> EndpointCaptioner:
-    """Check an address and make a captioner of it."""
+    """Check an address and return a captioner for it."""
     address, name, key, login = checked_address(base_url, model)
     chat = ChatCompletions(address, name, timeout, key=key, login=login)
     return EndpointCaptioner(chat, cache=cache, budget=budget or CaptionBudget())
 
 
 def one_sentence(answer: str) -> str:
-    """An answer as one line of printable characters, cut where it is too long.
+    """Return an answer as one line of printable characters, shortened if it is too long.
 
     >>> one_sentence(" A dog\\n\\nruns. ")
     'A dog runs.'
@@ -209,7 +209,7 @@ def one_sentence(answer: str) -> str:
 
 
 def _read_kept(path: Path) -> str | None:
-    """A caption that was kept; None if there is none, or its file is damaged."""
+    """Return a cached caption, or None if there is none or its file is damaged."""
     try:
         caption = json.loads(path.read_bytes())["caption"]
     except (OSError, ValueError, LookupError, TypeError):

@@ -1,1 +1,1 @@
-"""Encoders of texts and images behind small protocols, one file for each that can be chosen by name."""
+"""Encoders of texts and images; each module is an encoder that can be chosen by name, or a helper."""

@@ -1,18 +1,19 @@
-"""`clip`, the offline encoder that understands descriptions: CLIP ViT-B/16's image tower, asked in words.
+"""`clip`, the offline encoder that understands descriptions: CLIP ViT-B/16's image tower with word queries.
 
-The image tower lies in a package index (``packages.toml``); its text tower does not, so queries are put into CLIP's
-space by :mod:`momentseek.recognition.encoders.clip_text`. Images are looked at with 160 instead of 224 pixels, for half
-of the time and nearly the same answers (docs/encoders.md has the figures).
+The image tower is available from a package index (``packages.toml``). Its text tower is not, so
+:mod:`momentseek.recognition.encoders.clip_text` maps queries into CLIP's space. Images are encoded at 160 instead of
+224 pixels, in half of the time and with nearly the same results (docs/encoders.md has the figures).
 
-CLIP's image vectors all point the same way: two unrelated pictures have a cosine of about .5. So the mean of many
-pictures' vectors is taken off, and a cosine of 0 means "as like as any picture". And some pictures are near to
-everything. How near a picture is to usual words is kept with it, as
+CLIP's image vectors share a direction: two unrelated pictures have a cosine of about .5. So the mean of many pictures'
+vectors is subtracted, and a cosine of 0 means "as similar as any picture". In addition, some pictures are near to every
+text. So a picture's similarity to common words is stored with it, as
 
-    h = log(mean over usual words w of exp(β v·w)) / β
+    h = log(mean over common words w of exp(β v·w)) / β
 
-and a query scores ``v·q - λ h``. By ``v·q - h``, how much better a query fits than usual words do, a search also tells
-"surely there" from "nearest": :meth:`ClipEncoder.margin_query`. A row is ``[v, h, f, f, f, f] / √(1 + H²)``, with f
-such that it has length 1, in several columns so that none is much larger than the others where rows are rounded.
+and a query scores ``v·q - λ h``. The margin ``v·q - h``, how much better a query fits than common words do, also lets a
+search tell "certainly there" from "nearest": :meth:`ClipEncoder.margin_query`. A row is ``[v, h, f, f, f, f] /
+√(1 + H²)``, with f such that its length is 1, spread over several columns so that none is much larger than the others
+when rows are rounded.
 """
 
 from __future__ import annotations
@@ -44,33 +45,33 @@ ASSET = packaged_weights("clip")
 CLIP_COLUMNS, FILLER_COLUMNS = 512, 4
 SIDE_PIXELS, PUBLISHED_SIDE_PIXELS = 160, 224
 USUAL_SHARPNESS, USUAL_SHARE = 30.0, 0.5
-"""β and λ of the usual words, chosen on real videos (docs/encoders.md)."""
+"""β and λ of the common words, chosen on real videos (docs/encoders.md)."""
 MAX_USUAL = 0.4
-"""H, which h does not exceed."""
+"""H, the upper limit of h."""
 USUAL_WORDS = [
     "person", "man", "woman", "boy", "girl", "child", "baby", "crowd", "people", "group", "face", "hand", "player",
     "worker", "dancer", "singer", "walking", "running", "sitting", "standing", "eating", "drinking", "dancing",
     "talking", "playing", "driving", "swimming", "jumping", "cooking", "reading", "sleeping", "holding", "riding",
     "throwing", "climbing", "singing",
 ]  # fmt: skip
-"""Usual words besides the names of things: people, and what they do."""
+"""Common words besides the names of things: people, and what they do."""
 PEOPLE = {
     "person", "people", "man", "men", "woman", "women", "child", "children", "boy", "boys", "girl", "girls", "baby",
     "kid", "kids", "guy", "guys", "lady", "ladies", "crowd", "group", "somebody", "someone",
 }  # fmt: skip
 """Words that ask for people in general."""
 PEOPLE_MARGIN = 0.1
-"""Margin that is added for a text that asks for people alone."""
+"""Margin added for a text that asks only for people."""
 RECIPE = "1"
 """Part of the fingerprint; change it whenever the same weights would give other vectors."""
 KNOWN_NUMBERS = (0.312, -0.561, 0.586, -0.048, 0.383, 0.170, 0.581, -0.243)
-"""First numbers of the tower's vector of a known picture, by which it is seen that the runtime computes it right."""
+"""First numbers of the tower's vector of a known picture, to check that the runtime computes it correctly."""
 
 
 class ClipEncoder:
-    """CLIP ViT-B/16 for images, and its text space for queries as far as it can be had offline.
+    """CLIP ViT-B/16 for images, and an offline approximation of its text space for queries.
 
-    Only what is needed is loaded: texts need no tower, and can be encoded where its weights are not.
+    Everything is loaded at first use: texts do not need the image tower, and can be encoded without its weights.
     """
 
     name = "clip"
@@ -86,14 +87,14 @@ class ClipEncoder:
 
     @property
     def ready(self) -> bool:
-        """Whether the tower's weights are here."""
+        """Whether the tower's weights are installed."""
         return are_installed(ASSET)
 
     # images
 
     def encode_images(self, images: Sequence[Pixels]) -> Vectors:
-        """One row per image; of an image that is not square, the middle square counts."""
-        raw = [self._run(crop_square(image, SIDE_PIXELS)[None]) for image in images]  # several at once take as long
+        """Return one row per image; only the middle square of an image is used."""
+        raw = [self._run(crop_square(image, SIDE_PIXELS)[None]) for image in images]  # batches are not faster
         if not raw:
             return np.zeros((0, self.dim), np.float32)
         rows = centre_images(np.concatenate(raw))
@@ -117,7 +118,7 @@ class ClipEncoder:
 
     @cached_property
     def _usual_words(self) -> Vectors:
-        """The vectors of usual words, made once."""
+        """Return the vectors of common words, computed once."""
 
         def make() -> bytes:
             return self.words.bridge([*kind_names(), *USUAL_WORDS]).astype("<f4").tobytes()
@@ -128,19 +129,19 @@ class ClipEncoder:
     # texts
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row per text, of length 1."""
+        """Return one row per text, of length 1."""
         return unit_vectors(_add_usual(self.words.encode(texts), USUAL_SHARE))
 
     def query_sentences(self, text: str) -> list[str]:
-        """What is asked of the encoder of sentences for a query."""
+        """Return the sentences that a query needs from the sentence encoder."""
         return self.words.query_sentences(text)
 
     def knows(self, text: str) -> bool:
-        """Whether any word of a text means something to it."""
+        """Whether the encoder knows any word of a text."""
         return self.words.knows(text)
 
     def understand(self, text: str) -> Understanding:
-        """Which words of a text have vectors of their own, and which are read by words like them."""
+        """Return which words of a text have their own vectors, and which are approximated by similar words."""
         read = self.words.read(text)
         words = (text,) if read.tower else read.by("table")
         unknown = read.by("unknown")
@@ -150,8 +151,10 @@ class ClipEncoder:
         return Understanding((self.name,), (), words, read.by("bridge"), unknown, near, missing)
 
     def margin_query(self, text: str) -> tuple[Vectors, float]:
-        """What gives, by its product with an image's row, how much better a text fits it than usual words do; and what
-        is added where people are asked for, by their share of the words: they are in most videos, and need less proof.
+        """Return a vector whose product with an image's row is the text's margin over common words, and an offset.
+
+        The offset is for texts that ask for people, by their share of the words: they are in most videos and need less
+        evidence.
         """
         (row,) = self.words.encode([text])
         said = [word.text for word in self.words.read(text).words if word.source != "ignored"]
@@ -160,10 +163,10 @@ class ClipEncoder:
 
 
 class PlainClipEncoder:
-    """`clip-b16`: CLIP ViT-B/16 as it was published, to make features for others.
+    """`clip-b16`: CLIP ViT-B/16 as published, to make features for other programs.
 
-    224 pixels, 512 columns, nothing taken off or added; texts by its own text tower, which must be downloaded. A
-    library is searched better by ``clip``.
+    It uses 224 pixels and 512 unmodified columns, and encodes texts with its own text tower, which must be downloaded.
+    For searching a library ``clip`` is better.
     """
 
     name, dim, short_side = "clip-b16", CLIP_COLUMNS, PUBLISHED_SIDE_PIXELS
@@ -173,7 +176,7 @@ class PlainClipEncoder:
         self.fingerprint = hashlib.sha256(f"{self.name} {RECIPE} {ASSET.fingerprint}".encode()).hexdigest()
 
     def encode_images(self, images: Sequence[Pixels]) -> Vectors:
-        """One row per image; of an image that is not square, the middle square counts."""
+        """Return one row per image; only the middle square of an image is used."""
         squares = (crop_square(image, self.short_side)[None] for image in images)
         raw: list[Vectors] = [self._tower.run(["vectors"], {"images": square})[0] for square in squares]
         return unit_vectors(np.concatenate(raw)) if raw else np.zeros((0, self.dim), np.float32)
@@ -184,7 +187,7 @@ class PlainClipEncoder:
         return session(build_tower(read_weights(verify(ASSET) / file), self.short_side), self._threads, ASSET.extra)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row per text, by the text tower."""
+        """Return one row per text, from the text tower."""
         tower = load_text_tower()
         if tower is None:
             raise MissingWeightsError(f"{self.name} has no text tower here; get it with: momentseek models get {TOWER}")
@@ -192,12 +195,12 @@ class PlainClipEncoder:
 
 
 def _add_usual(rows: Vectors, share: float) -> Vectors:
-    """Vectors of texts as they ask rows of images: a share of how near usual words are is taken off."""
+    """Extend text vectors so that their products with image rows subtract a share of the common words' similarity."""
     return np.pad(np.column_stack([rows, np.full(len(rows), -share, np.float32)]), ((0, 0), (0, FILLER_COLUMNS)))
 
 
 def known_picture() -> Pixels:
-    """A picture of a red disc on blue, as the tower takes it."""
+    """Return a picture of a red disc on blue, in the tower's input format."""
     across = np.arange(SIDE_PIXELS) - SIDE_PIXELS / 2
     disc = across[:, None] ** 2 + across**2 < (SIDE_PIXELS / 3) ** 2
     return np.where(disc[..., None], np.array([200, 30, 30]), np.array([40, 60, 160])).astype(np.uint8)

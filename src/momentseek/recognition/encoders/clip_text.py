@@ -1,12 +1,13 @@
-"""CLIP's image vectors asked in words, without CLIP's text tower.
+"""Map queries into CLIP's image space without CLIP's text tower.
 
-A query's vector is the mean of the vectors of its words, and a little of that of the whole. Names of several words come
-before words ("hot dog"). A word that is in the table, which is fetched on the user's machine (16,785 words and names
-with their CLIP ViT-B/32 text vectors), has its true vector, taken to ViT-B/16's space by a linear map; anything else
-is taken there from MiniLM's vectors by a second map, the bridge. Both maps, and the mean of image vectors that is taken
-off before images and texts are compared, were fitted by ``tools/fit_clip_text.py`` and are in ``clip_text.npz``.
+A query's vector is the mean of its words' vectors plus a small part of the whole sentence's vector. Names of several
+words ("hot dog") take precedence over single words. A word in the table, which is downloaded on the user's machine
+(16,785 words and names with their CLIP ViT-B/32 text vectors), has its true vector, moved to ViT-B/16's space by a
+linear map. Any other word is moved there from MiniLM's vectors by a second map, the bridge. Both maps, and the mean
+image vector that is subtracted before images and texts are compared, were fitted by ``tools/fit_clip_text.py`` and are
+in ``clip_text.npz``.
 
-Where CLIP's own text tower is on the machine, it is asked instead, and the same image vectors serve.
+If CLIP's own text tower is installed, it is used instead, with the same image vectors.
 """
 
 from __future__ import annotations
@@ -47,51 +48,51 @@ from momentseek.recognition.weights.hub import check_model, model_folder, read_l
 FITTED_FILE = Path(__file__).with_name("clip_text.npz")
 TABLE = packaged_weights("clip-words")
 PROMPT = "a photo of a {}"
-"""The sentence that the bridge reads besides a word itself."""
+"""Sentence that the bridge uses in addition to the word itself."""
 SENTENCE_SHARE = 0.3
-"""Length of the bridge's vector of a whole query of several words, where that of its words together is 1."""
+"""Weight of the bridge's vector of a whole query, relative to that of its words."""
 BRIDGE_WAVES = 2000
-"""Features of the bridge besides MiniLM's numbers."""
+"""Number of features of the bridge besides MiniLM's numbers."""
 WAVE_SCALE = 0.85
 TOWER = "clip-b16-text"
 DIM = 512
 RECIPE = "2"
 """Part of the fingerprint; change it whenever the same files would give other vectors."""
 MAX_NAME_WORDS = 3
-"""Words of the longest names that are looked up as one."""
+"""Maximum number of words in a name of the table."""
 Source = Literal["table", "bridge", "ignored", "unknown"]
 
 
 @dataclass(frozen=True)
 class ReadWord:
-    """A word or a name of a query, and how it was read."""
+    """A word or name in a query, and the source of its vector."""
 
     text: str
     source: Source
     entry: str = ""
-    """The table's entry that stands for it."""
+    """Its entry in the table."""
 
 
 @dataclass(frozen=True)
 class TextReading:
-    """How a query was read, word by word."""
+    """The interpretation of a query, word by word."""
 
     words: tuple[ReadWord, ...]
     has_table: bool = True
-    """Whether the table of words is on this machine; without it every word goes through the bridge."""
+    """Whether the word table is installed; without it every word uses the bridge."""
     foreign: bool = False
-    """Whether it is in another language than English, so that every word is unknown."""
+    """Whether the query is not in English, so that every word is unknown."""
     tower: str = ""
-    """The text tower that read the query as a whole; the words are then not looked up."""
+    """The text tower that encodes the whole query; words are then not looked up."""
 
     def by(self, source: Source) -> tuple[str, ...]:
-        """The words that were read from one source."""
+        """Return the words with vectors from one source."""
         return tuple(word.text for word in self.words if word.source == source)
 
 
 @dataclass(frozen=True, eq=False)
 class FittedMaps:
-    """What ``tools/fit_clip_text.py`` fitted."""
+    """The maps fitted by ``tools/fit_clip_text.py``."""
 
     map: Vectors
     """From centred ViT-B/32 text vectors to ViT-B/16's, ``(512, 512)``."""
@@ -106,7 +107,7 @@ class FittedMaps:
 
 @cache
 def fitted_maps(path: Path = FITTED_FILE) -> FittedMaps:
-    """The maps of the package."""
+    """Return the maps shipped with the package."""
     with np.load(path) as stored:
         arrays = {name: stored[name].astype(np.float32) for name in ("map", "bridge", "bridge_mean", "image_mean")}
     arrays["bridge"] = np.ascontiguousarray(arrays["bridge"].T)
@@ -114,12 +115,12 @@ def fitted_maps(path: Path = FITTED_FILE) -> FittedMaps:
 
 
 def mean_picture() -> Vectors:
-    """The mean of CLIP's image vectors of length 1, which is taken off before they are compared with texts."""
+    """Return the mean of CLIP's unit image vectors, which is subtracted before they are compared with texts."""
     return fitted_maps().image_mean
 
 
 def centre_images(vectors: Vectors) -> Vectors:
-    """CLIP's image vectors as they are stored: of length 1, less the usual picture, of length 1 again."""
+    """Return CLIP's image vectors as stored: scaled to length 1, minus the mean picture, scaled to length 1 again."""
     return unit_vectors(unit_vectors(vectors) - mean_picture())
 
 
@@ -135,12 +136,12 @@ class ClipWordTable:
         return vector
 
     def find(self, word: str) -> str:
-        """The entry for a word or a name in this or another of its forms; empty if there is none."""
+        """Return the entry for a word or name in any of its forms, or an empty text."""
         return next((form for form in word_forms(word) if form in self.rows), "")
 
 
 def load_word_table() -> ClipWordTable | None:
-    """The table of words, converted once, ever; None if it is not on this machine."""
+    """Return the word table, converted once and cached; None if it is not installed."""
     if not are_installed(TABLE):
         return None
     maps = fitted_maps()
@@ -157,7 +158,7 @@ def load_word_table() -> ClipWordTable | None:
 
 
 def load_text_tower() -> TextTower | None:
-    """CLIP's own text tower, where it was downloaded."""
+    """Return CLIP's own text tower, or None if it is not downloaded."""
     if not read_lock(TOWER) or not model_folder(TOWER).is_dir():
         return None
     folder = check_model(find_hub_model(TOWER))
@@ -168,9 +169,9 @@ def load_text_tower() -> TextTower | None:
 
 
 def read_word_vectors(folder: Path) -> dict[str, Vectors]:
-    """The names of the table with their ViT-B/32 text vectors: words of Visual Genome, and two lists of things.
+    """Read the table's names with their ViT-B/32 text vectors: words of Visual Genome, and two lists of things.
 
-    The vectors are in the order of the sorted names, as their authors made them.
+    The vectors are in the order of the sorted names, as their authors stored them.
     """
     seen = read_pickle(folder / "all_objects_attributes_relationships.pickle")["objects"]["joint"]
     things = json.loads((folder / "vgcocooiobjects_v1_class2ind.json").read_bytes())
@@ -191,24 +192,24 @@ def read_word_vectors(folder: Path) -> dict[str, Vectors]:
 
 
 def centre(vectors: Vectors) -> Vectors:
-    """Rows of length 1 less their mean, of length 1 again."""
+    """Scale rows to length 1, subtract their mean, and scale them to length 1 again."""
     unit = unit_vectors(vectors)
     return unit_vectors(unit - unit.mean(axis=0))
 
 
 def bridge_sentences(names: Sequence[str]) -> list[str]:
-    """What the bridge reads of names: all of them, then a sentence about each."""
+    """Return the bridge's input texts for names: all names, then a sentence about each."""
     return [*names, *(PROMPT.format(name) for name in names)]
 
 
 def bridge_features(
     sentences: TextEncoder, names: Sequence[str], mean: Vectors | None = None
 ) -> tuple[Vectors, Vectors]:
-    """What the bridge is linear in, for each name, and MiniLM's mean over them, unless one is given.
+    """Return the bridge's features of each name, and MiniLM's mean over them, unless one is given.
 
-    These are MiniLM's vectors of the name and of a sentence about it, and cosines of random mixtures of their numbers,
-    by which a linear map comes near to a Gaussian kernel (Rahimi and Recht, "Random Features for Large-Scale Kernel
-    Machines", NIPS 2007).
+    The features are MiniLM's vectors of the name and of a sentence about it, and cosines of random mixtures of their
+    numbers, with which a linear map approximates a Gaussian kernel (Rahimi and Recht, "Random Features for Large-Scale
+    Kernel Machines", NIPS 2007).
     """
     count = len(names)
     rows = sentences.encode(bridge_sentences(names))
@@ -221,7 +222,7 @@ def bridge_features(
 
 @cache
 def _waves(columns: int) -> tuple[Vectors, Vectors]:
-    """Random signs, a row for each wave, and phases; the same on every machine."""
+    """Return random signs, one row per random feature, and phases; the same on every machine."""
     size = columns * BRIDGE_WAVES // 8
     data = hashlib.shake_256(b"clip bridge").digest(size + 4 * BRIDGE_WAVES)
     bits = np.unpackbits(np.frombuffer(data[:size], np.uint8)).reshape(columns, BRIDGE_WAVES)
@@ -230,10 +231,11 @@ def _waves(columns: int) -> tuple[Vectors, Vectors]:
 
 
 def _row_products(rows: Vectors, matrix: Vectors) -> Vectors:
-    """``rows @ matrix.T``, each row by itself: BLAS gives a row other last bits among other rows, and its threads wait
-    for each other longer than a product of so few rows takes.
+    """Return ``rows @ matrix.T``, computed row by row.
+
+    In a batch, BLAS gives a row other last bits, and its threads wait for each other longer than so few rows take.
     """
-    return np.asarray(np.einsum("ij,kj->ik", rows, matrix))
+    return np.asarray(np.vecdot(rows[:, None], matrix))
 
 
 class ClipWords:
@@ -253,7 +255,7 @@ class ClipWords:
         self._maps = fitted_maps()
         self._recent = RecentTexts(self._encode)
         self.read = lru_cache(256)(self._read)
-        """How a text is read: which words are in the table, which go through the bridge, and which say nothing."""
+        """Interpret a text: which words are in the table, which use the bridge, and which have no meaning."""
 
     @cached_property
     def _tower(self) -> TextEncoder | None:
@@ -265,7 +267,7 @@ class ClipWords:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What its vectors depend on."""
+        """A hash of everything its vectors depend on."""
         if self._tower is not None:
             own = fingerprint_of(self._tower) or self._tower.name
             return hashlib.sha256(f"clip-text\n{RECIPE}\n{own}".encode()).hexdigest()
@@ -275,11 +277,11 @@ class ClipWords:
 
     @property
     def has_table(self) -> bool:
-        """Whether the table of words is on this machine."""
+        """Whether the word table is installed."""
         return self._table is not None
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row per text; a text without any word that says something is read as a whole by the bridge."""
+        """Return one row per text; a text without any meaningful word is encoded as a whole by the bridge."""
         return self._recent(texts)
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
@@ -297,16 +299,16 @@ class ClipWords:
         return unit_vectors(rows)
 
     def _bridged_names(self, text: str) -> list[str]:
-        """The words of a text that go through the bridge, and the text itself unless it is one word."""
+        """Return the words of a text that use the bridge, and the text itself unless it is one word."""
         words = _says(self.read(text).words)
         return [word.text for word in words if not word.entry] + ([text] if len(words) != 1 else [])
 
     def query_sentences(self, text: str) -> list[str]:
-        """What is asked of the encoder of sentences for a text; nothing where there is a text tower."""
+        """Return the sentences that a text needs from the sentence encoder; none if there is a text tower."""
         return [] if self._tower is not None else bridge_sentences(self._bridged_names(text))
 
     def bridge(self, texts: Sequence[str]) -> Vectors:
-        """One row per word or name by the bridge alone."""
+        """Return one row per word or name, using only the bridge."""
         if not texts:
             return np.empty((0, DIM), np.float32)
         features, _ = bridge_features(self._sentences, texts, self._maps.bridge_mean)
@@ -326,24 +328,24 @@ class ClipWords:
         return TextReading(tuple(found), self.has_table)
 
     def knows(self, text: str) -> bool:
-        """Whether any word of a text means something to it."""
+        """Whether the encoder knows any word of a text."""
         if self._tower is not None:
             return True
         words = self.read(text).words
         return any(word.source != "unknown" for word in _says(words) or words)
 
     def suggestion(self, word: str) -> str:
-        """A known word that is written nearly as an unknown one; empty if there is none."""
+        """Return a known word with nearly the same spelling as an unknown one, or an empty text."""
         return nearest_spelling(word, self._spellings)
 
     @cached_property
     def _spellings(self) -> frozenset[str]:
-        """Words that are offered for others: English ones of the table, which has misspelt ones too."""
+        """Return the words for spelling suggestions: the table's English words, since it also has misspelt ones."""
         english = english_words()[0]
         return english.intersection(self._table.rows) if self._table else english
 
     def _longest_name(self, words: Sequence[str]) -> tuple[str, str]:
-        """The longest name that the table has at the beginning of some words, and its entry; else the first word."""
+        """Return the longest name of the table at the start of ``words``, and its entry; else the first word."""
         for size in range(min(MAX_NAME_WORDS, len(words)), 0, -1):
             name = " ".join(words[:size])
             entry = self._table.find(name) if self._table and name not in STOP_WORDS else ""
@@ -361,7 +363,7 @@ class ClipWords:
         return "bridge" if is_english(name) or self._is_familiar(name) else "unknown"
 
     def _is_familiar(self, word: str) -> bool:
-        """Whether MiniLM knows a word that is in no list: as one piece, or as long ones and not misspelt."""
+        """Whether MiniLM knows a word that is in no list: as one token, or as long tokens without a misspelling."""
         tokens = getattr(self._sentences, "tokens", None)
         if tokens is not None and len(tokens(word)) == 1 and word.isascii():
             return True
@@ -375,7 +377,7 @@ class ClipWords:
 
     @cached_property
     def _tower_mean(self) -> Vectors:
-        """The mean of the tower's vectors of many kinds of things, computed once, ever."""
+        """Return the mean of the tower's vectors of many kinds of things, computed once and cached."""
         tower = self._tower
         assert tower is not None
 
@@ -387,6 +389,6 @@ class ClipWords:
 
 
 def _says(words: Sequence[ReadWord]) -> list[ReadWord]:
-    """The words whose vectors make up a query's: the known ones, or else the unknown ones."""
+    """Return the words whose vectors form a query's vector: the known ones, or else the unknown ones."""
     known = [word for word in words if word.source in ("table", "bridge")]
     return known or [word for word in words if word.source == "unknown"]

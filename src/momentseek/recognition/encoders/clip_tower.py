@@ -1,13 +1,12 @@
-"""CLIP ViT-B/16's image tower as an ONNX graph, built from the 8-bit weights that a package carries.
+"""CLIP ViT-B/16's image tower as an ONNX graph, built from the 8-bit weights in a package.
 
-The package's own graph rounds activations to 8 bits as well, which leaves little of the vectors (cosine .4 to .5 to
-the true ones); its weights are sound. So only they are taken: 8-bit integers with a scale for each column, from which
-the tower is built again with activations in float32 (Radford et al., "Learning Transferable Visual Models From Natural
-Language Supervision", ICML 2021, section 2.4; a Vision Transformer with a layer normalisation before its first layer).
+The package's own graph also rounds activations to 8 bits, which distorts the vectors (cosine .4 to .5 to the true
+ones), but its weights are good. So only the weights are used: 8-bit integers with a scale for each column. The tower is
+rebuilt from them with float32 activations (Radford et al., "Learning Transferable Visual Models From Natural Language
+Supervision", ICML 2021, section 2.4; a Vision Transformer with a layer normalisation before its first layer).
 
-Two things are cheaper than in the original, one of them with the same result: of the last layer only the class token is
-computed, since nothing else is read; and pictures may be smaller than 224 pixels, with the position embeddings
-interpolated to the smaller grid.
+Two things are cheaper than in the original. Of the last layer only the class token is computed, with the same result.
+And pictures may be smaller than 224 pixels, with the position embeddings interpolated to the smaller grid.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ LAYERS, WIDTH, HEADS, PATCH, GRID = 12, 768, 12, 16, 14
 EPSILON = 1e-5
 MEAN = (0.48145466, 0.4578275, 0.40821073)
 DEVIATION = (0.26862954, 0.26130258, 0.27577711)
-"""Mean and deviation of the colours, from 0 to 1, by which CLIP's pixels are scaled."""
+"""Mean and standard deviation of the colours, from 0 to 1, for scaling CLIP's pixels."""
 QUICK_GELU = 1.702
 
 
@@ -46,7 +45,7 @@ Weights = Mapping[str, Vectors | Matrix]
 
 
 def read_weights(path: Path) -> Weights:
-    """The tower's weights by name; a matrix goes by the name of the layer that multiplies with it."""
+    """Read the tower's weights by name; a matrix has the name of the layer that multiplies with it."""
     onnx = optional_module("onnx", "search")
     try:
         graph = onnx.load(str(path)).graph
@@ -63,7 +62,7 @@ def read_weights(path: Path) -> Weights:
 
 
 def _layer_name(output: str) -> str:
-    """The name of a matrix by the output of its product.
+    """Return the name of a matrix, given the name of its product's output.
 
     >>> import momentseek.recognition.encoders.clip_tower as tower
     >>> tower._layer_name("/vision_model/encoder/layers.3/mlp/fc1/MatMul_output_0_output_quantized")
@@ -75,7 +74,7 @@ def _layer_name(output: str) -> str:
 
 
 def build_tower(weights: Weights, side: int) -> bytes:
-    """An ONNX file from ``images``, uint8 ``(n, side, side, 3)``, to ``vectors``, ``(n, 512)``, of any length."""
+    """Return an ONNX file that maps ``images``, uint8 ``(n, side, side, 3)``, to ``vectors``, ``(n, 512)``."""
     build = _TowerBuilder(weights)
     x = build.add("Cast", "images", to=1)
     x = build.add("Mul", x, build.constant("scale", 1 / (255 * np.array(DEVIATION))))
@@ -99,7 +98,7 @@ def build_tower(weights: Weights, side: int) -> bytes:
 
 
 def resize_positions(table: Vectors, grid: int) -> Vectors:
-    """Position embeddings for a grid of another size than the one they were trained for, bicubic.
+    """Resize position embeddings to another grid by bicubic interpolation.
 
     >>> table = np.arange(197, dtype=np.float32)[:, None] + np.zeros((1, 2), np.float32)
     >>> resize_positions(table, 14).shape, resize_positions(table, 10)[0].tolist()
@@ -124,9 +123,9 @@ class _TowerBuilder(GraphBuilder):
         return self.keep(name, np.array(value, np.int64))
 
     def weight(self, name: str) -> str:
-        """A weight; the runtime multiplies with 8-bit integers as they are where the processor can.
+        """Add a weight; the runtime multiplies directly with 8-bit integers if the CPU supports that.
 
-        Before the second layer of each MLP a few activations are very large, and 8 bits too coarse for the rest.
+        The second layer of each MLP uses floats: a few of its inputs are so large that 8 bits are too coarse.
         """
         value = self.weights[name]
         if not isinstance(value, Matrix):
@@ -154,7 +153,7 @@ class _TowerBuilder(GraphBuilder):
         return self.add("Slice", x, *ends)
 
     def layer(self, x: str, at: str, *, last: bool) -> str:
-        """One layer; of the last one only the class token goes on."""
+        """Add one layer; the last one computes only the class token."""
         normal = self.normalise(x, f"{at}layer_norm1")
         asking = self.first_token(normal) if last else normal
         q = self.heads(self.linear(asking, f"{at}self_attn.q_proj"), [0, 2, 1, 3])

@@ -2,7 +2,7 @@
 
 The folder is laid out as optimum and transformers.js do: ``vision_model.onnx`` and ``text_model.onnx`` (in ``onnx/``
 or at the top; ``_fp16``, ``_quantized`` and the like also serve), ``config.json``, ``preprocessor_config.json`` and
-``tokenizer.json``. What the graphs take and give is asked of the graphs themselves.
+``tokenizer.json``. The inputs and outputs are read from the graphs themselves.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ INPUT_TYPES = {
 
 
 class EncoderTower:
-    """The image or the text half of a dual encoder: a graph whose embedding is taken as unit vectors."""
+    """The image or text half of a dual encoder: a graph whose embeddings are scaled to unit vectors."""
 
     def __init__(self, path: Path, outputs: tuple[str, ...], family: str, threads: int | None) -> None:
         self._path = path
@@ -48,7 +48,7 @@ class EncoderTower:
         self._output = self._embedding(outputs, family)
 
     def __call__(self, **values: NDArray[Any]) -> Vectors:
-        """Unit rows for a batch; values that the graph does not take are left out."""
+        """Return unit rows for a batch; values that the graph does not use are ignored."""
         missing = sorted(set(self._inputs) - set(values))
         if missing:
             raise MomentseekError(f"{self._path}: asks for {', '.join(missing)}, which we do not have; export it again")
@@ -62,19 +62,19 @@ class EncoderTower:
         return unit
 
     def shape(self, name: str) -> list[int | str | None]:
-        """Sizes of an input; those that may differ are names."""
+        """Return the sizes of an input; variable sizes are names."""
         return list(self._inputs[name].shape) if name in self._inputs else []
 
     @property
     def batch(self) -> int | None:
-        """How many at once, for a graph that was exported with a fixed number."""
+        """The batch size of a graph that was exported with a fixed one."""
         sizes = {shape[0] for name in self._inputs if (shape := self.shape(name)) and isinstance(shape[0], int)}
         if sizes - {1}:
             raise MomentseekError(f"{self._path}: takes exactly {max(sizes)} at once; export it with a dynamic batch")
         return 1 if sizes else None
 
     def _embedding(self, outputs: tuple[str, ...], family: str) -> str:
-        """CLIP's ``pooler_output`` comes before the projection into the common space, so it will not do."""
+        """Return the name of the embedding; CLIP's ``pooler_output`` lacks the projection, so it does not qualify."""
         names = [given.name for given in self._session.get_outputs()]
         for name in outputs:
             if name in names and not (family == "clip" and name == "pooler_output"):
@@ -85,9 +85,9 @@ class EncoderTower:
 
 
 GRAPH_SUFFIXES = ("", "_fp16", "_quantized", "_int8", "_uint8", "_q4f16", "_q4", "_bnb4")
-"""Endings of file names, the most exact first."""
+"""Endings of file names, the most precise first."""
 DYNAMIC_8_BIT = ("_quantized", "_int8", "_uint8")
-"""Endings of graphs that round each batch by its own largest value, so that a row depends on its neighbours."""
+"""Endings of graphs that quantise by a batch's largest value, so that a row depends on the others in its batch."""
 EXPORT_HINT = "docs/encoders.md says which files to get"
 
 
@@ -103,7 +103,7 @@ class DualEncoderFiles:
     preprocessor: Path
 
     def all(self) -> list[Path]:
-        """Every file that the vectors depend on, weights that lie next to a graph included."""
+        """Every file that the vectors depend on, including external weights of a graph."""
         weights = [
             path
             for graph in (self.vision, self.text)
@@ -116,12 +116,12 @@ class DualEncoderFiles:
 
 
 def rounds_batches(graph: Path) -> bool:
-    """Whether a graph, by its name, gives an input other vectors in a batch than alone."""
+    """Whether a graph's name shows that an input's vector depends on its batch."""
     return graph.stem.endswith(DYNAMIC_8_BIT)
 
 
 def find_files(folder: Path) -> DualEncoderFiles:
-    """The files of a folder, or one sentence about the one that is missing."""
+    """Find the files of a model folder; raise an error that names a missing one."""
     if not folder.is_dir():
         raise MomentseekError(f"{folder}: is not a folder with an exported model; check the path")
     config = _require_file(folder, "config.json")
@@ -137,7 +137,7 @@ def find_files(folder: Path) -> DualEncoderFiles:
 
 
 def read_json(path: Path, *, optional: bool = False) -> dict[str, Any]:
-    """A JSON object; an ``optional`` file that is missing is empty."""
+    """Read a JSON object; a missing ``optional`` file counts as empty."""
     if optional and not path.is_file():
         return {}
     try:
@@ -183,7 +183,7 @@ def _require_file(folder: Path, *names: str) -> Path:
 
 
 IMAGES_PER_BATCH, TEXTS_PER_BATCH = 8, 32
-"""Number of images, and of texts, that are encoded at once."""
+"""Batch sizes of images and texts."""
 RECIPE = "2"
 """Part of the fingerprint; change it whenever the same files would give other vectors."""
 
@@ -191,7 +191,7 @@ RECIPE = "2"
 class DualEncoder:
     """CLIP or SigLIP from a folder of ONNX files: images and texts in one space.
 
-    Only what is needed is loaded: encoding texts needs no image model, and the other way round.
+    Each half is loaded at first use: encoding texts does not load the image model, and vice versa.
     """
 
     def __init__(self, files: DualEncoderFiles, name: str, *, template: str = "{}", threads: int | None = None) -> None:
@@ -210,17 +210,17 @@ class DualEncoder:
 
     @cached_property
     def dim(self) -> int:
-        """Columns of the vectors, found by encoding a text once, ever."""
+        """The dimension of the vectors; it is found once, by encoding a text, and cached."""
         found = load_or_make("dimension", self.fingerprint, lambda: str(self._encode(["a"]).shape[1]).encode())
         return int(found)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row per text; of a text longer than the model can read, the beginning."""
+        """Return one row per text; texts longer than the model's limit are truncated."""
         size = self._texts.batch or _batch_size(self._files.text, TEXTS_PER_BATCH)
         return self._rows([self._encode(texts[at : at + size]) for at in range(0, len(texts), size)])
 
     def encode_images(self, images: Sequence[Pixels]) -> Vectors:
-        """One row per image."""
+        """Return one row per image."""
         size = self._images.batch or _batch_size(self._files.vision, IMAGES_PER_BATCH)
         return self._rows([self._encode_images(images[at : at + size]) for at in range(0, len(images), size)])
 
@@ -271,16 +271,16 @@ def _batch_size(graph: Path, usual: int) -> int:
 def load_dual_encoder(
     folder: str | os.PathLike[str], name: str | None = None, *, template: str = "{}", threads: int | None = None
 ) -> DualEncoder:
-    """The model of a folder; a query is put into ``template`` first, such as ``"a photo of {}"``.
+    """Load the model of a folder; queries are put into ``template``, such as ``"a photo of {}"``.
 
-    Called ``name``, or else ``file:`` and the folder, so that its name finds it again.
+    Its name is ``name``, or else ``file:`` and the folder, which loads it again.
     """
     path = Path(folder).expanduser().absolute()
     return DualEncoder(find_files(path), name or f"file:{path}", template=template, threads=threads)
 
 
 class TextTower:
-    """The text half of CLIP alone, from a folder with ``text_model.onnx`` and ``tokenizer.json``."""
+    """Only the text half of CLIP, from a folder with ``text_model.onnx`` and ``tokenizer.json``."""
 
     def __init__(self, folder: Path, name: str, threads: int | None = None) -> None:
         self.name = name
@@ -293,11 +293,11 @@ class TextTower:
 
     @cached_property
     def dim(self) -> int:
-        """Columns of the vectors."""
+        """The dimension of the vectors, found by encoding a text."""
         return int(self.encode(["a"]).shape[1])
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row per text; of a text longer than the model can read, the beginning."""
+        """Return one row per text; texts longer than the model's limit are truncated."""
         size = self._tower.batch or _batch_size(self._graph, TEXTS_PER_BATCH)
         shape = self._tower.shape("input_ids")
         fixed = shape[1] if len(shape) == 2 and isinstance(shape[1], int) else None

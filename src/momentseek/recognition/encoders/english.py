@@ -1,7 +1,7 @@
-"""The words of queries: which say something, which forms belong together, which are English, and how they are spelt.
+"""Words of queries: stop words, word forms, English or not, and spelling.
 
-``english.txt.xz`` has the single words of WordNet 3.0 (Princeton University; see ``WORDNET-LICENSE.txt``), names with a
-capital; ``tools/fit_clip_text.py`` writes it.
+``english.txt.xz`` has the single words of WordNet 3.0 (Princeton University; see ``WORDNET-LICENSE.txt``), with names
+capitalised; ``tools/fit_clip_text.py`` writes it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STOP = (
     "when where which while who whose will with you your"
 )
 STOP_WORDS = frozenset(_STOP.split())
-"""Words that say nothing about a picture."""
+"""Words without meaning for a picture."""
 IRREGULAR = {
     "calves": "calf", "children": "child", "feet": "foot", "geese": "goose", "knives": "knife", "leaves": "leaf",
     "men": "man", "mice": "mouse", "people": "person", "teeth": "tooth", "wolves": "wolf", "women": "woman",
@@ -33,19 +33,19 @@ _FOREIGN = (
     "keine les mit nach naar não nel och por qui sur uma un una und une unter von vor zu zum zur über"
 )
 FOREIGN_WORDS = frozenset(_FOREIGN.split())
-"""Little words of other European languages, which no English query has."""
+"""Function words of other European languages, which do not occur in English queries."""
 _AMBIGUOUS = "am au con das del den di die dos el em en il im la las le los os um y"
 AMBIGUOUS_WORDS = frozenset(_AMBIGUOUS.split())
-"""Little words of other languages that are also English words, or begin names."""
+"""Function words of other languages that are also English words, or begin names."""
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 MIN_LIKENESS = 0.8
-"""How like two spellings must be, where one is offered for the other."""
+"""Minimum similarity of two spellings for a suggestion."""
 MIN_MISSPELT = 4
-"""Letters of a word for which more than one with two letters swapped is offered."""
+"""Shorter words are only corrected by swapping two letters."""
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text, in lower case.
+    """Return the words of a text in lower case.
 
     >>> split_words("A T-shirt, the dog's!")
     ['a', 't', 'shirt', 'the', 'dog']
@@ -55,7 +55,9 @@ def split_words(text: str) -> list[str]:
 
 @lru_cache(8192)  # queries share most of their words
 def word_forms(word: str) -> tuple[str, ...]:
-    """A word, without accents too, and what it may be a form of, the likeliest first; of a name, its last word changes.
+    """Return a word, its form without accents, and its possible base forms, the most likely first.
+
+    Of a name, only the last word changes.
 
     >>> word_forms("teddy bears")
     ('teddy bears', 'teddy bear')
@@ -80,7 +82,7 @@ def word_forms(word: str) -> tuple[str, ...]:
 
 @cache
 def english_words() -> tuple[frozenset[str], frozenset[str]]:
-    """The words of English, and its names, all in lower case."""
+    """Return the English words and the names, all in lower case."""
     lines = lzma.decompress(ENGLISH_FILE.read_bytes()).decode("ascii").splitlines()
     return (
         frozenset(line for line in lines if line.islower()),
@@ -100,7 +102,7 @@ def is_english(word: str, *, names: bool = True) -> bool:
 
 
 def is_foreign(words: Sequence[str], known: Collection[str] = ()) -> bool:
-    """Whether a query is in another language, by its little words and by words that are not English.
+    """Whether a query is in another language, by its function words and by words that are not English.
 
     >>> [is_foreign(split_words(text)) for text in ("un perro", "ein Baum", "die Katze", "el capitan climbing")]
     [True, True, True, False]
@@ -114,12 +116,12 @@ def is_foreign(words: Sequence[str], known: Collection[str] = ()) -> bool:
 
 
 def word_is_little(word: str) -> bool:
-    """Whether a word says nothing about a picture, be it English or not."""
+    """Whether a word is a function word, English or not."""
     return word in STOP_WORDS or word in FOREIGN_WORDS or word in AMBIGUOUS_WORDS or word in LETTERS
 
 
 def nearest_spelling(word: str, known: Collection[str]) -> str:
-    """The known word that is written most like an unknown one; empty if none is near.
+    """Return the known word with the most similar spelling, or an empty text if none is near.
 
     >>> [nearest_spelling(word, {"dog", "dot", "giraffe"}) for word in ("dgo", "girafe", "doq", "elefant")]
     ['dog', 'giraffe', '', '']
@@ -137,7 +139,7 @@ def nearest_spelling(word: str, known: Collection[str]) -> str:
 
 
 def one_letter_off(word: str) -> Iterator[str]:
-    """All that one letter left out, swapped with its neighbour, replaced or put in makes of a word."""
+    """Yield all spellings with one letter of a word deleted, swapped with its neighbour, replaced or inserted."""
     for at in range(len(word) + 1):
         head, tail = word[:at], word[at:]
         found = [head + tail[1:], head + tail[1:2] + tail[:1] + tail[2:]] if tail else []

@@ -1,8 +1,8 @@
-"""Two image-text encoders as one, their vectors side by side in one row: ``things+clip``.
+"""Two image-text encoders combined, with their vectors concatenated in one row: ``things+clip``.
 
-A row is ``[first | second] / √2``, both of length 1, so that a stored row has length 1 and the sum of both encoders'
-scores, however they are weighted, is one inner product. The second encoder may be slow: a library makes rows with the
-first alone (``widen``), and puts the second's columns into them later (``fill``). Until then these are zero.
+A row is ``[first | second] / √2``, both of length 1, so that a stored row has length 1 and any weighted sum of both
+encoders' scores is one inner product. The second encoder may be slow: a library first makes rows with the first
+encoder only (``widen``), and adds the second's columns later (``fill``). Until then these are zero.
 """
 
 from __future__ import annotations
@@ -27,49 +27,49 @@ from momentseek.recognition.encoders.protocol import (
 from momentseek.recognition.encoders.window_mean import mean_direction
 
 SEPARATOR = "+"
-"""Stands between the two encoders in a spec."""
+"""Separates the two encoders in a spec."""
 SHARE = float(np.sqrt(0.5))
-"""Length of each encoder's columns in a row, and so that of a row whose second columns are not filled."""
+"""Length of each encoder's columns in a row, and of a row whose second columns are not filled."""
 RECIPE = "1"
-"""Part of the fingerprint; change it whenever rows of the same parts would be laid out otherwise."""
+"""Part of the fingerprint; change it whenever the layout of rows changes."""
 
 
 @dataclass(frozen=True, eq=False)
 class FusedEvidence:
-    """How surely images show what a text names, by both encoders, given the rows of images."""
+    """Evidence from both encoders that images show what a text names, given the images' rows."""
 
     first: Callable[[Vectors], Vectors]
     """The first encoder's evidence, given its own rows."""
     columns: int
-    """Columns of the first encoder."""
+    """Number of columns of the first encoder."""
     margin: Vectors | None = None
-    """What gives the second encoder's margin of an image by its product with the second's columns …"""
+    """Vector whose product with the second encoder's columns is an image's margin; None if it has no margin."""
     added: float = 0.0
-    """… and what is added to that."""
+    """Offset that is added to the margin."""
 
     def __call__(self, rows: Vectors) -> Vectors:
-        """Columns: the first's evidence, and if the second has a margin, that; NaN where it has not looked yet."""
+        """Return columns: the first's evidence and, if the second has one, its margin; NaN where it is not filled."""
         found = np.asarray(self.first(rows[:, : self.columns] / np.float32(SHARE)), np.float32)
         if self.margin is None:
             return found
         second = rows[:, self.columns :]
-        products = np.einsum("ij,j->i", second, self.margin / np.float32(SHARE))  # row by row, to the bit
-        looked = np.einsum("ij,ij->i", second, second) > 0
+        products = np.vecdot(second, self.margin / np.float32(SHARE))  # row by row: bit-identical
+        looked = np.vecdot(second, second) > 0
         margins = np.where(looked, products + np.float32(self.added), np.float32(np.nan))
         return np.stack([found, margins], axis=1)
 
 
 class FusedEncoder:
-    """Two image-text encoders whose vectors lie side by side in one row.
+    """Two image-text encoders whose vectors are concatenated in one row.
 
-    The second may have ``ready: bool``, false while its weights are not on this machine: its columns are zero then.
+    The second may have ``ready: bool``, false while its weights are not installed; its columns are zero then.
     """
 
     def __init__(self, first: ImageTextEncoder, second: ImageTextEncoder, name: str | None = None) -> None:
         self.first, self.second = first, second
         self.parts = first, second
         self.blocks = first.dim, second.dim
-        """Columns of each part."""
+        """Number of columns of each part."""
         self.name = name or f"{first.name}{SEPARATOR}{second.name}"
         self.dim = sum(self.blocks)
         self.short_side = max(first.short_side, second.short_side)
@@ -83,37 +83,37 @@ class FusedEncoder:
 
     @property
     def ready(self) -> bool:
-        """Whether the second encoder's weights are on this machine."""
+        """Whether the second encoder's weights are installed."""
         return bool(getattr(self.second, "ready", True))
 
-    # rows of images
+    # Rows of images.
 
     def encode_images(self, images: Sequence[Pixels]) -> Vectors:
-        """One row per image by both encoders."""
+        """Return one row per image, from both encoders."""
         rows = self.widen(self.first.encode_images(images))
         return self.fill(rows, self.second.encode_images(images)) if self.ready else rows
 
     def widen(self, rows: NDArray[Any]) -> Vectors:
-        """Rows of the first encoder as rows whose second columns are not filled."""
+        """Widen rows of the first encoder by unfilled second columns."""
         return np.pad(np.asarray(rows, np.float32) * np.float32(SHARE), ((0, 0), (0, self.blocks[1])))
 
     def fill(self, rows: NDArray[Any], second: NDArray[Any]) -> Vectors:
-        """The same rows with the second encoder's columns."""
+        """Return the rows with the second encoder's columns filled."""
         columns = np.asarray(second, np.float32) * np.float32(SHARE)
         return np.concatenate([np.asarray(rows[:, : self.blocks[0]], np.float32), columns], axis=1)
 
     def split(self, rows: NDArray[Any]) -> tuple[Vectors, Vectors]:
-        """The vectors of the first and of the second encoder in some rows, each of length 1 or zero."""
+        """Split rows into the vectors of the first and the second encoder, each of length 1 or zero."""
         wide = np.asarray(rows, np.float32) / np.float32(SHARE)
         return wide[:, : self.blocks[0]], wide[:, self.blocks[0] :]
 
     def is_filled(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which rows have the second encoder's columns."""
+        """Return which rows have the second encoder's columns."""
         found: NDArray[np.bool_] = (rows[:, self.blocks[0] :] != 0).any(axis=1)
         return found
 
     def pool(self, rows: Vectors) -> Vectors:
-        """One row for several images that show the same scene."""
+        """Combine the rows of several images of one scene."""
         first, second = self.split(rows)
         filled = second[self.is_filled(rows)]
         row = self.widen(_pool_of(self.first)(first)[None])
@@ -123,25 +123,25 @@ class FusedEncoder:
     # texts
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """The vectors of texts by both encoders, side by side, each of length 1: a search weights them."""
+        """Return both encoders' vectors of texts, concatenated, each of length 1; a search weights them."""
         return np.concatenate([part.encode(texts) for part in self.parts], axis=1)
 
     @property
     def sentences(self) -> TextEncoder | None:
-        """The encoder of sentences that the parts ask, if they do."""
+        """The sentence encoder that the parts use, if any."""
         return getattr(self.first, "sentences", None)
 
     def query_sentences(self, text: str) -> list[str]:
-        """What is asked of the encoder of sentences for a query."""
+        """Return the sentences that a query needs from the sentence encoder."""
         asking = [part.query_sentences(text) for part in self.parts if hasattr(part, "query_sentences")]
         return [sentence for some in asking for sentence in some]
 
     def knows(self, text: str) -> bool:
-        """Whether any word of a text means something to one of the encoders."""
+        """Whether one of the encoders knows any word of a text."""
         return any(getattr(part, "knows", lambda _: True)(text) for part in self.parts)
 
     def understand(self, text: str) -> Understanding:
-        """What both encoders make of the words of a text; one that does not say has nothing against a word."""
+        """Return how both encoders understand the words of a text; an encoder without ``understand`` is ignored."""
         asked = [part.understand(text) for part in self.parts if hasattr(part, "understand")]
         return reduce(Understanding.join, asked, Understanding())
 

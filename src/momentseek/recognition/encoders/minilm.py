@@ -1,7 +1,7 @@
-"""all-MiniLM-L6-v2 on ONNX Runtime: 384 numbers per sentence, no network, no torch.
+"""The sentence encoder all-MiniLM-L6-v2 on ONNX Runtime: 384 numbers per sentence, no network, no torch.
 
-The token vectors of the last layer are averaged over the sentence's own tokens and scaled to length 1, as the model
-was trained (Reimers and Gurevych, Sentence-BERT, EMNLP 2019, section 3: MEAN pooling).
+The token vectors of the last layer are averaged over the sentence's tokens and scaled to length 1, as in training
+(Reimers and Gurevych, Sentence-BERT, EMNLP 2019, section 3: MEAN pooling).
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from momentseek.recognition.weights.files import packaged_weights, verify
 ASSET = packaged_weights("minilm")
 DIM = 384
 MAX_TOKENS = 256
-"""The model's own limit; the tokenizer file in the package says 128, which would cut long subtitles."""
+"""The model's own limit; the tokenizer file in the package says 128, which would truncate long subtitles."""
 TEXTS_PER_BATCH = 32
 MIN_FILLED = 0.7
-"""Share of the longest text's tokens that others of its batch have at least …"""
+"""Texts in a batch have at least this share of the longest text's tokens …"""
 RUN_TOKENS = 12
-"""… unless a run of their own would cost more than the padding: a run takes as long as this many tokens in it."""
+"""… unless a separate run would cost more than the padding; starting a run takes as long as this many tokens."""
 MAX_REMEMBERED = 4096
-"""Texts whose vectors are remembered: queries share most of their words."""
+"""Number of cached vectors of texts: queries share most of their words."""
 MIN_PIECE = 2.7
-"""Mean letters of the pieces of a word that is known."""
+"""Minimum mean length of a known word's tokens."""
 
 
 class MiniLM:
@@ -48,15 +48,15 @@ class MiniLM:
         self._recent = RecentTexts(self._encode_texts, MAX_REMEMBERED)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row per text; of a text longer than 256 tokens, the beginning. The last texts are remembered."""
+        """Return one row per text; longer texts than 256 tokens are truncated. Recent texts are cached."""
         return (self._recent if len(texts) <= TEXTS_PER_BATCH else self._encode_texts)(texts)
 
     def remember(self, texts: Sequence[str]) -> None:
-        """Encode those of some texts that are not remembered, in one go."""
+        """Encode all texts that are not cached, in one call."""
         self._recent(texts)
 
     def _encode_texts(self, texts: Sequence[str]) -> Vectors:
-        if len(texts) <= TEXTS_PER_BATCH:  # threads would take longer to wake
+        if len(texts) <= TEXTS_PER_BATCH:  # waking threads would take longer
             tokens = [self._tokenizer.encode(text).ids for text in texts]
         else:
             tokens = [e.ids for e in self._tokenizer.encode_batch(list(texts))]
@@ -66,14 +66,14 @@ class MiniLM:
         return rows
 
     def knows(self, text: str) -> bool:
-        """Whether it was trained on any word of a text: its vocabulary is English, other scripts are but letters."""
+        """Whether it was trained on any word of a text; its vocabulary is English plus letters of other scripts."""
         tokens = self._tokenizer.encode(text, add_special_tokens=False).tokens
         return any(token != "[UNK]" and token.isascii() and token.strip("#").isalnum() for token in tokens)
 
     def unknown_words(self, text: str) -> list[str]:
-        """The words of a text that it hardly met in training: those that fall into pieces of few letters.
+        """Return the words of a text that were rare in training: those that split into short tokens.
 
-        Rare English words fall apart too, but mostly into longer pieces ("para glider", against "q wer tz").
+        Rare English words are split too, but mostly into longer tokens ("para glider", but "q wer tz").
         """
         return [word for word in re.findall(r"\w+", text) if not self._is_familiar(word)]
 
@@ -84,7 +84,7 @@ class MiniLM:
         return len(tokens) == 1 or sum(len(token.removeprefix("##")) for token in tokens) >= MIN_PIECE * len(tokens)
 
     def words(self, texts: Sequence[str]) -> list[Vectors]:
-        """The token vectors of the last layer, a table per text, without the marks around it: what models train on.
+        """Return the last layer's token vectors, one table per text, without start and end marks, for training models.
 
         A text without any token keeps its marks, so that a table is never empty.
         """
@@ -98,7 +98,7 @@ class MiniLM:
         return tables
 
     def tokens(self, text: str) -> list[str]:
-        """What the rows of ``words`` stand for; a piece that goes on with a word begins with ``##``."""
+        """Return the tokens of the rows of ``words``; a token that continues a word begins with ``##``."""
         encoded = self._tokenizer.encode(text)
         own = [t for t, mark in zip(encoded.tokens, encoded.special_tokens_mask, strict=True) if not mark]
         return own or list(encoded.tokens)
@@ -111,7 +111,7 @@ class MiniLM:
         return unit
 
     def _hidden(self, tokens: list[list[int]]) -> tuple[Vectors, NDArray[np.int64]]:
-        """The last layer of each token, and which are no padding."""
+        """Return the last layer of each token, and the mask of padding."""
         ids = np.zeros((len(tokens), max(map(len, tokens))), dtype=np.int64)
         mask = np.zeros_like(ids)
         for row, own in enumerate(tokens):
@@ -123,7 +123,7 @@ class MiniLM:
 
 
 def load_minilm(folder: Path | None = None, threads: int | None = None) -> MiniLM:
-    """The encoder from the installed package, or from a folder with the same three files."""
+    """Load the encoder from its package, or from a folder with the same three files."""
     folder = verify(ASSET) if folder is None else folder
     network = session(folder / "onnx/model.onnx", threads, ASSET.extra)
     tokenizer = optional_module("tokenizers", ASSET.extra).Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -133,7 +133,7 @@ def load_minilm(folder: Path | None = None, threads: int | None = None) -> MiniL
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Places of texts of like length, longest first, so that little is computed on padding.
+    """Yield batches of indices of texts with similar lengths, longest first, to reduce padding.
 
     >>> import momentseek.recognition.encoders.minilm as minilm
     >>> list(minilm._batches([3, 19, 3, 18])), list(minilm._batches([3, 9, 3, 8]))

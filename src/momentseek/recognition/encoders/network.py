@@ -23,19 +23,19 @@ from numpy.typing import NDArray
 from momentseek.core.errors import MomentseekError, optional_module
 
 LITE2_STAGES = ((1, 1), (3, 2), (3, 2), (4, 2), (4, 1), (5, 2), (1, 1))
-"""Each stage's number of blocks, and the stride of its first."""
+"""Number of blocks per stage, and the stride of the first block."""
 EPSILON = 1e-3
 MEAN, DEVIATION = 127.0, 128.0
-"""Mean and deviation by which pixels of every colour are scaled, as for the original TensorFlow models."""
+"""Mean and standard deviation for scaling the pixels of every colour, as in the original TensorFlow models."""
 CLASSES = 1000
 IR_VERSION, OPSET = 8, 17
-"""Versions of ONNX that the graph is written in."""
+"""Versions of ONNX's file format and operators."""
 
 Weights = Mapping[str, NDArray[Any]]
 
 
 def build_network(weights: Weights, stages: tuple[tuple[int, int], ...] = LITE2_STAGES) -> bytes:
-    """An ONNX file from ``images``, uint8 ``(n, height, width, 3)``, to ``logits``, ``(n, 1000)``."""
+    """Return an ONNX file that maps ``images``, uint8 ``(n, height, width, 3)``, to ``logits``, ``(n, 1000)``."""
     build = _LiteBuilder(weights)
     x = build.add("Cast", "images", to=1)
     x = build.add("Sub", x, build.constant("mean", np.float32(MEAN)))
@@ -55,7 +55,7 @@ def build_network(weights: Weights, stages: tuple[tuple[int, int], ...] = LITE2_
 
 
 class GraphBuilder:
-    """The nodes of an ONNX graph in the order of computation; each method gives the name of its result."""
+    """Builds the nodes of an ONNX graph in order of computation; each method returns the name of its result."""
 
     def __init__(self) -> None:
         self.onnx = optional_module("onnx", "search")
@@ -70,19 +70,19 @@ class GraphBuilder:
         return output
 
     def keep(self, name: str, value: NDArray[Any]) -> str:
-        """Keep numbers under a name, once."""
-        if name not in self.kept:  # written into the file at once, so that large weights are not in memory twice
+        """Add an initialiser under a name, once."""
+        if name not in self.kept:  # serialised at once, so that large weights are not in memory twice
             kind = self.onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
             self.file.graph.initializer.add(name=name, data_type=kind, dims=value.shape, raw_data=value.tobytes())
             self.kept.add(name)
         return name
 
     def constant(self, name: str, value: NDArray[Any] | np.generic) -> str:
-        """Keep numbers as float32."""
+        """Add a float32 initialiser."""
         return self.keep(name, np.asarray(value, np.float32))
 
     def finish(self, name: str, images: list[int | str], result: str, columns: int) -> bytes:
-        """The file's bytes: a graph from ``images`` of a shape, as bytes, to a table of floats."""
+        """Return the ONNX file: a graph from uint8 ``images`` of a shape to a table of floats."""
         helper, types, graph = self.onnx.helper, self.onnx.TensorProto, self.file.graph
         graph.name = name
         graph.input.append(helper.make_tensor_value_info("images", types.UINT8, images))
@@ -118,7 +118,7 @@ class _LiteBuilder(GraphBuilder):
         )
 
     def block(self, x: str, at: str, stride: int, *, residual: bool) -> str:
-        """An inverted residual block; a stage's first changes the shape, so that nothing can be added to it."""
+        """Add an inverted residual block; a stage's first one changes the shape, so it has no skip connection."""
         y = x
         if f"{at}_expand_conv.weight" in self.weights:
             y = self.relu6(self.convolution(y, f"{at}_expand_conv", f"{at}_bn0"))
@@ -131,10 +131,10 @@ class _LiteBuilder(GraphBuilder):
         return self.weights[f"{norm}.weight"] / np.sqrt(variance + EPSILON)
 
 
-# Tensors from a file that ``torch.save`` wrote before torch 1.6, without torch and without running what is in it: a row
-# of pickles (magic number, version, machine, the object, the keys of its storages) followed by each storage, its length
-# as a 64-bit integer and its raw numbers. A pickle may name any function of any module and have it called; this reader
-# knows a few harmless names and refuses all others.
+# Read tensors from a file that ``torch.save`` wrote before torch 1.6, without torch and without running code in it. The
+# file is a sequence of pickles (magic number, version, machine, the object, the keys of its storages) followed by each
+# storage, its length as a 64-bit integer and its raw numbers. A pickle may call any function of any module; this reader
+# allows a few harmless names and refuses all others.
 
 TORCH_MAGIC = 0x1950A86A20F9469CFC6C
 STORAGE_TYPES = {("torch", "FloatStorage"): "<f4", ("torch", "HalfStorage"): "<f2", ("torch", "LongStorage"): "<i8"}
@@ -142,7 +142,7 @@ STORAGE_TYPES = {("torch", "FloatStorage"): "<f4", ("torch", "HalfStorage"): "<f
 
 @dataclass(frozen=True)
 class _Tensor:
-    """A view of a storage whose numbers come later in the file."""
+    """A view of a storage whose numbers follow later in the file."""
 
     storage: Any
     offset: int
@@ -177,7 +177,7 @@ class _TensorUnpickler(pickle.Unpickler):
 
 
 def read_tensors(path: Path) -> dict[str, NDArray[Any]]:
-    """The named tensors of a state dict, or one sentence about what is wrong with the file."""
+    """Read the named tensors of a state dict; raise an error that says what is wrong with the file."""
     try:
         with path.open("rb") as file:
             _read_head(file)
@@ -200,7 +200,7 @@ def read_tensors(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def read_pickle(path: Path) -> Any:
-    """What a pickle holds, as far as that is plain values, sets and one tensor of torch."""
+    """Read a pickle of plain values, sets and one torch tensor; anything else is refused."""
     try:
         with path.open("rb") as file:
             found = _plain(file)
@@ -218,7 +218,7 @@ def _read_head(file: BinaryIO) -> None:
 
 
 def _storage_of_bytes(data: bytes) -> NDArray[Any]:
-    """The numbers of a storage that was pickled by itself."""
+    """Read a storage that was pickled separately."""
     file = io.BytesIO(data)
     _read_head(file)
     reader = _TensorUnpickler(file)
@@ -228,7 +228,7 @@ def _storage_of_bytes(data: bytes) -> NDArray[Any]:
 
 
 def _plain(file: BinaryIO) -> Any:
-    """A pickle of plain values only."""
+    """Read a pickle of plain values only."""
     return _TensorUnpickler(file).load()
 
 

@@ -1,12 +1,12 @@
-"""Images and texts as a model was trained on them, by ``preprocessor_config.json`` and ``tokenizer.json``.
+"""Preprocess images and texts as in a model's training, by ``preprocessor_config.json`` and ``tokenizer.json``.
 
 The steps and their order are those of Hugging Face transformers' Pillow image processors: resize (the shorter edge, or
-both), cut out the middle, scale, normalise. Settings that the file leaves out have the family's defaults.
+both), crop the middle, scale, normalise. Missing settings have the model family's defaults.
 
-CLIP reads up to its end mark, so texts are padded to the longest of a batch. SigLIP was trained on 64 lower-case tokens
-with nothing masked, padded on the right, and must be given exactly that whatever its settings say: it reads the last
-position, so other padding gives other vectors. SigLIP 2 pads with Gemma's ``<pad>``, number 0; the first SigLIP with
-its end mark, as its settings say.
+CLIP reads up to its end mark, so texts are padded to the longest of a batch. SigLIP was trained on 64 lower-case
+tokens, unmasked and padded on the right, and needs exactly that whatever its settings say: it reads the last position,
+so other padding gives other vectors. SigLIP 2 pads with Gemma's ``<pad>``, number 0; the first SigLIP with its end
+mark, as its settings say.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from momentseek.recognition.encoders.protocol import Pixels, Vectors
 
 
 def require_image(image: Pixels) -> Pixels:
-    """The image, if it is one: ``(height, width, 3)`` of uint8, at least 1×1."""
+    """Return the image; refuse anything but ``(height, width, 3)`` of uint8, at least 1×1."""
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or not image.size:
         raise MomentseekError(
             f"an image is {image.dtype} of shape {image.shape}; encoders take upright RGB, uint8 (height, width, 3)"
@@ -33,7 +33,7 @@ def require_image(image: Pixels) -> Pixels:
 
 
 def crop_square(image: Pixels, side: int) -> Pixels:
-    """The middle square of an image, ``side`` × ``side``; cut out first, so that nothing else is resampled.
+    """Return the middle square of an image, resized to ``side`` × ``side``; cropped first, to resample less.
 
     >>> crop_square(np.full((4, 8, 3), 7, np.uint8), 2).shape
     (2, 2, 3)
@@ -62,7 +62,7 @@ BICUBIC = 3
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """What is done to an image; a step that is None is left out."""
+    """The preprocessing steps of an image; a step that is None is skipped."""
 
     shortest_edge: int | None
     exact: tuple[int, int] | None
@@ -74,11 +74,11 @@ class Preprocessing:
 
     @property
     def short_side(self) -> int:
-        """Pixels of the shorter side beyond which more detail is thrown away; 0 if images stay as they are."""
+        """Shorter side in pixels that the steps keep; 0 if images are not resized."""
         return self.shortest_edge or max(self.exact or (0, 0))
 
     def __call__(self, image: Pixels) -> Vectors:
-        """One image as ``(3, height, width)``."""
+        """Return an image as ``(3, height, width)``."""
         pixels = self._crop(self._resize(require_image(image))).astype(np.float32) * np.float32(self.scale)
         mean, deviation = np.array(self.mean, np.float32), np.array(self.deviation, np.float32)
         return np.ascontiguousarray(((pixels - mean) / deviation).transpose(2, 0, 1))
@@ -96,7 +96,7 @@ class Preprocessing:
         return np.asarray(pillow.fromarray(image).resize((wanted[1], wanted[0]), self.resample))
 
     def _crop(self, image: Pixels) -> NDArray[np.uint8]:
-        """The middle; where the image is too small, black around it."""
+        """Crop the middle; an image that is too small is padded with black."""
         if not self.crop:
             return image
         for axis, wanted in enumerate(self.crop):
@@ -111,7 +111,7 @@ class Preprocessing:
 
 
 def read_preprocessing(settings: Mapping[str, Any], family: str, where: str) -> Preprocessing:
-    """The settings of a file ``where`` of a model family, ``clip`` or ``siglip``."""
+    """Parse the settings of a file ``where`` of a model family, ``clip`` or ``siglip``."""
     if "max_num_patches" in settings:
         raise MomentseekError(
             f"{where}: is for images of any size in patches (NaFlex), which is not supported; take a fixed-size model"
@@ -165,9 +165,9 @@ def _three(value: Any) -> tuple[float, float, float]:
 
 
 DEFAULT_MAX_TOKENS = {"clip": 77, "siglip": 64}
-"""Tokens of a family's texts, where the settings do not say."""
+"""Default maximum of tokens per text, by model family."""
 GEMMA_MARKS = ("<pad>", "<eos>", "<bos>")
-"""Tokens of Gemma's vocabulary, which SigLIP 2 reads by; SigLIP's own has ``</s>``."""
+"""Special tokens of Gemma's vocabulary, which SigLIP 2 uses; SigLIP's own has ``</s>``."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class TextTokenizer:
     """Pad to ``length``, and mask nothing."""
 
     def __call__(self, texts: Sequence[str], length: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """``(ids, mask)``, padded to the longest text, or to the model's (or the given) length."""
+        """Return ``(ids, mask)``, padded to the longest text, or to the model's (or the given) length."""
         found = [e.ids for e in self.tokenizer.encode_batch([t.lower() if self.lower else t for t in texts])]
         columns = length or (self.length if self.whole else max(map(len, found)))
         ids = np.full((len(found), columns), self.pad, dtype=np.int64)
@@ -195,7 +195,7 @@ class TextTokenizer:
 
 
 def load_tokenizer(folder: Path, config: Mapping[str, Any], settings: Mapping[str, Any], family: str) -> TextTokenizer:
-    """The tokenizer of a folder; ``config`` is the model's and ``settings`` the tokenizer's own."""
+    """Load the tokenizer of a folder; ``config`` is the model's and ``settings`` the tokenizer's own."""
     path = folder / "tokenizer.json"
     text = config.get("text_config") or {}
     try:

@@ -1,4 +1,4 @@
-"""What an encoder is: a name and a function from texts, or from images too, to unit vectors."""
+"""Protocols of encoders: a name, and functions from texts and images to unit vectors."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ Pixels = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Understanding:
-    """What encoders of pictures make of the words of a text."""
+    """How image encoders understand the words of a text."""
 
     encoders: tuple[str, ...] = ()
     """Names of the encoders that were asked."""
     labels: tuple[str, ...] = ()
-    """Nouns that stand for labels of a classifier."""
+    """Nouns that match labels of a classifier."""
     words: tuple[str, ...] = ()
-    """Words and names that have a vector of their own."""
+    """Words and names that have their own vectors."""
     guessed: tuple[str, ...] = ()
-    """Words that are read by words like them."""
+    """Words that are approximated by similar words."""
     unknown: tuple[str, ...] = ()
-    """Words that mean nothing."""
+    """Words without a known meaning."""
     suggestions: Mapping[str, str] = field(default_factory=dict)
-    """For unknown words, a known one that is spelt nearly so."""
+    """For unknown words, a known one with a similar spelling."""
     missing: tuple[str, ...] = ()
-    """Models that are not downloaded, without which words are read less well."""
+    """Models that are not downloaded and would improve the understanding of words."""
 
     @property
     def unfamiliar(self) -> tuple[str, ...]:
@@ -39,7 +39,7 @@ class Understanding:
         return (*self.guessed, *self.unknown)
 
     def join(self, other: Understanding) -> Understanding:
-        """What two encoders make of the same text together: what one knows is known."""
+        """Combine the results of two encoders for one text: a word that one knows is known."""
         known = {word for one in (self, other) for name in (*one.labels, *one.words) for word in name.split()}
         guessed = [word for word in _unique(self.guessed, other.guessed) if word not in known]
         unknown = [word for word in _unique(self.unknown, other.unknown) if word not in known and word not in guessed]
@@ -60,12 +60,12 @@ def _unique(*parts: Iterable[str]) -> tuple[str, ...]:
 
 @runtime_checkable
 class TextEncoder(Protocol):
-    """Turns texts into rows of length 1, so that a dot product of two is their cosine.
+    """Encodes texts as rows of length 1, so that the dot product of two rows is their cosine.
 
-    An encoder that also has ``fingerprint: str``, which changes whenever its vectors do (the weights' hash, say),
-    can be cached on disk; one without is asked again every time. An encoder may have ``knows(text) -> bool``: whether
-    any word of a text means something to it; a search is never sure of what was asked in unknown words. And it may have
-    ``understand(text) -> Understanding``, which says more.
+    The vectors of an encoder with ``fingerprint: str``, which changes whenever its vectors do (such as the weights'
+    hash), are cached on disk; without it, texts are encoded every time. An encoder may have ``knows(text) -> bool``:
+    whether it knows any word of a text; results for unknown words are never confident. It may also have
+    ``understand(text) -> Understanding``, with more detail.
 
     >>> class Letters:
     ...     name, dim = "letters", 26
@@ -78,67 +78,67 @@ class TextEncoder(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its name, for users."""
         ...
 
     @property
     def dim(self) -> int:
-        """Columns of its vectors."""
+        """Number of columns of its vectors."""
         ...
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """``(len(texts), dim)``, each row of length 1."""
+        """Return ``(len(texts), dim)``, each row of length 1."""
         ...
 
 
 @runtime_checkable
 class ImageTextEncoder(TextEncoder, Protocol):
-    """A text encoder that puts images into the same space: an image and its description have a high dot product."""
+    """A text encoder that also encodes images: an image and its description have a high dot product."""
 
     @property
     def short_side(self) -> int:
-        """Pixels of the shorter side that its preprocessing asks for; frames need not be decoded larger."""
+        """Shorter side in pixels that its preprocessing uses; frames need not be decoded larger."""
         ...
 
     def encode_images(self, images: Sequence[Pixels]) -> Vectors:
-        """``(len(images), dim)``, each row of length 1; images may differ in size."""
+        """Return ``(len(images), dim)``, each row of length 1; images may differ in size."""
         ...
 
 
 @runtime_checkable
 class WindowEncoder(ImageTextEncoder, Protocol):
-    """An image-text encoder that looks at several frames of a clip together, as encoders of video do.
+    """An image-text encoder that encodes several frames of a clip together, like a video encoder.
 
-    A library gives it the frames of each clip, and keeps one vector of them. A single image is a window of one frame.
+    A library passes it the frames of each clip and stores one vector per clip. An image is a window of one frame.
     """
 
     @property
     def window_frames(self) -> int:
-        """Frames of a clip that it wants, spread evenly over the clip."""
+        """Number of frames per clip, spread evenly over it."""
         ...
 
     def encode_windows(self, windows: Sequence[Sequence[Pixels]]) -> Vectors:
-        """``(len(windows), dim)``, each row of length 1: one for the frames of each window, in the order of time.
+        """Return ``(len(windows), dim)``, each row of length 1; the frames of a window are in order of time.
 
-        A window at the end of a video may have fewer frames than was asked for, and at least one.
+        A window at the end of a video may have fewer frames than requested, but at least one.
         """
         ...
 
 
 @runtime_checkable
 class WordEncoder(TextEncoder, Protocol):
-    """A text encoder that also gives a row per word (or piece of one): what a trained model reads queries by."""
+    """A text encoder that also returns a row per word (or token), which trained models use as query features."""
 
     def words(self, texts: Sequence[str]) -> list[Vectors]:
-        """A table ``(words, columns)`` for each text; at least one row each."""
+        """Return a table ``(words, columns)`` for each text, with at least one row."""
         ...
 
     def tokens(self, text: str) -> list[str]:
-        """What the rows of a text's table stand for."""
+        """Return the word or token of each row of a text's table."""
         ...
 
 
 def fingerprint(encoder: TextEncoder) -> str | None:
-    """What the encoder's vectors depend on, if it says so."""
+    """Return the encoder's fingerprint, or None if it has none."""
     value = getattr(encoder, "fingerprint", None)
     return value if isinstance(value, str) and value else None

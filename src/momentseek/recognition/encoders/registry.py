@@ -1,4 +1,4 @@
-"""Encoders by name; each is loaded once per process, at its first use."""
+"""Encoders by name; each is loaded once per process, at first use."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from momentseek.recognition.weights.hub import check_model
 
 FILE_PREFIX, HUB_PREFIX, MODEL_PREFIX, MEAN_PREFIX = "file:", "hub:", "model:", "mean:"
 REMOVED_ENCODER = "labels"
-"""The name of the first offline encoder, which libraries made by early versions were encoded with."""
+"""Name of the first offline encoder, used by libraries of early versions."""
 E = TypeVar("E")
 
 TEXT_ENCODERS: Registry[Callable[[], TextEncoder]] = Registry("text encoder", group="encoders")
-"""What loads each text encoder, by its name."""
+"""Loaders of text encoders by name."""
 IMAGE_TEXT_ENCODERS: Registry[Callable[[], ImageTextEncoder]] = Registry("image-text encoder", group="encoders")
-"""What loads each image-text encoder, by its name."""
+"""Loaders of image-text encoders by name."""
 
 
 @TEXT_ENCODERS.register("minilm")
@@ -52,12 +52,12 @@ def _load_plain_clip() -> ImageTextEncoder:
 
 
 def register(name: str, load: Callable[[], TextEncoder]) -> None:
-    """Add a text encoder of your own, so that ``--encoder NAME`` and ``text_encoder(NAME)`` find it."""
+    """Register your own text encoder, for use as ``--encoder NAME`` and ``text_encoder(NAME)``."""
     TEXT_ENCODERS.add(name, load)
 
 
 def register_image_text(name: str, load: Callable[[], ImageTextEncoder]) -> None:
-    """Add an image-text encoder of your own, so that ``--encoder NAME`` and ``image_text_encoder(NAME)`` find it."""
+    """Register your own image-text encoder, for use as ``--encoder NAME`` and ``image_text_encoder(NAME)``."""
     if name.startswith((FILE_PREFIX, HUB_PREFIX, MODEL_PREFIX, MEAN_PREFIX)):
         places = f"{FILE_PREFIX}, {HUB_PREFIX}, {MODEL_PREFIX} or {MEAN_PREFIX}"
         raise MomentseekError(f"{name!r} begins like a place to load from ({places}); choose another name")
@@ -65,7 +65,7 @@ def register_image_text(name: str, load: Callable[[], ImageTextEncoder]) -> None
 
 
 def text_encoder(name: str = "minilm") -> TextEncoder:
-    """The text encoder called ``name``, or for ``file:PATH`` the vectors that another model made (``vector_file``).
+    """Return the text encoder called ``name``, or for ``file:PATH`` the vectors of another model (``vector_file``).
 
     >>> text_encoder("minilmm")
     Traceback (most recent call last):
@@ -78,7 +78,7 @@ def text_encoder(name: str = "minilm") -> TextEncoder:
 
 
 def word_encoder(name: str) -> WordEncoder:
-    """The text encoder called ``name``, if it also gives vectors of words."""
+    """Return the text encoder called ``name``; refuse one without vectors of words."""
     encoder = text_encoder(name)
     if not isinstance(encoder, WordEncoder):
         raise MomentseekError(f"the text encoder {encoder.name} gives no vectors of words; the model needs them")
@@ -86,19 +86,19 @@ def word_encoder(name: str) -> WordEncoder:
 
 
 def encode_texts(name: str, texts: list[str]) -> Vectors:
-    """The vectors of texts by the text encoder called ``name``."""
+    """Encode texts with the text encoder called ``name``."""
     return text_encoder(name).encode(texts)
 
 
 def image_text_encoder(spec: str = "things") -> ImageTextEncoder:
-    """The encoder of images and texts that ``spec`` names.
+    """Return the image-text encoder for ``spec``.
 
-    ``things`` is the offline default; ``file:FOLDER`` an ONNX export of CLIP or SigLIP; ``hub:NAME`` one that
+    ``things`` is an offline encoder; ``file:FOLDER`` an ONNX export of CLIP or SigLIP; ``hub:NAME`` a model that
     ``momentseek models get NAME`` has downloaded; ``NAME+SPEC`` two of them in one row (``fused``), the first by a
-    registered name; ``mean:SPEC`` any of these on three frames of a clip instead of one
-    (``window_mean``); any other a name given to ``register_image_text``. Trained models (``model:FOLDER``) are opened
-    by ``recognition.exported.encoder.resolve_encoder``. Nothing is downloaded here.
-    ``MOMENTSEEK_THREADS`` says how many threads it uses, else all cores.
+    registered name; ``mean:SPEC`` any of these on three frames of a clip instead of one (``window_mean``); any other
+    spec is a name given to ``register_image_text``. Trained models (``model:FOLDER``) are opened by
+    ``recognition.exported.encoder.resolve_encoder``. Nothing is downloaded here. ``MOMENTSEEK_THREADS`` sets the number
+    of threads; by default all cores are used.
 
     >>> image_text_encoder("thinks")
     Traceback (most recent call last):
@@ -127,8 +127,8 @@ def image_text_encoder(spec: str = "things") -> ImageTextEncoder:
     return _load_once(IMAGE_TEXT_ENCODERS[spec])
 
 
-# Loaded encoders are remembered by what loads them, so that another loader of the same name is another encoder. What
-# a thread is loading, another thread waits for.
+# Loaded encoders are cached by their loaders, so that another loader of the same name gives another encoder. While one
+# thread is loading an encoder, other threads wait for it.
 
 _LOADING = threading.RLock()
 

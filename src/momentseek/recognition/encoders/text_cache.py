@@ -1,4 +1,4 @@
-"""Encode many texts: each text once, ever, and nothing lost on Ctrl-C."""
+"""Encode many texts with a cache on disk, so that each text is encoded only once, even after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from momentseek.recognition.weights.files import cache_folder
 
 KEY_BYTES = 16
 MAX_LENGTH_ERROR = 1e-3
-"""How far from 1 a vector's length may be."""
+"""Maximum deviation of a vector's length from 1."""
 CHUNK_TEXTS = 512
-"""Texts encoded between two reports of progress, each of which keeps what is finished."""
+"""Number of texts encoded between two progress reports; each stores the finished vectors."""
 KEYS_PER_QUERY = 500
 LOCK_SECONDS = 30.0
-"""Seconds to wait for another process that writes."""
+"""Seconds to wait while another process writes."""
 EncodeChunks = Callable[[Sequence[list[str]]], Iterable[Vectors]]
-"""Encodes lists of texts elsewhere, and gives the vectors of each, in order."""
+"""A function that encodes lists of texts elsewhere and yields the vectors of each, in order."""
 
 
 class RecentTexts:
-    """Encodes texts, and remembers the vectors of the last ones."""
+    """Encodes texts, and caches the vectors of the most recent ones in memory."""
 
     def __init__(self, encode: Callable[[Sequence[str]], Vectors], limit: int = 512) -> None:
         self._encode, self._limit = encode, limit
@@ -41,12 +41,12 @@ class RecentTexts:
         self._lock = threading.Lock()
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
-        """One row per text."""
+        """Return one row per text."""
         if not texts:
             return self._encode(texts)
         with self._lock:
             known = {text: self._rows.pop(text) for text in dict.fromkeys(texts) if text in self._rows}
-            self._rows |= known  # the last ones are at the end
+            self._rows |= known  # the most recent ones are at the end
         if new := [text for text in dict.fromkeys(texts) if text not in known]:
             fresh = {text: row.copy() for text, row in zip(new, self._encode(new), strict=True)}
             known |= fresh
@@ -58,7 +58,7 @@ class RecentTexts:
 
 
 def text_key(text: str) -> bytes:
-    """The name of a text in the store.
+    """Return the key of a text in the store.
 
     >>> text_key("a man runs").hex()
     '348009ea355c8f0f5fa8d30be3a5dc13'
@@ -67,9 +67,9 @@ def text_key(text: str) -> bytes:
 
 
 class TextVectorStore:
-    """The vectors of texts that one encoder has made: a SQLite file in the cache, each row with its checksum.
+    """One encoder's vectors of texts: a SQLite file in the cache, each row with a checksum.
 
-    The file may be deleted at any time. One that is damaged is begun again, and its texts are encoded again.
+    The file may be deleted at any time. A damaged file is replaced, and its texts are encoded again.
     """
 
     def __init__(self, root: Path, encoder: str, fingerprint: str, dim: int) -> None:
@@ -78,7 +78,7 @@ class TextVectorStore:
         self._dim = dim
 
     def find(self, keys: Iterable[bytes]) -> dict[bytes, Vectors]:
-        """The vectors of those keys that are stored."""
+        """Return the stored vectors of keys."""
         found: dict[bytes, Vectors] = {}
         if not self.path.is_file():
             return found
@@ -96,7 +96,7 @@ class TextVectorStore:
         return {key: found[key] for key, fine in zip(found, good, strict=True) if fine}
 
     def add(self, keys: Sequence[bytes], vectors: Vectors) -> None:
-        """Keep new rows; raises MomentseekError where the file cannot be written."""
+        """Store new rows; raise MomentseekError if the file cannot be written."""
         data = [row.tobytes() for row in np.asarray(vectors, "<f4")]
         rows = [(key, row, _checksum(key, row)) for key, row in zip(keys, data, strict=True)]
         try:
@@ -127,7 +127,7 @@ def _checksum(key: bytes, data: bytes) -> bytes:
 
 
 def unit_rows(vectors: Vectors) -> NDArray[np.bool_]:
-    """Which rows are finite and of length 1, as an encoder's must be.
+    """Return which rows are finite and of length 1, as an encoder's must be.
 
     >>> unit_rows(np.array([[0.6, 0.8], [3, 4], [np.nan, 1]], np.float32)).tolist()
     [True, False, False]
@@ -146,13 +146,12 @@ def encode_cached(
     progress: ShowCount | None = None,
     encode_chunks: EncodeChunks | None = None,
 ) -> Vectors:
-    """The vectors of texts, as ``encoder.encode(texts)``; those encoded before, now or in an earlier run, come from the
-    cache.
+    """Return ``encoder.encode(texts)``, with a cache on disk.
 
-    Vectors are kept under ``cache_dir`` (default: the user's cache folder), by the encoder's name and fingerprint
-    and the text. Only an encoder with a fingerprint is cached. Where the cache cannot be written, a note on stderr says
-    so and nothing is kept. ``progress`` is called with the numbers of texts that are encoded and that need encoding.
-    ``encode_chunks`` encodes chunks of texts elsewhere, with the same encoder.
+    Vectors are stored under ``cache_dir`` (default: the user's cache folder), by the encoder's name and fingerprint
+    and the text. Only an encoder with a fingerprint is cached. If the cache cannot be written, a note on stderr says
+    so. ``progress`` is called with the number of texts encoded and the number to encode. ``encode_chunks`` encodes
+    chunks of texts elsewhere, with the same encoder.
     """
     keys = [text_key(text) for text in texts]
     own = fingerprint(encoder)
@@ -162,7 +161,7 @@ def encode_cached(
     report = progress or (lambda done, total: None)
     if new:
         report(0, len(new))
-    chunks = _batches(list(new), CHUNK_TEXTS)  # not by length: the time left would be estimated from the longest alone
+    chunks = _batches(list(new), CHUNK_TEXTS)  # not by length: the time left would be estimated from the longest texts
     chunk_texts = [[new[key] for key in chunk] for chunk in chunks]
     encoded = map(encoder.encode, chunk_texts) if encode_chunks is None else encode_chunks(chunk_texts)
     done = 0

@@ -1,18 +1,18 @@
-"""`things`, the offline image-text encoder: images as mixtures of label sentences, with the labels themselves kept.
+"""`things`, the offline image-text encoder: images as mixtures of label sentences, stored with their labels.
 
 Norouzi et al., "Zero-Shot Learning by Convex Combination of Semantic Embeddings" (ICLR 2014): a classifier's labels c
 (EfficientNet-Lite2), with probabilities p, become ``v = Σ p(c)·e(c)``, where ``e(c)`` is a sentence encoder's vector of
-"a photo of a <label>". A query is that encoder's vector of the query. Both have the labels' mean vector taken off,
-which all sentences about photos share, so that a cosine of 0 means "as like as any label". Each row also keeps the most
-probable labels, so that a search can tell "nearest" from "surely there": :meth:`ThingEncoder.evidence`.
+"a photo of a <label>". A query is that encoder's vector of the query. The labels' mean vector, which all sentences
+about photos share, is subtracted from both, so that a cosine of 0 means "as similar as any label". Each row also stores
+the most probable labels, so that a search can tell "nearest" from "certainly there": :meth:`ThingEncoder.evidence`.
 
-This is label-level: 1,000 names of animals, things, food and a few places. It knows no actions ("opens"), no
+The encoder knows only labels: 1,000 names of animals, things, food and a few places. It knows no actions ("opens"), no
 relations ("left of"), no colours, and of people only a baseball player, a bridegroom and a scuba diver.
 
-``kinds.tsv`` says which labels are of a kind: 118 labels are dogs, 398 animals. It is derived from WordNet 3.0
-(Princeton University; see ``WORDNET-LICENSE.txt``): each line has numbers of labels and the nouns for which they stand,
-a noun by the first of its three commonest senses that has labels at or below it. Labels also go by the last word of
-their own names. Words that mean people are left out, since the three labels below them are no sign of people.
+``kinds.tsv`` lists the labels of each kind: 118 labels are dogs, 398 animals. It is derived from WordNet 3.0 (Princeton
+University; see ``WORDNET-LICENSE.txt``): each line has numbers of labels and the nouns for which they stand, a noun by
+the first of its three commonest senses that has labels at or below it. Labels are also found by the last word of their
+names. Words for people are left out, since the three labels below them are no evidence of people.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _label_stems() -> frozenset[str]:
 
 
 def _stem(word: str) -> str:
-    """A word without the usual endings, so that "dogs" is known by "dog".
+    """Return a word without common endings, so that "dogs" matches "dog".
 
     >>> [_stem(word) for word in ("Dogs", "beaches", "running", "bus")]
     ['dog', 'beach', 'runn', 'bus']
@@ -58,7 +58,7 @@ def _stem(word: str) -> str:
 
 
 def words_without_label(words: Sequence[str]) -> list[str]:
-    """Those of some words that are in no label's name, in whatever form.
+    """Return the words that are in no label's name, in any form.
 
     >>> words_without_label(["dogs", "happiness"])
     ['happiness']
@@ -68,7 +68,7 @@ def words_without_label(words: Sequence[str]) -> list[str]:
 
 
 def label_names() -> list[str]:
-    """ImageNet's 1,000 classes in the classifier's order, by everyday names that say the kind of thing too.
+    """Return ImageNet's 1,000 classes in the classifier's order, by everyday names that include the kind of thing.
 
     >>> label_names()[281], label_names()[162], label_names()[967]
     ('tabby cat', 'beagle dog', 'espresso coffee')
@@ -77,7 +77,7 @@ def label_names() -> list[str]:
 
 
 def sentences_for(names: Sequence[str]) -> list[str]:
-    """The sentences that stand for labels.
+    """Return a sentence for each label.
 
     >>> sentences_for(["tabby cat", "iron"])
     ['a photo of a tabby cat', 'a photo of an iron']
@@ -86,7 +86,7 @@ def sentences_for(names: Sequence[str]) -> list[str]:
 
 
 def mixture(logits: Vectors, labels: Vectors, top: int, temperature: float) -> Vectors:
-    """Each image's most probable labels' vectors, weighted by probability, scaled to length 1.
+    """Return the mean of each image's most probable labels' vectors, weighted by probability, of length 1.
 
     >>> labels = np.array([[1, 0], [0, 1], [-1, 0]], np.float32)
     >>> rows = mixture(np.array([[8, 8, 0], [9, 0, 0]], np.float32), labels, top=2, temperature=1)
@@ -100,18 +100,18 @@ def mixture(logits: Vectors, labels: Vectors, top: int, temperature: float) -> V
 
 
 def unit_vectors(rows: Vectors) -> Vectors:
-    """Rows scaled to length 1."""
+    """Scale rows to length 1."""
     unit: Vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     return unit
 
 
 KINDS_FILE = Path(__file__).with_name("kinds.tsv")
 PLURALS = (("ies", "y"), ("ches", "ch"), ("shes", "sh"), ("sses", "ss"), ("xes", "x"), ("ves", "f"), ("s", ""))
-"""Endings of plurals and what the singular has instead."""
+"""Endings of plurals and of their singulars."""
 
 
 def named_kinds(text: str) -> list[tuple[str, tuple[int, ...]]]:
-    """The nouns of a text that stand for labels, two words before one, each with the numbers of its labels.
+    """Return the nouns of a text that match labels, two-word nouns first, each with its labels' numbers.
 
     >>> [(noun, len(labels)) for noun, labels in named_kinds("Two dogs beside a teddy bear")]
     [('dogs', 118), ('teddy bear', 1)]
@@ -137,7 +137,7 @@ def _labels_of(words: list[str]) -> tuple[int, ...]:
 
 
 def kind_names() -> list[str]:
-    """The nouns that stand for labels.
+    """Return the nouns that match labels.
 
     >>> "teddy bear" in kind_names()
     True
@@ -147,7 +147,7 @@ def kind_names() -> list[str]:
 
 @cache
 def _kinds() -> dict[str, str]:
-    """Each noun's labels, as the file writes them: a query names few nouns, and waits for the whole table."""
+    """Return each noun's labels unparsed: a query has few nouns, and parsing the whole table would delay it."""
     table: dict[str, str] = {}
     for line in KINDS_FILE.read_text("utf-8").splitlines():
         numbers, nouns = line.split("\t")
@@ -156,7 +156,7 @@ def _kinds() -> dict[str, str]:
 
 
 def _numbers(ranges: str) -> tuple[int, ...]:
-    """The numbers that a list of ranges names.
+    """Expand a list of ranges to numbers.
 
     >>> _numbers("0-2,7")
     (0, 1, 2, 7)
@@ -165,25 +165,25 @@ def _numbers(ranges: str) -> tuple[int, ...]:
     return tuple(number for first, _, last in ends for number in range(int(first), int(last or first) + 1))
 
 
-# An image's most probable labels are kept in columns of its vector that no query looks at. A search asks one question
-# of all vectors, how near they are to the query, and another of the few it shows: does the image surely show a thing
-# that the query names? For that the probabilities of labels are needed, which a mixture does not give back. So a row is
+# An image's most probable labels are stored in columns of its vector that queries ignore. A search ranks all vectors by
+# similarity to the query, and then checks for the few it shows whether the image certainly shows a thing that the query
+# names. That needs the probabilities of labels, which cannot be recovered from a mixture. So a row is
 #
 #     √(1 - B²) v,  (c₁ + 1) / 2¹⁵, …, (cₖ + 1) / 2¹⁵,  p₁ / 2⁴, …, pₖ / 2⁴,  f
 #
-# with v the mixture (length 1), c the numbers of the k most probable labels, p their probabilities, and f such that all
-# that is added has length B. Rows have length 1, dot products with queries (0 in these columns) are those of v times a
-# constant, and numbers of labels survive the rounding to float16 exactly.
+# with v the mixture (length 1), c the numbers of the k most probable labels, p their probabilities, and f such that the
+# added columns have length B. Rows have length 1, dot products with queries (0 in these columns) are those of v times a
+# constant, and numbers of labels survive rounding to float16 exactly.
 KEPT_LABELS = 16
-"""Number of labels that are kept of an image: k."""
+"""k: number of labels stored per image."""
 COLUMNS = 2 * KEPT_LABELS + 1
 ADDED_LENGTH = 0.15
-"""Length of what is added to a row: B."""
+"""B: length of the added columns of a row."""
 NUMBER_STEP, CHANCE_STEP = 2.0**-15, 2.0**-4
 
 
 def add_label_columns(vectors: Vectors, chances: Vectors) -> Vectors:
-    """Rows of length 1 from the mixtures of some images and the probabilities of all labels."""
+    """Return rows of length 1 from images' mixtures and the probabilities of all labels."""
     best = np.argsort(-chances, axis=1, kind="stable")[:, :KEPT_LABELS]
     numbers = (best + 1) * NUMBER_STEP
     kept = np.take_along_axis(chances, best, axis=1) * CHANCE_STEP
@@ -193,7 +193,7 @@ def add_label_columns(vectors: Vectors, chances: Vectors) -> Vectors:
 
 
 def read_label_columns(rows: Vectors) -> tuple[NDArray[np.int64], Vectors]:
-    """The numbers of the labels that rows keep, most probable first, and their probabilities.
+    """Return the numbers of the labels stored in rows, most probable first, and their probabilities.
 
     >>> chances = np.zeros((1, 1000), np.float32)
     >>> chances[0, [281, 999]] = 0.75, 0.25
@@ -210,24 +210,24 @@ def read_label_columns(rows: Vectors) -> tuple[NDArray[np.int64], Vectors]:
 ASSET = packaged_weights("things")
 IMAGE_SIDE_PIXELS = 260
 TEMPERATURE = 2.0
-"""Divides the logits for the mixture: the classifier is surer of its first label than is good for one."""
+"""Divisor of the logits for the mixture, because the classifier is too confident of its first label."""
 CHANCE_PER_LABEL, MOST_CHANCE = 0.003, 0.5
-"""What a label of a kind may get by chance, and what all labels of a kind may at most."""
+"""Probability that a label gets by chance, and the maximum for all labels of a kind."""
 RECIPE = "1"
 """Part of the fingerprint; change it whenever the same weights and labels would give other vectors."""
 
 
 @dataclass(frozen=True)
 class LabelEvidence:
-    """How surely images show things that a text names, given their vectors; see :meth:`ThingEncoder.evidence`."""
+    """Evidence that images show the things a text names, given their vectors; see :meth:`ThingEncoder.evidence`."""
 
     weights: tuple[float, ...]
-    """How much each noun has of the text's meaning."""
+    """Share of each noun in the text's meaning."""
     labels: tuple[tuple[int, ...], ...]
     """The labels of each noun's kind."""
 
     def __call__(self, rows: Vectors) -> Vectors:
-        """The evidence of each image, 0 where there is none."""
+        """Return the evidence of each image, 0 for none."""
         numbers, chances = read_label_columns(rows)
         total = np.zeros(len(rows), np.float32)
         for weight, labels in zip(self.weights, self.labels, strict=True):
@@ -240,7 +240,7 @@ class LabelEvidence:
 class ThingEncoder:
     """The offline image-text encoder: an image is a mixture of label sentences and its best labels, a text a sentence.
 
-    Only what is needed is loaded: encoding texts needs no image network.
+    Networks are loaded at first use: encoding texts does not load the image network.
     """
 
     name = "things"
@@ -254,16 +254,16 @@ class ThingEncoder:
         self.fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row per text; 0 in the columns that keep labels."""
+        """Return one row per text, with 0 in the label columns."""
         return np.pad(self._meanings(texts), ((0, 0), (0, COLUMNS)))
 
     def knows(self, text: str) -> bool:
-        """Whether any word of a text means something to it."""
+        """Whether the encoder knows any word of a text."""
         words, strange = split_words(text), self._strange_words(text)
         return any(word not in strange for word in [word for word in words if not word_is_little(word)] or words)
 
     def understand(self, text: str) -> Understanding:
-        """Which words of a text name labels; at others it guesses by the nearest meaning."""
+        """Return which words of a text name labels; others are guessed by the nearest meaning."""
         strange = self._strange_words(text)
         labels = tuple(noun for noun, _ in named_kinds(text) if noun not in strange)
         named = {word for label in labels for word in label.split()}
@@ -277,7 +277,7 @@ class ThingEncoder:
         )
 
     def _strange_words(self, text: str) -> set[str]:
-        """The words of a text that mean nothing to it; all of them where it is in another language."""
+        """Return the unknown words of a text; all words if it is not in English."""
         words = split_words(text)
         if is_foreign(words):
             return set(words)
@@ -286,11 +286,11 @@ class ThingEncoder:
         return set() if find is None or not others else set(map(str.lower, find(" ".join(others))))
 
     def evidence(self, text: str) -> LabelEvidence:
-        """A function of images' vectors: how surely each shows the things that a text names, by its labels alone.
+        """Return a function of images' vectors: the evidence that each shows the things a text names.
 
-        0 is no sign of it. It is the sum over the text's nouns of w · (Σ p − a) / (1 − a), with p the probabilities of
-        the labels of the noun's kind, a what as many labels get by chance, and w how much the noun has of the text's
-        meaning (their cosine).
+        It is the sum over the text's nouns of w · (Σ p − a) / (1 − a), with p the probabilities of the labels of the
+        noun's kind, a the probability that as many labels get by chance, and w the cosine of the noun and the text. 0
+        means no evidence.
         """
         kinds = named_kinds(text)
         whole, *nouns = self._meanings([text, *(noun for noun, _ in kinds)]) if kinds else (None,)
@@ -299,21 +299,21 @@ class ThingEncoder:
         return LabelEvidence(tuple(weights), tuple(labels for _, labels in kinds))
 
     def encode_images(self, images: Sequence[Pixels]) -> Vectors:
-        """One row per image; of an image that is not square, the middle square counts."""
+        """Return one row per image; only the middle square of an image is used."""
 
         rows = np.empty((len(images), self.dim), dtype=np.float32)
-        for at, image in enumerate(images):  # one by one: several at once give the same bits and take longer
+        for at, image in enumerate(images):  # one by one: batches give the same bits and take longer
             (logits,) = self._network.run(["logits"], {"images": crop_square(image, IMAGE_SIDE_PIXELS)[None]})
             mixed = mixture(logits, self._centred_labels, len(self._labels), TEMPERATURE)
             rows[at] = add_label_columns(mixed, probabilities(logits))[0]
         return rows
 
     def meanings(self, rows: Vectors) -> Vectors:
-        """Images' rows without the columns that keep labels."""
+        """Return images' rows without the label columns."""
         return rows[:, :-COLUMNS]
 
     def pool(self, rows: Vectors) -> Vectors:
-        """One row for several images that show the same scene: their mean direction, and the mean of each label."""
+        """Combine the rows of several images of one scene: their mean direction, and the mean of each label."""
         numbers, kept = read_label_columns(rows)
         chances = np.zeros((1, len(label_names())), np.float32)
         np.add.at(chances[0], numbers.ravel(), kept.ravel() / len(rows))
@@ -325,12 +325,12 @@ class ThingEncoder:
         return unit_vectors(self.sentences.encode(texts) - self._mean_label)
 
     def query_sentences(self, text: str) -> list[str]:
-        """What is asked of the encoder of sentences for a query."""
+        """Return the sentences that a query needs from the sentence encoder."""
         return [text, *(noun for noun, _ in named_kinds(text))]
 
     @cached_property
     def _labels(self) -> Vectors:
-        """The labels' sentences, encoded once, ever."""
+        """Return the vectors of the labels' sentences, computed once and cached."""
 
         def make() -> bytes:
             return self.sentences.encode(sentences_for(label_names())).astype("<f4").tobytes()
@@ -354,21 +354,21 @@ class ThingEncoder:
 
 
 def load_thing_encoder(sentences: TextEncoder | None = None, threads: int | None = None) -> ThingEncoder:
-    """The encoder, from two installed packages; ``sentences`` is a MiniLM that is loaded already."""
+    """Load the encoder from two packages; ``sentences`` is a MiniLM that is already loaded."""
 
-    locate(ASSET)  # that it is missing is said now; its weights are verified when they are read
+    locate(ASSET)  # fails now if it is missing; its weights are verified when they are read
     return ThingEncoder(sentences or minilm.load_minilm(threads=threads), minilm.ASSET.fingerprint, threads)
 
 
 def convert_lite2() -> bytes:
-    """The image network as ONNX."""
+    """Return the image network as ONNX."""
 
     (file,) = ASSET.files
     return build_network(read_tensors(verify(ASSET) / file))
 
 
 def probabilities(logits: Vectors) -> Vectors:
-    """The softmax of each row.
+    """Return the softmax of each row.
 
     >>> probabilities(np.log(np.array([[1, 3]], np.float32))).round(2).tolist()
     [[0.25, 0.75]]

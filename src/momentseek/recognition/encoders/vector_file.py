@@ -1,7 +1,7 @@
-"""Vectors that another model made, by text: ``--encoder file:simcse.npz``.
+"""Vectors of another model, by text: ``--encoder file:simcse.npz``.
 
-The file is numpy's .npz with ``texts`` (n strings) and ``vectors`` (n × d numbers). It lets the papers' own encoder
-(SimCSE, which needs torch and a download) be run elsewhere, and everything here be done with its similarities.
+The file is numpy's .npz with ``texts`` (n strings) and ``vectors`` (n × d numbers). So the papers' own encoder (SimCSE,
+which needs torch and a download) can run elsewhere, and its similarities can be used here.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from momentseek.recognition.encoders.protocol import Vectors
 
 MAX_CODE_POINT = 0x10FFFF
 SURROGATES = (0xD800, 0xDFFF)
-"""First and last code point that stand for no letter by themselves."""
+"""First and last surrogate code point, which are no characters by themselves."""
 
 
 def read_npz(path: str | os.PathLike[str], *names: str) -> list[NDArray[Any]]:
-    """The named arrays of numpy's .npz, or one sentence about what is wrong.
+    """Read named arrays from numpy's .npz; raise an error that says what is wrong.
 
-    Nothing in the file is executed, and an array is read only if the size it declares is within ``limits``.
+    No code in the file is executed, and an array is read only if its declared size is within ``limits``.
     """
     try:
         with Path(path).open("rb") as raw, zipfile.ZipFile(raw) as archive:
@@ -66,7 +66,7 @@ def _read_array(archive: zipfile.ZipFile, name: str, what: str, file_size: int) 
 
 
 class VectorFileEncoder:
-    """An encoder that knows a fixed set of texts.
+    """An encoder for a fixed set of texts.
 
     >>> known = VectorFileEncoder("mine", ["a man runs", "a dog barks"], np.array([[3, 4], [0, 2]], np.float32))
     >>> known.encode(["a dog barks", "a man runs"]).tolist()
@@ -83,7 +83,7 @@ class VectorFileEncoder:
         self._place = {text: at for at, text in enumerate(texts)}
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """The rows of ``texts``, all of which must be in the file."""
+        """Return the rows of ``texts``, all of which must be in the file."""
         try:
             return self._vectors[np.fromiter((self._place[text] for text in texts), np.int64, len(texts))]
         except KeyError as e:
@@ -91,7 +91,7 @@ class VectorFileEncoder:
 
 
 def read_vector_file(path: str | os.PathLike[str]) -> VectorFileEncoder:
-    """The vectors of a file."""
+    """Read the vectors of a file."""
     texts, vectors = read_npz(path, "texts", "vectors")
     if texts.ndim != 1 or texts.dtype.kind != "U" or vectors.ndim != 2 or len(texts) != len(vectors):
         raise MomentseekError(
@@ -99,5 +99,5 @@ def read_vector_file(path: str | os.PathLike[str]) -> VectorFileEncoder:
         )
     if vectors.dtype.kind not in "fiu":
         raise MomentseekError(f"{path}: vectors are {vectors.dtype}; expected numbers")
-    with np.errstate(over="ignore"):  # what is too large becomes infinite, which the encoder refuses
+    with np.errstate(over="ignore"):  # overflow becomes infinite, which the encoder refuses
         return VectorFileEncoder(Path(path).name, texts.tolist(), vectors.astype(np.float32))

@@ -1,7 +1,7 @@
-"""Several frames of a clip in place of one, with any encoder of images: ``mean:ENCODER``.
+"""Encode several frames of a clip instead of one, with any image encoder: ``mean:ENCODER``.
 
-The simplest encoder of windows: each frame by itself, and the mean of their vectors. It costs as many times more as it
-sees frames, and says what a clip shows more steadily; what happens in what order it cannot tell.
+This is the simplest window encoder: it encodes each frame separately and averages the vectors. It costs as many times
+more as it uses frames, and gives a more stable vector of a clip; it ignores the order of events.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from momentseek.core.errors import MomentseekError
 from momentseek.recognition.encoders.protocol import ImageTextEncoder, Pixels, Vectors, fingerprint
 
 FRAMES = 3
-"""Frames of a clip that are averaged by default."""
+"""Default number of frames per clip."""
 OFFERED = ("evidence", "knows", "understand")
-"""Optional methods of an encoder, which are the same for the mean."""
+"""Optional methods of an encoder that also work for the mean."""
 
 
 class WindowMean:
-    """An encoder of windows by any encoder of images: the mean of the frames' vectors, of length 1.
+    """A window encoder from any image encoder: the mean of the frames' vectors, of length 1.
 
-    An encoder whose vectors hold more than a place in a space has ``pool(rows)``, which makes one row of several.
+    An encoder whose rows hold more than a vector has ``pool(rows)``, which combines several rows into one.
     """
 
     def __init__(self, encoder: ImageTextEncoder, frames: int = FRAMES, name: str | None = None) -> None:
@@ -43,15 +43,15 @@ class WindowMean:
         raise AttributeError(name)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row per text, as the encoder gives it."""
+        """Return one row per text, from the encoder."""
         return self._encoder.encode(texts)
 
     def encode_images(self, images: Sequence[Pixels]) -> Vectors:
-        """One row per image, as the encoder gives it."""
+        """Return one row per image, from the encoder."""
         return self._encoder.encode_images(images)
 
     def encode_windows(self, windows: Sequence[Sequence[Pixels]]) -> Vectors:
-        """One row per window."""
+        """Return one row per window."""
         rows = self._encoder.encode_images([image for window in windows for image in window])
         ends = np.cumsum([len(window) for window in windows])
         pool = getattr(self._encoder, "pool", mean_direction)
@@ -60,7 +60,7 @@ class WindowMean:
 
 
 def mean_direction(rows: Vectors) -> Vectors:
-    """The mean of some unit vectors, of length 1; where they cancel each other out, the middle one.
+    """Return the mean of unit vectors, scaled to length 1; if they cancel out, the middle one.
 
     >>> mean_direction(np.array([[3, 4], [3, 4]]) / 5).tolist()
     [0.6, 0.8]

@@ -1,1 +1,1 @@
-"""Exported models, run without torch: encoders of clips and moments, re-rankers, captioners."""
+"""Exported models, run without torch: clip and moment encoders, re-rankers, captioners."""

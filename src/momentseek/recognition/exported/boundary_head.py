@@ -1,7 +1,7 @@
-"""The filters by which XML and ReLoCLNet find where a moment starts and ends, evaluated in numpy.
+"""The start and end filters of XML and ReLoCLNet, evaluated in numpy.
 
-The same formulas as ``models.inference``: the filters' responses on the query-clip curve become probabilities by a
-softmax over the clips, a span's score is ``log p_start + log p_end + alpha * match`` (TVR, sections 4.3 and 4.4), and
+The formulas are those of ``models.inference``: a softmax over the clips turns the filters' responses on the query-clip
+curve into probabilities, a span's score is ``log p_start + log p_end + alpha * match`` (TVR, sections 4.3 and 4.4), and
 ``match`` is the video's score, the mean over modalities of its best clip's cosine.
 """
 
@@ -17,55 +17,56 @@ from momentseek.core.moments.arrays import FloatArray
 from momentseek.core.ranking import EndTime
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.manifest import EncoderManifest
+from momentseek.recognition.exported.span_head import SpanHead
 
 
 @dataclass(frozen=True, eq=False)
 class Boundaries:
-    """What a trained model says of where moments start and end in a video."""
+    """A trained model's probabilities of where moments start and end in a video."""
 
     start: FloatArray
-    """(T,) logarithm of the probability that the moment starts with this clip."""
+    """(T,) log probability that the moment starts with this clip."""
     end: FloatArray
-    """(T,) that it ends with it."""
+    """(T,) log probability that the moment ends with this clip."""
     shortest: int
     longest: int
     match: float
-    """How well the video as a whole answers."""
+    """Score of the video as a whole."""
     less: FloatArray
-    """(T,) what a clip takes off, for what it shows that is to be avoided."""
+    """(T,) penalty of each clip for showing what the query wants to avoid."""
     end_time: EndTime = "inclusive"
     alpha: float = 1.0
-    """What ``match`` weighs in the score of each of its spans."""
+    """Weight of ``match`` in the score of each span."""
 
     @property
     def max_score(self) -> float:
-        """No span of the video scores higher: probabilities are at most 1."""
+        """Upper bound of the score of any span, since probabilities are at most 1."""
         return self.alpha * self.match
 
     def part(self, first: int, last: int) -> Boundaries:
-        """Clips ``first`` to ``last`` (exclusive) alone."""
+        """Return the values of clips ``first`` to ``last`` (exclusive)."""
         at = slice(first, last)
         return replace(self, start=self.start[at], end=self.end[at], less=self.less[at])
 
 
 @dataclass(frozen=True, eq=False)
 class BoundaryHead:
-    """A trained model's start and end filters, with the settings by which spans are scored."""
+    """A trained model's start and end filters, with its settings for scoring spans."""
 
     start: Vectors
-    """The filter that answers to where a moment starts."""
+    """The filter that responds to the start of a moment."""
     end: Vectors
     shortest: int
     longest: int
     alpha: float
     modalities: int
     window: int
-    """Clips of the longest video the model was trained on: in longer ones, the clips one start competes with."""
+    """Clips of the longest training video; in longer videos, a start competes only with this many clips."""
     end_time: EndTime = "inclusive"
 
     @classmethod
     def of(cls, about: EncoderManifest) -> BoundaryHead:
-        """The head that an exported model's manifest describes."""
+        """Return the head that an exported model's manifest describes."""
         return cls(
             start=about.start,
             end=about.end,
@@ -78,7 +79,7 @@ class BoundaryHead:
         )
 
     def bounds(self, curve: Vectors, match: float, less: FloatArray | None = None) -> Boundaries:
-        """The bounds of a video from its ``curve`` and its score ``match``; ``less`` is taken off the clips' share."""
+        """Return the boundaries of a video from its ``curve`` and its score ``match``; ``less`` is the penalty."""
         return Boundaries(
             start=log_shares(response(curve, self.start), self.window),
             end=log_shares(response(curve, self.end), self.window),
@@ -91,8 +92,9 @@ class BoundaryHead:
         )
 
     def match(self, clips: Vectors, query: Vectors) -> float:
-        """A video's score: for each modality its best clip, and these added up (vectors are scaled so that this is the
-        mean of cosines).
+        """Return a video's score: the sum over modalities of the best clip's product.
+
+        Vectors are scaled so that this is the mean of cosines.
 
         >>> head = BoundaryHead(np.ones(1), np.ones(1), 1, 4, 20.0, 2, 100)
         >>> clips = np.array([[0.7, 0.0, 0.1, 0.0], [0.1, 0.0, 0.0, 0.7]], np.float32)
@@ -104,9 +106,9 @@ class BoundaryHead:
         return float(sum((clips[:, side] @ query[side]).max() for side in sides))
 
     def probes(self, query: Vectors) -> Vectors:
-        """What to scan for: the query, and each of its modalities alone, as a row of length 1 each.
+        """Return the vectors to scan for: the query, and each of its modalities alone, as rows of length 1.
 
-        The scan finds the best clip of all modalities together, and a video may be best by different clips in each.
+        A scan finds the best clip of all modalities together, but different clips may be best in each.
 
         >>> BoundaryHead(np.ones(1), np.ones(1), 1, 4, 20.0, 2, 100).probes(np.float32([0.6, 0.8])).tolist()
         [[0.6000000238418579, 0.800000011920929], [1.0, 0.0], [0.0, 1.0]]
@@ -119,8 +121,15 @@ class BoundaryHead:
         return np.asarray(table / np.linalg.norm(table, axis=1, keepdims=True), np.float32)
 
 
+def head_of(about: EncoderManifest | None) -> BoundaryHead | SpanHead | None:
+    """What finds spans of an exported model's clips; None without a model, or for one that keeps vectors of moments."""
+    if about is None or about.moments is not None:
+        return None
+    return BoundaryHead.of(about) if about.curves is None else about.curves
+
+
 def response(curve: Vectors, kernel: Vectors) -> FloatArray:
-    """Response of a filter at each clip of a curve, which counts as 0 before and after the video.
+    """Return the response of a filter at each clip of a curve, which is 0 before and after the video.
 
     >>> response(np.array([0.0, 1.0, 1.0, 0.0]), np.array([-1.0, 1.0, 0.0])).tolist()
     [0.0, 1.0, 0.0, -1.0]
@@ -132,9 +141,9 @@ def response(curve: Vectors, kernel: Vectors) -> FloatArray:
 
 
 def log_shares(values: FloatArray, window: int) -> FloatArray:
-    """Logarithms of the softmax over all clips, or in a long video over the ``window`` clips about each.
+    """Return the log softmax over all clips, or in a long video over the ``window`` clips around each.
 
-    A start in a film of two hours need not stand out from 4,800 clips, more than the model ever saw.
+    A start in a film of two hours need not stand out from 4,800 clips, more than the model was trained on.
 
     >>> np.exp(log_shares(np.zeros(4), 100)).tolist(), np.exp(log_shares(np.zeros(4), 2)).tolist()
     ([0.25, 0.25, 0.25, 0.25], [0.5, 0.5, 0.5, 0.5])

@@ -35,37 +35,37 @@ from momentseek.recognition.exported.reranker import VectorOrigin
 from momentseek.recognition.runtime import session
 
 CAPTION_KIND = "captions"
-"""The kind of models that describe moments, in a manifest."""
+"""Kind of models that describe moments, in a manifest."""
 MOMENTS_GRAPH, NEXT_WORD_GRAPH = "moments.onnx", "next_word.onnx"
 MOMENTS_PER_RUN = 64
 
 
 @dataclass(frozen=True)
 class CaptionerManifest:
-    """What the folder of an exported captioner says about it."""
+    """The manifest of an exported captioner."""
 
     folder: Path
     model: str
     fingerprint: str
     clip_seconds: float
     columns: int
-    """Columns of a clip; 0 for a captioner that sees none."""
+    """Number of columns of a clip; 0 for a captioner without video input."""
     vocabulary: Vocabulary
     preparation: CaptionPreparation
     decoding: DecodingSettings
     video: EncoderRef | None
-    """The encoder of frames whose vectors it was trained on, where the data said it."""
+    """The image encoder of its training features, if the data name it."""
 
 
 class PictureVectors(VectorOrigin, Protocol):
-    """The encoder that made a library's vectors of pictures, and how many columns these have."""
+    """The encoder of a library's image vectors, and their number of columns."""
 
     @property
     def dim(self) -> int: ...
 
 
 class ExportedCaptioner:
-    """A captioner that was exported to a folder; its graphs are loaded when first needed."""
+    """An exported captioner; its graphs are loaded at first use."""
 
     def __init__(self, folder: str | os.PathLike[str], threads: int | None = None) -> None:
         self.about = read_captioner_manifest(Path(folder))
@@ -73,7 +73,7 @@ class ExportedCaptioner:
         self._threads = threads
 
     def describe(self, parts: Sequence[MomentParts], decoding: DecodingSettings | None = None) -> list[str]:
-        """A caption for each moment, prepared by ``about.preparation``."""
+        """Return a caption for each moment, prepared by ``about.preparation``."""
         known, captions = self.about.vocabulary, []
         for first in range(0, len(parts), MOMENTS_PER_RUN):
             some = parts[first : first + MOMENTS_PER_RUN]
@@ -97,9 +97,7 @@ class ExportedCaptioner:
         return self.about.fingerprint
 
     def check_vectors(self, clip_seconds: float, vision: PictureVectors | None) -> None:
-        """Refuse a library whose clips have another length, or whose vectors are by another encoder, than those that
-        the captioner was trained on.
-        """
+        """Refuse a library whose clip length or encoder differs from the captioner's training data."""
         about = self.about
         if about.clip_seconds != clip_seconds:
             raise MomentseekError(
@@ -119,7 +117,7 @@ class ExportedCaptioner:
             )
 
     def describe_scene(self, scene: Scene) -> str:
-        """One sentence about a scene, by the vectors of its clips and what is said in it."""
+        """Return one sentence about a scene, from the vectors of its clips and what is said in it."""
         rows, seconds = scene.clips()
         lines = [SaidLine(start, end, caption_words(text)) for start, end, text in scene.said]
         part = self.about.preparation.part(scene.start, scene.end, rows, lines, seconds)
@@ -139,7 +137,7 @@ class ExportedCaptioner:
 
 
 def log_softmax(logits: FloatArray) -> FloatArray:
-    """Logarithms of the softmax of each row.
+    """Return the log softmax of each row.
 
     >>> np.exp(log_softmax(np.array([[1.0, 1.0]]))).tolist()
     [[0.5, 0.5]]
@@ -150,7 +148,7 @@ def log_softmax(logits: FloatArray) -> FloatArray:
 
 
 def read_captioner_manifest(folder: Path) -> CaptionerManifest:
-    """The manifest of an exported captioner; the files next to it must be those it was written with."""
+    """Read the manifest of an exported captioner, and check the hashes of the files next to it."""
     values = read_values(folder)
     if kind_of(values) != CAPTION_KIND:
         raise MomentseekError(f"{folder}: {values.get('model')} finds moments and describes none; export a captioner")

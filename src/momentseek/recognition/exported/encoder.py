@@ -1,9 +1,9 @@
-"""A trained model as the library uses it: frames and cues in, contextual vectors out; queries in, vectors out.
+"""A trained model as an encoder of a library: it encodes frames and cues in context, and queries.
 
-For a clip there are two vectors. Those for ``match`` have length 1 and are what videos are ranked by: one part per
-modality, each of length 1/sqrt(parts), so that the dot product with a query's is the mean of the modalities' cosines.
-Those for ``spans`` are as long as the model makes them: their product with a query's is the curve on which the model's
-filters find where a moment starts and ends.
+Each clip has two vectors. The ``match`` vectors rank videos: they have length 1, and one part per modality of length
+1/sqrt(parts), so that the dot product with a query's vector is the mean of the modalities' cosines. The ``spans``
+vectors have any length: their products with a query's vector form the curve on which the model's filters find where a
+moment starts and ends.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from momentseek.recognition.runtime import run_graph, session
 def said_in_clips(
     times: Sequence[tuple[float, float]], vectors: Vectors | None, clips: int, clip_seconds: float, dim: int
 ) -> Vectors:
-    """(clips, dim): row i is the mean over the cues that overlap ``[i, i + 1) * clip_seconds``; silence is zero.
+    """Return (clips, dim): row i is the mean of the cues that overlap ``[i, i + 1) * clip_seconds``, zero for silence.
 
-    A cue of ``[start, end)`` counts for the clips floor(start / 1.5) to ceil(end / 1.5) - 1, as in TVR (appendix B),
-    whose features take the maximum over the words; here a cue has one vector for all of it, of which means stay in the
-    encoder's space and maxima do not.
+    A cue of ``[start, end)`` counts for the clips floor(start / 1.5) to ceil(end / 1.5) - 1, as in TVR (appendix B).
+    TVR takes the maximum over words; here a cue has a single vector, and means stay in the encoder's space while maxima
+    do not.
 
     >>> rows = said_in_clips([(1.0, 2.0), (1.6, 2.9)], np.eye(2, dtype=np.float32), 3, 1.5, 2)
     >>> rows.tolist()
@@ -65,15 +65,18 @@ def said_in_clips(
 
 
 QUERIES_PER_RUN = 32
-"""Queries encoded in one run of the graph."""
+"""Number of queries per run of the graph."""
 MIN_VECTOR_LENGTH = 1e-6
+CLIPS_PER_RUN = 1024
+"""Number of clips of a long video that are read at once, besides the overlap."""
 CANDIDATES_PER_RUN = 1024
-"""Candidates of a long video that are encoded at once, if a window has fewer."""
+"""Number of candidates of a long video that are encoded together, if a window has fewer."""
 
 
 class TrainedEncoder:
-    """An exported model. To the library it is an image-text encoder whose rows are made in two steps: ``frames``
-    encodes pictures one by one, ``clips`` puts a whole video's into their context.
+    """An exported model as an image-text encoder.
+
+    Its rows are made in two steps: ``frames`` encodes single pictures, ``clips`` puts those of a video into context.
     """
 
     def __init__(self, about: EncoderManifest, threads: int | None = None) -> None:
@@ -85,7 +88,7 @@ class TrainedEncoder:
 
     @cached_property
     def frames(self) -> ImageTextEncoder:
-        """The encoder of frames whose vectors the model was trained on."""
+        """The image encoder of the model's training features."""
         if self.about.video is None:
             raise MomentseekError(
                 f"{self.about.folder}: the model sees no pictures, and a library is cut into clips by them; "
@@ -97,14 +100,14 @@ class TrainedEncoder:
 
     @cached_property
     def texts(self) -> WordEncoder:
-        """The encoder of words whose vectors the model reads queries by."""
+        """The word encoder of the model's queries."""
         encoder = word_encoder(self.about.query.spec)
         self._same(self.about.query, encoder)
         return encoder
 
     @property
     def short_side(self) -> int:
-        """Pixels of the shorter side that the encoder of frames asks for."""
+        """Shorter side in pixels that the image encoder uses."""
         return self.frames.short_side
 
     def encode_images(self, images: Sequence[Pixels]) -> Vectors:
@@ -112,7 +115,7 @@ class TrainedEncoder:
         raise MomentseekError("a trained model encodes whole videos; pictures go through its .frames first")
 
     def check_speech(self, encoder: TextEncoder | None) -> None:
-        """Refuse an encoder of cues that is not the one it was trained on."""
+        """Refuse a text encoder of cues other than that of the model's training."""
         if self.about.subtitle is None:
             return
         if encoder is None:
@@ -124,19 +127,18 @@ class TrainedEncoder:
 
     def clips(
         self, frames: Vectors, times: Sequence[tuple[float, float]], cues: Vectors | None
-    ) -> tuple[Vectors, Vectors]:
-        """A video's vectors for match and for spans, a row per frame: from its frames' rows, and its cues' times and
-        rows.
+    ) -> tuple[Vectors, Vectors | None]:
+        """Return a video's match and spans vectors, one row per frame, from the rows of its frames and cues.
+
+        The spans vectors are None if the match vectors score spans too.
         """
         about, said = self.about, None
         if about.subtitle is not None:
             said = said_in_clips(times, cues, len(frames), about.clip_seconds, about.subtitle.dim)
         return self.context(frames if about.video is not None else None, said)
 
-    def context(self, video: Vectors | None, subtitle: Vectors | None) -> tuple[Vectors, Vectors]:
-        """A video's vectors for match and for spans, from a row per clip of what is seen and of what is said,
-        whichever the model takes.
-        """
+    def context(self, video: Vectors | None, subtitle: Vectors | None) -> tuple[Vectors, Vectors | None]:
+        """Return a video's match and spans vectors, from one row per clip of pictures and of speech, as needed."""
         about = self.about
         clips = max(len(rows) for rows in (video, subtitle) if rows is not None)
         match = np.empty((clips, about.match), np.float32)
@@ -153,29 +155,29 @@ class TrainedEncoder:
         return match, spans
 
     def span_rows(self, clips: int) -> int:
-        """Number of rows for spans that a video of ``clips`` clips has: one per clip."""
+        """Return the number of spans rows of a video of ``clips`` clips: one per clip."""
         return clips
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Vectors of queries that videos are ranked by: a row of length 1 per query."""
+        """Return the match vectors of queries, which rank videos: one row of length 1 per query."""
         return self._encode_queries(texts, 0, self.about.match)
 
     def encode_spans(self, texts: Sequence[str]) -> Vectors:
-        """Vectors of queries that spans are found by: a row of any length per query."""
+        """Return the spans vectors of queries, which find spans: one row of any length per query."""
         return self._encode_queries(texts, 1, self.about.spans)
 
     @property
     def for_spans(self) -> TextEncoder:
-        """A text encoder whose ``encode`` is this model's ``encode_spans``."""
+        """Return a text encoder whose ``encode`` is this model's ``encode_spans``."""
         return _ForSpans(self)
 
     def knows(self, text: str) -> bool:
-        """Whether the model's encoder of words knows any word of a text."""
+        """Whether the model's word encoder knows any word of a text."""
         own = getattr(self.texts, "knows", None)
         return True if own is None else bool(own(text))
 
     def queries(self, tables: Sequence[Vectors]) -> tuple[Vectors, Vectors]:
-        """Vectors for match and for spans of queries that are given as tables of word features."""
+        """Return the match and spans vectors of queries given as tables of word features."""
         cut = [self.about.preparation.prepare_words(table[: self.about.max_words]) for table in tables]
         words = np.zeros((len(cut), max(map(len, cut)), self.about.query.dim), np.float32)
         mask = np.zeros(words.shape[:2], np.bool_)
@@ -199,7 +201,7 @@ class TrainedEncoder:
     def _run(self, network: Any, outputs: list[str], given: dict[str, Any]) -> list[Vectors]:
         found = run_graph(network, outputs, given, self.about.folder)
         if not all(np.isfinite(rows).all() for rows in found):
-            raise MomentseekError(f"{self.about.folder}: the model gave vectors that are not finite; train it anew")
+            raise MomentseekError(f"{self.about.folder}: the model gave vectors that are not finite; train it again")
         return found
 
     def _same(self, source: EncoderRef, encoder: TextEncoder) -> None:
@@ -219,9 +221,11 @@ class TrainedEncoder:
 
 
 class MomentMapEncoder(TrainedEncoder):
-    """An exported model that keeps vectors of moments. Its rows for spans are those of the candidates, for matching and
-    for overlap side by side and of length 1 together. A clip's row is the mean of those for matching of all the
-    candidates of its window that it lies in: a clip by itself is what such a model knows least about.
+    """An exported model with vectors of moments.
+
+    A spans row is a candidate's vectors for matching and for overlap, concatenated, of length 1. A clip's row is the
+    mean of the matching vectors of all candidates of its window that contain it, since such a model is least accurate
+    on single clips.
     """
 
     def __init__(self, about: EncoderManifest, threads: int | None = None) -> None:
@@ -230,11 +234,11 @@ class MomentMapEncoder(TrainedEncoder):
         self.moments = about.moments
 
     def span_rows(self, clips: int) -> int:
-        """Number of rows for spans that a video of ``clips`` clips has: one per kept moment."""
+        """Return the number of spans rows of a video of ``clips`` clips: one per kept moment."""
         return len(self.moments.of(clips))
 
     def context(self, video: Vectors | None, subtitle: Vectors | None) -> tuple[Vectors, Vectors]:
-        """Rows of the clips, and of the moments in the order of :meth:`MomentMap.of`."""
+        """Return rows of the clips, and of the moments in the order of :meth:`MomentMap.of`."""
         clips = max(len(rows) for rows in (video, subtitle) if rows is not None)
         found = self.moments.windows(clips)
         match = np.empty((clips, self.about.match), np.float32)
@@ -255,7 +259,7 @@ class MomentMapEncoder(TrainedEncoder):
                 match[window.begin : window.end] = self.moments.clip_weights(window) @ rows[:, : self.about.match]
         lengths = np.linalg.norm(match, axis=1, keepdims=True)
         if not (lengths > MIN_VECTOR_LENGTH).all():
-            raise MomentseekError(f"{self.about.folder}: the model's vectors cancel each other out; train it anew")
+            raise MomentseekError(f"{self.about.folder}: the model's vectors cancel each other out; train it again")
         return match / lengths, moments
 
     def _run_words(self, given: dict[str, Any]) -> tuple[Vectors, Vectors]:
@@ -263,8 +267,39 @@ class MomentMapEncoder(TrainedEncoder):
         return spans[:, : self.about.match] * np.float32(np.sqrt(2)), spans
 
 
+class SpanEncoder(TrainedEncoder):
+    """An exported model whose clip vectors also score spans (Slate), so that only these are stored.
+
+    A clip's vector depends only on nearby clips, so a long video is read in parts that overlap by as many, with the
+    same result.
+    """
+
+    def __init__(self, about: EncoderManifest, threads: int | None = None) -> None:
+        super().__init__(about, threads)
+        assert about.curves is not None
+        self.head = about.curves
+
+    def context(self, video: Vectors | None, subtitle: Vectors | None) -> tuple[Vectors, None]:
+        """Return a video's match vectors, one row per clip, and no spans vectors."""
+        given = {name: rows for name, rows in (("video", video), ("subtitle", subtitle)) if rows is not None}
+        clips = max(map(len, given.values()))
+        found = np.empty((clips, self.about.match), np.float32)
+        for begin in range(0, clips, CLIPS_PER_RUN):
+            end = min(begin + CLIPS_PER_RUN, clips)
+            first, last = max(0, begin - self.head.halo), min(clips, end + self.head.halo)
+            near = {name: self._prepare(rows[first:last], name) for name, rows in given.items()}
+            (rows,) = self._run(self._clips, ["match"], near)
+            found[begin:end] = rows[0, begin - first : end - first]
+        return found, None
+
+    def _run_words(self, given: dict[str, Any]) -> tuple[Vectors, Vectors]:
+        (spans,) = self._run(self._words, ["spans"], given)
+        what = spans[:, : self.about.match]
+        return what / np.maximum(np.linalg.norm(what, axis=1, keepdims=True), MIN_VECTOR_LENGTH), spans
+
+
 class _ForSpans:
-    """A model's queries for spans, where an encoder is expected."""
+    """A text encoder that returns a model's spans vectors of queries."""
 
     def __init__(self, model: TrainedEncoder) -> None:
         self._model = model
@@ -272,19 +307,23 @@ class _ForSpans:
         self.dim = model.about.spans
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Rows of any length."""
+        """Return rows of any length."""
         return self._model.encode_spans(texts)
 
 
 def load_trained_encoder(folder: str | os.PathLike[str], threads: int | None = None) -> TrainedEncoder:
-    """The exported model of a folder."""
+    """Load the exported model of a folder."""
     about = read_encoder_manifest(Path(folder).expanduser().absolute())
+    if about.curves is not None:
+        return SpanEncoder(about, threads)
     return (TrainedEncoder if about.moments is None else MomentMapEncoder)(about, threads)
 
 
 def resolve_encoder(spec: str) -> ImageTextEncoder:
-    """The encoder that ``spec`` names, loaded once per process: a trained model that ``momentseek export`` has written
-    (``model:FOLDER``), or any that :func:`momentseek.recognition.encoders.registry.image_text_encoder` knows.
+    """Return the encoder for ``spec``, loaded once per process.
+
+    It is a trained model written by ``momentseek export`` (``model:FOLDER``), or one of
+    :func:`momentseek.recognition.encoders.registry.image_text_encoder`.
     """
     if spec.startswith(MODEL_PREFIX):
         return _load_once(spec.removeprefix(MODEL_PREFIX))

@@ -1,10 +1,11 @@
-"""``model.json``: what an exported model was trained for, on which encoders' vectors, and the hashes of its files."""
+"""``model.json``, the manifest of an exported model: its settings, its encoders, and the hashes of its files."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import shlex
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,20 +19,21 @@ from momentseek.core.errors import MomentseekError
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.moment_map import MomentMap
 from momentseek.recognition.exported.preparation import Preparation
+from momentseek.recognition.exported.span_head import SpanHead
 from momentseek.recognition.weights.files import sha256
 
 MANIFEST_FILE = "model.json"
 CLIPS_GRAPH, WORDS_GRAPH = "clips.onnx", "words.onnx"
 MANIFEST_FORMAT = 1
 UNREADABLE_VALUES = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
-"""What values of another type or size than expected raise when they are read."""
+"""Errors raised by values of an unexpected type or size."""
 JOINT_KIND = "joint"
-"""The kind of models that re-rank."""
+"""Kind of models that re-rank."""
 
 
 @dataclass(frozen=True)
 class EncoderRef:
-    """Which encoder made the vectors that a model was trained on."""
+    """A reference to the encoder of a model's training features."""
 
     spec: str
     fingerprint: str
@@ -39,13 +41,13 @@ class EncoderRef:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> EncoderRef:
-        """The encoder that a manifest or a ``data.toml`` describes by these values."""
+        """Return the encoder that these values of a manifest or a ``data.toml`` describe."""
         return cls(str(values["spec"]), str(values["fingerprint"]), int(values["dim"]))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ModelManifest:
-    """What the folder of an exported model says about it, whatever kind it is of."""
+    """The manifest fields that all kinds of exported models share."""
 
     folder: Path
     model: str
@@ -53,42 +55,44 @@ class ModelManifest:
     """Hash of the weights and of everything else that vectors and spans depend on."""
     clip_seconds: float
     video: EncoderRef | None
-    """The encoder of frames, for a model that sees them."""
+    """The image encoder, for a model with video input."""
     subtitle: EncoderRef | None
-    """The encoder of cues, for a model that reads them."""
+    """The text encoder of cues, for a model with subtitle input."""
     query: EncoderRef
-    """The encoder of the queries' words."""
+    """The word encoder of queries."""
     max_words: int
     max_clips: int
     preparation: Preparation
     """How features become the graphs' input."""
     shortest: int
     end_time: str = "inclusive"
-    """Whether a span ends with its last clip, or (``start``) where that begins, as ReLoCLNet's public code has it."""
+    """Whether a span ends at the end of its last clip or (``start``) at its start, as in ReLoCLNet's public code."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EncoderManifest(ModelManifest):
-    """What the folder of an exported model of clips or moments says about it."""
+    """The manifest of an exported model with vectors of clips or moments."""
 
     modalities: int
-    """1 or 2: in how many equal parts a match vector falls, each of the same length."""
+    """1 or 2: number of equal parts of a match vector, each of the same length."""
     match: int
-    """Columns of the vectors that rank videos, of length 1."""
+    """Number of columns of the match vectors, which rank videos."""
     spans: int
-    """Columns of the vectors that find spans."""
+    """Number of columns of the spans vectors, which find spans."""
     start: Vectors
-    """The filter that answers to where a moment starts, over neighbouring clips; odd in length."""
+    """The filter that responds to the start of a moment, over neighbouring clips; its length is odd."""
     end: Vectors
     longest: int
     alpha: float
-    """Weight of the video's score against the span's."""
+    """Weight of the video's score relative to the span's."""
     moments: MomentMap | None = None
-    """The moments that a map model keeps vectors of; None for a model of clips."""
+    """The moments that a map model has vectors of; None for a model of clips."""
+    curves: SpanHead | None = None
+    """The head that scores spans from the match vectors of clips by three curves; None for other models."""
 
 
 def read_encoder_manifest(folder: Path) -> EncoderManifest:
-    """The manifest of an export; the files next to it must be those it was written with."""
+    """Read the manifest of an exported encoder, and check the hashes of the files next to it."""
     values = read_values(folder)
     if kind_of(values) == JOINT_KIND:
         raise MomentseekError(
@@ -100,46 +104,47 @@ def read_encoder_manifest(folder: Path) -> EncoderManifest:
 
 
 def kind_of(values: Mapping[str, Any]) -> str:
-    """What the model of a manifest keeps: vectors of ``clips``, or of moments (``map``); ``joint`` ones re-rank."""
+    """Return the kind of a manifest's model: what its vectors are of, or ``joint`` for a re-ranker.
+
+    Vectors are of ``clips``, of moments (``map``), or of clips that also score spans (``spans``).
+    """
     head = values.get("head")
     return str(head.get("kind", "clips")) if isinstance(head, dict) else "clips"
 
 
 def check_files(folder: Path, values: Mapping[str, Any], names: Iterable[str]) -> None:
-    """Refuse files that are not those the manifest was written with."""
+    """Refuse files whose hashes differ from the manifest's."""
     for name in names:
         _check(folder / name, values["files"].get(name))
 
 
 def read_kind(folder: Path) -> str:
-    """``clips`` for a model that keeps vectors of clips, ``map`` for one that keeps them of moments, ``joint`` for one
-    that keeps none and re-ranks; nothing else of the folder is read.
-    """
+    """Return the kind of a folder's model (see ``kind_of``) without reading anything else of it."""
     return kind_of(read_values(folder))
 
 
 def fingerprint_of(values: Mapping[str, Any]) -> str:
-    """The hash of a manifest's values, its own fingerprint left out; the files are in it by their hashes."""
+    """Return the hash of a manifest's values except its fingerprint; it covers the files by their hashes."""
     rest = {k: v for k, v in values.items() if k not in ("fingerprint", "trained")}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def read_values(folder: Path) -> dict[str, Any]:
-    """The values of the manifest in a folder; a folder that is no export, or was changed since, is refused."""
+    """Read the manifest values of a folder; refuse a folder that is no export or has changed since."""
     if not folder.exists():
         raise MomentseekError(f"{folder}: there is no such folder; name one that momentseek export has written")
     if folder.is_file() or not (folder / MANIFEST_FILE).is_file():
         again = f"momentseek export {shlex.quote(str(folder))} --out FOLDER"
         raise MomentseekError(f"{folder}: is no exported model; if it is a checkpoint, export it first: {again}")
 
-    from momentseek.measuring.formats.document import open_document  # which loads all formats
+    from momentseek.measuring.formats.document import open_document  # loads all formats
 
     try:
         values = open_document(folder / MANIFEST_FILE).json
         known = (
             isinstance(values, dict) and values.get("format") == MANIFEST_FORMAT and isinstance(values["files"], dict)
         )
-        json.dumps(values, allow_nan=False)  # infinite numbers and absurd depths are refused too
+        json.dumps(values, allow_nan=False)  # also refuses infinite numbers and absurd depths
     except (MomentseekError, *UNREADABLE_VALUES):
         known = False
     if not known:
@@ -162,24 +167,29 @@ def _check(path: Path, expected: Any) -> None:
 def _manifest(folder: Path, values: Mapping[str, Any]) -> EncoderManifest:
     with _complete(folder):
         config, head = values["config"], values["head"]
-        moments = _moments(head, config) if head.get("kind") == "map" else None
+        kind = kind_of(values)
+        moments = _moments(head, config) if kind == "map" else None
+        as_they_are = config if moments else {**config, "fit": "truncate"}
+        if kind == "spans":  # of any length, in parts
+            as_they_are["max_clips"] = sys.maxsize
         return EncoderManifest(
-            **_shared_values(folder, values, ["query"], config if moments else {**config, "fit": "truncate"}),
-            modalities=1 if moments else int(head["modalities"]),
+            **_shared_values(folder, values, ["query"], as_they_are),
+            modalities=int(head["modalities"]) if kind == "clips" else 1,
             match=int(head["match"]),
             spans=int(head["spans"]),
-            start=np.asarray([] if moments else head["start"], np.float32),
-            end=np.asarray([] if moments else head["end"], np.float32),
+            start=np.asarray(head["start"] if kind == "clips" else [], np.float32),
+            end=np.asarray(head["end"] if kind == "clips" else [], np.float32),
             longest=int(config["longest"]),
             alpha=float(config["alpha"]),
             moments=moments,
+            curves=_curves(head, config) if kind == "spans" else None,
         )
 
 
 def _shared_values(
     folder: Path, values: Mapping[str, Any], needed: Sequence[str], config: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The fields of a `ModelManifest`; ``needed`` are the kinds of features whose encoders must be named."""
+    """Return the fields of a `ModelManifest`; ``needed`` are the kinds of features whose encoders must be named."""
     sources = {kind: EncoderRef.of(source) for kind, source in values["encoders"].items()}
     if any(kind not in sources for kind in needed):
         raise MomentseekError(
@@ -205,11 +215,24 @@ def _shared_values(
 
 @contextmanager
 def _complete(folder: Path) -> Iterator[None]:
-    """Refuse a manifest that lacks something."""
+    """Refuse a manifest with missing values."""
     try:
         yield
     except UNREADABLE_VALUES:
         raise MomentseekError(f"{folder / MANIFEST_FILE}: lacks what a model must say; export it again") from None
+
+
+def _curves(head: Mapping[str, Any], config: Mapping[str, Any]) -> SpanHead:
+    what, start, end = map(float, head["scales"])
+    return SpanHead(
+        columns=int(head["match"]),
+        shortest=int(config["shortest"]),
+        longest=int(config["longest"]),
+        scales=(what, start, end),
+        halo=int(head["halo"]),
+        videos=int(head["videos"]),
+        end_time=str(head["end_time"]),
+    )
 
 
 def _moments(head: Mapping[str, Any], config: Mapping[str, Any]) -> MomentMap:
@@ -229,8 +252,9 @@ def _moments(head: Mapping[str, Any], config: Mapping[str, Any]) -> MomentMap:
 
 
 def sources_of(file: Path) -> dict[str, EncoderRef]:
-    """The encoders that made the features of a data folder, by ``video``, ``subtitle`` and ``query``: the section
-    ``[encoders]`` of its ``data.toml``, empty where there is none.
+    """Return the encoders of a data folder's features, by ``video``, ``subtitle`` and ``query``.
+
+    They are the section ``[encoders]`` of its ``data.toml``; empty if there is none.
     """
     found = read_toml(file).get("encoders", {})
     try:
@@ -241,43 +265,43 @@ def sources_of(file: Path) -> dict[str, EncoderRef]:
 
 JOINT_GRAPH = "joint.onnx"
 SPANS_OUTPUT = "spans"
-"""Output of a graph that scores spans of clips, by first clip and length."""
+"""Output of a graph that scores spans, by first clip and length."""
 TIMES_OUTPUTS = ("start", "end", "score")
-"""Outputs of a graph that predicts times: shares of what the clips cover, and scores."""
+"""Outputs of a graph that predicts times (as fractions of the clips' duration) and scores."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RerankerManifest(ModelManifest):
-    """What the folder of an exported re-ranker says about it."""
+    """The manifest of an exported re-ranker."""
 
     roles: bool
-    """Whether the model also takes the roles of a query's words (verbs, nouns)."""
+    """Whether the model also uses the roles of a query's words (verbs, nouns)."""
     nms: float | None
-    """The overlap above which it was trained to drop the worse of two moments."""
+    """IoU threshold of its non-maximum suppression; None for none."""
     window: float | None
-    """Seconds of the longest video it is given at once."""
+    """Longest video in seconds that it reads at once."""
     rows: int
-    """Rows of a video that the graph takes, one video at a time."""
+    """Number of rows of the graph's input, for one video."""
     parse: str = "auto"
-    """Name of the parser that found the words' roles in training."""
+    """Name of the parser of the words' roles in training."""
     times: bool = False
-    """Whether the model predicts times, and not spans of clips."""
+    """Whether the model predicts times instead of spans of clips."""
 
     @property
     def window_clips(self) -> int:
-        """Clips of a video that the model reads at once; longer videos are read in windows."""
+        """Number of clips that the model reads at once; longer videos are read in windows."""
         if self.preparation.fit == "truncate" or self.window is None:
             return self.max_clips
         return max(self.max_clips if self.preparation.fit == "resample" else 1, round(self.window / self.clip_seconds))
 
 
 def read_reranker_manifest(folder: Path) -> RerankerManifest:
-    """The manifest of an exported re-ranker; the graph next to it must be the one it was written with."""
+    """Read the manifest of an exported re-ranker, and check the hash of its graph."""
     values = read_values(folder)
     if kind_of(values) != JOINT_KIND:
         raise MomentseekError(
             f"{folder}: {values.get('model')} makes a library's vectors (momentseek add --model) and does not re-rank; "
-            "models that read both together do (tan2d, mdd, cet, ctrl, …: docs/reranking.md)"
+            "models that read both together do (tan2d, mdd, cet, ctrl, …: docs/encoders.md)"
         )
     check_files(folder, values, (JOINT_GRAPH,))
     with _complete(folder):

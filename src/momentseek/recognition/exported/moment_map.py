@@ -1,9 +1,9 @@
-"""Which moments of a video a map model has vectors of, and what two cosines score.
+"""The candidate moments of a map model, and their scores from two cosines.
 
-MMN and CroCs stretch a video to N clips and keep a vector pair for each candidate among them (2D-TAN's 136 of 16
-clips). A video that is longer than those the model was trained on would leave nothing of a moment: it is read in
-windows which overlap by half or more, each stretched to N clips as if it were a video of its own. A candidate is kept
-from the window in whose middle it lies most nearly, so that nothing is kept twice.
+MMN and CroCs resample a video to N clips and compute a pair of vectors for each candidate among them (2D-TAN's 136 of
+16 clips). In a video much longer than those of training, a moment would vanish. So it is read in windows that overlap
+by half or more, each resampled to N clips like a separate video. A candidate is kept from the window whose middle is
+nearest, so that nothing is kept twice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from momentseek.recognition.encoders.protocol import Vectors
 
 @dataclass(frozen=True)
 class ClipWindow:
-    """Clips ``first`` to ``last`` (excluded) are read together; of these, ``begin`` to ``end`` (excluded) are kept."""
+    """Clips ``first`` to ``last`` (exclusive) are read together, and ``begin`` to ``end`` (exclusive) are kept."""
 
     first: int
     last: int
@@ -31,7 +31,7 @@ class ClipWindow:
 
 
 def windows(clips: int, size: int) -> list[ClipWindow]:
-    """Windows of ``size`` clips that overlap by half or more, and between them keep every clip once.
+    """Return windows of ``size`` clips that overlap by half or more, and together keep every clip once.
 
     >>> windows(3, 4)
     [ClipWindow(first=0, last=3, begin=0, end=3)]
@@ -47,7 +47,7 @@ def windows(clips: int, size: int) -> list[ClipWindow]:
 
 
 SEAM_TOLERANCE_CLIPS = 1e-9
-"""Distance in clips below which a middle lies on the seam of two windows and belongs to the later one."""
+"""A middle closer than this to the seam of two windows, in clips, belongs to the later one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class MapMoments:
     start: FloatArray
     end: FloatArray
     last: FloatArray
-    """Where the last of the stretched clips begins that a moment consists of, in clips of the library."""
+    """Start of a moment's last resampled clip, in clips of the library."""
     window: NDArray[np.int64]
     """Number of the window that each moment was taken from."""
 
@@ -67,7 +67,7 @@ class MapMoments:
 
 @dataclass(frozen=True, eq=False)
 class MomentScores:
-    """How a map model scores each candidate moment of a video for a query."""
+    """A map model's scores of a video's candidate moments for a query."""
 
     start: FloatArray
     """Start of each of the M moments, in seconds."""
@@ -76,15 +76,15 @@ class MomentScores:
     score: FloatArray
     """The model's score of each moment, by which moments of all videos are ranked."""
     sureness: FloatArray
-    """How sure it is that each moment answers the query at all; comparable across videos."""
+    """Confidence that each moment answers the query; comparable across videos."""
 
     def part(self, start: float, end: float) -> MomentScores:
-        """The moments that lie between two times in seconds."""
+        """Return the moments between two times in seconds."""
         inside = (self.start >= start - 1e-6) & (self.end <= end + 1e-6)
         return MomentScores(self.start[inside], self.end[inside], self.score[inside], self.sureness[inside])
 
     def best(self, limit: int, iou: float = 0.5) -> IntArray:
-        """Positions of the best ``limit`` moments that do not overlap a better one by more than ``iou``, best first.
+        """Return the indices of the best ``limit`` moments that overlap no better one by more than ``iou``, best first.
 
         >>> starts, ends = np.array([0.0, 0.0, 6.0]), np.array([3.0, 4.5, 9.0])
         >>> MomentScores(starts, ends, np.array([-1, -0.5, -2]), np.zeros(3)).best(2).tolist()
@@ -98,8 +98,10 @@ class MomentScores:
 
 @dataclass(frozen=True, eq=False)
 class MomentMap:
-    """The candidate moments of a map model: ``start`` to ``start + length`` (excluded) of the ``clips`` clips to which
-    ``window`` clips of a video are stretched.
+    """The candidate moments of a map model.
+
+    A candidate is ``start`` to ``start + length`` (exclusive) of the ``clips`` clips to which ``window`` clips of a
+    video are resampled.
 
     >>> small = MomentMap(2, np.array([0, 1, 0]), np.array([1, 1, 2]), 4, 0.5, 10.0, 2)
     >>> of = small.of(6)  # windows 0-4 and 2-6
@@ -114,19 +116,19 @@ class MomentMap:
     power: float
     sharpness: float
     longest: int
-    """Clips of the longest candidate that may be predicted."""
+    """Maximum length of a predicted candidate, in clips."""
     alpha: float = 0.0
-    """What the video's best moment weighs in the score of each."""
+    """Weight of the video's best moment in the score of each moment."""
     end_time: str = "inclusive"
     whole: int = 0
-    """Clips of the longest video that is read as one window, if more than ``window``."""
+    """Maximum length of a video that is read as one window, in clips, if more than ``window``."""
 
     def windows(self, clips: int) -> list[ClipWindow]:
-        """The windows in which a video of ``clips`` clips is read."""
+        """Return the windows in which a video of ``clips`` clips is read."""
         return windows(clips, clips if clips <= self.whole else self.window)
 
     def count(self, clips: int) -> int:
-        """Number of windows in which a video of ``clips`` clips is read.
+        """Return the number of windows in which a video of ``clips`` clips is read.
 
         >>> small = MomentMap(2, np.array([0]), np.array([1]), 4, 0.5, 10.0, 2)
         >>> [small.count(n) == len(small.windows(n)) for n in (1, 4, 5, 6, 7, 100)]
@@ -135,25 +137,25 @@ class MomentMap:
         return 1 if clips <= max(self.whole, self.window) else -(-(clips - self.window) // max(1, self.window // 2)) + 1
 
     def of(self, clips: int) -> MapMoments:
-        """The moments whose vectors are kept of a video of ``clips`` clips."""
+        """Return the moments of a video of ``clips`` clips whose vectors are kept."""
         return _places(self, clips)
 
     def kept_candidates(self, window: ClipWindow) -> NDArray[np.intp]:
-        """Positions of the candidates that are kept from a window: those whose middle lies in its own part."""
+        """Return the indices of the candidates kept from a window: those whose middle lies in its kept part."""
         edges = self.edges(window)
         middle = (edges[self.start] + edges[self.start + self.length]) / 2 + SEAM_TOLERANCE_CLIPS
         predictable = (self.length <= self.longest) & (self.length >= (2 if self.end_time == "start" else 1))
         return np.flatnonzero((middle >= window.begin) & (middle < window.end) & predictable)
 
     def clip_weights(self, window: ClipWindow) -> NDArray[np.float32]:
-        """(clips of the window's part, candidates): weights of the mean of the candidates that hold a clip."""
+        """Return (kept clips, candidates): the weights of the mean over the candidates that contain a clip."""
         at = (np.arange(window.begin, window.end) + 0.5 - window.first) * self.clips / (window.last - window.first)
         clip = np.minimum(at.astype(np.int64), self.clips - 1)[:, None]
         holds = (self.start <= clip) & (clip < self.start + self.length)
         return np.asarray(holds / holds.sum(axis=1, keepdims=True), np.float32)
 
     def scores(self, rows: Vectors, query: Vectors) -> FloatArray:
-        """``power log((cos_match + 1) / 2) + log sigmoid(sharpness cos_overlap)`` of moments' rows.
+        """Return ``power log((cos_match + 1) / 2) + log sigmoid(sharpness cos_overlap)`` of moments' rows.
 
         >>> one = MomentMap(1, np.array([0]), np.array([1]), 1, 0.5, 10.0, 1)
         >>> half = np.float32(np.sqrt(0.5))
@@ -164,13 +166,14 @@ class MomentMap:
         return combine_cosines(match, overlap, self.power, self.sharpness)
 
     def edges(self, window: ClipWindow) -> FloatArray:
-        """Where the parts of a window begin, and where the last one ends, in clips of the library."""
+        """Return the starts of a window's resampled clips, and the end of the last, in clips of the library."""
         return window.first + np.arange(self.clips + 1) * (window.last - window.first) / self.clips
 
 
 def cosines(rows: Vectors, query: Vectors) -> tuple[FloatArray, FloatArray]:
-    """Cosines of moments and a query for matching and for overlap: of the two halves of vectors, each half of length
-    1 / sqrt(2).
+    """Return the cosines of moments and a query for matching and for overlap.
+
+    They are those of the two halves of vectors, each half of length 1 / sqrt(2).
     """
     half = rows.shape[1] // 2
     match, overlap = rows[:, :half] @ query[:half], rows[:, half:] @ query[half:]
@@ -178,7 +181,7 @@ def cosines(rows: Vectors, query: Vectors) -> tuple[FloatArray, FloatArray]:
 
 
 def combine_cosines(match: FloatArray, overlap: FloatArray, power: float, sharpness: float) -> FloatArray:
-    """The logarithm of a moment's score, from its two cosines."""
+    """Return the log score of moments from their two cosines."""
     base = np.maximum(0.5 * match + 0.5, 1e-6)
     result: FloatArray = power * np.log(base) - np.logaddexp(0.0, -sharpness * overlap)
     return result

@@ -1,8 +1,8 @@
-"""How rows of features become a model's input: fitted to a number of clips, normalised, with their times.
+"""Prepare rows of features as a model's input: fitted to a number of clips, normalised, with their times.
 
-One path for training, searching with torch, and exported models. A clip's times follow from how it was made:
-``edges`` says where the fitted clips begin and end in seconds, so that labels (``labels``) and predicted spans are
-exact whether a long video was cut or averaged.
+Training, inference with torch and exported models share this code. ``edges`` gives the start and end of the fitted
+clips in seconds, so that labels (``labels``) and predicted spans are exact whether a long video was truncated or
+averaged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ EndLabel = Literal["inclusive", "official"]
 
 
 def bounds(rows: int, max_rows: int, how: str) -> Times:
-    """Rows at which the fitted clips begin, and the last one's end: ``fitted + 1`` numbers.
+    """Return the rows at which the fitted clips begin, and the end of the last: ``fitted + 1`` numbers.
 
     >>> bounds(5, 2, "resample").tolist(), bounds(5, 2, "truncate").tolist(), bounds(2, 4, "resample").tolist()
     ([0.0, 2.0, 5.0], [0.0, 1.0, 2.0], [0.0, 1.0, 2.0])
@@ -43,8 +43,8 @@ def bounds(rows: int, max_rows: int, how: str) -> Times:
 def fit_rows(x: Array, max_rows: int, how: str) -> Array:
     """Fit rows to at most ``max_rows`` by the method ``how``.
 
-    ``truncate`` keeps the first ones (XML), ``resample`` replaces longer videos by means of even stretches of whole
-    rows (ReLoCLNet), ``stretch`` brings every video, shorter ones too, to exactly N = ``max_rows`` parts of equal time,
+    ``truncate`` keeps the first ones (XML). ``resample`` replaces longer videos by means over even spans of whole rows
+    (ReLoCLNet). ``stretch`` resamples every video, shorter ones too, to exactly N = ``max_rows`` parts of equal time,
     each the mean of what it covers (2D-TAN). ``rounded`` does so by whole rows, as the public code of 2D-TAN and MMN:
     part i is the mean of rows round(i n/N) to round((i+1) n/N) - 1, or the first of them alone; the last row is never
     reached from below.
@@ -70,7 +70,7 @@ def fit_rows(x: Array, max_rows: int, how: str) -> Array:
 
 
 def edges(rows: int, max_rows: int, how: str, clip_seconds: float = 1.5, duration: float = float("nan")) -> Times:
-    """Seconds at which the fitted clips begin, and at which the last one ends (not after the video).
+    """Return the starts of the fitted clips and the end of the last in seconds, within the video.
 
     >>> edges(3, 10, "truncate", 1.5, duration=4.0).tolist()
     [0.0, 1.5, 3.0, 4.0]
@@ -84,7 +84,7 @@ def edges(rows: int, max_rows: int, how: str, clip_seconds: float = 1.5, duratio
 def labels(
     start: Times, end: Times, clip_edges: Times, end_label: EndLabel = "inclusive"
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """First and last clip (included) of moments ``[start, end)``: floor(s / 1.5) and ceil(e / 1.5) - 1.
+    """Return the first and last clip (inclusive) of moments ``[start, end)``: floor(s / 1.5) and ceil(e / 1.5) - 1.
 
     ``official`` labels the clip after the last one, as the public code of XML and ReLoCLNet does.
 
@@ -102,7 +102,7 @@ def labels(
 
 
 def normalise_rows(x: Array, eps: float = 1e-5) -> Array:
-    """Rows divided by their length plus ``eps``; rows of zeros (silence) stay zero.
+    """Divide rows by their length plus ``eps``; rows of zeros (silence) stay zero.
 
     >>> normalise_rows(np.float32([[3, 4], [0, 0]])).round(3).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
@@ -113,7 +113,7 @@ def normalise_rows(x: Array, eps: float = 1e-5) -> Array:
 
 
 def endpoints(length: int) -> Array:
-    """The temporal endpoint feature (TEF): clip i of L is at ``[i/L, (i+1)/L]``.
+    """Return the temporal endpoint features (TEF): clip i of L is at ``[i/L, (i+1)/L]``.
 
     >>> endpoints(2).tolist()
     [[0.0, 0.5], [0.5, 1.0]]
@@ -124,10 +124,10 @@ def endpoints(length: int) -> Array:
 
 @dataclass(frozen=True)
 class Preparation:
-    """How clips are fitted to a number of rows, what is normalised to length 1, and what is appended."""
+    """Settings for fitting clips to a number of rows, normalising them to length 1, and appending features."""
 
     rows: int
-    """Rows that a video has at most, or, where it is stretched, exactly."""
+    """Maximum number of rows of a video; the exact number if it is stretched."""
     fit: str
     video: bool = True
     """Normalise the rows of pictures."""
@@ -137,13 +137,13 @@ class Preparation:
     """Normalise the rows of queries."""
     endpoints: bool = False
     fit_first: bool = True
-    """Fit before normalising; otherwise after, so that each row counts the same in a mean."""
+    """Fit before normalising; if false, after it, so that each row has the same weight in a mean."""
     streams: tuple[int, ...] = ()
-    """Columns of the streams side by side in the video's features, each normalised by itself; none: all as one."""
+    """Column counts of the streams in the video features, each normalised separately; empty: all as one."""
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Preparation:
-        """The preparation that a model's settings ask for; what older settings lack is as it was then.
+        """Return the preparation of a model's settings; settings missing in older models have their former values.
 
         >>> old = {"max_clips": 16, "normalise": True, "endpoints": False, "fit": "stretch"}
         >>> Preparation.of(old) == Preparation(16, "stretch")
@@ -165,7 +165,7 @@ class Preparation:
         )
 
     def prepare_clips(self, x: Array, modality: str) -> Array:
-        """The rows of a video's ``video`` or ``subtitle`` features as a model takes them."""
+        """Prepare the rows of a video's ``video`` or ``subtitle`` features for a model."""
         if self.fit_first:
             x = self._normalise(fit_rows(x, self.rows, self.fit), modality)
         else:
@@ -186,7 +186,7 @@ class Preparation:
         return np.concatenate([normalise_rows(part) for part in np.split(x, np.cumsum(self.streams)[:-1], 1)], 1)
 
     def prepare_words(self, x: Array) -> Array:
-        """The rows of a query's words as a model takes them."""
+        """Prepare the rows of a query's words for a model."""
         return np.asarray(normalise_rows(x) if self.words else x, dtype=np.float32)
 
 
@@ -194,7 +194,7 @@ MODALITIES = ("video", "subtitle")
 
 
 def parse_modalities(text: str) -> tuple[str, ...]:
-    """The modalities that a setting such as ``video+subtitle`` names, in the order in which it names them.
+    """Parse a setting such as ``video+subtitle`` into modalities, in its order.
 
     >>> parse_modalities("subtitle+video")
     ('subtitle', 'video')

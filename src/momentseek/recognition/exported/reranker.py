@@ -1,8 +1,7 @@
-"""A trained model that looks at query and video together, as re-ranking uses it: words and clips in, spans out.
+"""Re-rank with a trained model that reads query and video together: words and clips in, spans out.
 
-Videos longer than those the model was trained on are read in windows that overlap by half, each as if it were a video
-of its own, and a span counts in the window in whose middle its own middle lies most nearly. Of many long videos only
-the most promising windows are read.
+Videos longer than those of training are read in windows that overlap by half, each like a separate video. A span counts
+in the window whose middle is nearest to its own. Of many long videos only the most promising windows are read.
 """
 
 from __future__ import annotations
@@ -38,27 +37,27 @@ from momentseek.recognition.exported.preparation import edges
 from momentseek.recognition.runtime import run_graph, session
 
 NO_SPAN_BELOW = -1e38
-"""Scores below stand for spans that do not exist."""
+"""Lower scores mean that a span does not exist."""
 MAX_WINDOWS = 200
-"""Windows that are read at most for a query; every video has one at least."""
+"""Maximum number of windows per query; every video has at least one."""
 REMEMBERED_VIDEOS = 2000
-"""Pairs of a query and a video whose spans are remembered, some 5 kB each: the next page of a search costs nothing."""
+"""Number of (query, video) pairs with cached spans, some 5 kB each; makes the next page of a search free."""
 WARM_RERANKERS_LIMIT = 8
-"""Re-rankers kept warm in a process, those asked for last."""
+"""Number of re-rankers kept loaded in a process, the most recently used."""
 Times = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class VideoFeatures:
-    """A video's features: a row per clip of what is seen and of what is said, whichever the model takes."""
+    """A video's features: one row per clip of pictures and of speech, as the model needs them."""
 
     video: Vectors | None
     subtitle: Vectors | None
     duration: float
     key: Hashable = None
-    """A key for these features, so that the model need not see the same ones twice; None if there is none."""
+    """A cache key for these features; None to disable caching."""
     clip_scores: NDArray[np.float32] | None = None
-    """How promising each clip is, comparable across videos: which windows are read if there are too many."""
+    """Score of each clip, comparable across videos; it selects the windows to read if there are too many."""
 
     def __len__(self) -> int:
         return max(len(rows) for rows in (self.video, self.subtitle) if rows is not None)
@@ -74,7 +73,7 @@ class RerankedSpans:
 
 
 class VectorOrigin(Protocol):
-    """The encoder that made a library's vectors, as the library remembers it."""
+    """The encoder of a library's vectors, as recorded in the library."""
 
     @property
     def name(self) -> str: ...
@@ -86,7 +85,7 @@ class VectorOrigin(Protocol):
 class Reranker:
     """A trained model that scores the spans of a video for a query, run by ONNX Runtime.
 
-    Its graph and its encoder of words are loaded once, and the spans of recent queries are remembered.
+    Its graph and its word encoder are loaded once, and the spans of recent queries are cached.
     """
 
     def __init__(self, about: RerankerManifest, threads: int | None = None) -> None:
@@ -98,18 +97,18 @@ class Reranker:
 
     @cached_property
     def texts(self) -> WordEncoder:
-        """The encoder of the words of queries."""
+        """The word encoder of queries."""
         encoder = word_encoder(self.about.query.spec)
         self.check("queries", self.about.query, fingerprint(encoder) or encoder.name)
         return encoder
 
     def warm(self) -> None:
-        """Load the graph and the encoder of words now; one that is missing or another is refused now."""
+        """Load the graph and the word encoder now, to find missing or wrong ones early."""
         assert self.graph is not None
         assert self.texts is not None
 
     def check(self, what: str, source: EncoderRef, found: str) -> None:
-        """Refuse vectors of another encoder than those the model was trained on."""
+        """Refuse vectors of another encoder than that of training."""
         if found != source.fingerprint:
             raise MomentseekError(
                 f"{self.about.folder}: was trained on {what} by another {source.spec!r} than the one here; re-rank the "
@@ -117,8 +116,9 @@ class Reranker:
             )
 
     def check_vectors(self, clip_seconds: float, vision: VectorOrigin | None, speech: VectorOrigin | None) -> None:
-        """Refuse a library whose clips have another length, or whose vectors are by other encoders, than those that
-        the model was trained on; where the library has no vectors of a kind, there is nothing to mistake.
+        """Refuse a library whose clip length or encoders differ from the model's training data.
+
+        Kinds of vectors that the library does not have are not checked.
         """
         about = self.about
         if about.clip_seconds != clip_seconds:
@@ -134,7 +134,7 @@ class Reranker:
                 )
 
     def spans(self, text: str, videos: Sequence[VideoFeatures], limit: int = 200) -> list[RerankedSpans]:
-        """The ``limit`` best spans of each video for a query, by the model's score; recent answers are remembered."""
+        """Return the ``limit`` best spans of each video for a query by the model's score; recent ones are cached."""
         read = promising_windows(videos, self.about.window_clips)
         keys = [(text, limit, video.key, tuple(part)) for video, part in zip(videos, read, strict=True)]
         with self._lock:
@@ -161,7 +161,7 @@ class Reranker:
         limit: int = 200,
         read: Sequence[Sequence[ClipWindow]] | None = None,
     ) -> list[RerankedSpans]:
-        """The best spans of each video for a query given by its word features, from the windows ``read`` of each."""
+        """Return the best spans of each video for a query's word features, from the windows ``read`` of each."""
         asked = self._query_inputs(words, text)
         parts: list[list[RerankedSpans]] = [[] for _ in videos]
         read = promising_windows(videos, self.about.window_clips) if read is None else read
@@ -187,14 +187,14 @@ class Reranker:
         return asked
 
     def grid(self, asked: Mapping[str, Any], part: Mapping[str, Vectors]) -> Vectors:
-        """The scores of the spans of a window by (first clip, length), minus infinity where there is no span."""
+        """Return the scores of a window's spans by (first clip, length), minus infinity where there is no span."""
         size, (found,) = self._run((SPANS_OUTPUT,), asked, part)
         if np.isnan(found).any():
             raise self._divergence()
         return np.where(found[0] > NO_SPAN_BELOW, found[0], -np.inf)[:size]
 
     def times(self, asked: Mapping[str, Any], part: Mapping[str, Vectors]) -> RerankedSpans:
-        """The moments of a window as shares of what its clips cover, without those that do not exist."""
+        """Return the moments of a window as fractions of its clips' duration, without those that do not exist."""
         _, found = self._run(TIMES_OUTPUTS, asked, part)
         start, end, score = (x[0] for x in found)
         there = ~(score <= NO_SPAN_BELOW)
@@ -205,7 +205,7 @@ class Reranker:
     def _run(
         self, outputs: Sequence[str], asked: Mapping[str, Any], part: Mapping[str, Vectors]
     ) -> tuple[int, list[Vectors]]:
-        """Number of rows of a window, and what the graph says of it, filled up to the rows that the graph takes."""
+        """Return the number of rows of a window, and the graph's outputs for it, padded to the graph's input size."""
         about, given, size = self.about, dict(asked), 0
         for name, features in part.items():
             rows = about.preparation.prepare_clips(features, name)
@@ -219,7 +219,7 @@ class Reranker:
         return MomentseekError(f"{self.about.folder}: the model's scores are no numbers; its training has diverged")
 
     def _best(self, video: VideoFeatures, window: ClipWindow, grid: Vectors, limit: int) -> RerankedSpans:
-        """The best spans of a window that are its own, in seconds of the video (as ``models.inference`` finds them)."""
+        """Return the best spans in a window's own part, in seconds of the video (as in ``models.inference``)."""
 
         about, clip = self.about, self.about.clip_seconds
         offset = window.first * clip
@@ -241,7 +241,7 @@ class Reranker:
         return RerankedSpans(start + offset, end + offset, np.asarray(found.score[real], np.float32))
 
     def _best_times(self, video: VideoFeatures, window: ClipWindow, found: RerankedSpans, limit: int) -> RerankedSpans:
-        """The best moments of a window that are its own, in seconds of the video and cut to it."""
+        """Return the best moments in a window's own part, in seconds of the video and clipped to it."""
 
         about, clip = self.about, self.about.clip_seconds
         offset = window.first * clip
@@ -258,7 +258,7 @@ class Reranker:
 
     @cached_property
     def graph(self) -> Any:
-        """The exported network, as ONNX Runtime runs it."""
+        """The exported network as an ONNX Runtime session."""
         return session(self.about.folder / JOINT_GRAPH, self._threads)
 
     @cached_property
@@ -267,9 +267,9 @@ class Reranker:
 
 
 def promising_windows(videos: Sequence[VideoFeatures], clips: int, limit: int = MAX_WINDOWS) -> list[list[ClipWindow]]:
-    """The windows of ``clips`` clips that are read of each video: all, or the ``limit`` with the most promising clips.
+    """Return the windows of ``clips`` clips to read of each video: all, or the ``limit`` with the best clip scores.
 
-    Of every video the best one is read, and of equals the earlier.
+    Every video keeps its best window; ties go to the earlier one.
 
     >>> scores = np.float32([0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0])
     >>> film = VideoFeatures(np.zeros((12, 1), np.float32), None, 18.0, clip_scores=scores)
@@ -299,7 +299,7 @@ def _part(video: VideoFeatures, window: ClipWindow) -> dict[str, Vectors]:
 
 
 def _together(parts: Sequence[RerankedSpans], limit: int) -> RerankedSpans:
-    """The windows' spans as one list; ties go to the earlier window."""
+    """Join the windows' spans into one list; ties go to the earlier window."""
     if len(parts) == 1:
         return parts[0]
     empty = [np.zeros(0)] if not parts else []
@@ -310,12 +310,12 @@ def _together(parts: Sequence[RerankedSpans], limit: int) -> RerankedSpans:
 
 
 def load_reranker(folder: str | os.PathLike[str], threads: int | None = None) -> Reranker:
-    """The exported model of a folder."""
+    """Load the exported model of a folder."""
     return Reranker(read_reranker_manifest(Path(folder).expanduser().absolute()), threads)
 
 
 def warm_reranker(folder: str | os.PathLike[str]) -> Reranker:
-    """The exported model of a folder, kept warm for all threads of the process; one written again is loaded again."""
+    """Return a folder's exported model, kept loaded for all threads; it is loaded again if the folder changes."""
     place = Path(os.path.abspath(Path(folder).expanduser()))
     with _loading:
         return _load_warm(place, _stamp(place / MANIFEST_FILE))
@@ -332,7 +332,7 @@ def _load_warm(folder: Path, _: tuple[int, int, int]) -> Reranker:
 
 
 def _stamp(file: Path) -> tuple[int, int, int]:
-    """What changes when a file is written again; zeros where there is none."""
+    """Return values that change when a file is rewritten; zeros if it does not exist."""
     try:
         status = os.stat(file)
     except OSError:

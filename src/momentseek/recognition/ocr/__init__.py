@@ -1,1 +1,1 @@
-"""Read the text in the pictures of a video: from frames to lines with boxes and times."""
+"""OCR: text in the frames of a video, as lines with boxes and times."""

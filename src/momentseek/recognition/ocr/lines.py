@@ -1,8 +1,7 @@
-"""Lines of text in pictures: which frames are read, lines of single frames, and lines of a video with their times.
+"""Lines of text in frames: which frames to read, lines of single frames, and lines of a video with their times.
 
-OCR errs now and then, in a letter or by missing a line. So lines are the same if their letters are nearly the same in
-the same place, a frame in which a line is missing does not end it, and of several readings the one counts that was made
-most often and most surely.
+OCR sometimes gets a letter wrong or misses a line. So lines count as the same if their letters are nearly the same in
+the same place, one missing frame does not end a line, and the most frequent and most confident reading of a line wins.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from momentseek.media.subtitles.cues import Cue
 
 
 class Box(NamedTuple):
-    """Where a line stands, as shares of the frame's width and height."""
+    """The box of a line, as fractions of the frame's width and height."""
 
     left: float
     top: float
@@ -30,7 +29,7 @@ class Box(NamedTuple):
     height: float
 
     def overlap(self, other: Box) -> float:
-        """Intersection over union of two boxes.
+        """Return the intersection over union of two boxes.
 
         >>> Box(0.0, 0.0, 0.5, 0.5).overlap(Box(0.25, 0.0, 0.5, 0.5))
         0.3333333333333333
@@ -44,44 +43,44 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True)
 class OcrLine:
-    """A line that stands in one frame."""
+    """A line of text in one frame."""
 
     text: str
     box: Box
     score: float
-    """How sure the OCR model is, 0 to 1."""
+    """Confidence of the OCR model, 0 to 1."""
 
 
 @dataclass(frozen=True)
 class OcrFrame:
-    """What stands in the frame that was read for a stretch of a video."""
+    """The text in the frame that was read for an interval of a video."""
 
     start: float
-    """Start of the stretch, in seconds."""
+    """Start of the interval, in seconds."""
     end: float
     at: float
     """Time of the frame."""
     lines: tuple[OcrLine, ...] | None
-    """None if the frame looks like the one before, which was not read again."""
+    """Its lines; None if the frame looks like the one before and was not read."""
 
 
 @dataclass(frozen=True)
 class OcrPart:
-    """What was read of a part of a file."""
+    """The text read in a part of a file."""
 
     done: float
-    """Seconds of the file that are read after this part; the next one begins there."""
+    """End of this part, in seconds of the file; the next part starts there."""
     frames: tuple[OcrFrame, ...]
 
 
 def frame_as_json(frame: OcrFrame) -> list[Any]:
-    """A frame as values for JSON."""
+    """Return a frame as values for JSON."""
     lines = None if frame.lines is None else [[line.text, *line.box, line.score] for line in frame.lines]
     return [frame.start, frame.end, frame.at, lines]
 
 
 def frame_of_json(values: Sequence[Any]) -> OcrFrame:
-    """The frame that :func:`frame_as_json` wrote.
+    """Return the frame that :func:`frame_as_json` wrote.
 
     >>> frame = OcrFrame(0.0, 4.0, 2.0, (OcrLine("EXIT", Box(0.1, 0.2, 0.3, 0.1), 0.99),))
     >>> frame_of_json(frame_as_json(frame)) == frame
@@ -93,16 +92,16 @@ def frame_of_json(values: Sequence[Any]) -> OcrFrame:
 
 
 MIN_LIKENESS = 0.7
-"""Share of letters in common from which two lines in one place are one."""
+"""Two lines in one place with at least this share of common letters are the same line."""
 MIN_OVERLAP = 0.3
-"""Intersection over union from which two boxes are one place."""
+"""Two boxes with at least this intersection over union are in one place."""
 MAX_MISSED_FRAMES = 1
-"""Frames in a row in which a line may be missing."""
+"""Number of consecutive frames in which a line may be missing."""
 
 
 @dataclass
 class _OpenLine:
-    """A line while it may still be seen again."""
+    """A line that may appear in later frames too."""
 
     start: float
     end: float
@@ -129,7 +128,7 @@ class _OpenLine:
 
 
 def merge_lines(frames: Iterable[OcrFrame]) -> list[Cue]:
-    """The lines of a video, by time and from the top down, each from its first to its last sight."""
+    """Merge the lines of frames into lines of a video, in order of time and from top to bottom."""
     open_lines: list[_OpenLine] = []
     done: list[Cue] = []
     for frame in frames:
@@ -159,7 +158,7 @@ def _reading_order(line: Cue) -> tuple[float, float, float, str]:
 
 
 def letters(text: str) -> str:
-    """A text by what OCR is likely to find again: its letters and digits, whatever their case.
+    """Return the letters and digits of a text in lower case, which OCR reads reliably.
 
     >>> letters("Platform 9, King's Cross")
     'platform9kingscross'
@@ -168,17 +167,17 @@ def letters(text: str) -> str:
 
 
 SLOT_SECONDS = 4.0
-"""Longest stretch of a shot of which one frame is read; subtitles in the picture change more often."""
+"""Longest interval of a shot for which one frame is read; burnt-in subtitles change more often."""
 MIN_SLOT_SECONDS = 1.0
-"""Shortest stretch: in quicker cuts, shots share a frame."""
+"""Shortest interval; shorter shots share a frame."""
 STILL_BLOCKS = 24
-"""Blocks along each side of a frame whose mean brightness shows whether anything has changed."""
+"""Number of blocks along each side of a frame; their mean brightness shows whether anything has changed."""
 MAX_STILL_DIFFERENCE = 2.0
-"""Largest change of a block's brightness, of 255, that is noise: letters that appear change theirs by more."""
+"""Largest change of a block's brightness, of 255, that counts as noise; new letters cause a larger change."""
 
 
 def frame_slots(duration: float, cuts: Sequence[float], every: float = SLOT_SECONDS) -> list[Slot]:
-    """Stretches of ``every`` seconds at most that cover a video, within its shots.
+    """Split a video's shots into intervals of at most ``every`` seconds.
 
     >>> frame_slots(10.0, [2.0, 2.3])
     [(0.0, 2.0), (2.0, 6.0), (6.0, 10.0)]
@@ -197,7 +196,7 @@ def frame_slots(duration: float, cuts: Sequence[float], every: float = SLOT_SECO
 
 
 def brightness_blocks(pixels: Pixels) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-    """The mean brightness of the blocks of a frame.
+    """Return the mean brightness of the blocks of a frame.
 
     >>> brightness_blocks(np.full((48, 48, 3), 9, np.uint8)).shape
     (24, 24)
@@ -213,5 +212,5 @@ def is_still(
     blocks: np.ndarray[tuple[int, ...], np.dtype[np.float32]],
     before: np.ndarray[tuple[int, ...], np.dtype[np.float32]] | None,
 ) -> bool:
-    """Whether a frame shows nothing that the one read last did not show."""
+    """Whether a frame shows nothing new since the last frame that was read."""
     return before is not None and bool(np.abs(blocks - before).max() <= MAX_STILL_DIFFERENCE)

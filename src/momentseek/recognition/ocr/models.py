@@ -1,8 +1,7 @@
-"""OCR models: which there are, PP-OCR by rapidocr, and reading a whole file in a process of its own.
+"""OCR models by name, PP-OCR with rapidocr, and OCR of a whole file in a separate process.
 
-A model is named by ``ppocr-small`` (the weights that come with the extra ``ocr``) or ``ppocr:FOLDER``, a folder with
-another PP-OCR model as ``det.onnx`` and ``rec.onnx``, for instance for another script. Its fingerprint is stored with
-what it read.
+A model is ``ppocr-small`` (its weights come with the extra ``ocr``) or ``ppocr:FOLDER``, a folder with another PP-OCR
+model as ``det.onnx`` and ``rec.onnx``, for instance for another script. Its fingerprint is stored with the text.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from momentseek.recognition.weights.files import (
 DEFAULT_OCR_MODEL = "ppocr-small"
 OCR_EXTRA = "ocr"
 OCR_VARIABLE = "MOMENTSEEK_OCR"
-"""Environment variable that switches reading on (``on``) or off, or names another model."""
+"""Environment variable that turns OCR on (``on``) or off, or names another model."""
 RECIPE = "1"
 """Part of the fingerprint; change it whenever the same weights would read other lines."""
 
@@ -52,26 +51,26 @@ _WEIGHTS = packaged_weights(DEFAULT_OCR_MODEL)
 
 
 class OcrModel(Protocol):
-    """Reads the lines that stand in a picture."""
+    """Reads the lines of text in a picture."""
 
     def read(self, pixels: Pixels) -> list[OcrLine]:
-        """The lines of an RGB picture that are surely there."""
+        """Return the lines of an RGB picture that pass the confidence limits."""
         ...
 
 
 def is_installed() -> bool:
-    """Whether the default OCR model can run here: its program and its weights are installed."""
+    """Whether the default OCR model's package and weights are installed."""
     return find_spec("rapidocr") is not None and are_installed(_WEIGHTS)
 
 
 def default_ocr_model() -> str | None:
-    """The OCR model that ``add`` uses if none is named: what the environment says, else none."""
+    """Return the default OCR model of ``add``: the environment's, else None."""
     chosen = model_in_environment(OCR_VARIABLE)
     return DEFAULT_OCR_MODEL if chosen is True else chosen or None
 
 
 def ocr_fingerprint(spec: str, every: float = SLOT_SECONDS) -> str:
-    """A hash that changes with the lines that a model reads, in one frame per ``every`` seconds of a shot."""
+    """Return a hash that changes whenever a model would read other lines, at one frame per ``every`` seconds."""
     if spec == DEFAULT_OCR_MODEL:
         model_files(spec)
         parts = sorted(_WEIGHTS.files.values())
@@ -81,7 +80,7 @@ def ocr_fingerprint(spec: str, every: float = SLOT_SECONDS) -> str:
 
 
 def model_files(spec: str, *, check: bool = False) -> tuple[Path, Path]:
-    """The files of the detector and of the recogniser; with ``check``, packaged ones are proven to be those tested."""
+    """Return the files of the detector and the recogniser; with ``check``, the hashes of packaged ones are verified."""
     if find_spec("rapidocr") is None:
         raise missing_package("rapidocr", OCR_EXTRA)
     if spec == DEFAULT_OCR_MODEL:
@@ -100,19 +99,19 @@ def model_files(spec: str, *, check: bool = False) -> tuple[Path, Path]:
 
 
 DETECTOR_SIDE = 640
-"""Pixels of the longer side at which the detector looks."""
+"""Longer side of the detector's input in pixels."""
 MIN_SCORE = 0.8
-"""How sure the recogniser must be of a line."""
+"""Minimum score of a line."""
 MIN_SHORT_SCORE = 0.95
-"""How sure of a line of two letters; what is shorter is nearly always something else."""
+"""Minimum score of a line of two letters; shorter lines are nearly always wrong."""
 MAX_LINES = 200
-"""Lines of one frame that are kept, surest first."""
+"""Maximum number of lines per frame; the highest scores are kept."""
 MAX_LETTERS = 500
-"""Letters of a line that are kept."""
+"""Maximum length of a line; the rest is cut off."""
 
 
 class PaddleOcr:
-    """A PP-OCR model that reads lines in pictures."""
+    """A PP-OCR model that reads lines of text in pictures."""
 
     def __init__(self, detector: Path, recogniser: Path, threads: int = 1) -> None:
         os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
@@ -140,7 +139,7 @@ class PaddleOcr:
             raise MomentseekError(f"{detector.parent}: its models cannot be opened ({reason[0][:200]})") from None
 
     def read(self, pixels: Pixels) -> list[OcrLine]:
-        """The lines of an RGB picture that are surely there."""
+        """Return the lines of an RGB picture that pass the confidence limits."""
         found = self._ocr(np.ascontiguousarray(pixels[:, :, ::-1]))
         if found.txts is None or found.boxes is None:
             return []
@@ -154,7 +153,7 @@ class PaddleOcr:
 
 
 def is_sure(text: str, score: float) -> bool:
-    """Whether a line is kept: shapes that are no letters are read as one or two, or unsurely.
+    """Whether to keep a line: shapes that are no letters give very short lines or low scores.
 
     >>> is_sure("EXIT", 0.9), is_sure("EXIT", 0.7), is_sure("出口", 0.97), is_sure("V国", 0.84), is_sure("G", 0.99)
     (True, False, True, False, False)
@@ -171,7 +170,7 @@ def _box(corners: Any, width: int, height: int) -> Box:
 
 
 PART_FRAMES = 16
-"""Frames after which what was read is kept: about a minute of video."""
+"""Number of frames after which results are stored: about a minute of video."""
 
 
 def read_file(
@@ -182,9 +181,9 @@ def read_file(
     begin: float = 0.0,
     every: float = SLOT_SECONDS,
 ) -> Iterator[OcrPart]:
-    """Read a file from ``begin`` on, where an earlier run may have stopped, part by part.
+    """Read a file part by part from ``begin`` on, where an earlier run may have stopped.
 
-    The first frame of each part is always read, so that a run that was resumed reads the same as one that was not.
+    The first frame of each part is always read, so that a resumed run gives the same result.
     """
     slots = frame_slots(duration, cuts, every)
     parts = [slots[at : at + PART_FRAMES] for at in range(0, len(slots), PART_FRAMES)]
@@ -209,11 +208,11 @@ def read_file(
 
 
 TIMEOUT_SECONDS = 600.0
-"""Longest time without an answer: a part of sixteen frames takes half a minute on a slow processor."""
+"""Timeout for an answer: a part of sixteen frames takes half a minute on a slow CPU."""
 
 
 class OcrProcess(JobProcess):
-    """An OCR model in a process of its own, asked for one file at a time; close it, or leave its ``with``."""
+    """An OCR model in a separate process, for one file at a time; close it, or use ``with``."""
 
     def __init__(self, spec: str, threads: int = 1, timeout: float = TIMEOUT_SECONDS) -> None:
         words = JobWords(f"the OCR model {spec}", "what its pictures show", "cannot be read")
@@ -223,6 +222,6 @@ class OcrProcess(JobProcess):
     def read(
         self, path: Path, duration: float, cuts: Sequence[float], begin: float = 0.0, every: float = SLOT_SECONDS
     ) -> Iterator[OcrPart]:
-        """Read the text of a file from ``begin`` on, part by part; MediaError if it cannot be."""
+        """Read the text of a file part by part from ``begin`` on; raise MediaError if that fails."""
         for part in self.ask(os.fspath(path), duration=duration, cuts=list(cuts), begin=begin, every=every):
             yield OcrPart(part["done"], tuple(frame_of_json(values) for values in part["frames"]))

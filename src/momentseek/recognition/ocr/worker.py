@@ -1,4 +1,7 @@
-"""The process that reads text in pictures: ``python -m momentseek.recognition.ocr.worker MODEL THREADS``."""
+"""The OCR process: ``python -m momentseek.recognition.ocr.worker MODEL THREADS``.
+
+``add`` and ``ocr run`` start it, so that a file that crashes the model does not end them.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,11 @@ from momentseek.recognition.ocr.lines import frame_as_json
 from momentseek.recognition.ocr.models import PaddleOcr, model_files, read_file
 
 MAX_MEMORY_BYTES = 4 << 30
-"""Address space that the process may use: the model takes about a sixth."""
+"""Limit of the process's address space: the model takes about a sixth."""
 
 
 def load(spec: str, threads: int) -> Callable[..., Iterator[dict[str, Any]]]:
-    """What reads a file, given its path, duration, cuts, where to begin and how often; parts are ``OcrPart`` values."""
+    """Return a function that reads a file (path, duration, cuts, start, interval) and yields ``OcrPart`` values."""
     model = PaddleOcr(*model_files(spec, check=True), threads)
 
     def read(**job: Any) -> Iterator[dict[str, Any]]:

@@ -1,1 +1,1 @@
-"""Sounds that are not speech: detectors, the kinds of sounds they know, and YAMNet."""
+"""Sounds other than speech: detectors, the kinds of sounds they know, and YAMNet."""

@@ -1,7 +1,7 @@
-"""Detectors of sounds that are not speech (applause, a dog that barks, rain), by name, and events made of their scores.
+"""Detectors of sounds other than speech (applause, barking, rain) by name, and events made from their scores.
 
-``yamnet`` is one of them (:mod:`momentseek.recognition.sounds.yamnet`). One of your own is registered by a name;
-:meth:`momentseek.Library.listen` then keeps what it hears, and searches find it.
+``yamnet`` is one of them (:mod:`momentseek.recognition.sounds.yamnet`). You can register your own under a name;
+:meth:`momentseek.Library.listen` then stores the sounds it detects, and searches find them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from momentseek.recognition.sounds.kinds import wider_kinds
 
 @dataclass(frozen=True)
 class SoundEvent:
-    """A sound between two times (seconds): what it is, in plain words, and how sure that is, from 0 to 1."""
+    """A sound with start and end in seconds, a label in plain words, and a score from 0 to 1."""
 
     start: float
     end: float
@@ -30,53 +30,53 @@ class SoundEvent:
 
 @runtime_checkable
 class SoundDetector(Protocol):
-    """Recognises sounds in samples at 16,000 a second, one channel, from -1 to 1."""
+    """Recognises sounds in mono samples at 16,000 per second, from -1 to 1."""
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its name, for users."""
         ...
 
     @property
     def fingerprint(self) -> str:
-        """What its answers depend on (the weights' hash, say): videos are listened to again when it changes."""
+        """A hash of everything its results depend on, such as weights; videos are processed again when it changes."""
         ...
 
     def detect(self, blocks: Iterable[Samples]) -> Iterable[SoundEvent]:
-        """The sounds of a video, given its samples from the beginning in blocks of a second or more."""
+        """Return the sounds of a video, given its samples from the start in blocks of a second or more."""
         ...
 
 
 SOUND_DETECTORS: Registry[Callable[[], SoundDetector]] = Registry("sound detector")
-"""What loads each detector of sounds, by its name."""
+"""Loaders of sound detectors by name."""
 
 
 def register_sounds(name: str, load: Callable[[], SoundDetector]) -> None:
-    """Add a detector of sounds of your own, so that ``library.listen(detector=name)`` finds it."""
+    """Register your own sound detector, for use as ``library.listen(detector=name)``."""
     SOUND_DETECTORS.add(name, load)
 
 
-# from scores of short windows to events
+# Events from the scores of short windows.
 #
-# A kind of sound goes on while its scores stay above a low limit, and counts if one of them reaches a high one
-# (hysteresis). Stretches of one kind with a short pause between them are one event: a dog that barks five times. Where
-# a narrower kind was heard as surely all along, the wider one is not said again.
+# A sound continues while its scores stay above a low limit, and counts if one of them reaches a high one (hysteresis).
+# Spans of one kind with short pauses between them are one event: a dog that barks five times. If a narrower kind has
+# nearly the same score throughout, the wider one is dropped.
 
 LOW_SCORE = 0.15
-"""Score down to which a sound goes on."""
+"""A sound continues down to this score."""
 HIGH_SCORE = 0.33
-"""Score that a sound must reach to count."""
+"""A sound counts only if it reaches this score."""
 MAX_PAUSE_SECONDS = 2.0
 """Longest pause within one event."""
 COVERED_SHARE = 0.7
-"""Share of an event's time from which a narrower kind stands for it."""
+"""A narrower kind replaces an event if it covers at least this share of its time."""
 SAME_SCORE = 0.2
-"""By how much the narrower kind may be less sure for that."""
+"""The narrower kind's score may be lower by this much."""
 TOUCHING_SECONDS = 1e-3
 
 
 def stretches(scores: NDArray[np.float32], labels: Sequence[str], edges: NDArray[np.float64]) -> list[SoundEvent]:
-    """The stretches in which kinds of sounds go on, each with its best score; most are too unsure to be events.
+    """Return the spans of each kind of sound with their best scores; most scores are too low for events.
 
     ``scores`` is ``(windows, labels)``, and window ``i`` lasts from ``edges[i]`` to ``edges[i + 1]``.
 
@@ -95,7 +95,7 @@ def stretches(scores: NDArray[np.float32], labels: Sequence[str], edges: NDArray
 
 
 def make_events(found: Iterable[SoundEvent]) -> list[SoundEvent]:
-    """The events that the stretches of a whole file make, in order.
+    """Merge the spans of a whole file into events, in order.
 
     >>> parts = [SoundEvent(0, 2, "dog barking", 0.3), SoundEvent(2, 3, "dog barking", 0.9),
     ...          SoundEvent(4, 5, "dog barking", 0.5), SoundEvent(6, 7, "siren", 0.3)]
@@ -106,7 +106,7 @@ def make_events(found: Iterable[SoundEvent]) -> list[SoundEvent]:
     for event in sorted(found, key=lambda event: (event.start, event.end)):
         by_label.setdefault(event.label, []).append(event)
     for label, some in by_label.items():
-        whole = _join(some, TOUCHING_SECONDS)  # a stretch is cut where a part of the file ends
+        whole = _join(some, TOUCHING_SECONDS)  # a span is cut where a part of the file ends
         by_label[label] = _join([event for event in whole if event.score >= HIGH_SCORE], MAX_PAUSE_SECONDS)
     narrower: dict[str, list[SoundEvent]] = {}
     for label, some in by_label.items():
@@ -122,7 +122,7 @@ def make_events(found: Iterable[SoundEvent]) -> list[SoundEvent]:
 
 
 def _join(events: Sequence[SoundEvent], pause: float) -> list[SoundEvent]:
-    """Events of one kind in order, joined where no more than ``pause`` seconds lie between two."""
+    """Join events of one kind that are at most ``pause`` seconds apart."""
     out: list[SoundEvent] = []
     for event in events:
         if out and event.start - out[-1].end <= pause:

@@ -1,8 +1,8 @@
-"""Kinds of sounds: what they are called, what makes them, the words that ask for them, and the classes of YAMNet.
+"""Kinds of sounds: their labels, sources, query words and AudioSet classes.
 
-``kinds.tsv`` has a row for each: its label (``dog barking``), what makes it (``dog puppy hound``: words for things that
-are also seen, so that they alone ask for no sound), further words that ask for it, the wider kind that it belongs to,
-and the AudioSet classes that it stands for. Speech, rooms and noises that say nothing are left out.
+``kinds.tsv`` has a row for each: its label (``dog barking``), its source (``dog puppy hound``: things that are also
+visible, so these words alone do not ask for a sound), further words that ask for it, the wider kind it belongs to, and
+its AudioSet classes. Speech, room acoustics and unspecific noises are left out.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ class SoundKind:
 
     label: str
     source: tuple[str, ...] = ()
-    """Words for what makes it."""
+    """Words for the source of the sound."""
     more_words: tuple[str, ...] = ()
-    """Words besides those of the label that ask for it."""
+    """Further words that ask for it, besides those of the label."""
     parent: str = ""
     """Label of the wider kind that it belongs to; empty for none."""
     classes: tuple[str, ...] = ()
-    """AudioSet classes that it stands for."""
+    """Its AudioSet classes."""
 
     @property
     def names_source(self) -> bool:
-        """Whether the label says what makes the sound."""
+        """Whether the label names the source of the sound."""
         return any(word in self.source for word in self.label.split())
 
     @property
     def sound_words(self) -> tuple[str, ...]:
-        """Words that ask for the sound, not only for what makes it.
+        """Words that ask for the sound, not only for its source.
 
         >>> sound_kind("dog barking").sound_words
         ('barking', 'bark', 'woof', 'yap', 'yelp')
@@ -46,7 +46,7 @@ class SoundKind:
 
 @cache
 def sound_kinds() -> dict[str, SoundKind]:
-    """All kinds by their labels."""
+    """Return all kinds by label."""
     _, *lines = KINDS_FILE.read_text("utf-8").splitlines()
     kinds = {}
     for line in lines:
@@ -56,12 +56,12 @@ def sound_kinds() -> dict[str, SoundKind]:
 
 
 def sound_kind(label: str) -> SoundKind:
-    """The kind with a label; one that is only the label where a detector has kinds of its own."""
+    """Return the kind with a label; for other detectors' labels, a kind with only that label."""
     return sound_kinds().get(label) or SoundKind(label)
 
 
 def wider_kinds(label: str) -> list[SoundKind]:
-    """The kinds that a kind belongs to, the nearest first.
+    """Return the wider kinds that a kind belongs to, the nearest first.
 
     >>> [kind.label for kind in wider_kinds("electric guitar music")]
     ['guitar music', 'music']

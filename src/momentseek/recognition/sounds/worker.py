@@ -1,4 +1,4 @@
-"""The process that hears sounds: ``python -m momentseek.recognition.sounds.worker THREADS``."""
+"""The sound detection process: ``python -m momentseek.recognition.sounds.worker THREADS``."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from momentseek.media.sandbox.calls import sound
 from momentseek.recognition.sounds.yamnet import Yamnet
 
 MAX_MEMORY_BYTES = 2 << 30
-"""Address space that the process may use."""
+"""Limit of the process's address space."""
 
 
 def load(threads: int) -> Callable[..., Iterator[dict[str, Any]]]:
-    """What hears a file, given its path and where to begin; parts are ``HeardPart`` values."""
+    """Return a function that detects sounds in a file (path, start) and yields ``HeardPart`` values."""
     model = Yamnet(threads=threads)
 
     def hear(path: str, begin: float) -> Iterator[dict[str, Any]]:

@@ -1,7 +1,7 @@
-"""YAMNet, which hears 521 classes of sounds (AudioSet) in windows of 0.975 seconds, run by LiteRT.
+"""YAMNet, which detects 521 classes of sounds (AudioSet) in windows of 0.975 seconds, run by LiteRT.
 
-Its weights are one file that ``momentseek models get yamnet`` fetches; the names of its classes lie in that file. It
-runs in a process of its own, on sound that another process decodes, and what it heard is kept every two minutes.
+Its weights are one file that ``momentseek models get yamnet`` downloads; the file also holds the class names. It runs
+in a separate process, on sound that another process decodes, and its results are stored every two minutes.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ from momentseek.recognition.weights.hub import check_model, lock_file
 YAMNET = "yamnet"
 SOUNDS_EXTRA = "sounds"
 SOUNDS_VARIABLE = "MOMENTSEEK_SOUNDS"
-"""Environment variable that switches hearing sounds off (``off``), or names another detector."""
+"""Environment variable that turns sound detection off (``off``), or names another detector."""
 RECIPE = "2"
-"""Part of the fingerprint; change it whenever the same weights would hear other stretches."""
+"""Part of the fingerprint; change it whenever the same weights would give other spans."""
 WINDOW_SAMPLES = 15_600
 STEP_SAMPLES = WINDOW_SAMPLES // 2
 PART_WINDOWS = 256
-"""Half windows after which what was heard is kept: two minutes."""
+"""Number of half windows after which results are stored: two minutes."""
 MIN_LOUDNESS = 1e-3
-"""Root mean square below which a window is silent (-60 dB): what is heard there is made up."""
+"""A window with a lower root mean square is silent (-60 dB); detections there would be spurious."""
 MAX_LABELS_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class HeardPart:
-    """The stretches of sound in a part of a file, up to ``done`` seconds."""
+    """The sounds in a part of a file, up to ``done`` seconds."""
 
     done: float
     stretches: tuple[SoundEvent, ...]
 
 
 def is_installed() -> bool:
-    """Whether YAMNet can run here: its program is installed, and its weights were fetched."""
+    """Whether YAMNet's runtime is installed and its weights are downloaded."""
     return find_spec("ai_edge_litert") is not None and lock_file(YAMNET).exists()
 
 
 def default_sound_detector() -> str | None:
-    """The detector that ``add`` uses if none is named: the environment's, or YAMNet if it is there."""
+    """Return the default detector of ``add``: the environment's, else YAMNet if it is installed."""
     chosen = model_in_environment(SOUNDS_VARIABLE)
     if isinstance(chosen, str):
         return chosen
@@ -64,14 +64,14 @@ def default_sound_detector() -> str | None:
 
 
 def weights_file() -> Path:
-    """The file with YAMNet's weights, proven to be the published one."""
+    """Return the file with YAMNet's weights, after verifying its hash."""
     if find_spec("ai_edge_litert") is None:
         raise missing_package("ai-edge-litert", SOUNDS_EXTRA)
     return check_model(HUB_MODELS[YAMNET]) / "yamnet.tflite"
 
 
 def class_names(file: Path) -> list[str]:
-    """The names of the classes, from the archive at the end of a file of weights."""
+    """Read the class names from the archive at the end of a weights file."""
     try:
         with zipfile.ZipFile(file) as archive:
             (name,) = [info for info in archive.infolist() if info.filename.endswith("label_list.txt")]
@@ -85,7 +85,7 @@ def class_names(file: Path) -> list[str]:
 
 
 class Yamnet:
-    """YAMNet as a detector of sounds."""
+    """YAMNet as a sound detector."""
 
     name = YAMNET
 
@@ -108,7 +108,7 @@ class Yamnet:
         self._first = np.cumsum([0, *(len(kind.classes) for kind in kinds.values())])[:-1]
 
     def window_scores(self, samples: Samples) -> NDArray[np.float32]:
-        """How sure each kind of sound is in one window."""
+        """Return the score of each kind of sound in one window."""
         if float(np.sqrt(np.mean(np.square(samples)))) < MIN_LOUDNESS:
             return np.zeros(len(self.labels), np.float32)
         self._model.set_tensor(self._input, samples)
@@ -117,17 +117,17 @@ class Yamnet:
         return np.maximum.reduceat(scores[self._classes], self._first)
 
     def detect(self, blocks: Iterable[Samples]) -> list[SoundEvent]:
-        """The sounds of a video, given its samples from the beginning."""
+        """Return the sounds of a video, given its samples from the start."""
         return make_events(event for part in self.hear(blocks) for event in part.stretches)
 
     def hear(self, blocks: Iterable[Samples], begin: float = 0.0) -> Iterator[HeardPart]:
-        """The stretches of sound from ``begin`` on, where an earlier run may have stopped, part by part.
+        """Detect sounds part by part from ``begin`` on, where an earlier run may have stopped.
 
-        Half a window is as sure as the two windows that hold it are on average: what only one of them heard is mostly
-        wrong.
+        The score of half a window is the mean of the two windows that contain it: detections in only one of them are
+        mostly wrong.
         """
         first = round(begin * SAMPLE_RATE / STEP_SAMPLES)
-        at = max(0, first - 1)  # the window that holds the first half with the next one
+        at = max(0, first - 1)  # the window that contains the first half and the next one
         held, skip = np.empty(0, np.float32), at * STEP_SAMPLES
         before: NDArray[np.float32] | None = None
         rows: list[NDArray[np.float32]] = []
@@ -150,31 +150,31 @@ class Yamnet:
             yield self._part(rows, first, (at * STEP_SAMPLES + len(held)) / SAMPLE_RATE)
 
     def _part(self, rows: list[NDArray[np.float32]], first: int, end: float) -> HeardPart:
-        """A part of the halves of windows from ``first`` on; the last of them lasts to the ``end``."""
+        """Return the part made of half windows from ``first`` on; the last of them lasts until ``end``."""
         edges = np.arange(first, first + len(rows) + 1) * (STEP_SAMPLES / SAMPLE_RATE)
         edges[-1] = end
         if first == 0 and len(rows) > 1:
-            rows[0] = rows[1]  # only one window holds the beginning
+            rows[0] = rows[1]  # only one window contains the beginning
         return HeardPart(end, tuple(stretches(np.stack(rows), self.labels, np.round(edges, 3))))
 
 
 def _mean(before: NDArray[np.float32] | None, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The mean of the scores of two windows, where there are two."""
+    """Return the mean of the scores of two windows, if there are two."""
     return scores if before is None else ((before + scores) / 2).astype(np.float32)
 
 
 def yamnet_fingerprint(file: Path | None = None) -> str:
-    """A hash that changes with what YAMNet hears."""
+    """Return a hash that changes whenever YAMNet's results do."""
     parts = [RECIPE, *(sha256(one) for one in (file or weights_file(), KINDS_FILE))]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 TIMEOUT_SECONDS = 300.0
-"""Longest time without an answer: two minutes of sound are heard in a second."""
+"""Timeout for an answer: two minutes of sound take a second."""
 
 
 class YamnetProcess(JobProcess):
-    """YAMNet in a process of its own, asked for one file at a time; close it, or leave its ``with``."""
+    """YAMNet in a separate process, for one file at a time; close it, or use ``with``."""
 
     def __init__(self, threads: int = 1, timeout: float = TIMEOUT_SECONDS) -> None:
         words = JobWords("the sound detector yamnet", "its sound", "cannot be heard")
@@ -182,7 +182,7 @@ class YamnetProcess(JobProcess):
         super().__init__(worker, [str(threads)], words, threads=threads, timeout=timeout)
 
     def hear(self, path: Path, begin: float = 0.0) -> Iterator[HeardPart]:
-        """The stretches of sound in a file from ``begin`` on, part by part; MediaError if it cannot be heard."""
+        """Detect sounds in a file part by part from ``begin`` on; raise MediaError if that fails."""
         for part in self.ask(os.fspath(path), begin=begin):
             yield HeardPart(part["done"], tuple(SoundEvent(*row) for row in part["stretches"]))
 

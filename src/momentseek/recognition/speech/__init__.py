@@ -1,1 +1,1 @@
-"""Transcribe what is said in a video: from its sound to cues with the times of their words."""
+"""Speech recognition: from the sound of a video to cues with word times."""

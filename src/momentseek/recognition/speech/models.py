@@ -1,8 +1,8 @@
-"""Which recognisers there are, and what each is made of.
+"""Speech recognition models by name, and their files.
 
-A transcriber is named by ``whisper-base`` (the weights that come with the extra ``speech``), by the name of one that
-``momentseek models get`` has downloaded (``whisper-small``), or by a folder (its path, or ``whisper:FOLDER``) with a
-Whisper model in CTranslate2's form, as faster-whisper reads it. Its fingerprint is stored with what it heard.
+A transcriber is ``whisper-base`` (its weights come with the extra ``speech``), the name of a model that ``momentseek
+models get`` has downloaded (``whisper-small``), or a folder (its path, or ``whisper:FOLDER``) with a Whisper model in
+CTranslate2's format, as used by faster-whisper. Its fingerprint is stored with the transcript.
 """
 
 from __future__ import annotations
@@ -31,39 +31,39 @@ from momentseek.recognition.weights.hub import check_model
 DEFAULT_TRANSCRIBER = "whisper-base"
 SPEECH_EXTRA = "speech"
 TRANSCRIBE_VARIABLE = "MOMENTSEEK_TRANSCRIBE"
-"""Environment variable that switches transcription off (``off``), or names another transcriber."""
+"""Environment variable that turns transcription off (``off``), or names another transcriber."""
 MODEL_FILES = ("config.json", "model.bin", "tokenizer.json")
 RECIPE = "1"
-"""Part of the fingerprint; change it whenever the same weights would hear other words."""
+"""Part of the fingerprint; change it whenever the same weights would give other words."""
 
 _PART1, _PART2 = (packaged_weights(f"whisper-base-part{part}") for part in (1, 2))
 WHOLE_MODEL = "d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9"
-"""SHA-256 of Systran/faster-whisper-base's model.bin, which the two parts are put together to."""
+"""SHA-256 of Systran/faster-whisper-base's model.bin, which is assembled from two parts."""
 
 
 class Transcriber(Protocol):
-    """Hears words in samples at 16,000 a second."""
+    """Recognises words in samples at 16,000 per second."""
 
     def has_speech(self, samples: Samples) -> list[tuple[float, float]]:
-        """Start and end in seconds of each stretch in which somebody speaks."""
+        """Return start and end in seconds of each span of speech."""
         ...
 
     def language(self, samples: Samples) -> tuple[str, float]:
-        """The language spoken, as a code such as ``en``, and how sure that is, 0 to 1."""
+        """Return the code of the spoken language, such as ``en``, and its probability."""
         ...
 
     def words(self, samples: Samples, language: str) -> list[SpokenWord]:
-        """The words that are said and when, in seconds from the first sample."""
+        """Return the spoken words with times in seconds from the first sample."""
         ...
 
 
 def is_installed() -> bool:
-    """Whether the default transcriber can run here: its program is installed and its weights are downloaded."""
+    """Whether the default transcriber's package is installed and its weights are downloaded."""
     return find_spec("faster_whisper") is not None and are_installed(_PART1, _PART2)
 
 
 def default_transcriber() -> str | None:
-    """The transcriber that ``add`` uses if none is named: the environment's, or the packaged one if it is there."""
+    """Return the default transcriber of ``add``: the environment's, else the packaged one if it is installed."""
     chosen = model_in_environment(TRANSCRIBE_VARIABLE)
     if isinstance(chosen, str):
         return chosen
@@ -71,7 +71,7 @@ def default_transcriber() -> str | None:
 
 
 def transcriber_fingerprint(spec: str) -> str:
-    """A hash that changes with the words a transcriber hears."""
+    """Return a hash that changes whenever a transcriber's results do."""
     if spec == DEFAULT_TRANSCRIBER:
         parts = [WHOLE_MODEL, _PART1.files["tokenizer.json"]]
     else:
@@ -81,7 +81,7 @@ def transcriber_fingerprint(spec: str) -> str:
 
 
 def model_folder(spec: str) -> Path:
-    """The folder with a transcriber's files; the packaged one is put together in the cache the first time."""
+    """Return the folder with a transcriber's files; the packaged one is assembled in the cache at first use."""
     if find_spec("faster_whisper") is None:
         raise missing_package("faster-whisper", SPEECH_EXTRA)
     if spec == DEFAULT_TRANSCRIBER:
@@ -107,7 +107,7 @@ def model_folder(spec: str) -> Path:
 
 
 def _packaged_folder() -> Path:
-    """The packaged weights as a folder that faster-whisper opens."""
+    """Return the packaged weights as a folder for faster-whisper."""
 
     first, second = verify(_PART1), verify(_PART2)
     folder = cache_folder() / "made" / f"whisper-base-{WHOLE_MODEL[:16]}"
@@ -127,10 +127,10 @@ def _packaged_folder() -> Path:
 
 BEAM = 5
 MAX_SILENCE_PROBABILITY = 0.6
-"""A segment that is more probably no speech than this, and not heard well, is dropped."""
+"""A segment with a higher no-speech probability and a low word probability is dropped."""
 MIN_LOG_PROBABILITY = -1.0
 MAX_COMPRESSION = 2.4
-"""A segment whose text compresses better than this repeats itself, as a recogniser does in noise; it is dropped."""
+"""A segment whose text compresses better than this is repetitive, as recognised noise is; it is dropped."""
 LANGUAGE_SECONDS = 30
 VAD_PAD_MS = 50
 """Milliseconds around voice activity that count as speech."""
@@ -138,7 +138,7 @@ SEED = 0
 
 
 class Whisper:
-    """A Whisper model that hears words in samples."""
+    """A Whisper model that recognises words in samples."""
 
     def __init__(self, folder: Path, threads: int = 1) -> None:
         os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
@@ -149,16 +149,16 @@ class Whisper:
         )
 
     def has_speech(self, samples: Samples) -> list[tuple[float, float]]:
-        """Start and end in seconds of each stretch in which somebody speaks."""
+        """Return start and end in seconds of each span of speech."""
         return find_speech(samples)
 
     def language(self, samples: Samples) -> tuple[str, float]:
-        """The language spoken, as a code such as ``en``, and how sure that is, 0 to 1."""
+        """Return the code of the spoken language, such as ``en``, and its probability."""
         code, probability, _ = self._model.detect_language(samples[: LANGUAGE_SECONDS * SAMPLE_RATE])
         return str(code), float(probability)
 
     def words(self, samples: Samples, language: str) -> list[SpokenWord]:
-        """The words that are said and when, in seconds from the first sample; the same for the same samples."""
+        """Return the spoken words with times in seconds from the first sample; deterministic."""
         optional_module("ctranslate2", SPEECH_EXTRA).set_random_seed(SEED)
         segments, _ = self._model.transcribe(
             samples, language=language, beam_size=BEAM, word_timestamps=True, condition_on_previous_text=False
@@ -172,7 +172,7 @@ class Whisper:
 
 
 def find_speech(samples: Samples) -> list[tuple[float, float]]:
-    """Start and end in seconds of each stretch of voice; noise and music have none, at 0.2 % of their time."""
+    """Return start and end in seconds of each span of voice; in noise and music, 0.2 % of the time is misdetected."""
     vad: Any = optional_module("faster_whisper.vad", SPEECH_EXTRA)
     found = vad.get_speech_timestamps(samples, vad.VadOptions(min_silence_duration_ms=500, speech_pad_ms=VAD_PAD_MS))
     return [(each["start"] / SAMPLE_RATE, each["end"] / SAMPLE_RATE) for each in found]

@@ -1,7 +1,7 @@
 """Transcribe a whole file with bounded memory: a few minutes at a time, cut where nobody speaks.
 
-Voice activity comes first: of a file in which nobody speaks nothing more is asked. Stretches of speech are packed into
-windows as long as the recogniser reads at once, since a window costs the same however little is in it.
+Voice activity is detected first, so a file without speech costs little more. Spans of speech are packed into windows of
+the recogniser's input length, since a window costs the same however little it contains.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from momentseek.recognition.speech.models import Transcriber
 from momentseek.recognition.speech.transcript import TranscribedPart, cues_from_words, spoken_cue
 
 PART_SECONDS = 120
-"""Seconds of sound that are heard at a time; what was heard is kept after each."""
+"""Seconds of sound that are transcribed at a time; results are stored after each part."""
 WINDOW_SECONDS = 28.0
-"""Seconds of speech that the recogniser gets at once; it reads 30."""
+"""Seconds of speech per window; the recogniser's input is 30 seconds long."""
 STRETCH_MARGIN_SECONDS = 0.3
-"""Sound around a stretch of speech that is heard with it."""
+"""Seconds of sound included before and after a span of speech."""
 WORD_MARGIN_SECONDS = 0.2
-"""Part of the margin before a stretch in which no word begins: a recogniser likes to begin with the window."""
+"""Part of the margin before a span in which no word may begin: recognisers tend to begin with the window."""
 MIN_LANGUAGE_PROBABILITY = 0.5
-"""How sure the language must be to be kept for the rest of a file."""
+"""Probability from which a detected language is used for the rest of a file."""
 
 Stretch = tuple[float, float]
 
@@ -37,7 +37,7 @@ Stretch = tuple[float, float]
 def transcribe_file(
     transcriber: Transcriber, path: FilePath, begin: float = 0.0, language: str | None = None
 ) -> Iterator[TranscribedPart]:
-    """Transcribe a file from ``begin`` on, where an earlier run may have stopped, part by part."""
+    """Transcribe a file part by part from ``begin`` on, where an earlier run may have stopped."""
     at = round(begin * SAMPLE_RATE)
     skip = at
     held = np.empty(0, np.float32)
@@ -58,7 +58,7 @@ def transcribe_file(
 
 
 def _blocks(pieces: Iterator[Samples], size: int) -> Iterator[Samples]:
-    """The same samples in blocks of one size, the last one shorter."""
+    """Yield the same samples in blocks of one size; the last one may be shorter."""
     held: list[Samples] = []
     count = 0
     for piece in pieces:
@@ -74,7 +74,7 @@ def _blocks(pieces: Iterator[Samples], size: int) -> Iterator[Samples]:
 
 
 def _cut_between(stretches: Sequence[Stretch], seconds: float) -> float:
-    """Where to cut, so that nobody is speaking: before the last stretch if it reaches the end and leaves something.
+    """Return where to cut between speech: before the last span if it reaches the end and is not the only one.
 
     >>> _cut_between([(1.0, 5.0), (100.0, 120.0)], 120.0), _cut_between([(0.0, 120.0)], 120.0), _cut_between([], 120.0)
     (99.7, 120.0, 120.0)
@@ -87,7 +87,7 @@ def _cut_between(stretches: Sequence[Stretch], seconds: float) -> float:
 def _hear(
     transcriber: Transcriber, samples: Samples, stretches: Sequence[Stretch], at: int, count: int, language: str | None
 ) -> TranscribedPart:
-    """Transcribe the stretches of a part that begins at sample ``at`` of the file and has ``count`` samples."""
+    """Transcribe the spans of a part that begins at sample ``at`` of the file and has ``count`` samples."""
     offset = at / SAMPLE_RATE
     words: list[SpokenWord] = []
     sure = language
@@ -106,7 +106,7 @@ def _index(seconds: float) -> int:
 
 
 def _windows(stretches: Sequence[Stretch], seconds: float) -> Iterator[list[Stretch]]:
-    """Stretches with their margins, packed into windows; a stretch longer than a window is cut into several.
+    """Pack spans with their margins into windows; a span longer than a window is split.
 
     >>> [[(round(a, 1), round(b, 1)) for a, b in w] for w in _windows([(1, 3), (5, 6), (20, 70)], 100)]
     [[(0.7, 3.3), (4.7, 6.3), (19.7, 43.5)], [(43.5, 70.3)]]
@@ -129,7 +129,7 @@ def _windows(stretches: Sequence[Stretch], seconds: float) -> Iterator[list[Stre
 
 
 def _place(words: Sequence[SpokenWord], window: Sequence[Stretch], offset: float) -> list[SpokenWord]:
-    """Words heard in a window, with times of the file.
+    """Return the words of a window with times in the file.
 
     >>> _place([SpokenWord(0.5, 1.0, " a"), SpokenWord(2.5, 3.5, " b")], [(10.0, 12.0), (20.0, 22.0)], 100.0)
     [SpokenWord(start=110.5, end=111.0, text=' a'), SpokenWord(start=120.5, end=121.5, text=' b')]
@@ -147,11 +147,11 @@ def _place(words: Sequence[SpokenWord], window: Sequence[Stretch], offset: float
 
 
 TIMEOUT_SECONDS = 600.0
-"""Longest time without an answer: two minutes of sound are heard in half a minute by a slow processor."""
+"""Timeout for an answer: two minutes of sound take half a minute on a slow CPU."""
 
 
 class TranscriberProcess(JobProcess):
-    """A transcriber in a process of its own, asked for one file at a time; close it, or leave its ``with``."""
+    """A transcriber in a separate process, for one file at a time; close it, or use ``with``."""
 
     def __init__(self, spec: str, threads: int = 1, timeout: float = TIMEOUT_SECONDS) -> None:
         words = JobWords(f"the transcriber {spec}", "its sound", "cannot be heard")
@@ -159,7 +159,7 @@ class TranscriberProcess(JobProcess):
         super().__init__(worker, [spec, str(threads)], words, threads=threads, timeout=timeout)
 
     def hear(self, path: Path, begin: float = 0.0, language: str | None = None) -> Iterator[TranscribedPart]:
-        """Transcribe a file from ``begin`` on, part by part; MediaError if it cannot be."""
+        """Transcribe a file part by part from ``begin`` on; raise MediaError if that fails."""
         for part in self.ask(os.fspath(path), begin=begin, language=language):
             cues = [spoken_cue([SpokenWord(*word) for word in cue["words"]]) for cue in part["cues"]]
             yield TranscribedPart(part["heard"], part["language"], tuple(cues))

@@ -1,6 +1,6 @@
-"""What a speech recogniser heard: words with times, joined to cues as people read them, and a person's corrections.
+"""Transcripts: recognised words with times, joined into readable cues, and manual corrections.
 
-A correction is about a stretch of time, not about a line, so it holds whatever another recogniser hears there.
+A correction applies to a span of time, not to a line, so it stays valid if another recogniser transcribes the video.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from momentseek.media.subtitles.cues import Cue, SpokenWord
 MAX_CUE_SECONDS = 7.0
 MAX_CUE_LETTERS = 90
 MIN_PAUSE_SECONDS = 0.7
-"""Silence between two words that ends a cue."""
+"""A pause between two words of at least this length ends a cue."""
 SENTENCE_ENDS = ".?!…。？！"
 MIN_CUE_SECONDS = 0.05
 
 
 def spoken_cue(words: Sequence[SpokenWord]) -> Cue:
-    """Words that are read together, as a cue: a sentence, or a part of a long one."""
+    """Return a cue of consecutive words: a sentence, or a part of a long one."""
     start = words[0].start
     text = "".join(word.text for word in words).strip()
     return Cue(start, max(words[-1].end, start + MIN_CUE_SECONDS), text, words=tuple(words))
@@ -29,17 +29,17 @@ def spoken_cue(words: Sequence[SpokenWord]) -> Cue:
 
 @dataclass(frozen=True)
 class TranscribedPart:
-    """What was heard in a part of a file."""
+    """The transcript of a part of a file."""
 
     heard: float
-    """Seconds of the file that are heard after this part; the next one begins there."""
+    """End of this part, in seconds of the file; the next part starts there."""
     language: str | None
-    """Code of the language, once it is sure."""
+    """Code of the language, once it is certain enough."""
     cues: tuple[Cue, ...]
 
 
 def cues_from_words(words: Iterable[SpokenWord]) -> list[Cue]:
-    """Join words to cues: a cue ends with its sentence, at a pause, or when it gets too long to read.
+    """Join words into cues; a cue ends with its sentence, at a pause, or when it gets too long to read.
 
     >>> spoken = [(0.0, 0.4, " Hello"), (0.4, 0.9, " there."), (1.0, 1.3, " Sit"), (2.5, 2.8, " down")]
     >>> [cue.text for cue in cues_from_words(SpokenWord(*word) for word in spoken)]
@@ -58,7 +58,7 @@ def cues_from_words(words: Iterable[SpokenWord]) -> list[Cue]:
 
 
 def _ends_before(line: Sequence[SpokenWord], word: SpokenWord) -> bool:
-    if word.text[:1] in ("-", "'", "’"):  # the rest of the word before
+    if word.text[:1] in ("-", "'", "’"):  # continues the word before
         return False
     letters = sum(len(w.text) for w in line) + len(word.text)
     return (
@@ -74,7 +74,7 @@ LEAST_WORD_SECONDS = 0.02
 
 @dataclass(frozen=True)
 class CueEdit:
-    """A person's correction: from ``start`` to ``end`` seconds this is said; an empty text says that nothing is."""
+    """A manual correction of what is said from ``start`` to ``end`` seconds; an empty text means nothing is said."""
 
     start: float
     end: float
@@ -82,7 +82,7 @@ class CueEdit:
 
     @classmethod
     def of(cls, start: float, end: float, text: str) -> CueEdit:
-        """A correction as it is kept: times in milliseconds, the text on one line.
+        """Return a correction as it is stored: times to the millisecond, the text on one line.
 
         >>> CueEdit.of(1.00049, 1.0005, " two  words ")
         CueEdit(start=1.0, end=1.05, text='two words')
@@ -91,12 +91,12 @@ class CueEdit:
         return cls(start, round(max(end, start + MIN_CUE_SECONDS), 3), " ".join(text.split()))
 
     def covers(self, word: SpokenWord) -> bool:
-        """Whether the middle of a word lies in the time that is corrected."""
+        """Whether the middle of a word lies in the corrected time."""
         return self.start <= (word.start + word.end) / 2 < self.end
 
 
 def apply_edits(cues: Iterable[Cue], edits: Sequence[CueEdit]) -> list[Cue]:
-    """Cues with corrections in place of what was heard in their time, by time. Applied twice it changes no more.
+    """Replace the recognised words by corrections, and sort the cues by time. Applying it twice changes nothing more.
 
     >>> heard = [spoken_cue([SpokenWord(1.0, 1.4, " a"), SpokenWord(1.4, 2.0, " tail"), SpokenWord(2.0, 2.5, " too")])]
     >>> (cue,) = apply_edits(heard, [CueEdit(1.0, 2.5, "A tale, too")])
@@ -119,7 +119,7 @@ def apply_edits(cues: Iterable[Cue], edits: Sequence[CueEdit]) -> list[Cue]:
 
 
 def corrected_cue(heard: Sequence[SpokenWord], edit: CueEdit) -> Cue:
-    """A correction as a cue: words that were heard keep their times, new ones share the time between them."""
+    """Return a correction as a cue: recognised words keep their times, new ones share the time between them."""
     texts, old = edit.text.split(), _join_pieces(heard)
     matcher = SequenceMatcher(None, [_key(word.text) for word in old], [_key(text) for text in texts], autojunk=False)
     words: list[SpokenWord | None] = [None] * len(texts)
@@ -138,7 +138,7 @@ def corrected_cue(heard: Sequence[SpokenWord], edit: CueEdit) -> Cue:
 
 
 def _fill_gaps(words: list[SpokenWord | None], texts: Sequence[str], edit: CueEdit) -> None:
-    """Give times to words that were not heard: those between their neighbours, or part of the neighbours' own."""
+    """Give times to new words: the time between their neighbours, or part of the neighbours' own."""
     for fresh, places in groupby(range(len(words)), lambda at: words[at] is None):
         run = list(places)
         if not fresh:
@@ -158,7 +158,7 @@ def _fill_gaps(words: list[SpokenWord | None], texts: Sequence[str], edit: CueEd
 
 
 def _share_time(texts: Sequence[str], start: float, end: float) -> list[SpokenWord]:
-    """Words one after the other in a time, each as long as it has letters.
+    """Divide a span of time among words in proportion to their letters.
 
     >>> [(word.start, word.end) for word in _share_time(["a", "long"], 1.0, 2.0)]
     [(1.0, 1.2), (1.2, 2.0)]
@@ -173,7 +173,7 @@ def _share_time(texts: Sequence[str], start: float, end: float) -> list[SpokenWo
 
 
 def _join_pieces(words: Iterable[SpokenWord]) -> list[SpokenWord]:
-    """Words as they stand between spaces: a recogniser may hear "self" and "-made" apart."""
+    """Join the pieces of words between spaces: a recogniser may return "self" and "-made" separately."""
     out: list[SpokenWord] = []
     for word in words:
         if out and word.text[:1] not in ("", " "):

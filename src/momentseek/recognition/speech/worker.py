@@ -1,4 +1,4 @@
-"""The process that transcribes: ``python -m momentseek.recognition.speech.worker TRANSCRIBER THREADS``."""
+"""The transcription process: ``python -m momentseek.recognition.speech.worker TRANSCRIBER THREADS``."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from momentseek.recognition.speech.models import Whisper, model_folder
 from momentseek.recognition.speech.transcribe import transcribe_file
 
 MAX_MEMORY_BYTES = 6 << 30
-"""Address space that the process may use: the largest transcriber takes about half."""
+"""Limit of the process's address space: the largest transcriber takes about half."""
 
 
 def load(spec: str, threads: int) -> Callable[..., Iterator[dict[str, Any]]]:
-    """What transcribes a file, given its path, where to begin and its language, in ``TranscribedPart`` values."""
+    """Return a function that transcribes a file (path, start, language) and yields ``TranscribedPart`` values."""
     transcriber = Whisper(model_folder(spec), threads)
     return lambda **job: map(asdict, transcribe_file(transcriber, **job))
 

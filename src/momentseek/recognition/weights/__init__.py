@@ -1,1 +1,1 @@
-"""Weights of models: where they lie, their hashes, and which can be downloaded."""
+"""Weights of models: their locations, hashes and downloads."""

