@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import LibraryBusyError, MomentseekError
 from momentseek.library import segments
 from momentseek.library.database import TrackKind
 from momentseek.library.location import library_folder
@@ -67,7 +69,7 @@ def test_videos_are_named_by_path_and_folder(library: LibraryStore, films: Path)
     library.add(films)
     assert [v.name for v in library.matching([films / "deep"])] == ["deep/c.mkv"]
     assert [v.name for v in library.matching([films / "a.mp4"])] == ["a.mp4"]
-    with pytest.raises(MomentseekError, match="no video of this library"):
+    with pytest.raises(MomentseekError, match="not a video of this library"):
         library.remove("z.mp4")
     (films / "a.mp4").unlink()
     assert [v.name for v in library.remove(missing=True)] == ["a.mp4"]
@@ -350,3 +352,20 @@ def test_the_command_scrubs_for_a_timer(
     segment.write_bytes(segment.read_bytes()[:-1])
     done = command("verify", "--scrub", "100", "--library", library.path)
     assert (done.returncode, segment.name in done.stdout) == (1, True)
+
+
+def test_what_keeps_the_word_indices_from_being_checked_is_no_damage(library: LibraryStore, films: Path) -> None:
+    """A mount that cannot be written while changes wait in the log, a writer that is slow."""
+    library.add(films)
+    library.catalog._db.execute("PRAGMA query_only = ON")
+    report = library.verify()
+    assert report.problems == []
+    assert any("its word indices were not checked" in note for note in report.notes)
+    assert library.scrub().problems == []
+    library.catalog._db.execute("PRAGMA query_only = OFF")
+    library.catalog._db.execute("PRAGMA busy_timeout = 50")
+    with closing(sqlite3.connect(library.path / "catalog.sqlite", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LibraryBusyError, match="another process has been writing"):
+            library.verify()
+    assert library.verify().clean

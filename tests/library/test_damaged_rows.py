@@ -92,9 +92,46 @@ def test_a_damaged_value_never_ends_in_another_error(sql: str, library: LibraryS
     each(lambda opened: opened.remove("b.mp4"))
 
 
-def test_the_setting_that_nothing_else_tells_is_not_guessed(library: LibraryStore, films: Path) -> None:
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE encoders SET dim = -1 WHERE stream = 'vision'",
+        "UPDATE encoders SET dim = dim + 1 WHERE stream = 'vision'",
+        "UPDATE encoders SET dim = 0 WHERE stream = 'speech'",
+        "UPDATE segments SET videos = videos + 1",
+        "UPDATE segments SET rows = rows - 1",
+        "UPDATE segments SET stream = 'speech' WHERE stream = 'vision'",
+        "UPDATE segments SET stream = 'visiom' WHERE stream = 'vision'",
+    ],
+)
+def test_vectors_that_are_whole_are_not_dropped_for_what_the_catalog_says(
+    sql: str, library: LibraryStore, films: Path, content: Callable[[LibraryStore], dict[str, Any]]
+) -> None:
     library.add(films)
-    damage(library.path, "UPDATE settings SET value = 'x' WHERE key = 'clip_seconds'")
+    want = content(library)
+    library.close()
+    damage(library.path, sql)
+    with LibraryStore.open(library.path, create=False) as opened:
+        assert not opened.verify().clean
+        report = opened.verify(repair=True)
+        assert report.clean, report.problems
+        assert content(opened) == want, "nothing was lost, so nothing is made again"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE settings SET value = 'x' WHERE key = 'clip_seconds'",
+        "UPDATE settings SET value = '-1.5' WHERE key = 'clip_seconds'",
+        "UPDATE settings SET value = '\"1.5\"' WHERE key = 'clip_seconds'",
+        "DELETE FROM settings WHERE key = 'clip_seconds'",
+    ],
+)
+def test_the_setting_that_nothing_else_tells_is_not_guessed(sql: str, library: LibraryStore, films: Path) -> None:
+    library.add(films)
+    damage(library.path, sql)
+    with pytest.raises(MomentseekError, match="the row of settings about clip_seconds is damaged"):
+        library.add(films)
     report = library.verify(repair=True)
     assert not report.clean
     assert "clip_seconds" in report.problems[0]

@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -110,7 +110,7 @@ def test_a_database_without_a_library_is_said(tmp_path: Path) -> None:
 )
 def test_a_library_of_another_version_is_refused(tmp_path: Path, version: int, what: str) -> None:
     Database(tmp_path, create=True).close()
-    with sqlite3.connect(tmp_path / "catalog.sqlite") as other:
+    with closing(sqlite3.connect(tmp_path / "catalog.sqlite")) as other, other:
         other.execute(f"PRAGMA user_version = {version}")
     other.close()
     with pytest.raises(MomentseekError, match=what):

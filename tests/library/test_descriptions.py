@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -146,14 +147,14 @@ def test_a_copy_keeps_captions_and_a_removed_video_leaves_none(
     library.remove(["a*", "b*"])
     library.compact()
     assert library.verify().problems == []
-    with sqlite3.connect(library.path / "catalog.sqlite") as db:
+    with closing(sqlite3.connect(library.path / "catalog.sqlite")) as db, db:
         assert db.execute("SELECT count(*) FROM cues").fetchone() == (0,)
 
 
 @pytest.mark.parametrize(
     ("model", "what"),
     [
-        ("nowhere", "nowhere: is no folder; give that of an exported captioner"),
+        ("nowhere", "nowhere: is not a folder; give an exported captioner"),
         ("http://127.0.0.1:1/v1", "needs the name of a model after a #"),
         ("ftp://host/v1#eye", "not a web address"),
     ],

@@ -195,7 +195,7 @@ def test_ctrl_c_keeps_what_is_whole(tmp_path: Path, film: Film) -> None:
     process.send_signal(signal.SIGINT)
     _, said = process.communicate()
     assert process.returncode == 130, said
-    assert "what is done is kept. To go on, run again: momentseek add" in said
+    assert "what is done is kept. To continue, run: momentseek add" in said
     assert "Traceback" not in said
     kept = _videos(tmp_path / "l")
     assert 0 < kept < 30

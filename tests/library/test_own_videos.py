@@ -20,6 +20,7 @@ from momentseek.library.store import LibraryStore
 from momentseek.models.features.data import Data
 from momentseek.models.training.config import TrainConfig
 from momentseek.models.training.loop import train
+from momentseek.recognition.encoders.registry import IMAGE_TEXT_ENCODERS, register_image_text
 from momentseek.recognition.exported.manifest import sources_of
 
 GREY = (120, 120, 120)
@@ -193,3 +194,28 @@ def test_the_command_writes_features(library: LibraryStore, annotated: Path, tmp
     assert json.loads(done.stdout)["queries"] == {"train": 15}
     for wrong, words in ((["train.jsonl"], "is not SPLIT=FILE"), (["a=x", "a=y"], "named twice")):
         assert words in str(CliRunner().invoke(features, [*wrong, *where]).exception)
+
+
+def test_what_is_wrong_is_said_before_anything_is_encoded(annotated: Path, tmp_path: Path):
+    """Annotations without texts, and a picture encoder without a text side: encoding can take hours."""
+
+    class Mute:
+        name, dim, short_side, fingerprint = "mute", 2, 16, "mute-1"
+
+        def encode(self, texts: list[str]) -> np.ndarray:
+            raise MomentseekError("mute has no text side here")
+
+        def encode_images(self, images: list[np.ndarray]) -> np.ndarray:
+            raise AssertionError("pictures are encoded")
+
+    (tmp_path / "wordless.jsonl").write_text(
+        '{"query_id": "1", "video": "0", "start": 0, "end": 3, "relevance": 1, "duration": 22.5}\n'
+    )
+    register_image_text("mute", Mute)
+    try:
+        for truth, words in (("wordless.jsonl", "does not hold the text"), ("own/train.jsonl", "no text side here")):
+            asked = [f"train={tmp_path / truth}", "--videos", str(annotated), "--encoder", "mute", "--own-text"]
+            done = CliRunner().invoke(features, [*asked, "--out", str(tmp_path / "data")])
+            assert words in str(done.exception)
+    finally:
+        del IMAGE_TEXT_ENCODERS["mute"]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from momentseek.core.native.kernels import kernels
-from momentseek.library.scan.plan import open_plan
-from momentseek.library.scan.recall import refresh_plan, worth_planning
+from momentseek.library.scan.plan import build_plan, open_plan
+from momentseek.library.scan.recall import refresh_plan, tune, worth_planning
 from momentseek.library.scan.scan import Scan
 from momentseek.library.segments import Segment, build_segment
 from momentseek.library.store import LibraryStore
@@ -43,14 +43,28 @@ def test_a_large_library_gets_a_plan_and_keeps_it(tmp_path: Path, monkeypatch: p
     assert refresh_plan([first, more], folder)
 
 
+def test_copies_say_nothing_about_how_far_to_look(tmp_path: Path) -> None:
+    """Where each sentence is said by more videos than a query asks for, a query finds copies of one alone."""
+    if kernels() is None:
+        pytest.skip("needs the compiled kernels")
+    sentences = made(1, 40, 1, "").half.astype(np.float32)
+    rows = np.repeat(sentences, 150, axis=0)[:, None]
+    copies = build_segment("speech", range(1, len(rows) + 1), list(rows), "d" * 32)
+    depths = tune(Scan([copies], build_plan([copies], tmp_path / "plan")))
+    assert depths.coarse_margin is None
+    assert depths.fine_margin is None
+
+
 def test_adding_builds_the_plan(library: LibraryStore, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     monkeypatch.setattr(
-        "momentseek.library.ingest.add.refresh_plan",
+        "momentseek.library.reader.refresh_plan",
         lambda segments, folder: asked.append(sum(s.rows for s in segments)),
     )
     library.add(films)
-    assert asked == [12]
+    said = sum(s.rows for s in library.snapshot().speech)
+    assert asked == [12, said]
+    assert said
 
 
 def test_a_damaged_plan_is_found_and_built_again(
@@ -62,12 +76,13 @@ def test_a_damaged_plan_is_found_and_built_again(
         monkeypatch.setattr(f"momentseek.library.scan.{module}.MIN_PLANNED_ROWS", 1)
     library.add(films)
     assert library.verify().clean
-    path = next(library.paths.plan.glob("*.npz"))
-    path.write_bytes(path.read_bytes()[:-1] + b"!")
-    assert Scan.open(library.snapshot().vision, library.paths.plan).plan is None
-    report = library.verify()
-    assert [path.name in text for text in report.problems] == [True]
-    report = library.verify(repair=True)
-    assert report.clean
-    assert any("plan" in text for text in report.repaired)
-    assert Scan.open(library.snapshot().vision, library.paths.plan).plan is not None
+    for stream, folder in (("vision", library.paths.plan), ("speech", library.paths.speech_plan)):
+        path = next(folder.glob("*.npz"))
+        path.write_bytes(path.read_bytes()[:-1] + b"!")
+        assert Scan.open(getattr(library.snapshot(), stream), folder).plan is None
+        report = library.verify()
+        assert [path.name in text for text in report.problems] == [True]
+        report = library.verify(repair=True)
+        assert report.clean
+        assert any("plan" in text for text in report.repaired)
+        assert Scan.open(getattr(library.snapshot(), stream), folder).plan is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -179,7 +180,7 @@ def test_what_was_read_goes_with_its_video(library: LibraryStore, films: Path) -
 def test_a_damaged_index_of_what_was_read_is_found_and_made_anew(library: LibraryStore, films: Path) -> None:
     library.options = replace(library.options, ocr_model="ppocr-small")
     library.add(films)
-    with sqlite3.connect(library.path / "catalog.sqlite") as other:
+    with closing(sqlite3.connect(library.path / "catalog.sqlite")) as other, other:
         other.execute("INSERT INTO ocr_words (ocr_words) VALUES ('delete-all')")
     other.close()
     assert any("ocr_words" in problem for problem in library.verify().problems)

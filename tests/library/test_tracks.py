@@ -94,7 +94,7 @@ def test_it_is_made_once_found_by_its_words_and_gone_with_its_video(skies: Libra
     skies.remove(["a*", "c*"])
     skies.compact()
     assert found(skies, "described:sunshine") == []
-    with sqlite3.connect(skies.path / "catalog.sqlite") as db:
+    with closing(sqlite3.connect(skies.path / "catalog.sqlite")) as db, db:
         assert db.execute("SELECT count(*) FROM cues").fetchone() == (0,)
     assert skies.verify().problems == []
 
@@ -107,7 +107,7 @@ def test_a_kind_with_an_index_of_its_own_is_checked_and_built_again(skies: Libra
     assert [skies.catalog.count_cues(word, BIRDS) for word in (None, "robin", "wren", "crow")] == [2, 1, 1, 0]
     assert skies.catalog.cue_times(["robins"], [1], BIRDS) == {1: [(0.0, 1.0)]}
     assert skies.catalog.count_cues("robin", CAPTIONS) == 0
-    with sqlite3.connect(skies.path / "catalog.sqlite") as other:
+    with closing(sqlite3.connect(skies.path / "catalog.sqlite")) as other, other:
         other.execute("INSERT INTO birds_words (birds_words) VALUES ('delete-all')")
     other.close()
     assert any("birds_words" in problem for problem in skies.verify().problems)

@@ -116,11 +116,11 @@ def damage(library: LibraryStore, stream: str = "spans") -> None:
     path.write_bytes(data)
 
 
-LOST = "the library's copy of its model is gone; make its vectors anew: momentseek reencode --model FOLDER"
+LOST = "the library's copy of its model is gone; make its vectors again: momentseek reencode --model FOLDER"
 
 
 @pytest.mark.parametrize("file", ["model.json", "words.onnx"])
-def test_a_lost_model_is_said_and_encoding_anew_brings_it_back(file: str, model: Path, tmp_path: Path, long: Path):
+def test_a_lost_model_is_said_and_encoding_again_brings_it_back(file: str, model: Path, tmp_path: Path, long: Path):
     with Library.open(tmp_path / "library", create=True, encoder=f"model:{model}") as opened:
         opened.add(long / "short.mp4")
         (copy,) = opened.store.paths.models.rglob(file)

@@ -289,7 +289,7 @@ def test_a_language_that_is_not_known_is_said_and_the_rest_goes_on(
     report = library.add(talks)
     assert report.heard == 2
     assert [(noted.path.name, noted.text) for noted in report.noted] == [
-        ("a.mp4", "no language that the recogniser knows was surely heard in it; its words may be wrong")
+        ("a.mp4", "the recogniser is not sure of its language; words may be wrong")
     ]
 
 

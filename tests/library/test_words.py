@@ -1,5 +1,6 @@
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,11 +10,12 @@ from momentseek.library.words import TOKENIZER, WordMatcher, content_words, matc
 
 @given(st.text(max_size=40), st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=4))
 def test_any_text_makes_a_safe_expression(text, raw):
-    db = sqlite3.connect(":memory:")
-    db.execute(f"CREATE VIRTUAL TABLE t USING fts5 (text, tokenize='{TOKENIZER}')")
-    for expression in (match_any(content_words(text)), match_any(words(text)), match_any(raw)):
-        if expression:
-            db.execute("SELECT 1 FROM t WHERE t MATCH ?", (expression.encode("utf-8", "replace").decode(),)).fetchall()
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.execute(f"CREATE VIRTUAL TABLE t USING fts5 (text, tokenize='{TOKENIZER}')")
+        for expression in (match_any(content_words(text)), match_any(words(text)), match_any(raw)):
+            if expression:
+                storable = expression.encode("utf-8", "replace").decode()
+                db.execute("SELECT 1 FROM t WHERE t MATCH ?", (storable,)).fetchall()
 
 
 @given(st.lists(st.sampled_from(["dog", "dogs", "runs", "the", "Café"]), min_size=1, max_size=6))

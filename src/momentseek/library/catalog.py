@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import zlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -29,20 +30,20 @@ VIDEO_TYPES = (
 )  # fmt: skip
 """Types of the columns that always have a value, which come first."""
 ID_STEP_SETTING, LEAST_ID_SETTING = "id_step", "least_id"
-"""Settings of a library that is a part of a larger one: what lies between two ids that it gives, and the first."""
+"""Settings of a library that is a part of a larger one: the step between the ids that it assigns, and the first id."""
 VIDEO_DATE = "coalesce(recorded, mtime_ns / 1e9)"
-"""When a video was recorded as its file says, or when the file was written."""
+"""SQL for the date of a video: when it was recorded, if its file says so, or when the file was written."""
 VIDEO_SELECT = f"{VIDEO_COLUMNS}, path IN (SELECT path FROM failures) AS changed"
 CUE_SELECT = """cues.start, cues.end, cues.text, cues.language, cues.frame, cues.score, cues.box, coalesce((
     SELECT model FROM tracks WHERE tracks.video = cues.video AND tracks.kind = cues.kind ORDER BY whole DESC LIMIT 1
 ), '')"""
 IN_FAMILY = "kind IN (SELECT name FROM kinds WHERE family = ?)"
 MIN_FUZZY_LETTERS = 4
-"""Letters from which a word is found with one of them wrong: shorter words all look alike then."""
+"""Smallest number of letters of a word that is also found with one wrong letter; shorter words are too similar."""
 LAST_LETTER = chr(0x10FFFF)
-"""A letter after all others."""
+"""A character that sorts after all others."""
 MAX_SPELLINGS = 50
-"""Other spellings of a word that are looked for."""
+"""Largest number of other spellings of a word."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class EncoderRow:
 
 @dataclass(frozen=True)
 class SegmentRow:
-    """A segment that counts: the catalog's row about its file."""
+    """A segment in use: the catalog's row about its file."""
 
     name: str
     stream: str
@@ -68,8 +69,15 @@ class SegmentRow:
     """The smallest id of its videos; segments are listed in this order."""
 
 
+PASSING_CODES = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
+"""Errors that prevent a check of the database but do not mean that it is damaged."""
+
+
 class Catalog(Database):
     """The open catalog of a library: its videos, cues, segments and failures; use one per thread."""
+
+    words_checked = True
+    """Whether ``problems`` could check the word indices; the check needs write access."""
 
     def encoder(self, stream: str) -> EncoderRow | None:
         """The encoder that made a stream's vectors; None if there are none yet."""
@@ -79,7 +87,7 @@ class Catalog(Database):
         return EncoderRow(*rows[0]) if rows else None
 
     def set_encoder(self, row: EncoderRow) -> None:
-        """Say which encoder makes a stream's vectors from now on."""
+        """Set the encoder that makes a stream's vectors from now on."""
         self._db.execute(
             "INSERT OR REPLACE INTO encoders VALUES (?, ?, ?, ?, ?)",
             (row.stream, row.spec, row.name, row.fingerprint, row.dim),
@@ -88,7 +96,7 @@ class Catalog(Database):
     # reading
 
     def videos(self, ids: Iterable[int] | None = None) -> list[Video]:
-        """All videos of the library by id, or those of ``ids`` that are in it."""
+        """All videos of the library, or those with the given ``ids``, by id."""
         if ids is None:
             return [self._video(row) for row in self.rows(f"SELECT {VIDEO_SELECT} FROM videos ORDER BY id")]
         listed = json.dumps([int(i) for i in ids])
@@ -105,7 +113,7 @@ class Catalog(Database):
         return [VideoPlace(id, os.fsdecode(path), name) for id, path, name in rows]
 
     def video_cards(self, ids: Iterable[int]) -> list[tuple[int, float, str]]:
-        """Id, duration and hash of those of some videos that are in the library, by id."""
+        """Id, duration and hash of the given videos that are in the library, by id."""
         sql = "SELECT id, duration, hash FROM videos WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
         rows = self.rows(sql, (json.dumps([int(i) for i in ids]),))
         for id, duration, hash in rows:
@@ -136,7 +144,7 @@ class Catalog(Database):
         return np.fromiter((row[0] for row in rows), np.int64, len(rows))
 
     def segments(self, stream: str | None = None) -> list[SegmentRow]:
-        """The segments that count, of one stream or of all, by their smallest video id."""
+        """The segments in use, of one stream or of all, by their smallest video id."""
         sql = """SELECT name, stream, videos, rows, first FROM segments
                  WHERE ?1 IS NULL OR stream = ?1 ORDER BY first, name"""
         found = [SegmentRow(*row) for row in self.rows(sql, (stream,))]
@@ -146,7 +154,7 @@ class Catalog(Database):
         return found
 
     def gone(self) -> NDArray[np.int64]:
-        """Ids of removed videos whose vectors still lie in segments."""
+        """Ids of removed videos whose vectors are still in segments."""
         rows = self.rows("SELECT video FROM gone ORDER BY video")
         return np.fromiter((row[0] for row in rows), np.int64, len(rows))
 
@@ -156,14 +164,14 @@ class Catalog(Database):
         return [Failure(Path(os.fsdecode(path)), reason, at, tries) for path, reason, at, tries in rows]
 
     def totals(self) -> dict[str, float]:
-        """Numbers of videos, of their seconds, clips and cues, and of failures, by these names."""
+        """Totals by name: videos, their seconds, clips and cues, and failures."""
         sql = "SELECT count(*), coalesce(sum(duration), 0), coalesce(sum(clips), 0), coalesce(sum(cues), 0) FROM videos"
         videos, seconds, clips, cues = self.rows(sql)[0]
         failures = self.rows("SELECT count(*) FROM failures")[0][0]
         return {"videos": videos, "seconds": seconds, "clips": clips, "cues": cues, "failures": failures}
 
     def content_number(self) -> int:
-        """A number that changes with what the library holds, the same on every connection."""
+        """A number that changes with the contents of the library; it is the same on every connection."""
         row = self.rows(
             """SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'videos'), (SELECT count(*) FROM videos),
                       (SELECT total(at) FROM tracks WHERE whole), (SELECT total(mtime_ns) FROM videos),
@@ -173,7 +181,7 @@ class Catalog(Database):
         return zlib.crc32(repr(row).encode())
 
     def page_of_videos(self, name: str, limit: int, offset: int) -> tuple[int, list[Video]]:
-        """How many videos have ``name`` in their names (all, if it is empty), and ``limit`` of these by name."""
+        """The number of videos with ``name`` in their names (all, if it is empty), and a page of them, by name."""
         where = "WHERE ?1 = '' OR instr(lower(name), lower(?1))"
         with self.view():
             total = int(self.rows(f"SELECT count(*) FROM videos {where}", (name,))[0][0])
@@ -196,7 +204,7 @@ class Catalog(Database):
         return tuple(row[0] for row in rows)
 
     def _video(self, row: Sequence[Any]) -> Video:
-        """A row of ``videos`` as a video; refused if its values are not of the types that were written."""
+        """Convert a row of ``videos``; raises LibraryError if its values have unexpected types."""
         values: dict[str, Any] = dict(zip((*VIDEO_COLUMNS.split(", "), "changed"), row, strict=True))
         try:
             if tuple(map(type, row[: len(VIDEO_TYPES)])) != VIDEO_TYPES:
@@ -221,10 +229,10 @@ class Catalog(Database):
         except (TypeError, ValueError, RecursionError):
             raise damaged_row(self.path, "cues", f"what comes at {start} s") from None
 
-    # timed text of a kind; ``videos`` restricts an answer to these ids, None stands for all videos
+    # timed text of a kind; ``videos`` restricts an answer to these ids, None means all videos
 
     def cues(self, video: int, kind: TrackKind = SPEECH) -> list[Cue]:
-        """The cues of a video of a kind and of those that are searched with it, in the order of storing."""
+        """The cues of a video, of a kind and of kinds that are searched with it, in the order of their ids."""
         sql = f"SELECT {CUE_SELECT} FROM cues WHERE {IN_FAMILY} AND video = ? ORDER BY id"
         return [self._cue(row) for row in self.rows(sql, (kind.family, video))]
 
@@ -234,7 +242,7 @@ class Catalog(Database):
         return [self._cue(row) for row in self.rows(sql, (kind.family, video, end, start))]
 
     def texts_between(self, video: int, start: float, end: float) -> dict[str, tuple[Cue, ...]]:
-        """What :meth:`cues_between` gives of each family of kinds, by its name; families without any are left out."""
+        """Family of kinds → the result of :meth:`cues_between`; families without cues are left out."""
         sql = f"""SELECT kinds.family, {CUE_SELECT} FROM kinds CROSS JOIN cues ON cues.kind = kinds.name
                   WHERE cues.video = ? AND cues.start < ? AND ? < cues.end ORDER BY cues.id"""
         found: dict[str, tuple[Cue, ...]] = {}
@@ -243,12 +251,20 @@ class Catalog(Database):
         return found
 
     def own_cues(self, video: int, kind: TrackKind) -> list[Cue]:
-        """The cues of a video that are of a kind itself; those of speech in the order of the rows of its vectors."""
-        sql = f"SELECT {CUE_SELECT} FROM cues WHERE kind = ? AND video = ? ORDER BY id"
-        return [self._cue(row) for row in self.rows(sql, (kind.name, video))]
+        """The cues of a video of exactly one kind; those of speech are in the order of the rows of its vectors."""
+        return self.own_cues_of([video], kind)[video]
+
+    def own_cues_of(self, videos: Iterable[int], kind: TrackKind) -> dict[int, list[Cue]]:
+        """Video → the result of :meth:`own_cues`."""
+        found: dict[int, list[Cue]] = {int(id): [] for id in videos}
+        sql = f"""SELECT cues.video, {CUE_SELECT} FROM cues
+                  WHERE kind = ? AND video IN (SELECT value FROM json_each(?)) ORDER BY id"""
+        for video, *row in self.rows(sql, (kind.name, json.dumps(list(found)))):
+            found[video].append(self._cue(row))
+        return found
 
     def count_cues(self, word: str | None = None, kind: TrackKind = SPEECH) -> int:
-        """Number of cues that hold a word in any of its forms; of all cues if no word is given."""
+        """Number of cues that contain a word in any of its forms, or of all cues if no word is given."""
         if word is None:
             return int(self.rows(f"SELECT count(*) FROM cues WHERE {IN_FAMILY}", (kind.family,))[0][0])
         index = kind.indices[0]
@@ -257,7 +273,7 @@ class Catalog(Database):
     def cue_times(
         self, texts: Sequence[str], videos: Iterable[int], kind: TrackKind
     ) -> dict[int, list[tuple[float, float]]]:
-        """Start and end of each cue of some videos that holds any of some texts, by video."""
+        """Video → start and end of each cue that contains any of the texts."""
         index = kind.indices[0]
         sql = f"""SELECT cues.video, cues.start, cues.end FROM {index} JOIN cues ON cues.id = {index}.rowid
                   WHERE {index} MATCH ? AND cues.video IN (SELECT value FROM json_each(?))"""
@@ -267,9 +283,9 @@ class Catalog(Database):
         return out
 
     def near_spellings(self, word: str, kind: TrackKind) -> list[str]:
-        """Words of a kind that may be misspelt which differ from a word in one letter.
+        """Words of a kind that differ from a word in one letter.
 
-        Such a word begins or ends like the other, so only those that do are compared letter by letter.
+        Such words begin or end alike, so only words that do are compared letter by letter.
         """
         plain = plain_words([word])[0]
         if len(plain) < MIN_FUZZY_LETTERS or " " in plain:
@@ -286,14 +302,14 @@ class Catalog(Database):
         return sorted(term for (term,) in rows if is_one_letter_off(term, plain))[:MAX_SPELLINGS]
 
     def cue_ids_with_words(self, words: Sequence[str], videos: NDArray[np.int64] | None) -> set[int]:
-        """Ids of all cues of speech that hold any of the words in any of its forms."""
+        """Ids of all cues of speech that contain any of the words in any of its forms."""
         some, ids = _restriction(videos)
         join = "JOIN cues ON cues.id = speech_words.rowid" if some else ""
         sql = f"SELECT speech_words.rowid FROM speech_words {join} WHERE speech_words MATCH ? {some}"
         return {row[0] for row in self.rows(sql, (match_any(words), *ids))} if words else set()
 
     def cue_ids_with_letter(self, letter: str, videos: NDArray[np.int64] | None) -> set[int]:
-        """Ids of all cues of speech that hold a letter; no index helps, so every cue is read."""
+        """Ids of all cues of speech that contain a letter; there is no index for that, so every cue is read."""
         some, ids = _restriction(videos)
         sql = f"SELECT id FROM cues WHERE {IN_FAMILY} AND instr(text, ?) {some}"
         return {row[0] for row in self.rows(sql, (SPEECH.family, letter, *ids))}
@@ -301,7 +317,7 @@ class Catalog(Database):
     def cue_rows(
         self, ids: Iterable[int], videos: NDArray[np.int64] | None
     ) -> list[tuple[int, int, float, float, str]]:
-        """``(id, video, start, end, text)`` of those of some cues that are of speech, by video and in their order."""
+        """``(id, video, start, end, text)`` of the given cues that are speech, by video and in their order."""
         some, listed = _restriction(videos)
         sql = f"""SELECT id, video, start, end, text FROM cues
                   WHERE id IN (SELECT value FROM json_each(?)) AND {IN_FAMILY} {some} ORDER BY video, id"""
@@ -310,9 +326,9 @@ class Catalog(Database):
     # writing, inside changes()
 
     def next_ids(self, count: int = 1) -> range:
-        """The ids that the next ``count`` videos get; certain only for the holder of the library's lock.
+        """The ids that the next ``count`` videos get; reliable only for the holder of the library's lock.
 
-        In a part of a larger library they go up in steps, so that no two parts give the same.
+        In a part of a larger library ids increase in steps, so that no two parts assign the same id.
         """
         rows = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'videos'")
         last = int(rows[0][0]) if rows else 0
@@ -322,19 +338,19 @@ class Catalog(Database):
 
     @property
     def parts(self) -> tuple[Catalog, ...]:
-        """The catalogs that this one is made of: itself alone, unless it stands for several."""
+        """The catalogs of all parts of the library; only this one if it has no parts."""
         return (self,)
 
     def of(self, video: int) -> Catalog:
-        """The catalog that has the rows of a video: this one, unless it stands for several."""
+        """The catalog of the part that has a video; this one if the library has no parts."""
         return self
 
     def insert_video(
         self, video: Video, cues: Sequence[Cue], subtitles: Sequence[str] = (), *, id: int | None = None
     ) -> int:
-        """Insert a video; its ``id`` is ignored and the new one returned. A video at the same path is replaced.
+        """Insert a video and return its new id; ``video.id`` is ignored. A video at the same path is replaced.
 
-        ``id`` is for a writer that has already written the vectors under it; it must be a new one (``next_ids``).
+        ``id`` is for a writer that has already written vectors under this id; it must be new (``next_ids``).
         """
         old = self._db.execute("SELECT id FROM videos WHERE path = ?", (os.fsencode(video.path),)).fetchone()
         if old:
@@ -356,14 +372,14 @@ class Catalog(Database):
         return new
 
     def set_cues(self, video: int, cues: Sequence[Cue], kind: TrackKind = SPEECH) -> None:
-        """Give a video other cues of a kind than it has."""
+        """Replace a video's cues of a kind."""
         self._db.execute("DELETE FROM cues WHERE kind = ? AND video = ?", (kind.name, video))
         self.insert_cues(video, cues, kind)
         if kind == SPEECH:
             self.update_video(video, cues=len(cues))
 
     def update_video(self, video: int, **values: Any) -> None:
-        """Give columns of a video's row other values; a row that is damaged stays known as such."""
+        """Update columns of a video's row; the checksum of a damaged row is not renewed."""
         summed = f"row_sum({SUMMED['videos']})"
         sound = self.rows(f"SELECT 1 FROM videos WHERE id = ? AND sum IS {summed}", (video,))
         columns = ", ".join(f"{name} = ?" for name in values)
@@ -372,7 +388,7 @@ class Catalog(Database):
             self._db.execute(f"UPDATE videos SET sum = {summed} WHERE id = ?", (video,))
 
     def insert_cues(self, video: int, cues: Iterable[Cue], kind: TrackKind = SPEECH) -> None:
-        """Give a video more cues of a kind."""
+        """Add cues of a kind to a video."""
         given = list(cues)
         self._db.executemany(
             """INSERT INTO cues (video, kind, start, end, text, language, frame, score, box, words)
@@ -398,17 +414,17 @@ class Catalog(Database):
         self._db.execute("DELETE FROM videos WHERE id = ?", (video,))
 
     def insert_segment(self, row: SegmentRow) -> None:
-        """Insert a segment, so that it counts from now on."""
+        """Insert a segment, so that it is used from now on."""
         self._db.execute(
             "INSERT OR REPLACE INTO segments VALUES (?, ?, ?, ?, ?)",
             (row.name, row.stream, row.videos, row.rows, row.first),
         )
 
     def remove_segment(self, name: str) -> None:
-        """Remove a segment, so that it no longer counts; its file stays."""
+        """Remove a segment, so that it is no longer used; its file stays."""
         self._db.execute("DELETE FROM segments WHERE name = ?", (name,))
 
-    # care
+        # maintenance
 
     def tidy(self) -> None:
         """Rewrite the database and its log without unused space."""
@@ -426,7 +442,7 @@ class Catalog(Database):
         return ["name_words", *(index for kind in self.kinds() if not kind.like for index in kind.indices)]
 
     def _list_terms(self) -> None:
-        """List the words again that may be misspelt, without those of videos that are gone."""
+        """Rebuild the list of words that may be misspelt, without those of removed videos."""
         self._db.execute("DELETE FROM terms")
         for kind in self.kinds():
             if kind.spelt and not kind.like:
@@ -438,19 +454,24 @@ class Catalog(Database):
         )
 
     def problems(self) -> list[str]:
-        """What the database finds wrong with itself and its word indices."""
+        """The problems that SQLite finds in the database and its word indices."""
         found = [str(row[0]) for row in self.rows("PRAGMA integrity_check") if row[0] != "ok"]
-        if self.read_only:  # the indices' own check is written as a change
-            return found
-        for table in self._word_indices():
+        self.words_checked = not self.read_only
+        for table in self._word_indices() if self.words_checked else ():
             try:
                 self._db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
             except DATABASE_ERRORS as e:
+                code = e.sqlite_errorcode & 0xFF if isinstance(e, sqlite3.OperationalError) else sqlite3.SQLITE_CORRUPT
+                if code in PASSING_CODES:
+                    raise unusable(self.path, e) from None
+                if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL):
+                    self.words_checked = False
+                    break
                 found.append(f"the index {table} does not agree with its table ({e})")
         return found
 
     def rebuild_words(self) -> None:
-        """Build the word indices again, inside ``changes()``."""
+        """Rebuild the word indices, inside ``changes()``."""
         for table in self._word_indices():
             if table != "name_words":
                 self._db.execute(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")
@@ -461,7 +482,7 @@ class Catalog(Database):
 
 
 _fraction = lru_cache(256)(Fraction)
-"""A fraction from its text; few rates are usual."""
+"""Parses a fraction; cached, because few frame rates are common."""
 
 
 def _restriction(videos: NDArray[np.int64] | None) -> tuple[str, tuple[str, ...]]:

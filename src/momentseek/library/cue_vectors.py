@@ -1,4 +1,4 @@
-"""Vectors of what is said: encode cues and passages of videos and write them as segments of the stream ``speech``.
+"""Vectors of speech: encode cues and passages of videos, and write them as segments of the stream ``speech``.
 
 One cue often says too little to be understood: half a sentence, or "yes". So neighbouring cues are also encoded
 together, as passages. The rows of a video are those of its cues, then those of its passages of several cues. Videos
@@ -25,19 +25,19 @@ from momentseek.recognition.encoders.protocol import TextEncoder, Vectors
 CUES_PER_BATCH = 64
 """Number of texts that are encoded at once."""
 PASSAGE_CHARACTERS = 110
-"""Length from which a passage takes in no further cue, about twenty words."""
+"""Length in characters from which a passage is complete, about twenty words."""
 MAX_PASSAGE_GAP_SECONDS = 5.0
 """Longest pause between two cues of a passage."""
 MAX_PASSAGE_SECONDS = 30.0
-"""Time after which a passage takes in no further cue."""
+"""Longest passage."""
 PASSAGES_SETTING = "passages"
-"""Setting of a library in which all that is said has vectors of passages; an older one gets them with the next add."""
+"""Setting of a library in which all speech has vectors of passages; older libraries get them with the next add."""
 VIDEOS_PER_SEGMENT = 500
-"""Videos whose cues are encoded and written at a time."""
+"""Number of videos whose cues are encoded and written at a time."""
 
 
 def passages(cues: Sequence[Cue]) -> list[range]:
-    """Places of neighbouring cues that are understood together, in order; half of each lies in the one before.
+    """Ranges of neighbouring cues that form passages, in order; consecutive passages overlap by half.
 
     >>> passages([Cue(0, 2, "We meet"), Cue(2, 4, "at the station"), Cue(60, 62, "Yes.")])
     [range(0, 2), range(2, 3)]
@@ -66,15 +66,6 @@ def vector_texts(cues: Sequence[Cue]) -> list[str]:
     return found + [" ".join(found[at] for at in some) for some in passages(cues) if len(some) > 1]
 
 
-def passage_rows(rows: Vectors, cues: Sequence[Cue], found: Sequence[range]) -> Vectors:
-    """The vectors of a video's passages, given its rows; the mean of the cues' where passages were not encoded."""
-    if len(rows) > len(cues):
-        several = np.cumsum([len(some) > 1 for some in found]) + len(cues) - 1
-        return rows[[row if len(some) > 1 else some.start for some, row in zip(found, several.tolist(), strict=True)]]
-    sums = np.stack([rows[some.start : some.stop].sum(axis=0) for some in found])
-    return np.asarray(sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9), np.float32)
-
-
 def encode_cues(encoder: TextEncoder, cues: Sequence[Sequence[Cue]]) -> list[Vectors | None]:
     """Vectors of the cues and passages of each video; None for a video in which nothing is said."""
     by_video = [vector_texts(video) for video in cues]
@@ -86,10 +77,9 @@ def encode_cues(encoder: TextEncoder, cues: Sequence[Sequence[Cue]]) -> list[Vec
 
 
 def fill_speech(catalog: Catalog, paths: LibraryPaths, encoder: TextEncoder, ids: Sequence[int] | None = None) -> None:
-    """Give vectors to the cues of the videos ``ids``, by default of all videos in place of those that they have, and
-    note the encoder.
+    """Encode the cues of the videos ``ids``, and record the encoder.
 
-    The caller holds the library's lock.
+    By default the vectors of all videos are replaced. The caller holds the library's lock.
     """
     rows = store_speech(catalog, paths, encoder, ids)
     with catalog.changes():
@@ -104,7 +94,7 @@ def fill_speech(catalog: Catalog, paths: LibraryPaths, encoder: TextEncoder, ids
 def store_speech(
     catalog: Catalog, paths: LibraryPaths, encoder: TextEncoder, ids: Sequence[int] | None = None
 ) -> list[SegmentRow]:
-    """Write segments for the cues of videos; they count once the rows returned are in the catalog."""
+    """Write segments for the cues of videos; they are in use once the returned rows are in the catalog."""
     spoken = [video.id for video in catalog.videos(ids) if video.cues]
     rows = []
     for at in range(0, len(spoken), VIDEOS_PER_SEGMENT):
@@ -116,10 +106,10 @@ def store_speech(
 
 
 def replace_cues(library: LibraryReader, video: int, cues: Sequence[Cue], write: Callable[[], None]) -> int:
-    """Give a video of the library other cues and their vectors; returns how many segments were written.
+    """Replace the cues of a video and their vectors; returns the number of segments written.
 
-    The files come first; then, in one transaction, the catalog names them in place of those that held the video before,
-    and ``write`` writes the cues. The caller holds the library's lock.
+    The files are written first. Then one transaction replaces the old segments of the video in the catalog, and
+    ``write`` writes the cues. The caller holds the library's lock.
     """
     catalog, paths, encoder = library.catalog, library.paths, library.encoders.speech
     (vectors,) = encode_cues(encoder, [cues]) if encoder is not None else (None,)
@@ -143,7 +133,7 @@ def replace_cues(library: LibraryReader, video: int, cues: Sequence[Cue], write:
 
 
 def _segments_with(library: LibraryReader, video: int) -> list[SegmentRow]:
-    """The segments that hold the vectors of a video's cues; one that cannot be read may do so, and is refused later."""
+    """The segments with vectors of a video's cues, and segments that cannot be read, which are refused later."""
     out = []
     for row in library.catalog.segments("speech"):
         try:

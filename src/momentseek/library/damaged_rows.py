@@ -1,7 +1,7 @@
-"""Rows of the catalog that do not hold what was written: found by their types and checksums, and taken out.
+"""Damaged rows of the catalog: found by their types and checksums, and removed.
 
-A video's row and a cue's have a checksum (``sum``), made when they are written. It is copied with the row, and never
-made again for a row that is already wrong. In all tables each value must have the type that its column declares.
+Rows of videos and cues have a checksum (``sum``), computed when they are written. It is copied with the row, and never
+recomputed for a row that is already wrong. In all tables each value must have the type that its column declares.
 """
 
 from __future__ import annotations
@@ -15,25 +15,30 @@ from momentseek.core.errors import LibraryError, MomentseekError
 from momentseek.core.reports import count
 from momentseek.library import known_files, segments
 from momentseek.library.catalog import Catalog, SegmentRow
-from momentseek.library.database import SUMMED
+from momentseek.library.database import MAX_CLIP_SECONDS, MIN_CLIP_SECONDS, SUMMED
 from momentseek.library.encoders import LibraryEncoders, encoder_row, vision_spec
 from momentseek.library.file_stamp import path_text, printable
 from momentseek.library.paths import LibraryPaths
+from momentseek.library.segments import NEW_STREAM_SUFFIX, Segment
 
 NAMED_BY = {
     "videos": "name", "cues": "video", "segments": "name", "encoders": "stream", "settings": "key", "tracks": "video",
     "track_parts": "video", "failures": "path", "cue_edits": "text",
 }  # fmt: skip
-"""Tables whose rows are checked, and the column by which a row is named to people."""
+"""Tables whose rows are checked, and the column that names a row in messages."""
 JSON_COLUMNS = {
     "settings": ["value"], "videos": ["notes", "subtitles", "place"], "cues": ["box", "words"],
     "track_parts": ["content"],
 }  # fmt: skip
 TYPES = {"INTEGER": "'integer'", "REAL": "'real', 'integer'", "TEXT": "'text'", "BLOB": "'blob'"}
 NEEDED_SETTING = "clip_seconds"
-"""The setting that nothing else in the library tells."""
+"""The setting that cannot be recovered from the rest of the library."""
+NEEDED_CONDITION = (
+    f"key = '{NEEDED_SETTING}' AND NOT coalesce(CASE WHEN json_valid(value) THEN json_type(value) IN ('integer', "
+    f"'real') AND json_extract(value, '$') BETWEEN {MIN_CLIP_SECONDS} AND {MAX_CLIP_SECONDS} END, 0)"
+)
 MAX_NAMES = 5
-"""Rows of a table that are named; the others are counted."""
+"""Largest number of rows of a table that are named; the others are only counted."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class DamagedRows:
 
     table: str
     where: str
-    """The SQL condition that they meet."""
+    """The SQL condition that selects them."""
     names: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -59,6 +64,8 @@ def find_damaged_rows(catalog: Catalog) -> list[DamagedRows]:
         names = catalog.rows(f"SELECT CAST({column} AS BLOB) FROM {table} WHERE {where}")
         if names:
             found.append(DamagedRows(table, where, tuple(printable(os.fsdecode(name or b"?")) for (name,) in names)))
+    if not catalog.rows("SELECT 1 FROM settings WHERE key = ?", (NEEDED_SETTING,)):
+        found.append(DamagedRows("settings", "0", (NEEDED_SETTING,)))
     return found
 
 
@@ -68,13 +75,15 @@ def _condition(catalog: Catalog, table: str) -> str:
         allowed = TYPES[declared] + ("" if needed or key else ", 'null'")
         tests.append(f"typeof({name}) NOT IN ({allowed})")
     tests += [f"{name} IS NOT NULL AND NOT json_valid({name})" for name in JSON_COLUMNS.get(table, [])]
+    if table == "settings":
+        tests.append(NEEDED_CONDITION)
     if table in SUMMED:
         tests.append(f"sum IS NOT row_sum({SUMMED[table]})")
     return " OR ".join(tests)
 
 
 def explain_error(catalog: Catalog, e: BaseException | None) -> None:
-    """Say that rows are damaged where an error that nobody expected may come from them; otherwise do nothing."""
+    """Raise LibraryError if an unexpected error may come from damaged rows; otherwise do nothing."""
     if not isinstance(e, TypeError | ValueError | ArithmeticError | LookupError | AttributeError):
         return
     try:
@@ -90,9 +99,10 @@ def explain_error(catalog: Catalog, e: BaseException | None) -> None:
 def repair_rows(
     catalog: Catalog, paths: LibraryPaths, encoders: LibraryEncoders, damaged: list[DamagedRows]
 ) -> list[str]:
-    """Take damaged rows out, or write them again from what they speak of; returns what was done, a line for each table.
+    """Remove damaged rows, or restore them from the files that they describe; returns what was done, a line per table.
 
-    Videos are noted as failures, for ``retry``. A caption or a line of writing that is damaged costs its video's track.
+    Videos are recorded as failures, for ``retry``. If a caption or a line of OCR is damaged, the video's whole track is
+    removed.
     """
     done = []
     for rows in damaged:
@@ -140,18 +150,23 @@ def _drop_tracks(catalog: Catalog, where: str) -> None:
 
 
 def _segment_row(catalog: Catalog, paths: LibraryPaths, name: str) -> SegmentRow | None:
-    """What the catalog should say of a segment, by its own file."""
+    """The catalog's row of a segment, computed from its file."""
     try:
         found = segments.read_segment(paths.segments, name)
     except MomentseekError:
         return None
     waits = catalog.rows("SELECT 1 FROM segments WHERE name = ? AND stream LIKE ?", (name, "%.new"))
-    stream = found.stream + (segments.NEW_STREAM_SUFFIX if waits else "")
-    return SegmentRow(name, stream, len(found.ids), found.rows, int(found.ids.min(initial=0)))
+    return segment_row(found, bool(waits))
+
+
+def segment_row(found: Segment, waits: bool) -> SegmentRow:
+    """The catalog's row of a segment; ``waits`` marks one that is not in use until all vectors have been made again."""
+    stream = found.stream + (NEW_STREAM_SUFFIX if waits else "")
+    return SegmentRow(found.name, stream, len(found.ids), found.rows, int(found.ids.min()) if len(found.ids) else 0)
 
 
 def _name_encoders(catalog: Catalog, encoders: LibraryEncoders) -> None:
-    """Write again which encoder makes the vectors, by the library's setting."""
+    """Restore the row of the encoder that makes the vectors, from the library's setting."""
     if catalog.encoder("vision") is None:
         row = encoder_row("vision", vision_spec(catalog), encoders.vision)
         with catalog.changes():

@@ -5,10 +5,10 @@ Everything that changes the library's meaning happens in ``changes()``.
 
 Only whole videos are in ``videos``: a video's row, its cues and the segments that hold its vectors become visible in
 one transaction. ``gone`` lists ids whose vectors still lie in segments although the video was removed or replaced;
-compaction rewrites those segments and empties it. Paths are bytes, because a file's name need not be text.
+compaction rewrites those segments and empties it. Paths are bytes, because a file name need not be valid text.
 
 Timed text is in ``cues``, whatever made it; ``tracks`` says how far each producer is with each video, and
-``track_parts`` keeps what it has made of a video that is not whole yet (:mod:`momentseek.library.timed_text`).
+``track_parts`` keeps its results for a video that is not finished yet (:mod:`momentseek.library.timed_text`).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import Any
 
 from momentseek.core.errors import LibraryBusyError, LibraryError
 from momentseek.library.location import SHARDS_FILE, folder_here, library_option, place_text
+from momentseek.library.origin import ORIGIN_FILE
 from momentseek.library.words import SPELLING_TOKENIZER, TOKENIZER
 
 SCHEMA = f"""
@@ -121,26 +122,26 @@ CREATE TRIGGER videos_out AFTER DELETE ON videos BEGIN
     DELETE FROM cues WHERE video = old.id AND kind IN (SELECT name FROM kinds);
 END;
 """
-"""The tables. ``cue_edits`` are corrections by people, kept by the hash of a video's bytes, so that they outlive its
-row; ``terms`` lists the words of kinds that may be misspelt, forwards and backwards: what differs from a word in one
-letter begins or ends like it."""
+"""The tables. ``cue_edits`` are corrections by people, keyed by the hash of a video's bytes, so that they survive its
+row. ``terms`` lists the words of kinds that may be misspelt, forwards and backwards, because words that differ in one
+letter begin or end alike."""
 
 
 @dataclass(frozen=True)
 class TrackKind:
-    """A kind of timed text, by what it is about: what is said, written, described or heard."""
+    """A kind of timed text: speech, text on screen, descriptions or sounds."""
 
     name: str
     like: str = ""
     """Another kind with which it is searched and shown; empty for a kind that is searched on its own."""
     waits: str = "width > 0"
-    """SQL: which rows of ``videos`` may have such a track."""
+    """SQL condition on ``videos`` that may have such a track."""
     copied: bool = True
-    """Whether a copy of a video gets the track of the first."""
+    """Whether a copy of a video gets the track of the original."""
     text: bool = True
-    """Whether it has cues; a track without is only a note of how far a producer is."""
+    """Whether it has cues; a track without cues only records the progress of a producer."""
     spelt: bool = False
-    """Whether its words may be misspelt, as those read in pictures are, and are also indexed without stemming."""
+    """Whether its words may be misspelt, as those of OCR are, so that they are also indexed without stemming."""
 
     @property
     def family(self) -> str:
@@ -163,9 +164,9 @@ KINDS = (SPEECH, OCR, CAPTIONS, SOUNDS)
 
 
 def kind_script(kind: TrackKind) -> str:
-    """SQL that adds a kind, with a full-text index of its own unless it is searched with another.
+    """SQL that adds a kind, with its own full-text index unless it is searched with another kind.
 
-    An index for each family, because BM25 counts how rare a word is among texts of the same family.
+    Each family has its own index, because BM25 weighs a word by how rare it is among texts of the same family.
     """
     name = kind.name
     if not (name.isidentifier() and kind.family.isidentifier()):
@@ -204,16 +205,18 @@ SUMMED = {
     "cues": "CAST(kind AS BLOB), start, end, CAST(text AS BLOB), CAST(language AS BLOB), frame, score, "
     "CAST(box AS BLOB), CAST(words AS BLOB)",
 }
-"""Tables whose rows have a checksum, and what it is made of; text as bytes, which need not be text once damaged."""
+"""Tables whose rows have a checksum, and its columns; text is cast to bytes, because damaged text may be invalid."""
 SUM_SCRIPT = "\n".join(
     f"ALTER TABLE {table} ADD COLUMN sum INTEGER; UPDATE {table} SET sum = row_sum({columns});"
     for table, columns in SUMMED.items()
 )
 MIGRATIONS = ("\n".join([SCHEMA, *map(kind_script, KINDS)]), ADD_RECORDING, SUM_SCRIPT)
-"""Scripts that take a catalog from one version to the next; ``PRAGMA user_version`` counts those that were run."""
+"""Scripts that upgrade a catalog by one version each; ``PRAGMA user_version`` counts those that were run."""
 CATALOG_FILE = "catalog.sqlite"
+MIN_CLIP_SECONDS, MAX_CLIP_SECONDS = 0.1, 600.0
+"""Range of the setting ``clip_seconds``."""
 DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError, MemoryError)
-"""What SQLite raises; the others where its message quotes damaged bytes, or a damaged number asks for too much."""
+"""What SQLite raises; the last two if its message quotes damaged bytes, or a damaged number needs too much memory."""
 BUSY_SECONDS = 30.0
 """Seconds that a writer waits for another transaction; ours last milliseconds."""
 
@@ -223,7 +226,7 @@ NO_ROOM_CODES = {
     sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE,
     sqlite3.SQLITE_IOERR_SHMMAP,
 }  # fmt: skip
-"""What a reader meets where the index that readers share cannot be made or grow."""
+"""Errors of a reader if the index that readers share cannot be created or extended."""
 
 
 class Database:
@@ -232,7 +235,7 @@ class Database:
     def __init__(self, folder: Path, *, create: bool = False) -> None:
         self.path = folder / CATALOG_FILE
         self.read_only = False
-        """Whether the database lies where nothing can be written, and was opened for reading all the same."""
+        """Whether the database cannot be written, and was opened read-only."""
         self._full = False
         self._opened: tuple[int, ...] = ()
         if not create and not self.path.is_file():
@@ -245,7 +248,11 @@ class Database:
             )
         try:
             self._db = self._connect(create)
-            self._check_version()
+            try:
+                self._check_version()
+            except BaseException:
+                self._db.close()
+                raise
         except DATABASE_ERRORS as e:
             raise unusable(self.path, e) from None
 
@@ -254,7 +261,7 @@ class Database:
         self._db.create_function("row_sum", -1, _row_sum, deterministic=True)
         try:
             self._db.execute("PRAGMA synchronous = FULL")
-            self._db.execute("PRAGMA fullfsync = ON")  # a Mac's disk flushes its own memory only when asked so
+            self._db.execute("PRAGMA fullfsync = ON")  # on macOS only this flushes the disk's own cache
             if create:
                 self._create()
             self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -272,7 +279,7 @@ class Database:
         return self._db
 
     def _connect_read_only(self) -> sqlite3.Connection:
-        """Readers of a WAL database share an index next to it; where none can be made, nobody can write either."""
+        """Open the database without the index that readers of a WAL database share, because it cannot be created."""
         self.read_only, self._opened = True, self._file_state()
         log = self.path.with_name(f"{CATALOG_FILE}-wal")
         address = self.path.absolute().as_uri()
@@ -291,7 +298,7 @@ class Database:
         return copy
 
     def _file_state(self) -> tuple[int, ...]:
-        """What changes when somebody writes to the database after all."""
+        """Times and sizes that change when somebody writes to the database after all."""
         log = self.path.with_name(f"{CATALOG_FILE}-wal")
         states = [path.stat() for path in (self.path, log) if path.exists()]
         return tuple(value for state in states for value in (state.st_mtime_ns, state.st_size))
@@ -305,7 +312,7 @@ class Database:
         return int(self.rows("PRAGMA user_version")[0][0])
 
     def _migrate(self) -> None:
-        """Run the migrations that the catalog lacks, all of them or none."""
+        """Run the missing migrations, all of them or none."""
         with self.changes():
             found = self._version()
             for script in MIGRATIONS[found:]:
@@ -313,7 +320,7 @@ class Database:
             self._db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
 
     def _check_version(self) -> None:
-        """Bring an older catalog up to date; refuse one that is too old, or newer than this program."""
+        """Upgrade an older catalog; refuse one that is too old, or newer than this program."""
         found = self._version()
         if 0 < found < len(MIGRATIONS) and not self.read_only:
             self._migrate()
@@ -325,7 +332,7 @@ class Database:
             raise LibraryError(f"{self.path}: {_other_version(found, self.path.parent)}")
 
     def add_kind(self, kind: TrackKind) -> None:
-        """Add a kind of track, if the library does not know it yet."""
+        """Add a kind of track, unless the library has it already."""
         if not kind.text:
             return
         with self.changes():
@@ -411,7 +418,7 @@ class Database:
 
 
 def unusable(path: Path, e: Exception) -> LibraryError:
-    """A database's error as one that tells a user what to do."""
+    """Turn an error of the database into one that tells users what to do."""
     text = str(e) if isinstance(e, sqlite3.Error) else "malformed content"
     if "locked" in text or "busy" in text:
         return LibraryBusyError(f"{path}: another process has been writing for {BUSY_SECONDS:.0f} s; try again later")
@@ -431,15 +438,15 @@ def unusable(path: Path, e: Exception) -> LibraryError:
     if "decode to UTF-8" in text:
         return LibraryError(f"{path}: holds damaged text; run: momentseek verify --repair, then momentseek retry")
     if "malformed" in text or "not a database" in text or "no such table" in text:
-        return LibraryError(
-            f"{path}: is damaged ({text}); run the command again, and if it says the same, move it away and add the "
-            "videos again"
-        )
+        remedy = "run the command again; if the error stays, move the file away and add the videos again"
+        if (path.parent / ORIGIN_FILE).is_file():
+            remedy = f"delete the folder {path.parent}, which is fetched again from where it is kept"
+        return LibraryError(f"{path}: is damaged ({text}); {remedy}")
     return LibraryError(f"{path}: the catalog cannot be used ({text}); run: momentseek verify")
 
 
 def damaged_row(path: Path, table: str, name: object) -> LibraryError:
-    """The error for a row of the catalog that does not hold what was written."""
+    """The error for a damaged row of the catalog."""
     return LibraryError(
         f"{path}: the row of {table} about {name} is damaged; run: momentseek verify --repair, then momentseek retry"
     )
@@ -451,7 +458,7 @@ def _row_sum(*values: object) -> int:
 
 
 def _other_version(found: int, folder: Path) -> str:
-    """What is wrong with a library of another version, and what to do.
+    """A message about a library of another version, with what to do.
 
     >>> _other_version(0, Path("/films"))
     'was made by an earlier version; move it away and add the videos again: momentseek add FOLDER --library /films'
@@ -467,7 +474,7 @@ def _other_version(found: int, folder: Path) -> str:
 
 
 def _statements(script: str) -> Iterator[str]:
-    """Statements of a script; ``executescript`` would commit the open transaction."""
+    """Split a script into statements; ``executescript`` would commit the open transaction."""
     statement = ""
     for piece in script.split(";"):
         statement += piece + ";"
@@ -478,7 +485,7 @@ def _statements(script: str) -> Iterator[str]:
 
 @contextmanager
 def transaction(db: sqlite3.Connection, begin: str) -> Iterator[None]:
-    """Make a transaction of what is done inside: all of it is committed, or nothing."""
+    """Run the body of a ``with`` as a transaction: everything is committed, or nothing."""
     db.execute(begin)
     try:
         yield

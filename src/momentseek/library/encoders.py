@@ -1,4 +1,4 @@
-"""The encoders of a library: which they are, that they are still the same, and the copy of a trained model it keeps."""
+"""The encoders of a library: which ones it uses, whether they are unchanged, and its copy of a trained model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from momentseek.core.atomic import make_folder, write_all
-from momentseek.core.errors import MomentseekError
+from momentseek.core.errors import MomentseekError, parameter
 from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.paths import LibraryPaths
 from momentseek.recognition.encoders.fused import SEPARATOR, FusedEncoder
@@ -16,8 +16,10 @@ from momentseek.recognition.encoders.protocol import ImageTextEncoder, TextEncod
 from momentseek.recognition.encoders.registry import (
     FILE_PREFIX,
     HUB_PREFIX,
+    IMAGE_TEXT_ENCODERS,
     MEAN_PREFIX,
     MODEL_PREFIX,
+    REMOVED_ENCODER,
     image_text_encoder,
     text_encoder,
 )
@@ -31,11 +33,11 @@ from momentseek.recognition.exported.manifest import (
 )
 
 FIRST_ENCODER = "things"
-"""The spec of the image-text encoder that makes a new library searchable, and alone did so in earlier versions."""
+"""The spec of the encoder that makes a new library searchable first; earlier versions used it alone."""
 DEFAULT_ENCODER = "things+clip"
-"""The spec of the image-text encoder that a library is made with unless another is named."""
+"""The default spec of a new library's image-text encoder."""
 SHOWN_NAMES = {"clip": "CLIP"}
-"""How encoders are called in sentences, where that is not their spec."""
+"""Names of encoders in sentences, if they differ from their specs."""
 ENCODER_VARIABLE = "MOMENTSEEK_ENCODER"
 """Environment variable that names another encoder for new libraries."""
 SPEECH_ENCODER = "minilm"
@@ -45,7 +47,7 @@ FINGERPRINT_DIGITS = 16
 
 
 class LibraryEncoders:
-    """The encoders that make a library's vectors, each loaded when it is first asked for."""
+    """The encoders that make a library's vectors, each loaded on first use."""
 
     def __init__(self, catalog: Catalog, paths: LibraryPaths) -> None:
         self._catalog, self._folder = catalog, paths.folder
@@ -54,11 +56,20 @@ class LibraryEncoders:
 
     @property
     def vision(self) -> ImageTextEncoder:
-        """The encoder of the library's frames; refused if it is not the one that made the vectors."""
+        """The encoder of the library's frames; raises an error if it is not the one that made the vectors."""
         if self._vision is None:
             spec = vision_spec(self._catalog)
-            encoder = load_encoder(spec, self._folder)
             row = self._catalog.encoder("vision")
+            try:
+                encoder = load_encoder(spec, self._folder)
+            except MomentseekError:
+                known = not spec.isidentifier() or spec == REMOVED_ENCODER or spec in IMAGE_TEXT_ENCODERS
+                if row is None or known:
+                    raise
+                raise MomentseekError(
+                    f"{self._folder}: its vectors were made by the encoder {spec!r} of a plug-in, which is not here; "
+                    f"install the plug-in, or load its file: {parameter('plugin', 'FILE')}"
+                ) from None
             if row is not None and not is_by(row, encoder):
                 raise MomentseekError(
                     f"{self._folder}: its vectors were made by another version of {spec!r} than the one here; "
@@ -69,14 +80,14 @@ class LibraryEncoders:
 
     @property
     def speech(self) -> TextEncoder | None:
-        """The encoder of cues; None where it is not installed and the library has no vectors by it either."""
+        """The encoder of cues; None if it is not installed and the library has no vectors of it."""
         if self._speech is None:
             row = self._catalog.encoder("speech")
             encoder = installed_speech_encoder() if row is None else text_encoder(row.spec)
             if row is not None and encoder is not None and not is_by(row, encoder):
                 raise MomentseekError(
                     f"{self._folder}: what is said was encoded by another {row.spec!r} than the one here; "
-                    f"bring that back, or encode anew: {reencode_command(self._folder, vision_spec(self._catalog))}"
+                    f"bring that back, or encode again: {reencode_command(self._folder, vision_spec(self._catalog))}"
                 )
             self._speech = encoder
         return self._speech
@@ -98,9 +109,7 @@ class LibraryEncoders:
 
     @property
     def model_kind(self) -> str:
-        """``clips`` or ``map`` by what the trained model keeps vectors of, answered without loading it; empty if there
-        is no model.
-        """
+        """``clips`` or ``map``: what the trained model keeps vectors of, read without loading it; or empty."""
         return model_kind(self._catalog, self._folder)
 
     def for_queries(self, stream: str) -> TextEncoder:
@@ -114,11 +123,11 @@ class LibraryEncoders:
         return self.speech
 
     def forget(self) -> None:
-        """Let go of the loaded encoders; the next use loads those of the catalog."""
+        """Unload the encoders; the next use loads those of the catalog."""
         self._vision = self._speech = None
 
     def forget_others(self, rows: Iterable[EncoderRow]) -> None:
-        """Let go of a loaded encoder that ``rows`` do not name: another process may have made the vectors again."""
+        """Unload encoders that ``rows`` do not name, because another process may have made the vectors again."""
         for row in rows:
             if row.stream == "vision" and self._vision is not None and not is_by(row, self._vision):
                 self._vision = None
@@ -127,22 +136,22 @@ class LibraryEncoders:
 
 
 def check_spec(catalog: Catalog, spec: str, library: Path) -> None:
-    """Refuse another encoder than the library's: vectors of two encoders cannot be compared."""
+    """Refuse an encoder other than the library's, because vectors of two encoders cannot be compared."""
     used = vision_spec(catalog)
     if catalogued_spec(spec) != used:
         raise MomentseekError(
             f"{library}: its vectors were made by {used!r}, and {spec!r} cannot be mixed with it; "
-            f"to make them all anew run: {reencode_command(library, spec)}"
+            f"to make them all again run: {reencode_command(library, spec)}"
         )
 
 
 def default_encoder() -> str:
-    """The spec of a new library's encoder if none is named: the environment's, or the usual one."""
+    """The spec of a new library's encoder if none is named: from the environment, or the default."""
     return os.environ.get(ENCODER_VARIABLE, "").strip() or DEFAULT_ENCODER
 
 
 def second_encoder(spec: str) -> str:
-    """What people call the second of two encoders; empty if a spec names one.
+    """The display name of the second of two encoders; empty if a spec names only one.
 
     >>> second_encoder("things+clip"), second_encoder("things")
     ('CLIP', '')
@@ -185,8 +194,9 @@ def model_kind(catalog: Catalog, library: Path) -> str:
 
 
 def span_rows(catalog: Catalog, library: Path) -> Callable[[int], int]:
-    """A function that gives a video's number of rows for spans from its number of clips: one for each clip, or as many
-    as a map model keeps moments.
+    """A function that maps a video's number of clips to its number of rows for spans.
+
+    There is one row for each clip, or for each moment of a map model.
     """
     spec = vision_spec(catalog)
     if model_kind(catalog, library) != "map":
@@ -198,19 +208,19 @@ def span_rows(catalog: Catalog, library: Path) -> Callable[[int], int]:
 
 
 def _model_copy(spec: str, library: Path) -> Path:
-    """The folder of the library's own copy of its model; refused if a part of it is gone."""
+    """The folder of the library's copy of its model; raises MomentseekError if a file is missing."""
 
     folder = LibraryPaths(library).models / spec.removeprefix(MODEL_PREFIX)
     if not all((folder / name).is_file() for name in (MANIFEST_FILE, CLIPS_GRAPH, WORDS_GRAPH)):
         raise MomentseekError(
-            f"{library}: the library's copy of its model is gone; make its vectors anew: "
+            f"{library}: the library's copy of its model is gone; make its vectors again: "
             f"momentseek reencode --model FOLDER --library {shlex.quote(str(library))}"
         )
     return folder
 
 
 def catalogued_spec(spec: str) -> str:
-    """A spec as the catalog keeps it: a model goes by its fingerprint, wherever its folder lies."""
+    """A spec as it is stored in the catalog: a model is named by its fingerprint, not by its folder."""
     if not spec.startswith(MODEL_PREFIX):
         return spec
 
@@ -218,7 +228,7 @@ def catalogued_spec(spec: str) -> str:
 
 
 def check_model(spec: str | None, clip_seconds: float) -> None:
-    """Refuse, before a library is made, a model that could not be used in it."""
+    """Refuse a model that cannot be used in a library, before the library is created."""
     if spec is None or not spec.startswith(MODEL_PREFIX):
         return
 
@@ -235,7 +245,7 @@ def check_model(spec: str | None, clip_seconds: float) -> None:
 
 
 def adopt_encoder(spec: str, library: Path) -> str:
-    """The spec by which a library knows an encoder; a trained model is copied into the library first."""
+    """Return the encoder spec to store in a library's catalog; a trained model is first copied into the library."""
     if not spec.startswith(MODEL_PREFIX):
         return spec
     adopted = catalogued_spec(spec)
@@ -246,14 +256,14 @@ def adopt_encoder(spec: str, library: Path) -> str:
 
 
 def _copy_model(folder: Path, target: Path) -> None:
-    """Copy a model's files; the manifest, without which a copy does not count, comes last."""
+    """Copy a model's files; the manifest comes last, because a copy is only valid with it."""
     try:
         make_folder(target)
         names = (CLIPS_GRAPH, WORDS_GRAPH, MANIFEST_FILE)
         files: dict[str | os.PathLike[str], bytes] = {target / name: (folder / name).read_bytes() for name in names}
     except OSError as e:
         raise MomentseekError(f"{target}: the model cannot be copied there ({e.strerror}); make room") from None
-    (target / MANIFEST_FILE).unlink(missing_ok=True)  # of a copy that lost a part
+    (target / MANIFEST_FILE).unlink(missing_ok=True)  # from an incomplete copy
     write_all(files)
 
 
@@ -275,7 +285,7 @@ def encoder_row(stream: str, spec: str, encoder: TextEncoder) -> EncoderRow:
 
 
 def is_by(row: EncoderRow, encoder: TextEncoder) -> bool:
-    """Whether an encoder is the one that a row of the catalog names."""
+    """Whether an encoder is the one in a row of the catalog."""
     return row.fingerprint == encoder_row(row.stream, row.spec, encoder).fingerprint
 
 

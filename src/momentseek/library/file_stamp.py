@@ -1,4 +1,4 @@
-"""Stamp: tells whether a file is still the file it was; and paths as text."""
+"""Stamp: tells whether a file has changed; and paths as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HASH_BLOCK_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Stamp:
-    """What the file system says of a file: it changes when the file is written to or replaced."""
+    """Size, time and inode of a file, which change when the file is written to or replaced."""
 
     size: int
     mtime_ns: int
@@ -36,7 +36,7 @@ class Stamp:
 
 
 def file_kind(mode: int) -> str:
-    """What kind of thing a path is, in a word, from its mode.
+    """The kind of a file, in a word, from its mode.
 
     >>> file_kind(stat.S_IFIFO)
     'pipe'
@@ -70,5 +70,5 @@ def printable(path: str | os.PathLike[str]) -> str:
 
 
 def path_text(path: str | os.PathLike[str]) -> str:
-    """A path as valid text: bytes that are no text become the replacement character."""
+    """A path as valid text; invalid bytes become the replacement character."""
     return os.fsencode(path).decode("utf-8", "replace")

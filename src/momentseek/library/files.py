@@ -1,4 +1,4 @@
-"""Finding the videos that somebody means by a list of files, folders and patterns."""
+"""Find videos by a list of files, folders and patterns."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def is_pattern(text: str) -> bool:
 def expand(text: str, excluded: Excluded = lambda _: False) -> tuple[Path, list[Path]]:
     """The fixed part of a pattern, and the paths that match the whole pattern, in order.
 
-    ``*``, ``?`` and ``[...]`` mean what they do in a shell, ``**`` any depth. What is hidden matches only where the
-    pattern has the dot. Folders for which ``excluded`` says yes (of their path below the fixed part) are not entered,
-    and ``**`` enters each folder once, by whatever links it is met.
+    ``*``, ``?`` and ``[...]`` have the same meaning as in a shell, ``**`` means any depth. Hidden files match only if
+    the pattern has the dot. Folders for which ``excluded`` returns true (given their path below the fixed part) are
+    skipped, and ``**`` enters each folder once, even if links lead to it.
     """
     parts = Path(text).parts
     first = next(at for at, part in enumerate(parts) if glob.has_magic(part))
@@ -70,7 +70,7 @@ def _any_depth(folders: Sequence[Path], base: Path, excluded: Excluded) -> Itera
 def _names(folder: Path) -> list[str]:
     try:
         return sorted(os.listdir(folder), key=os.fsencode)
-    except OSError:  # no folder, or not to be listed: nothing in it matches
+    except OSError:  # not a folder, or not readable: nothing in it matches
         return []
 
 
@@ -80,7 +80,7 @@ VIDEO_SUFFIXES = frozenset({
     ".rmvb", ".ts", ".vob", ".webm", ".wmv", ".y4m",
     ".aac", ".aif", ".aiff", ".amr", ".flac", ".m4a", ".m4b", ".mka", ".mp3", ".oga", ".ogg", ".opus", ".wav", ".wma",
 })  # fmt: skip
-"""Suffixes of files in a folder that are taken for videos or recordings of sound; a file that is named is tried
+"""Suffixes of files in a folder that count as videos or sound recordings; a file that is given explicitly is tried
 whatever its suffix."""
 
 
@@ -88,7 +88,7 @@ whatever its suffix."""
 class VideoFile:
     """A video file to add.
 
-    ``path`` has no links in it, so that a file has one place; ``name`` is what people see; ``size`` is in bytes.
+    ``path`` has no links in it, so that each file has only one path; ``name`` is for display; ``size`` is in bytes.
     """
 
     path: Path
@@ -97,7 +97,7 @@ class VideoFile:
 
     @property
     def source(self) -> PinnedFile:
-        """The file to read; if a link has taken its place, or that of a folder above it, it is refused."""
+        """The file to read; reading is refused if a link has replaced it or a folder above it."""
         return PinnedFile(self.path)
 
 
@@ -119,11 +119,11 @@ def find_videos(
 ) -> FoundFiles:
     """Find the videos at ``paths``, each once, folders in the order of their names.
 
-    Hidden files and folders are passed over unless named, and so are files and folders that match ``exclude`` (globs
-    of ``names.matcher`` for the name or for the path below the folder, or below the fixed part of a pattern), and
-    everything in the folder ``skip`` (the library itself). A path that is not there is tried as a pattern (``**`` means
-    any depth), and refused if nothing matches. Without ``links``, those in the folders are passed over, so that nothing
-    outside of them is found; the folders themselves then have no links in their paths.
+    These are skipped: hidden files and folders unless they are given explicitly; files and folders that match
+    ``exclude`` (globs for the name, or for the path below the folder or below the fixed part of a pattern); and
+    everything in the folder ``skip`` (the library itself). A path that does not exist is tried as a pattern (``**``
+    means any depth), and refused if nothing matches. Without ``links``, links in the folders are skipped, so that
+    nothing outside of them is found; the folders themselves must then have no links in their paths.
     """
     search = _Search(recursive, matcher(exclude), skip and skip.resolve(), links)
     for path in paths:
@@ -140,7 +140,7 @@ def check_paths(paths: Iterable[str | os.PathLike[str]]) -> None:
 
 
 def _expand_path(path: Path, excluded: Excluded = lambda _: False) -> tuple[Path | None, list[Path]]:
-    """What is meant, and the fixed part of the path if it is a pattern."""
+    """The fixed part of the path if it is a pattern, or None, and the paths that it means."""
     text = os.path.expanduser(os.fspath(path))
     for place in (path, Path(text)):
         if os.path.lexists(place):
@@ -168,7 +168,7 @@ class _Search:
             self.file(path, path.name or os.fspath(path))
 
     def folder(self, folder: Path, top: Path, base: Path) -> None:
-        """Its videos, named by their path below ``top``; one met before, by a link or twice, is passed over."""
+        """Add the videos of a folder, named by their path below ``top``; folders already visited are skipped."""
         waiting = [folder]
         while waiting:
             here = waiting.pop()
@@ -218,7 +218,7 @@ class _Search:
         self.found.files.append(VideoFile(real, path_text(name), state.st_size))
 
     def report(self, path: Path, why: str) -> None:
-        """Report an unusable path once, by however many ways it was met."""
+        """Report an unusable path, once."""
         if path not in self.reported:
             self.reported.add(path)
             self.found.unusable.append((path, why))

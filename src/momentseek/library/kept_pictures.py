@@ -1,8 +1,8 @@
-"""Small pictures of clips, kept on disk by the pass that decodes a video for the second encoder, which comes later.
+"""A cache of small pictures of clips, written when a video is first decoded, for the second encoder.
 
-Without them the video would be decoded a second time, which takes longer than anything else. They are JPEGs of the size
-that the second encoder looks at, one file for each part of a video, deleted once they were seen. They are a cache:
-where they are missing, damaged, or were not kept for lack of room, the second pass decodes the file.
+Without them the video would be decoded a second time, which takes longer than anything else. They are JPEGs of the
+second encoder's input size, one file for each part of a video, deleted once they have been encoded. If they are
+missing, damaged, or were not stored for lack of space, the second pass decodes the video file.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from momentseek.media.pixels import Pixels, jpeg, read_picture
 from momentseek.recognition.encoders.protocol import ImageTextEncoder, Vectors
 
 MIN_SAME_SCENE = 0.95
-"""Cosine of the first encoder's vectors from which a clip shows what the last encoded one did."""
+"""Cosine of the first encoder's vectors from which a clip counts as equal to the last chosen one."""
 MAX_SECONDS_APART = 20.0
-"""Seconds of video after which a picture is encoded however little has changed."""
+"""Longest time without a chosen picture, even if nothing changes."""
 MIN_FREE_BYTES = 2 * 10**9
-"""Room on the disk below which no pictures are kept."""
+"""Free space on the disk below which no pictures are stored."""
 PICTURES_SUFFIX = ".pictures"
 PART_SUFFIX = ".npz"
 
 
 class ClipChooser:
-    """Chooses the clips whose pictures the second encoder sees, one after another: those that show something new."""
+    """Chooses the clips that show something new, whose pictures the second encoder encodes."""
 
     def __init__(self, clip_seconds: float) -> None:
         self.clip_seconds = clip_seconds
@@ -56,7 +56,7 @@ class ClipChooser:
 
 
 def choose_clips(rows: Vectors, clip_seconds: float) -> NDArray[np.int64]:
-    """The clips whose pictures are encoded; each also stands for those that follow it, up to the next.
+    """The clips whose pictures are encoded; each also represents the clips after it, up to the next chosen one.
 
     >>> rows = np.array([[1, 0], [0.99, 0.1], [0, 1], [0, 1]], np.float32)
     >>> choose_clips(rows, 1.5).tolist(), choose_clips(rows, 20.0).tolist()
@@ -67,13 +67,13 @@ def choose_clips(rows: Vectors, clip_seconds: float) -> NDArray[np.int64]:
 
 
 def meanings_of(encoder: ImageTextEncoder) -> Callable[[Vectors], Vectors]:
-    """What makes vectors of an encoder comparable with each other: nothing, unless it says otherwise."""
+    """The function that makes vectors of an encoder comparable: its ``meanings``, or the identity."""
     found: Callable[[Vectors], Vectors] = getattr(encoder, "meanings", np.asarray)
     return found
 
 
 class KeptPictures:
-    """The pictures that are kept of one video, by its content and the pixels of their shorter side."""
+    """The cached pictures of one video, by the hash of its content and the length of their shorter side."""
 
     def __init__(self, library: Path, content: str, short_side: int) -> None:
         self.short_side = short_side
@@ -81,7 +81,7 @@ class KeptPictures:
         self._held: tuple[int, dict[int, NDArray[np.uint8]]] = -1, {}
 
     def save(self, first: int, count: int, pictures: dict[int, bytes]) -> None:
-        """Keep pictures of some of ``count`` clips from the clip ``first`` on, if there is room."""
+        """Store pictures of some of ``count`` clips, starting with the clip ``first``, if there is space."""
         body = io.BytesIO()
         data = np.frombuffer(b"".join(pictures.values()), np.uint8)
         sizes = np.array([len(one) for one in pictures.values()], np.int64)
@@ -92,7 +92,7 @@ class KeptPictures:
                 write_bytes(self.folder / f"{first:08d}{PART_SUFFIX}", body.getvalue(), flush=False)
 
     def clips(self, count: int) -> NDArray[np.int64] | None:
-        """The clips that have a picture, of ``count`` that the video has; None unless all parts are whole."""
+        """The clips that have a picture, of a video with ``count`` clips; None unless all parts are intact."""
         found: list[NDArray[np.int64]] = []
         at = 0
         while at < count:
@@ -104,7 +104,7 @@ class KeptPictures:
         return np.concatenate(found) if found and at == count else None
 
     def pictures(self, clips: Sequence[int]) -> Iterator[Pixels]:
-        """The pictures of some clips that have one, in order."""
+        """Read the pictures of some clips, in order; each clip must have one."""
         firsts = sorted(int(path.stem) for path in self.folder.glob(f"*{PART_SUFFIX}"))
         for clip in clips:
             first = firsts[bisect_right(firsts, clip) - 1]
@@ -114,7 +114,7 @@ class KeptPictures:
             yield read_picture(self._held[1][clip].tobytes())
 
     def drop(self) -> None:
-        """Delete the pictures, once they were seen or the video is given up."""
+        """Delete the pictures, after they have been encoded or if the video is given up."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _part(self, first: int) -> tuple[int, dict[int, NDArray[np.uint8]]] | None:
@@ -129,9 +129,9 @@ class KeptPictures:
 
 
 class PictureKeeper:
-    """Keeps pictures of a video while it is encoded for the first time, part by part.
+    """Stores pictures of a video while it is encoded for the first time, part by part.
 
-    A part is chosen from by itself, so that a run that was resumed keeps the same pictures as one that was not.
+    Clips are chosen in each part separately, so that a resumed run stores the same pictures as one without a break.
     """
 
     def __init__(self, kept: KeptPictures, encoder: ImageTextEncoder, clip_seconds: float, first: int = 0) -> None:
@@ -140,14 +140,14 @@ class PictureKeeper:
         self._begin(first)
 
     def take(self, row: Vectors, pixels: Pixels) -> None:
-        """Take the vector and the picture of the next clip."""
+        """Add the vector and the picture of the next clip."""
         clip = self.first + self._count
         self._count += 1
         if self._chooser.choose(clip, self._meanings(row[None])[0]):
             self._pictures[clip] = jpeg(pixels, self.kept.short_side)
 
     def save(self) -> None:
-        """Keep what was taken, since a part or the video is whole."""
+        """Store the pictures added so far; called when a part or the video is complete."""
         if self._count:
             self.kept.save(self.first, self._count, self._pictures)
             self._begin(self.first + self._count)
@@ -159,7 +159,7 @@ class PictureKeeper:
 
 
 def drop_unwanted_pictures(catalog: Catalog) -> None:
-    """Delete the pictures of contents that no video waits with, unless they are of a video half of which is done."""
+    """Delete pictures that no waiting video needs, except those of a video that is still being encoded."""
     work = catalog.path.parent / PARTS_FOLDER
     folders = {folder: folder.name.split(".")[0] for folder in work.glob(f"*{PICTURES_SUFFIX}*")}
     wanted = contents_without_track(catalog, PICTURES, folders.values()) if folders else set()

@@ -1,4 +1,4 @@
-"""What the catalog knows of files: which it holds, in which state, and which could not be added."""
+"""Files in the catalog: those in the library, with their state, and those that could not be added."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class KnownFile:
     mtime_ns: int
     hash: str
     subtitles: tuple[str, ...]
-    """The folder given for its subtitles (or nothing), then a mark of each subtitle file."""
+    """The folder given for its subtitles (or an empty text), then a mark for each subtitle file."""
 
     def same(self, stamp: Stamp) -> bool:
-        """Whether a stamp's size and time say that the file has not changed."""
+        """Whether the file is unchanged, by the size and time of a stamp."""
         return (self.size, self.mtime_ns) == (stamp.size, stamp.mtime_ns)
 
 
@@ -85,7 +85,7 @@ def forget_failure(catalog: Catalog, path: Path) -> None:
 def update_file(
     catalog: Catalog, video: int, path: Path, name: str | None, stamp: Stamp, subtitles: Sequence[str]
 ) -> None:
-    """Store that a video's file has moved or has another time, with the same content."""
+    """Record that a video's file has moved or has another time, with the same content."""
     catalog.run("DELETE FROM failures WHERE path = ?", (os.fsencode(path),))
     catalog.update_video(video, path=os.fsencode(path), mtime_ns=stamp.mtime_ns, subtitles=json.dumps(list(subtitles)))
     if name is not None:
@@ -94,9 +94,9 @@ def update_file(
 
 
 def subtitle_marks(path: Path, folder: Path | None, *, links: bool = True) -> tuple[str, ...]:
-    """Marks that change when a video's subtitle files do: the folder asked for, then each file's size and time.
+    """Marks that change when a video's subtitle files do: the given folder, then size, time and suffix of each file.
 
-    Only the files' names count, not where they lie: a video moved together with its subtitles keeps its marks.
+    The location of the files does not count, so a video that is moved together with its subtitles keeps its marks.
     Without ``links``, subtitle files that are links, or lie behind one, do not count.
     """
 

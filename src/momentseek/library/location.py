@@ -1,4 +1,4 @@
-"""Which folder a library is in: by its name, by its path, or as the environment or the settings file says."""
+"""The folder of a library: by its name, its path, the environment or the settings file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEFAULT_LIBRARY = "default"
 LIBRARY_VARIABLE = "MOMENTSEEK_LIBRARY"
 CACHE_VARIABLE = "MOMENTSEEK_CACHE"
 SHARDS_FILE = "shards.json"
-"""In the folder of a library in shards: says which there are; each of them is a library in a folder of its own."""
+"""The file in the folder of a sharded library that lists its shards; each shard is a library in its own folder."""
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
 _QUOTED_SCHEME = quote("://", safe="")
 
@@ -33,9 +33,9 @@ def data_folder() -> Path:
 
 
 def library_folder(given: str | None = None) -> Path:
-    """The folder of the library called ``given``; else ``$MOMENTSEEK_LIBRARY``, the settings file's, ``default``.
+    """The folder of the library ``given``, or of ``$MOMENTSEEK_LIBRARY``, the settings file's library, or ``default``.
 
-    A plain name is a folder in the user's data folder; anything with a separator is a path; of an address
+    A plain name is a folder in the user's data folder; anything with a separator is a path. For an address
     (``s3://bucket/lib``) it is the folder of the library's copy on this machine.
 
     >>> str(library_folder("./films"))
@@ -60,7 +60,7 @@ def is_remote(place: str | os.PathLike[str]) -> bool:
 
 
 def split_address(address: str) -> tuple[str, str]:
-    """The scheme of an address and what follows it; refused if it names no bucket or folder.
+    """The scheme of an address and what follows it; raises an error if it names no bucket or folder.
 
     >>> split_address("s3://bucket/films/")
     ('s3', 'bucket/films')
@@ -73,7 +73,7 @@ def split_address(address: str) -> tuple[str, str]:
 
 
 def copies_folder() -> Path:
-    """The folder of all copies of libraries elsewhere: ``$MOMENTSEEK_CACHE``, or ``libraries`` in the cache folder."""
+    """The folder for copies of remote libraries: ``$MOMENTSEEK_CACHE``, or ``libraries`` in the cache folder."""
     own = os.environ.get(CACHE_VARIABLE, "")
     return Path(own).expanduser().absolute() if own else cache_folder() / "libraries"
 
@@ -89,7 +89,7 @@ def copy_folder(address: str) -> Path:
 
 
 def address_of(folder: Path) -> str | None:
-    """The address of the library whose copy lies, or would lie, in a folder; None for any other folder.
+    """The address of the library whose copy belongs in a folder; None for any other folder.
 
     >>> address_of(copy_folder("s3://bucket/lib/")), address_of(Path("/films"))
     ('s3://bucket/lib', None)
@@ -107,7 +107,7 @@ def is_elsewhere(path: str | bytes | os.PathLike[str]) -> bool:
 
 
 def folder_here(folder: Path) -> str:
-    """A hint where a named library does not exist and the working folder has a folder of that name.
+    """A hint for a message if a named library does not exist, but the working folder has a folder of that name.
 
     >>> folder_here(Path("/films"))
     ''
@@ -120,7 +120,7 @@ def folder_here(folder: Path) -> str:
 
 
 def place_text(folder: Path) -> str:
-    """What names the library in a folder: its address, if the folder is a copy, else the folder's path.
+    """The address of the library in a folder if the folder is a copy, otherwise the folder's path.
 
     >>> place_text(Path("/films")), place_text(library_folder("s3://bucket/lib"))
     ('/films', 's3://bucket/lib')
@@ -129,7 +129,7 @@ def place_text(folder: Path) -> str:
 
 
 def library_name(folder: Path) -> str:
-    """What the library in a folder is called: by its folder, or by the end of its address.
+    """The name of the library in a folder: the folder's name, or the end of its address.
 
     >>> library_name(Path("/data/films")), library_name(library_folder("s3://bucket/lib"))
     ('films', 'lib')
@@ -138,7 +138,7 @@ def library_name(folder: Path) -> str:
 
 
 def sources_folder(library: Path) -> Path:
-    """The folder for copies of videos that lie elsewhere, next to the library's.
+    """The folder for copies of remote videos, next to the library's folder.
 
     >>> str(sources_folder(Path("/data/films")))
     '/data/films-sources'
@@ -147,7 +147,7 @@ def sources_folder(library: Path) -> Path:
 
 
 def library_option(folder: Path) -> str:
-    """The option that names the library in ``folder`` on a command line; empty for the one that is meant anyway.
+    """The command-line option for the library in ``folder``; empty if it is the default library.
 
     >>> library_option(Path("/films of mine"))
     " --library '/films of mine'"

@@ -21,18 +21,18 @@ from momentseek.library.paths import LibraryPaths, folder_size
 from momentseek.library.segments import MAX_JOINED_ROWS, DamagedSegmentError, Segment, read_segment, sum_segment
 
 MAX_NAMES = 5
-"""Videos named in a message; the others are counted."""
+"""Largest number of videos named in a message; the others are only counted."""
 
 
 @dataclass(frozen=True)
 class SegmentDamage:
-    """A segment whose file is damaged, and the videos in it that are not proven sound."""
+    """A segment whose file is damaged, and the videos in it whose checksums are wrong."""
 
     segment: str
     videos: tuple[int, ...]
     """Their ids; empty if the file cannot be read at all."""
     count: int
-    """How many they are."""
+    """Number of these videos."""
 
 
 class DamagedVectorsError(LibraryError):
@@ -44,12 +44,12 @@ class DamagedVectorsError(LibraryError):
 
 
 def proven_videos(found: Segment) -> NDArray[np.bool_]:
-    """Which videos of a segment are proven to be as they were written, by their checksums."""
+    """Mask of the videos of a segment whose checksums are right."""
     return np.asarray(sum_segment(found) == found.sums)
 
 
 def find_damage(paths: LibraryPaths, row: SegmentRow, gone: NDArray[np.int64]) -> SegmentDamage | None:
-    """The damage to a segment, but for the videos ``gone``, whose vectors nobody needs; None if there is none."""
+    """The damage to a segment, ignoring the removed videos ``gone``; None if there is none."""
     try:
         found = read_segment(paths.segments, row.name)
     except DamagedSegmentError:
@@ -86,9 +86,9 @@ def refuse_damage(catalog: Catalog, paths: LibraryPaths, streams: Iterable[str])
 
 
 def groups_to_join(rows: Sequence[int], large: int = MAX_JOINED_ROWS) -> list[range]:
-    """Which neighbours to join so that each segment has more rows than all smaller ones after it.
+    """Choose neighbouring segments to join, so that each has more rows than all smaller ones after it.
 
-    So N rows lie in about ``log2(N)`` segments and ``N / large`` large ones, and a row is rewritten ``log2(N)`` times.
+    So N rows are in about ``log2(N)`` segments and ``N / large`` large ones, and a row is rewritten ``log2(N)`` times.
 
     >>> groups_to_join([900, 100, 60, 50]), groups_to_join([900, 100, 60]), groups_to_join([5, 5, 5, 5], large=10)
     ([range(1, 4)], [], [range(0, 2), range(2, 4)])
@@ -110,9 +110,9 @@ def groups_to_join(rows: Sequence[int], large: int = MAX_JOINED_ROWS) -> list[ra
 
 
 def merge_segments(catalog: Catalog, paths: LibraryPaths, stream: str, damages: dict[str, SegmentDamage]) -> int:
-    """Join small segments of a stream; returns how many there were. For who holds the library's lock.
+    """Join small segments of a stream; returns the number of joined segments. The caller holds the library's lock.
 
-    A damaged segment, and those before it, are left as they are; it is put into ``damages`` by its name.
+    A damaged segment, and those before it, stay as they are; it is added to ``damages`` under its name.
     """
     rows = _rows_to_join(catalog, stream, damages)
     joined = 0
@@ -127,16 +127,16 @@ def merge_segments(catalog: Catalog, paths: LibraryPaths, stream: str, damages: 
 
 
 def _rows_to_join(catalog: Catalog, stream: str, damages: Mapping[str, SegmentDamage]) -> list[SegmentRow]:
-    """The segments after the last damaged one: only neighbours are joined."""
+    """The segments after the last damaged one, because only neighbours are joined."""
     rows = catalog.segments(stream)
     first = max((at + 1 for at, row in enumerate(rows) if row.name in damages), default=0)
     return rows[first:]
 
 
 def rewrite_segments(catalog: Catalog, paths: LibraryPaths, old: Sequence[SegmentRow], gone: NDArray[np.int64]) -> None:
-    """Replace segments by one that holds the same without the videos ``gone``, all at once.
+    """Replace segments by one without the videos ``gone``, in one transaction.
 
-    Refused if the vectors of another video are damaged: a rewrite would give them a fresh hash.
+    Refused if the vectors of another video are damaged, because a rewrite would give them a fresh hash.
     """
     damages = [damage for row in old if (damage := find_damage(paths, row, gone)) is not None]
     if damages:
@@ -154,7 +154,7 @@ def replace_segments(
     parts: Sequence[Segment],
     also: Callable[[], None] = lambda: None,
 ) -> None:
-    """Put one segment of some parts in the place of others, and do what ``also`` does to the catalog, all at once."""
+    """Replace segments by one made of ``parts``, and call ``also``, in one transaction."""
     new = store_joined_segment(paths, old[0].stream, parts) if parts else None
     with catalog.changes():
         for row in old:
@@ -164,12 +164,12 @@ def replace_segments(
         also()
     for row in old:
         if new is None or row.name != new.name:
-            with suppress(OSError):  # a file that another process has mapped cannot go everywhere; it is an orphan then
+            with suppress(OSError):  # some systems cannot delete a mapped file; it becomes an orphan
                 (paths.segments / f"{row.name}{segments.SEGMENT_SUFFIX}").unlink()
 
 
 def store_joined_segment(paths: LibraryPaths, stream: str, parts: Sequence[Segment]) -> SegmentRow:
-    """Write one segment from several."""
+    """Write several segments as one."""
     name = segments.write_joined(paths.segments, parts[0].stream, parts)
     videos, rows = sum(len(part.ids) for part in parts), sum(part.rows for part in parts)
     return SegmentRow(name, stream, videos, rows, min(int(part.ids[0]) for part in parts))
@@ -189,10 +189,10 @@ class CompactReport:
 
 
 def compact_library(catalog: Catalog, paths: LibraryPaths) -> CompactReport:
-    """Rewrite the segments that hold removed videos, one at a time, then the catalog. The caller holds the lock.
+    """Rewrite the segments that contain removed videos, one at a time, then the catalog. The caller holds the lock.
 
-    A reader meanwhile sees each segment before or after. Stopped at any instant, what remains is done the next time.
-    Damaged segments are left as they are, and named in an error once everything else is done.
+    A reader sees each segment either before or after the change. If it is interrupted, the next call does the rest.
+    Damaged segments stay as they are, and are named in an error after everything else is done.
     """
     before = folder_size(paths.folder)
     gone = catalog.gone()
@@ -202,7 +202,7 @@ def compact_library(catalog: Catalog, paths: LibraryPaths) -> CompactReport:
     for row in catalog.segments():
         try:
             held = np.intersect1d(segments.read_segment(paths.segments, row.name).ids, gone)
-        except DamagedSegmentError:  # nobody knows who is in it
+        except DamagedSegmentError:  # its videos are unknown
             damages[row.name] = SegmentDamage(row.name, (), row.videos)
             needed = set(gone.tolist())
             continue

@@ -1,4 +1,4 @@
-"""How videos are added to a library."""
+"""Options for adding videos to a library."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from momentseek.recognition.weights.files import model_in_environment
 
 @dataclass(frozen=True)
 class WritePace:
-    """How often finished videos are written: when N rows wait, or after N seconds."""
+    """How often finished videos are written: when this many rows are waiting, or after this many seconds."""
 
     rows: int = 50_000
     seconds: float = 10.0
     part_clips: int = 400
-    """Number of clips of a long video that are kept at a time until it is finished."""
+    """Number of clips in a part of a long video; finished parts are stored until the video is finished."""
 
 
 SECOND_PASS_VARIABLE = "MOMENTSEEK_SECOND_PASS"
@@ -27,32 +27,32 @@ SECOND_PASS_VARIABLE = "MOMENTSEEK_SECOND_PASS"
 
 
 def default_second_pass() -> bool:
-    """Whether ``add`` makes the second pass if nobody says so: unless the environment switches it off."""
+    """Whether ``add`` makes the second pass by default: yes, unless the environment switches it off."""
     return model_in_environment(SECOND_PASS_VARIABLE) is not False
 
 
 @dataclass(frozen=True)
 class AddOptions:
-    """How videos are added; the models are None where a track is not to be made."""
+    """Options for adding videos; a model is None if its track is not wanted."""
 
     transcriber: str | None = field(default_factory=default_transcriber)
-    """The recogniser that hears videos without subtitles."""
+    """The speech recogniser for videos without subtitles."""
     ocr_model: str | None = field(default_factory=default_ocr_model)
-    """The model that reads the text in their pictures."""
+    """The OCR model."""
     sound_detector: str | None = field(default_factory=default_sound_detector)
-    """What hears sounds other than speech in them: ``yamnet``, or one that was registered."""
+    """The detector of sounds other than speech: ``yamnet``, or one that was registered."""
     captioner: str | None = None
-    """What describes their scenes: the folder of an exported captioner, or ``URL#MODEL``."""
+    """The model that describes scenes: the folder of an exported captioner, or ``URL#MODEL``."""
     second_pass: bool = field(default_factory=default_second_pass)
-    """Whether the second of a library's two encoders looks at the videos once the first has."""
+    """Whether the second of a library's two encoders encodes the videos after the first."""
     sampling: Sampling = field(default_factory=default_sampling)
-    """How the pictures of videos are chosen."""
+    """How frames are sampled from videos."""
     jobs: int | None = None
-    """Files that are read at once; None for as many as the cores can use."""
+    """Number of files to decode in parallel; None for as many as the cores can use."""
     hardware: str | None = None
     """The kind of device that decodes (`media.hardware.find_device`); None for the processor."""
     subtitles: Path | None = None
-    """A folder of subtitles to look into, too."""
+    """An additional folder in which to look for subtitles."""
     retry: bool = False
     """Whether to try again files that failed before and have not changed since."""
     links: bool = True

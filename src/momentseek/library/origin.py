@@ -1,7 +1,7 @@
-"""Where a library is kept if its folder is a copy: in object storage, for example.
+"""The origin of a library whose folder is a copy, such as a library in object storage.
 
-The library itself only knows :class:`LibraryOrigin`. What implements it registers a function that opens the origin of
-a folder (``register_origins``).
+The library itself only knows the protocol :class:`LibraryOrigin`. An implementation registers a function that opens the
+origin of a folder (``register_origins``).
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Protocol
 from momentseek.core.errors import LibraryError
 
 ORIGIN_FILE = "origin.json"
-"""In the folder of a copy: says where the original is."""
+"""The file in the folder of a copy that says where the original is."""
 
 
 class LibraryOrigin(Protocol):
     """The original of a library whose folder is a copy."""
 
     def freshen(self) -> None:
-        """Bring the copy up to date, if nobody has looked for a while."""
+        """Update the copy, unless that was done a moment ago."""
 
     def why_outdated(self) -> str:
-        """Why the copy may be old, as one clause; empty if it is not."""
+        """Why the copy may be outdated, as one clause; empty if it is current."""
 
     def bring_vectors(self, names: Callable[[], Iterable[str]]) -> None:
-        """Fetch the segments that ``names`` lists, as far as they are not in the copy."""
+        """Fetch the segments that ``names`` returns, unless the copy has them."""
 
     def bring_segment(self, name: str) -> None:
         """Fetch one segment, if the original has it."""
@@ -36,16 +36,16 @@ class LibraryOrigin(Protocol):
         """Size of all files of the original, in bytes."""
 
     def publishing(self, wait: float, holder: str | None) -> AbstractContextManager[None]:
-        """Be the only writer of the original for the time of a ``with``, and publish what was changed in the copy."""
+        """Hold the write lock of the original, and publish the changes of the copy at the end."""
 
     def problems(self) -> tuple[list[str], list[str]]:
-        """What is wrong with the original, and what is only worth knowing."""
+        """Problems of the original, and notes on what is only worth knowing."""
 
     def send_missing(self) -> int:
-        """Send again the files that the original has lost; returns how many. The caller is the only writer."""
+        """Send again the files that the original has lost; returns their number. The caller holds the write lock."""
 
     def drop_orphans(self) -> int:
-        """Delete what nothing names; returns how many files. The caller is the only writer."""
+        """Delete files that nothing refers to; returns their number. The caller holds the write lock."""
 
 
 OpenOrigin = Callable[[Path], LibraryOrigin | None]
@@ -58,7 +58,7 @@ def register_origins(open_origin: OpenOrigin) -> None:
 
 
 def origin_of(folder: Path) -> LibraryOrigin | None:
-    """The origin of the library in a folder; None if it is no copy."""
+    """The origin of the library in a folder; None if it is not a copy."""
     if not (folder / ORIGIN_FILE).is_file():
         return None
     found = [origin for open_origin in _openers if (origin := open_origin(folder)) is not None]

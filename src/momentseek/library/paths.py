@@ -24,16 +24,18 @@ class LibraryPaths:
         self.segments = folder / "segments"
         """The vectors."""
         self.plan = folder / "plan"
-        """The scan's plan, which a large library has."""
+        """The plan for scanning the clips of a large library …"""
+        self.speech_plan = self.plan / "speech"
+        """… and that for speech."""
         self.thumbnails = folder / "thumbnails"
-        """The thumbnails that searches keep, named by video."""
+        """Cached thumbnails, named by video."""
         self.previews = folder / "previews"
         """The previews that a server makes of videos that browsers cannot play."""
         self.models = folder / "models"
         """Copies of the trained models that make the vectors, each named by its fingerprint."""
 
     def make(self) -> None:
-        """Make the library's folder and that of its segments."""
+        """Create the library's folder and that of its segments."""
         try:
             make_folder(self.segments)
         except OSError as e:
@@ -42,7 +44,7 @@ class LibraryPaths:
             ) from None
 
     def orphans(self, catalog: Catalog) -> list[Path]:
-        """Files of segments that the catalog does not name: a stopped writer left them, or a reader still maps them."""
+        """Files of segments that are not in the catalog, left by an interrupted writer or still mapped by a reader."""
         named = {row.name + SEGMENT_SUFFIX for row in catalog.segments()}
         with suppress(OSError), os.scandir(self.segments) as entries:
             return sorted(
@@ -53,7 +55,7 @@ class LibraryPaths:
         return []
 
     def drop_orphans(self, catalog: Catalog) -> int:
-        """Delete the orphans; returns how many there were. The caller holds the library's lock."""
+        """Delete the orphans; returns their number. The caller holds the library's lock."""
         orphans = self.orphans(catalog)
         for path in orphans:
             with suppress(OSError):
@@ -84,15 +86,15 @@ def folder_size(folder: Path) -> int:
 
 
 MAX_CACHE_BYTES = 256 * 2**20
-"""Size of all thumbnails together; some thirty thousand of the usual width."""
+"""Largest size of all thumbnails together; about thirty thousand of the usual width."""
 TRIMMED_SHARE = 0.9
-"""Share of the limit that stays when the oldest are deleted, so that this is seldom done."""
+"""Share of the limit that remains after the oldest are deleted, so that this is seldom necessary."""
 THUMBNAILS_PER_SCAN = 64
-"""Thumbnails after which the folder is read again: other threads and processes keep theirs there too."""
+"""Number of thumbnails after which the folder is listed again, because other processes also write to it."""
 
 
 class ThumbnailCache:
-    """Keeps thumbnails in a folder. One that cannot be written is no error: it is made again the next time."""
+    """Caches thumbnails in a folder. A failure to write is ignored: the thumbnail is made again the next time."""
 
     def __init__(self, folder: Path, max_bytes: int = MAX_CACHE_BYTES) -> None:
         self.folder = folder
@@ -101,14 +103,14 @@ class ThumbnailCache:
         self._until_scan = 0
 
     def get(self, name: str) -> bytes | None:
-        """The thumbnail of that name; None if it is not kept."""
+        """The thumbnail with a name; None if it is not in the cache."""
         try:
             return (self.folder / name).read_bytes()
         except OSError:
             return None
 
     def keep(self, name: str, data: bytes) -> None:
-        """Keep a thumbnail; if all together become too large, the oldest ones are deleted."""
+        """Store a thumbnail; if the cache becomes too large, the oldest ones are deleted."""
         with suppress(OSError, MomentseekError):
             self.folder.mkdir(exist_ok=True)
             write_bytes(self.folder / name, data, flush=False)
@@ -140,13 +142,14 @@ class ThumbnailCache:
 
 LOCK_FILE = "lock"
 HOLDER_FILE = "lock.json"
-"""Says who holds the lock; for people only."""
+"""The file that says who holds the lock, for messages only."""
 
 
 @contextmanager
 def hold_lock(folder: Path, wait: float = 0.0) -> Iterator[None]:
-    """Hold the write lock of the library in a folder; if another process holds it, wait up to ``wait`` seconds and then
-    refuse, naming that process.
+    """Hold the write lock of the library in a folder.
+
+    If another process holds it, wait up to ``wait`` seconds, and then refuse, naming that process.
 
     The lock is the operating system's, so a process that dies, however it dies, releases it. Readers need no lock: they
     see the catalog between two transactions.
@@ -160,7 +163,7 @@ def hold_lock(folder: Path, wait: float = 0.0) -> Iterator[None]:
         lock.acquire()
     except filelock.Timeout:
         raise LibraryBusyError(
-            f"{folder}: {_holder(holder)} is changing this library; wait for it, or say for how many seconds to "
+            f"{folder}: {_holder(holder)} is changing this library; wait for it, or set how many seconds to "
             f"wait ({parameter('wait', 600)})"
         ) from None
     except NotImplementedError:

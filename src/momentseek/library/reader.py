@@ -1,4 +1,4 @@
-"""LibraryReader: a library's folder, opened: its catalog, the state of its segments, and its encoders."""
+"""LibraryReader: an open library, with its catalog, a snapshot of its segments, and its encoders."""
 
 from __future__ import annotations
 
@@ -15,23 +15,33 @@ from momentseek.core.errors import MomentseekError
 from momentseek.library import segments
 from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.damaged_rows import explain_error
-from momentseek.library.database import CAPTIONS, OCR, PICTURES, SOUNDS, SPEECH
+from momentseek.library.database import (
+    CAPTIONS,
+    MAX_CLIP_SECONDS,
+    MIN_CLIP_SECONDS,
+    OCR,
+    PICTURES,
+    SOUNDS,
+    SPEECH,
+    damaged_row,
+)
 from momentseek.library.encoders import LibraryEncoders, second_encoder, vision_spec
 from momentseek.library.origin import LibraryOrigin, origin_of
 from momentseek.library.paths import LibraryPaths, folder_size
+from momentseek.library.scan.recall import refresh_plan
 from momentseek.library.segments import Segment
 from momentseek.library.timed_text import track_counts
 from momentseek.library.video import Failure, Video, is_missing, select_videos
 
 MAX_SNAPSHOT_TRIES = 20
-"""How often the state is read again when a writer has replaced its files meanwhile."""
+"""Number of attempts to take a snapshot while a writer replaces files."""
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The segments that count, mapped into memory, and the videos in them that no longer do.
+    """The segments in use, mapped into memory, and the ids of removed videos in them.
 
-    It stays as it is while others write: a file that is replaced stays readable for a process that has mapped it.
+    It does not change while others write: a replaced file stays readable for a process that has mapped it.
     """
 
     vision: tuple[Segment, ...]
@@ -39,19 +49,20 @@ class Snapshot:
     gone: NDArray[np.int64]
     generation: tuple[int, int]
     spans: tuple[Segment, ...] = ()
-    """Segments by which a trained model finds spans; one for each of ``vision``."""
+    """Segments with which a trained model finds spans; one for each of ``vision``."""
     encoders: tuple[EncoderRow, ...] = ()
     """The encoders that made these vectors; a query must be encoded by the same."""
 
     def check_sizes(self) -> None:
-        """Refuse a snapshot of which a file was cut short since it was mapped."""
+        """Refuse a snapshot if one of its files has been truncated since it was mapped."""
         for segment in (*self.vision, *self.speech, *self.spans):
             segment.check_size()
 
 
 def take_snapshot(catalog: Catalog, folder: Path) -> Snapshot:
-    """The segments that count now. Their files are opened after the catalog was read; if a writer has deleted one in
-    between, the catalog is read again.
+    """Take a snapshot of the segments in use.
+
+    Files are opened after the catalog was read; if a writer has deleted one in between, the catalog is read again.
     """
     for attempt in range(MAX_SNAPSHOT_TRIES):
         generation = catalog.state()
@@ -82,11 +93,11 @@ class Status:
     cues: int
     failures: int
     noted: int
-    """Number of videos of which something could not be used: a subtitle file, a broken tail."""
+    """Number of videos with an unusable part, such as a subtitle file or a damaged end."""
     missing: int
-    """Number of videos whose file is not where it was."""
+    """Number of videos whose file is missing."""
     changed: int
-    """Number of videos whose file has changed and cannot be read now; their old moments are still found."""
+    """Number of videos whose file has changed and cannot be read; searches still find the old moments."""
     gone: int
     """Number of removed videos whose vectors still take space."""
     segments: int
@@ -96,54 +107,54 @@ class Status:
     unfinished: bool
     """Whether an ``add`` is running, or was interrupted."""
     heard: int
-    """Number of videos in which a recogniser listened for speech."""
+    """Number of videos that were transcribed."""
     heard_seconds: float
     unheard: int
-    """Number of videos with sound and without cues in which nobody has listened yet."""
+    """Number of videos with sound and without cues that are not transcribed yet."""
     unhearable: int
-    """Number of videos whose sound could not be heard."""
+    """Number of videos that could not be transcribed."""
     read: int
-    """Number of videos in which a reader looked for writing."""
+    """Number of videos that were searched for text on screen (OCR)."""
     read_seconds: float
     lines: int
-    """Number of lines that were read in them."""
+    """Number of lines of text that OCR found."""
     unread: int
-    """Number of videos in which nobody has looked for writing yet."""
+    """Number of videos without OCR so far."""
     unreadable: int
-    """Number of videos whose pictures could not be read."""
+    """Number of videos for which OCR failed."""
     second_encoder: str
-    """What people call the second of the library's two encoders; empty if it has one."""
+    """Display name of the second of the library's two encoders; empty if it has only one."""
     seen: int
-    """Number of videos whose pictures it has seen."""
+    """Number of videos that the second encoder has encoded."""
     seen_seconds: float
     unseen: int
-    """Number of videos that wait for it."""
+    """Number of videos that wait for the second encoder."""
     unseeable: int
-    """Number of videos whose pictures it could not see."""
+    """Number of videos that the second encoder could not encode."""
     described: int
     """Number of videos that a model has described scene by scene."""
     described_seconds: float
     captions: int
-    """Number of scenes that it described."""
+    """Number of scenes that were described."""
     undescribed: int
     """Number of videos that no model has described to their end."""
     undescribable: int
     """Number of videos whose scenes could not be described."""
     listened: int
-    """Number of videos in which a detector listened for sounds other than speech."""
+    """Number of videos in which sounds other than speech were sought."""
     listened_seconds: float
     sounds: int
-    """Number of sounds that it heard in them."""
+    """Number of sounds that were detected."""
     unlistened: int
-    """Number of videos with sound in which no detector has listened yet."""
+    """Number of videos with sound that no sound detector has processed yet."""
     unlistenable: int
-    """Number of videos in which it could not."""
+    """Number of videos for which sound detection failed."""
     reencoding: str | None
     """The spec of the encoder for which vectors are being made again; None if none is."""
 
 
 def count_library(catalog: Catalog, paths: LibraryPaths) -> Status:
-    """Count what a library holds."""
+    """Count the contents of a library."""
     with catalog.view():
         totals = catalog.totals()
         encoders = [catalog.encoder(stream) for stream in ("vision", "speech")]
@@ -197,7 +208,7 @@ def count_library(catalog: Catalog, paths: LibraryPaths) -> Status:
 
 
 CLIP_SECONDS = 1.5
-"""Length of a clip of a library that is made without naming another."""
+"""Default length of a new library's clips."""
 
 
 class LibraryReader:
@@ -210,10 +221,10 @@ class LibraryReader:
         self.encoders = LibraryEncoders(catalog, self.paths)
         self._snapshot: Snapshot | None = None
         self.origin: LibraryOrigin | None = origin_of(path)
-        """Where the library is kept, if this folder is a copy; None if it is not."""
+        """The origin of the library if this folder is a copy, otherwise None."""
 
     def close(self) -> None:
-        """Let go of the library's files."""
+        """Close the library's files."""
         self._snapshot = None
         self.catalog.close()
 
@@ -227,7 +238,7 @@ class LibraryReader:
             self.close()
 
     def snapshot(self) -> Snapshot:
-        """The segments that count now, and the ids of removed videos in them; the same object until that changes."""
+        """The segments in use, and the ids of removed videos in them; the same object until the library changes."""
         if self.origin is not None:
             self.origin.freshen()
         if self._snapshot is None or self._snapshot.generation != self.catalog.state():
@@ -238,6 +249,12 @@ class LibraryReader:
         self._snapshot.check_sizes()
         return self._snapshot
 
+    def refresh_plans(self) -> None:
+        """Build the plans for searches that are missing; the caller holds the library's lock."""
+        snapshot = self.snapshot()
+        refresh_plan(snapshot.vision, self.paths.plan)
+        refresh_plan(snapshot.speech, self.paths.speech_plan)
+
     def videos(self) -> list[Video]:
         """All videos of the library, by id."""
         return self.catalog.videos()
@@ -247,18 +264,22 @@ class LibraryReader:
         return self.catalog.failures()
 
     def matching(self, patterns: Iterable[str | os.PathLike[str]], *, missing: bool = False) -> list[Video]:
-        """Videos by path, by a folder they lie in, or by a glob for their name; with ``missing``, also those whose
-        file is not there. A pattern that matches nothing is refused.
+        """Select videos by path, by folder, or by a glob for their name.
+
+        With ``missing``, also select those whose file is missing. A pattern that matches nothing is refused.
         """
         ids = select_videos(self.catalog.places, [os.fspath(pattern) for pattern in patterns], missing)
         return self.catalog.videos(ids) if ids else []
 
     def status(self) -> Status:
-        """Counts of what the library holds."""
+        """Count the contents of the library."""
         found = count_library(self.catalog, self.paths)
         return found if self.origin is None else replace(found, size=self.origin.size())
 
     @property
     def clip_seconds(self) -> float:
         """Length of the library's clips, in seconds."""
-        return float(self.catalog.get("clip_seconds", CLIP_SECONDS))
+        found = self.catalog.get("clip_seconds")
+        if not isinstance(found, int | float) or not MIN_CLIP_SECONDS <= found <= MAX_CLIP_SECONDS:
+            raise damaged_row(self.catalog.path, "settings", "clip_seconds")
+        return float(found)

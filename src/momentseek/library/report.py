@@ -1,4 +1,4 @@
-"""What an ``add`` says: while it runs, and at its end."""
+"""Reports of an ``add``: its progress, and the result."""
 
 from __future__ import annotations
 
@@ -19,50 +19,50 @@ from momentseek.library.video import Failure
 
 @dataclass(frozen=True)
 class IngestStep:
-    """How far an ingest is; reported after every batch and every file."""
+    """The progress of an ingest, reported after every batch and every file."""
 
     files: int
     """Number of files that are done."""
     of_files: int
     bytes: int
-    """Bytes of the files that are done, and of the part of the present one that is done."""
+    """Bytes of the files that are done, and of the finished part of the current file."""
     of_bytes: int
     name: str
-    """Name of the present file."""
+    """Name of the current file."""
     at: float
-    """Seconds of the present file that are encoded."""
+    """Seconds of the current file that are encoded."""
     duration: float
     seconds: float
     """Seconds of video encoded in this run."""
     elapsed: float
     encoding: float
-    """Seconds since the first file that needed encoding was begun; 0 before."""
+    """Seconds since encoding began; 0 before."""
     bytes_encoded: int
-    """Number of bytes of files that had to be encoded by this command; the time left is estimated from it."""
+    """Bytes of the files that were encoded in this run; the time left is estimated from it."""
 
 
 @dataclass(frozen=True)
 class BackgroundStep:
-    """How far a background pass is (hearing, reading, describing), once the pictures are done."""
+    """The progress of a background pass (transcription, OCR, descriptions), after all videos were encoded."""
 
     what: str
-    """What is done, as ``hearing``."""
+    """The kind of work, such as ``hearing``."""
     videos: int
     """Number of videos that are done."""
     of_videos: int
     seconds: float
-    """Seconds of video that are done, in earlier runs too."""
+    """Seconds of video that are done, including earlier runs."""
     of_seconds: float
     fresh: float
     """Seconds of video done in this run; the time left is estimated from it."""
     elapsed: float
     name: str
-    """Name of the present video."""
+    """Name of the current video."""
 
 
 @dataclass(frozen=True)
 class IngestNote:
-    """A note about a file, or about the whole run, that a person may want to read at once."""
+    """A note about a file, or about the whole run, to show at once."""
 
     kind: Literal["failed", "resumed", "odd", "noted"]
     path: Path | None
@@ -71,7 +71,7 @@ class IngestNote:
 
 @dataclass(frozen=True)
 class ResumedVideo:
-    """A long video that was continued where an earlier run had stopped."""
+    """A long video that was continued where an earlier run stopped."""
 
     path: Path
     at: float
@@ -80,7 +80,7 @@ class ResumedVideo:
 
 @dataclass(frozen=True)
 class VideoNote:
-    """A video that was added, and what of it could not be used: a subtitle file, a broken tail."""
+    """A video that was added, and a part of it that could not be used, such as a subtitle file or a damaged end."""
 
     path: Path
     text: str
@@ -91,13 +91,13 @@ ShowIngest = Callable[[IngestStep | BackgroundStep | IngestNote], None]
 
 @dataclass
 class AddReport:
-    """What an ``add`` did. Times are in seconds; ``seconds`` counts video, ``elapsed`` the clock on the wall."""
+    """The result of an ``add``. Times are in seconds; ``seconds`` is video time, ``elapsed`` is wall-clock time."""
 
     added: int = 0
     changed: int = 0
     """Number of files whose content has changed since the last time."""
     refreshed: int = 0
-    """Number of videos of which only the subtitles were read again."""
+    """Number of videos whose subtitles alone were read again."""
     moved: int = 0
     copied: int = 0
     """Number of files with the same bytes as one in the library, whose vectors were copied."""
@@ -110,26 +110,26 @@ class AddReport:
     interrupted_before: bool = False
     """Whether the last ``add`` had been interrupted."""
     heard: int = 0
-    """Number of videos without subtitles in which a recogniser listened for speech."""
+    """Number of videos that were transcribed because they have no subtitles."""
     heard_seconds: float = 0.0
     read: int = 0
-    """Number of videos in which a reader looked for writing."""
+    """Number of videos that were searched for text on screen (OCR)."""
     read_seconds: float = 0.0
     seen: int = 0
-    """Number of videos whose pictures the second encoder has seen."""
+    """Number of videos that the second encoder has encoded."""
     seen_seconds: float = 0.0
     pictures: int = 0
-    """Number of pictures that it encoded of them."""
+    """Number of pictures that the second encoder encoded."""
     described: int = 0
     """Number of videos whose scenes a model described."""
     described_seconds: float = 0.0
     listened: int = 0
-    """Number of videos in which a detector listened for sounds other than speech."""
+    """Number of videos in which sounds other than speech were sought."""
     listened_seconds: float = 0.0
     faces: int = 0
     """Number of videos in which faces were counted."""
     sounds: int = 0
-    """Number of sounds that it heard in them."""
+    """Number of sounds that were detected."""
     seconds: float = 0.0
     elapsed: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)
@@ -195,7 +195,7 @@ class AddReport:
 
 
 class AddInterrupted(KeyboardInterrupt):
-    """Ctrl-C during an ``add``: everything whole was kept; ``report`` says what."""
+    """Ctrl-C during an ``add``; finished work was kept, and ``report`` describes it."""
 
     def __init__(self, report: AddReport) -> None:
         super().__init__("interrupted")
@@ -203,7 +203,7 @@ class AddInterrupted(KeyboardInterrupt):
 
 
 class StageTimer:
-    """Adds up the seconds that stages take, those of several threads together.
+    """Adds up the seconds that stages take, over all threads.
 
     >>> timer = StageTimer()
     >>> with timer.stage("encode"):
@@ -218,7 +218,7 @@ class StageTimer:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Count the time inside a ``with`` for the stage ``name``."""
+        """Add the time inside a ``with`` to the stage ``name``."""
         begun = time.perf_counter()
         try:
             yield

@@ -1,6 +1,6 @@
-"""Read everything of a library at a bounded rate and compare it with its checksums, going on where it was stopped.
+"""Read a whole library at a limited rate and compare it with its checksums; an interrupted scrub is continued.
 
-For a timer, or a server at night: ``verify`` checks more, as fast as it can, and begins at the beginning each time.
+For a timer, or a server at night. ``verify`` checks more, at full speed, and always starts from the beginning.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from momentseek.library.scan.plan import plan_files
 from momentseek.library.segments import SEGMENT_SUFFIX
 
 SCRUB_FILE = "scrub.json"
-"""Says how far a scrub that was stopped had come."""
+"""The file with the progress of an interrupted scrub."""
 CHUNK_BYTES = 1 << 20
 MEGABYTES_PER_SECOND = 50.0
-"""How much is read in a second by default: a fraction of what a disk gives, so that searches do not notice."""
+"""Default rate: a fraction of a disk's speed, so that searches are not slowed down."""
 
 
 @dataclass
@@ -34,17 +34,17 @@ class ScrubReport:
     files: int = 0
     bytes: int = 0
     resumed: bool = False
-    """Whether it went on where an earlier one was stopped; what that had read is not counted again."""
+    """Whether it continued an interrupted scrub, whose files are not counted again."""
     problems: list[str] = field(default_factory=list)
 
 
 def scrub_library(
     library: LibraryReader, megabytes: float = MEGABYTES_PER_SECOND, sleep: Callable[[float], None] = time.sleep
 ) -> ScrubReport:
-    """Read every file of vectors and of the plan, then the catalog, at most that many megabytes a second.
+    """Read every file of vectors and of the plan, then the catalog, at most ``megabytes`` per second.
 
-    What is found is kept in the library's folder after each file, so that the next scrub goes on there if this one is
-    stopped.
+    The progress is stored in the library's folder after each file, so that the next scrub can continue if this one is
+    interrupted.
     """
     mark = library.path / SCRUB_FILE
     report, last = _begin(mark)
@@ -67,7 +67,7 @@ def scrub_library(
         report.files += 1
         if wrong is not None:
             report.problems.append(f"{path}: {wrong}")
-        with suppress(MomentseekError):  # a full disk: the next one begins earlier
+        with suppress(MomentseekError):  # a full disk: the next scrub starts earlier
             state = {"last": path.name, "problems": report.problems}
             write_bytes(mark, json.dumps(state).encode(), flush=False)
     catalog = library.catalog
@@ -91,7 +91,7 @@ def _files(library: LibraryReader) -> list[Path]:
     """The files whose names are the hashes of their bytes; of a replica, those that are here."""
     rows = library.catalog.segments()
     found = [library.paths.segments / f"{row.name}{SEGMENT_SUFFIX}" for row in rows]
-    found += plan_files(library.paths.plan)
+    found += [*plan_files(library.paths.plan), *plan_files(library.paths.speech_plan)]
     return [path for path in found if library.origin is None or path.exists()]
 
 

@@ -37,11 +37,11 @@ DAMAGE_ERRNOS = {
     getattr(errno, name) for name in ("EIO", "ENOENT", "ENODATA", "EBADMSG", "EUCLEAN", "EILSEQ", "EISDIR", "ENOTDIR")
     if hasattr(errno, name)
 }  # fmt: skip
-"""Errors that say that a file is lost or its disk cannot read it; others (rights, memory, open files) will pass."""
+"""Errors that mean that a file is lost or unreadable; others (permissions, memory, open files) are temporary."""
 
 
 class DamagedSegmentError(LibraryError):
-    """A segment whose file is lost, cannot be read by its disk, or is not what was written."""
+    """A segment whose file is lost, unreadable or damaged."""
 
 
 def sum_videos(
@@ -91,13 +91,13 @@ ROWS_PER_WRITE = 1 << 14
 MAX_CODE = 127
 """The largest int8 code."""
 VECTOR_STREAMS = ("vision", "spans", "speech")
-"""Streams that have vectors: of clips, of what a trained model finds spans by (rows of any length), and of cues."""
+"""Streams that have vectors: of clips, for spans of a trained model (of any length), and of cues."""
 NEW_STREAM_SUFFIX = ".new"
-"""Ends the name of a stream whose vectors are being made again and do not count yet."""
+"""Suffix of the name of a stream whose vectors are being made again and are not in use yet."""
 MAX_JOINED_ROWS = 1_000_000
 """A segment with this many rows is not joined with others."""
 MAX_READ_BYTES = 64 * 2**20
-"""A file up to this size is read into memory, where nobody can cut it short; a larger one is mapped."""
+"""A file up to this size is read into memory, so that it cannot be truncated in use; a larger one is mapped."""
 MAX_HEADER_BYTES = 1 << 20
 ARRAY_TYPES = {
     "ids": np.int64, "offsets": np.int64, "sums": np.uint64, "codes": np.int8, "scales": np.float32, "half": np.float16,
@@ -142,7 +142,7 @@ class Segment:
         )  # fmt: skip
 
     def check_size(self) -> None:
-        """Refuse a file that was cut short since it was mapped."""
+        """Refuse a file that was truncated since it was mapped."""
         check_map(self.mapped, f"segment {self.name}")
 
     def vectors(self, at: int) -> Vectors:
@@ -152,7 +152,7 @@ class Segment:
 
 
 def check_map(mapped: mmap.mmap | None, name: str) -> None:
-    """Refuse a mapped file that was cut short: reading what is gone would end the process (SIGBUS)."""
+    """Refuse a mapped file that was truncated, because reading beyond its end would kill the process (SIGBUS)."""
     if mapped is not None and mapped.size() < len(mapped):
         raise LibraryError(f"{name}: its file was cut short while it was in use; run: momentseek verify --repair")
 
@@ -189,9 +189,9 @@ def write_segment(folder: Path, content: Segment) -> str:
 
 
 def write_joined(folder: Path, stream: str, parts: Sequence[Segment]) -> str:
-    """Write segments one after another as one, in as much memory as a write buffer takes.
+    """Write several segments as one, using only the memory of a write buffer.
 
-    Videos keep the checksums they have. Whoever writes what was read from a file has checked it before.
+    Videos keep their checksums. The caller must have checked segments that were read from files.
     """
     dim = parts[0].dim if parts else 0
     rows, videos = sum(part.rows for part in parts), sum(len(part.ids) for part in parts)
@@ -271,7 +271,7 @@ def _offsets(parts: Sequence[Segment]) -> Iterator[NDArray[np.int64]]:
 
 
 def parts_without(content: Segment, gone: NDArray[np.int64]) -> list[Segment]:
-    """What is left of a segment without some videos: views of it, one for each run of videos that stay.
+    """Views of a segment without some videos, one for each run of remaining videos.
 
     >>> three = build_segment("vision", [1, 2, 3], [np.eye(2, dtype=np.float32)] * 3)
     >>> [(part.ids.tolist(), part.offsets.tolist(), part.rows) for part in parts_without(three, np.array([2]))]
@@ -282,7 +282,7 @@ def parts_without(content: Segment, gone: NDArray[np.int64]) -> list[Segment]:
 
 
 def read_segment(folder: Path, name: str) -> Segment:
-    """Open a segment of a folder: a small one is read, of a large one only its header, and the rest is mapped."""
+    """Open a segment: a small file is read into memory, a large one is mapped."""
     path = folder / f"{name}{SEGMENT_SUFFIX}"
     if not path.exists():
         origin = origin_of(folder.parent)
@@ -303,16 +303,16 @@ def read_segment(folder: Path, name: str) -> Segment:
 
 
 def unreadable(path: Path, e: OSError) -> LibraryError:
-    """An error while a file of the library was read: damage, or something that will pass."""
+    """Turn an error of reading a library's file into one that says whether it is damaged or temporarily unreadable."""
     if e.errno in DAMAGE_ERRNOS:
         return DamagedSegmentError(f"{path}: cannot be read ({e.strerror}); run: momentseek verify")
     return LibraryError(f"{path}: cannot be read now ({e.strerror}); check the rights, or run the command again")
 
 
 def read_by_shape(folder: Path, name: str, stream: str, videos: int, rows: int, dim: int) -> Segment:
-    """Open a damaged segment as a file of that shape must be, without believing its header; what is missing is zeros.
+    """Open a damaged segment by its expected shape, ignoring its header; missing bytes are zeros.
 
-    Only its checksums say which of its videos are sound.
+    Only the checksums tell which of its videos are intact.
     """
     start, header = _start_of_file(stream, videos, rows, dim)
     whole = np.zeros(len(start) + header["bytes"], np.uint8)
@@ -322,7 +322,7 @@ def read_by_shape(folder: Path, name: str, stream: str, videos: int, rows: int, 
 
 
 def read_or_map(path: Path) -> tuple[NDArray[np.uint8], mmap.mmap | None]:
-    """A file's bytes: read, or of a large file mapped into memory; then the map is returned too."""
+    """The bytes of a file, read or, if it is large, mapped into memory; also returns the map, or None."""
     with path.open("rb") as file:
         if os.fstat(file.fileno()).st_size <= MAX_READ_BYTES:
             return np.frombuffer(file.read(), np.uint8), None
@@ -338,7 +338,7 @@ def _segment(name: str, raw: NDArray[np.uint8], base: int, header: dict[str, Any
 
 
 def locate(segments: Sequence[Segment], video: int) -> tuple[int, int] | None:
-    """Which of the segments holds a video's rows, and at which place in it; None if none does.
+    """The index of the segment that has a video, and the video's position there; None if none has it.
 
     >>> two = build_segment("vision", [7, 9], [np.eye(2, dtype=np.float32)] * 2)
     >>> locate([two], 9), locate([two], 8)
@@ -352,7 +352,7 @@ def locate(segments: Sequence[Segment], video: int) -> tuple[int, int] | None:
 
 
 def vectors_of(segments: Sequence[Segment], video: int) -> Vectors | None:
-    """The rows of a video as float32, from whichever segment holds them; None if none does."""
+    """The rows of a video as float32, from the segment that has it; None if none has it."""
     place = locate(segments, video)
     return None if place is None else segments[place[0]].vectors(place[1])
 
@@ -372,7 +372,7 @@ def _damage_message(path: Path) -> str:
 
 @dataclass(frozen=True, eq=False)
 class StoredVectors:
-    """Vectors as int8 with scales and as float16: 3 bytes a column, and the same bytes wherever they are copied."""
+    """Vectors in both stored forms, int8 with scales and float16; copies have the same bytes."""
 
     codes: NDArray[np.int8]
     scales: NDArray[np.float32]
@@ -380,7 +380,7 @@ class StoredVectors:
 
     @classmethod
     def of(cls, vectors: NDArray[Any]) -> StoredVectors:
-        """Vectors as an encoder gives them, in both forms.
+        """Convert an encoder's vectors to both forms.
 
         >>> len(StoredVectors.of(np.eye(3)))
         3
@@ -389,7 +389,7 @@ class StoredVectors:
 
     @classmethod
     def find(cls, segments: Sequence[Segment], video: int) -> StoredVectors | None:
-        """A copy of a video's vectors, byte for byte, from whichever segment holds them; None if none does."""
+        """An exact copy of a video's vectors, from the segment that has it; None if none has it."""
         place = locate(segments, video)
         if place is None:
             return None

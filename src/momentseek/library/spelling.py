@@ -1,7 +1,7 @@
-"""Other ways to write a word: numbers, British and American forms, abbreviations and signs.
+"""Other spellings of a word: numbers, British and American forms, abbreviations and signs.
 
-What is said is written as somebody likes: "two litres", "2 liters". A word of a query is looked for in all its ways.
-Exact words (in quotation marks) are not: there the index only says where to look.
+Transcripts may say "two litres" or "2 liters", so a word of a query is sought in all its spellings. Exact phrases (in
+quotation marks) are not: for them the index only finds candidates.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NUMBERS = {word: at for at, word in enumerate(_UNITS.split())} | _TENS | {"hund
 _NUMBER_WORDS = {value: word for word, value in _NUMBERS.items()}
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth"
 SIGNS = {"%": "percent", "$": "dollar", "€": "euro", "£": "pound", "°": "degree"}
-"""Signs that are read as a word; no index holds them, so they are looked for in the texts themselves."""
+"""Signs that stand for a word; no index contains them, so they are sought in the texts themselves."""
 _SIGN_OF = {word + end: sign for sign, word in SIGNS.items() for end in ("", "s")}
 _SAME = (
     "doctor dr", "mister mr", "television tv", "versus vs", "okay ok", "grey gray", "tyre tire", "programme program",
@@ -51,7 +51,7 @@ _ISE = re.compile(r"(?<=.{4})([sz])(?=(e|ed|es|er|ers|ing|ation|ations)$)")
 
 @lru_cache(8192)  # queries share most of their words
 def spellings(word: str) -> tuple[str, ...]:
-    """All ways to write a word in lower case, as given first; one of several words is a phrase.
+    """All spellings of a word in lower case, the given one first; a spelling of several words is a phrase.
 
     >>> spellings("two"), spellings("21"), spellings("colourful"), spellings("organise"), spellings("dog")
     (('two', '2'), ('21', 'twenty one'), ('colourful', 'colorful'), ('organise', 'organize'), ('dog',))
@@ -73,7 +73,7 @@ def spellings(word: str) -> tuple[str, ...]:
 
 
 def _number_words(value: int) -> list[str]:
-    """A number in words as far as they are usual, and with its thousands apart."""
+    """A number in words, if that is usual, and with its thousands separated."""
     tens, unit = divmod(value, 10)
     found = [_NUMBER_WORDS[value]] if value in _NUMBER_WORDS else []
     if 20 < value < 100 and unit:
@@ -82,7 +82,7 @@ def _number_words(value: int) -> list[str]:
 
 
 def sign_of(word: str) -> str | None:
-    """The sign that is read as a word.
+    """The sign that stands for a word.
 
     >>> sign_of("percent"), sign_of("dollars"), sign_of("dog")
     ('%', '$', None)
@@ -91,7 +91,7 @@ def sign_of(word: str) -> str | None:
 
 
 def write_out_signs(text: str) -> str:
-    """A text with its signs as words, and without commas inside numbers.
+    """Replace signs in a text by words, and remove commas inside numbers.
 
     >>> write_out_signs("1,000 of 5%")
     '1000 of 5 percent '
@@ -103,7 +103,7 @@ def write_out_signs(text: str) -> str:
 
 
 def join_numbers(words: Sequence[str]) -> list[str]:
-    """The words of a text with numbers of two words in digits.
+    """Replace numbers of two words by digits.
 
     >>> join_numbers(["twenty", "one", "dogs"]), join_numbers(["twenty", "dogs"])
     (['21', 'dogs'], ['twenty', 'dogs'])

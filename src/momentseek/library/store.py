@@ -1,4 +1,4 @@
-"""LibraryStore: a library's folder, opened for changing it."""
+"""LibraryStore: a library that is open for changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from momentseek.core.errors import LibraryError, MediaError, MomentseekError, pa
 from momentseek.core.reports import count
 from momentseek.library import encoders, known_files
 from momentseek.library.catalog import Catalog
-from momentseek.library.database import CATALOG_FILE
+from momentseek.library.database import CATALOG_FILE, MAX_CLIP_SECONDS, MIN_CLIP_SECONDS
 from momentseek.library.file_stamp import Stamp
 from momentseek.library.files import FoundFiles, VideoFile, find_videos
 from momentseek.library.ingest.add import add_files, plan_library
@@ -27,7 +27,6 @@ from momentseek.library.options import AddOptions
 from momentseek.library.paths import LibraryPaths, hold_lock
 from momentseek.library.reader import CLIP_SECONDS, LibraryReader
 from momentseek.library.report import AddReport, ShowIngest
-from momentseek.library.scan.recall import refresh_plan
 from momentseek.library.scrub import MEGABYTES_PER_SECOND, ScrubReport, scrub_library
 from momentseek.library.timed_text import forget_tracks
 from momentseek.library.tracks.background import PassRequest, run_pass, usual_threads
@@ -50,9 +49,9 @@ Patterns = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 class LibraryStore(LibraryReader):
-    """A library on disk: videos, what is said in them, and the vectors of their clips and cues.
+    """A library on disk: videos, their timed text, and the vectors of their clips and cues.
 
-    Any number of processes may read while one writes; a second writer waits (``wait`` seconds) or is refused.
+    Any number of processes can read while one writes; a second writer waits (``wait`` seconds) or is refused.
     """
 
     def __init__(self, path: Path, catalog: Catalog) -> None:
@@ -60,11 +59,11 @@ class LibraryStore(LibraryReader):
         self.wait = 0.0
         """Seconds to wait for another writer."""
         self.lease_holder: str | None = None
-        """Who writes to the original, if this library is a copy; None for this process."""
+        """The name under which this library's original is locked, if it is a copy; None for this process."""
 
     @cached_property
     def options(self) -> AddOptions:
-        """How videos are added."""
+        """The default options for adding videos."""
         return AddOptions()
 
     @classmethod
@@ -77,12 +76,12 @@ class LibraryStore(LibraryReader):
         clip_seconds: float = CLIP_SECONDS,
         wait: float = 0.0,
     ) -> Self:
-        """Open the library in a folder; it is made if it is not there.
+        """Open the library in a folder; a library that does not exist is created.
 
-        ``create=True`` makes the folders above it too, ``create=False`` refuses where there is no library.
-        ``encoder`` and ``clip_seconds`` are a new library's, once and for all; naming another encoder for one that is
-        there is refused with the command that makes its vectors again. ``encoder="model:FOLDER"`` is a trained model
-        that ``momentseek export`` has written; the library keeps a copy of it.
+        ``create=True`` also creates the folders above it; ``create=False`` refuses instead. ``encoder`` and
+        ``clip_seconds`` are fixed when a library is created; naming another encoder for an existing library is an
+        error, which gives the command that encodes it again. ``encoder="model:FOLDER"`` is a trained model that
+        ``momentseek export`` has written; the library keeps a copy of it.
         """
         folder = Path(os.path.abspath(path))
         if (folder / SHARDS_FILE).is_file():
@@ -91,10 +90,11 @@ class LibraryStore(LibraryReader):
         if create is None:
             create = new
             if new and not folder.parent.is_dir():
-                raise MomentseekError(f"{folder}: there is no folder {folder.parent}; make it, or say create=True")
+                raise MomentseekError(f"{folder}: there is no folder {folder.parent}; create it, or use create=True")
         if new and create:
-            if not 0.1 <= clip_seconds <= 600:
-                raise MomentseekError(f"clips of {clip_seconds} s are not possible; choose 0.1 to 600 seconds")
+            if not MIN_CLIP_SECONDS <= clip_seconds <= MAX_CLIP_SECONDS:
+                limits = f"{MIN_CLIP_SECONDS:g} to {MAX_CLIP_SECONDS:g} seconds"
+                raise MomentseekError(f"clips of {clip_seconds} s are not possible; choose {limits}")
             encoders.check_model(encoder, clip_seconds)
             LibraryPaths(folder).make()
         opened = cls(folder, Catalog(folder, create=create))
@@ -121,7 +121,7 @@ class LibraryStore(LibraryReader):
             yield
 
     def _publishing(self) -> AbstractContextManager[None]:
-        """Publish what is changed in a copy of a library where the original is."""
+        """Publish the changes of a copy to the original; does nothing if this library is not a copy."""
         return nullcontext() if self.origin is None else self.origin.publishing(self.wait, self.lease_holder)
 
     def add(
@@ -135,11 +135,11 @@ class LibraryStore(LibraryReader):
         retry: bool = False,
         links: bool = True,
     ) -> AddReport:
-        """Add files, folders and patterns. Files that are in the library and have not changed are not read.
+        """Add videos by file, folder or pattern. Files that are in the library and have not changed are not read.
 
-        A file that cannot be added is reported and kept among the ``failures``; it is tried again when it changes, or
-        with ``retry``. What has been done stays if this is stopped at any instant, and the next call goes on from
-        there. Without ``links`` none is followed, so that nothing outside of the folders given is read.
+        A file that cannot be added is reported and recorded among the ``failures``; it is tried again when it changes,
+        or with ``retry``. If the call is interrupted, finished work is kept, and the next call continues from there.
+        Without ``links`` no links are followed, so that nothing outside of the given folders is read.
         """
 
         options = replace(self.options, subtitles=subtitles_folder(subtitles), retry=retry, links=links)
@@ -152,7 +152,7 @@ class LibraryStore(LibraryReader):
     def add_found(
         self, found: FoundFiles, options: AddOptions | None = None, progress: ShowIngest | None = None
     ) -> AddReport:
-        """Add files that have been looked for already; otherwise like ``add``."""
+        """Add files that were already found, like ``add``."""
         with self.changing():
             return add_files(self, found, options or self.options, progress)
 
@@ -163,13 +163,13 @@ class LibraryStore(LibraryReader):
         subtitles: str | os.PathLike[str] | None = None,
         links: bool = True,
     ) -> AddReport:
-        """Try again the files that failed; those that are no longer there are forgotten."""
+        """Try again the files that failed; files that no longer exist are removed from the failures."""
         options = replace(self.options, subtitles=subtitles_folder(subtitles), links=links, retry=True)
         with self.changing():
             files: list[VideoFile] = []
             with self.catalog.changes():
                 for path, name in known_files.failed_files(self.catalog):
-                    real = path.resolve() if links and path.exists() else path  # a link may lead somewhere by now
+                    real = path.resolve() if links and path.exists() else path  # a broken link may have been repaired
                     if os.path.lexists(real):
                         files.append(VideoFile(real, name, _size(real)))
                     if real != path or not os.path.lexists(path):
@@ -184,10 +184,10 @@ class LibraryStore(LibraryReader):
         again: bool = False,
         progress: ShowIngest | None = None,
     ) -> AddReport:
-        """Transcribe the videos that have sound and no subtitles: all of them, or those whose names match ``patterns``.
+        """Transcribe videos that have sound and no subtitles: all of them, or those whose names match ``patterns``.
 
-        ``again`` also tries those whose sound could not be heard before, and those that another transcriber heard;
-        corrections stay. What was heard stays if this is stopped.
+        ``again`` also tries videos that failed before, and those that another transcriber has transcribed; corrections
+        stay. If the call is interrupted, finished work is kept.
         """
         with self.changing():
             model = transcriber or self.options.transcriber or DEFAULT_TRANSCRIBER
@@ -201,10 +201,10 @@ class LibraryStore(LibraryReader):
         again: bool = False,
         progress: ShowIngest | None = None,
     ) -> AddReport:
-        """Hear sounds other than speech (applause, barking): in all videos, or those whose names match ``patterns``.
+        """Detect sounds other than speech (applause, barking) in all videos, or in those that match ``patterns``.
 
-        ``detector`` is ``yamnet`` or one that was registered; it hears the videos that it has not heard yet. ``again``
-        also tries those that could not be heard before. What was heard stays if this is stopped.
+        ``detector`` is ``yamnet`` or one that was registered; it processes the videos that it has not processed yet.
+        ``again`` also tries videos that failed before. If the call is interrupted, finished work is kept.
         """
         with self.changing():
             name = detector or self.options.sound_detector or YAMNET
@@ -213,15 +213,15 @@ class LibraryStore(LibraryReader):
     def find_people(
         self, patterns: Patterns = (), *, again: bool = False, progress: ShowIngest | None = None
     ) -> AddReport:
-        """Count faces, in all videos or those whose names match ``patterns``; nobody is recognised.
+        """Count faces in all videos, or in those whose names match ``patterns``; nobody is recognised.
 
-        Searches then find "two people", "a crowd" and "a close-up". :meth:`forget_people` deletes what was found.
+        Searches then find "two people", "a crowd" and "a close-up". :meth:`forget_people` deletes the results.
         """
         with self.changing():
             return run_pass(PeoplePass(self._request(patterns, again, progress)))
 
     def forget_people(self) -> int:
-        """Delete all that was found about faces; returns of how many videos."""
+        """Delete all results about faces; returns the number of videos that had some."""
         with self.changing(), self.catalog.changes():
             videos = [row[0] for row in self.catalog.rows("SELECT video FROM tracks WHERE kind = ?", (PEOPLE.name,))]
             forget_tracks(self.catalog, PEOPLE, videos, whole=True)
@@ -236,21 +236,19 @@ class LibraryStore(LibraryReader):
         again: bool = False,
         progress: ShowIngest | None = None,
     ) -> AddReport:
-        """Read the text in the pictures of videos: of all, or of those whose names match ``patterns``.
+        """Find text on screen (OCR) in all videos, or in those whose names match ``patterns``.
 
-        One frame is read ``every`` N seconds of a shot: one a second for subtitles in the picture. ``again`` also
-        tries those that could not be read before, and reads those that ``patterns`` name again. What was read stays if
-        this is stopped.
+        One frame is read ``every`` N seconds of a shot; use 1 for burnt-in subtitles. ``again`` also tries videos that
+        failed before, and repeats those that ``patterns`` select. If the call is interrupted, finished work is kept.
         """
         with self.changing():
             chosen = model or self.options.ocr_model or DEFAULT_OCR_MODEL
             return run_pass(OcrPass(self._request(patterns, again, progress), chosen, every, usual_threads()))
 
     def encode(self, patterns: Patterns = (), *, again: bool = False, progress: ShowIngest | None = None) -> AddReport:
-        """Have the second of the library's two encoders look at the videos that wait for it.
+        """Encode videos with the second of the library's two encoders: all that wait, or those that match ``patterns``.
 
-        At all, or at those whose names match ``patterns``. ``again`` also tries those that could not be seen before.
-        What was seen stays if this is stopped.
+        ``again`` also tries videos that failed before. If the call is interrupted, finished work is kept.
         """
         with self.changing():
             report = run_pass(second_pass(self._request(patterns, again, progress)))
@@ -266,11 +264,11 @@ class LibraryStore(LibraryReader):
         requests: int | None = None,
         progress: ShowIngest | None = None,
     ) -> AddReport:
-        """Have a model describe the scenes of videos: of all, or of those whose names match ``patterns``.
+        """Describe the scenes of all videos, or of those whose names match ``patterns``, with a model.
 
-        ``model`` is the folder of an exported captioner, or ``URL#MODEL`` of a vision endpoint, of which at most
-        ``requests`` are made. ``again`` also tries those that could not be described before, and describes those that
-        ``patterns`` name again. What was described stays if this is stopped.
+        ``model`` is the folder of an exported captioner, or ``URL#MODEL`` of a vision endpoint, which gets at most
+        ``requests`` requests. ``again`` also tries videos that failed before, and repeats those that ``patterns``
+        select. If the call is interrupted, finished work is kept.
         """
         with self.changing():
             request = self._request(patterns, again, progress)
@@ -280,14 +278,14 @@ class LibraryStore(LibraryReader):
         return PassRequest(self, progress=progress, wanted=self._wanted_ids(patterns), again=again)
 
     def _wanted_ids(self, patterns: Patterns) -> set[int] | None:
-        """Ids of the videos that some patterns mean; None for all if there are none."""
+        """Ids of the videos that match the patterns; None, which means all, if there are no patterns."""
         given = _as_list(patterns)
         return {video.id for video in self.matching(given)} if given else None
 
     def edit_cues(self, video: int, edits: Sequence[CueEdit]) -> Transcript:
-        """Correct what a recogniser heard in the video with an id, all at once or not at all.
+        """Correct the automatic transcript of the video with an id; all corrections are made, or none.
 
-        A correction replaces what was heard in its time, and stays when the video is heard again.
+        A correction replaces the text at its time, and survives another transcription.
         """
         with self.changing():
             found = self.catalog.videos([video])
@@ -296,9 +294,7 @@ class LibraryStore(LibraryReader):
             return edit_transcript(self, found[0], edits)
 
     def remove(self, patterns: Patterns = (), *, missing: bool = False) -> list[Video]:
-        """Take videos out of the library; their files stay where they are, and ``compact`` frees the space of their
-        vectors.
-        """
+        """Remove videos from the library, not their files; ``compact`` frees the space of their vectors."""
         with self.changing():
             videos = self.matching(_as_list(patterns), missing=missing)
             with self.catalog.changes():
@@ -310,14 +306,14 @@ class LibraryStore(LibraryReader):
         """Rewrite the library without the vectors of videos that were removed."""
         with self.changing():
             report = compact_library(self.catalog, self.paths)
-            refresh_plan(self.snapshot().vision, self.paths.plan)
+            self.refresh_plans()
         if self.origin is not None:
             with self.changing():
                 report = replace(report, orphans=report.orphans + self.origin.drop_orphans())
         return report
 
     def verify(self, *, repair: bool = False) -> VerifyReport:
-        """Check every file and row of the library; with ``repair``, mend what can be mended."""
+        """Check every file and row of the library; with ``repair``, repair what can be repaired."""
         origin = self.origin
         if repair:
             with self.changing():
@@ -334,14 +330,14 @@ class LibraryStore(LibraryReader):
         return report
 
     def scrub(self, megabytes: float = MEGABYTES_PER_SECOND) -> ScrubReport:
-        """Read everything slowly and compare it with its checksums, going on where the last scrub was stopped."""
+        """Read everything slowly and compare it with its checksums, continuing an interrupted scrub."""
         return scrub_library(self, megabytes)
 
     def reencode(self, spec: str, *, progress: ShowIngest | None = None) -> AddReport:
-        """Encode all videos again with another encoder; searches use the old vectors until all new ones are there.
+        """Encode all videos again with another encoder; searches use the old vectors until all new ones are ready.
 
-        Of two encoders (``things+clip``) the second looks at the videos after that. Vectors that the first has made
-        are kept.
+        Of two encoders (``things+clip``), the second encodes the videos afterwards. Existing vectors of the first are
+        kept.
         """
         with self.changing():
             report = reencode_library(self, spec, self.options.pace, progress)
@@ -352,7 +348,7 @@ class LibraryStore(LibraryReader):
                     report = run_pass(SecondPass(PassRequest(self, report, progress), fused))
                 else:
                     report.notes.append(not_ready(fused))
-            refresh_plan(self.snapshot().vision, self.paths.plan)
+            self.refresh_plans()
         return report
 
 
@@ -368,19 +364,19 @@ def _size(path: Path) -> int:
 
 
 def subtitles_folder(subtitles: str | os.PathLike[str] | None) -> Path | None:
-    """The absolute path of a folder of subtitles; refused if it is not a folder."""
+    """The absolute path of a folder of subtitles; raises an error if it is not a folder."""
     if subtitles is None:
         return None
     folder = Path(os.path.abspath(subtitles))
     if not folder.is_dir():
-        raise MomentseekError(f"{folder}: is no folder of subtitles; check {parameter('subtitles')}")
+        raise MomentseekError(f"{folder}: is not a folder; check {parameter('subtitles')}")
     return folder
 
 
 FileState = tuple[Stamp | None, tuple[str, ...]]
 
 POLL_SECONDS = 3.0
-"""Seconds between two looks at the folders."""
+"""Seconds between two checks of the folders."""
 
 
 def watch(
@@ -394,9 +390,9 @@ def watch(
     poll: float = POLL_SECONDS,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[AddReport]:
-    """Look every ``poll`` seconds and add files that are new or changed; yields a report for each time there were any.
+    """Check folders every ``poll`` seconds and add new and changed files; yields a report each time there were any.
 
-    The lock is held only while adding. It never ends by itself.
+    The lock is held only while adding. The iterator never ends.
     """
     given = list(paths)
     for found in settled_files(given, recursive=recursive, exclude=exclude, subtitles=subtitles, skip=library.path):
@@ -414,10 +410,10 @@ def settled_files(
     skip: Path | None = None,
     links: bool = True,
 ) -> Iterator[FoundFiles]:
-    """At each step the files that are new or changed since the step before; often none. It never ends by itself.
+    """Yield, at each step, the files that are new or have changed, often none. The iterator never ends.
 
-    A file is given once two looks in a row find it the same, so one that is being copied or recorded waits until it
-    stops growing.
+    A file is yielded after two consecutive checks find it unchanged, so a file that is being copied or recorded waits
+    until it stops growing.
     """
     last: dict[Path, FileState] = {}
     handled: dict[Path, FileState] = {}
@@ -438,7 +434,7 @@ def settled_files(
 
 
 def _file_state(path: Path, subtitles: Path | None) -> FileState:
-    """What changes when a video or its subtitles do."""
+    """A value that changes when a video or its subtitles do."""
     try:
         return Stamp.of(path), subtitle_marks(path, subtitles)
     except MediaError:

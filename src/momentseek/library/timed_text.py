@@ -1,11 +1,11 @@
-"""Tracks of timed text: what a producer made of a video, how far it is with it, and what it has made so far.
+"""Tracks of timed text: the result of a producer for a video, its progress, and finished parts.
 
 A track is one producer's text about one video: speech, text on screen, captions of scenes, sounds. All kinds share
 these tables and functions; what differs is in :mod:`momentseek.library.tracks`, one file for each producer. Subtitles
 are cues of speech without a track: no model made them.
 
-While a video is being worked on its parts are kept, so that nothing is done twice. A track that is whole counts until
-another one of the same kind is whole too.
+Finished parts of a video are stored, so that nothing is done twice. A complete track is used until another one of the
+same kind is complete.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from momentseek.media.subtitles.cues import Cue
 
 
 class Maker(NamedTuple):
-    """The model that makes a track, and a hash that changes with what it makes."""
+    """The model that makes a track, and a hash that changes when its output may change."""
 
     model: str
     fingerprint: str
@@ -54,48 +54,48 @@ class PendingVideo:
 
 @dataclass(frozen=True)
 class TrackPart:
-    """What a producer made of the next part of a video."""
+    """A producer's result for the next part of a video."""
 
     done: float
-    """Seconds of the video that are done with it."""
+    """Seconds of the video that are done after this part."""
     content: Any = None
-    """Values for JSON that are kept until the track is whole; None for nothing."""
+    """JSON values that are stored until the track is complete; None for nothing."""
     cues: tuple[Cue, ...] = ()
-    """Cues that count at once."""
+    """Cues that are used at once."""
     language: str | None = None
 
 
 @dataclass(frozen=True)
 class Track:
-    """What a producer made of a video."""
+    """A producer's result for a video."""
 
     video: int
     by: Maker
     language: str | None
     whole: bool
     problem: str
-    """Why nothing could be made of the video; empty if something could."""
+    """Why the producer failed; empty if it did not."""
     cues: tuple[Cue, ...]
 
 
 @dataclass(frozen=True)
 class TrackCounts:
-    """How far a producer is with all videos."""
+    """The progress of a producer over all videos."""
 
     done: int
     """Number of videos that are done."""
     seconds: float
-    """Their length."""
+    """Their total length."""
     found: int
     """Number of cues of this kind."""
     undone: int
     """Number of videos that wait."""
     failed: int
-    """Number of videos of which nothing could be made."""
+    """Number of videos that failed."""
 
 
 def track(catalog: Catalog, kind: TrackKind, video: int) -> Track | None:
-    """The track of a video, whole if there is one, else what there is so far; None if nothing was begun."""
+    """The track of a video, complete if possible, otherwise as far as it exists; None if there is none."""
     rows = catalog.rows(
         """SELECT model, fingerprint, language, whole, problem FROM tracks
            WHERE video = ? AND kind = ? ORDER BY whole DESC LIMIT 1""",
@@ -120,20 +120,20 @@ def tracked_videos(catalog: Catalog, kind: TrackKind) -> frozenset[int]:
 
 
 def contents_without_track(catalog: Catalog, kind: TrackKind, contents: Iterable[str]) -> set[str]:
-    """Those of some hashes that a video without a whole track has."""
+    """The hashes that belong to a video without a complete track."""
     sql = """SELECT DISTINCT hash FROM videos WHERE hash IN (SELECT value FROM json_each(?))
              AND id NOT IN (SELECT video FROM tracks WHERE kind = ? AND whole)"""
     return {hash for (hash,) in catalog.rows(sql, (json.dumps(list(contents)), kind.name))}
 
 
 def has_track(catalog: Catalog, kind: TrackKind, video: int) -> bool:
-    """Whether a video has a whole track."""
+    """Whether a video has a complete track."""
     sql = "SELECT 1 FROM tracks WHERE kind = ? AND video = ? AND whole AND problem = ''"
     return bool(catalog.rows(sql, (kind.name, video)))
 
 
 def track_counts(catalog: Catalog, kind: TrackKind) -> TrackCounts:
-    """How far the producer of a kind is."""
+    """The progress of the producer of a kind."""
     sql = "SELECT count(*), coalesce(sum(done), 0) FROM tracks WHERE kind = ? AND whole AND problem "
     done, seconds = catalog.rows(f"{sql} = ''", (kind.name,))[0]
     failed, _ = catalog.rows(f"{sql} != ''", (kind.name,))[0]
@@ -148,10 +148,10 @@ def track_counts(catalog: Catalog, kind: TrackKind) -> TrackCounts:
 def pending_videos(
     catalog: Catalog, kind: TrackKind, by: Maker, also: str = "0", order: str = "duration", after: int = 0
 ) -> list[PendingVideo]:
-    """The videos without a whole track, in an SQL ``order``: shortest first, so that something can be found soon.
+    """The videos without a complete track, in an SQL ``order``, by default shortest first, so that results come soon.
 
-    Only ids above ``after`` are looked at.
-    ``also`` is SQL for videos to do again although they have one, whose row of ``tracks`` is called ``old``.
+    Only ids above ``after`` are considered. ``also`` is an SQL condition for videos to do again although they have a
+    track, whose row of ``tracks`` is called ``old``.
     """
     rows = catalog.rows(
         f"""SELECT videos.id, path, shots, name, duration, size, mtime_ns, coalesce(new.done, 0), new.language,
@@ -176,7 +176,7 @@ def pending_videos(
 
 
 def track_parts(catalog: Catalog, kind: TrackKind, video: int) -> list[Any]:
-    """The contents of the parts of a video that are kept, in order."""
+    """The contents of the stored parts of a video, in order."""
     sql = "SELECT content FROM track_parts WHERE video = ? AND kind = ? ORDER BY done"
     return [json.loads(content) for (content,) in catalog.rows(sql, (video, kind.name))]
 
@@ -185,7 +185,7 @@ def track_parts(catalog: Catalog, kind: TrackKind, video: int) -> list[Any]:
 
 
 def keep_part(catalog: Catalog, kind: TrackKind, video: int, by: Maker, part: TrackPart) -> None:
-    """Keep the next part of a video; what another model had begun is dropped."""
+    """Store the next part of a video; unfinished parts of another model are deleted."""
     begun = "SELECT 1 FROM tracks WHERE video = ? AND kind = ? AND NOT whole AND fingerprint = ?"
     if not catalog.rows(begun, (video, kind.name, by.fingerprint)):
         _drop_begun(catalog, kind, video)
@@ -205,7 +205,7 @@ def finish_track(
     cues: Iterable[Cue] | None = None,
     language: str | None = None,
 ) -> None:
-    """Make a track whole; ``cues`` take the place of those that the video has, None leaves them."""
+    """Complete a track; ``cues`` replace those of the video, None leaves them."""
     if cues is not None:
         catalog.set_cues(video, list(cues), kind)
     _drop_parts(catalog, kind, video)
@@ -213,14 +213,14 @@ def finish_track(
 
 
 def fail_track(catalog: Catalog, kind: TrackKind, video: int, by: Maker, problem: str) -> None:
-    """Note that nothing can be made of a video; it is not tried again unasked. A whole track stays."""
+    """Record that a video failed; it is not tried again automatically. A complete track stays."""
     _drop_parts(catalog, kind, video)
     if not has_track(catalog, kind, video):
         _note(catalog, kind, video, by, 0.0, whole=True, problem=problem)
 
 
 def forget_tracks(catalog: Catalog, kind: TrackKind, videos: Sequence[int], *, whole: bool = False) -> None:
-    """Forget tracks that failed or are not whole, to make them again; with ``whole``, also those that are."""
+    """Delete tracks that failed or are incomplete, to make them again; with ``whole``, also complete ones."""
     for video in videos:
         known = catalog.rows("SELECT 1 FROM tracks WHERE video = ? AND kind = ?", (video, kind.name))
         if known and (whole or not has_track(catalog, kind, video)):
@@ -230,7 +230,7 @@ def forget_tracks(catalog: Catalog, kind: TrackKind, videos: Sequence[int], *, w
 
 
 def copy_tracks(catalog: Catalog, content: str, video: int) -> None:
-    """Give a video that is about to be inserted the tracks of one with the same content."""
+    """Copy the tracks of a video with the same content to one that is about to be inserted."""
     for kind in catalog.kinds():
         if not kind.copied:
             continue
@@ -277,7 +277,7 @@ def _drop_parts(catalog: Catalog, kind: TrackKind, video: int) -> None:
 
 
 def _drop_begun(catalog: Catalog, kind: TrackKind, video: int) -> None:
-    """Drop what another model has begun of a video, with its cues unless a whole track has made them."""
+    """Delete the unfinished parts of another model, and their cues unless they belong to a complete track."""
     sql = "SELECT max(whole) FROM tracks WHERE video = ? AND kind = ?"
     if catalog.rows(sql, (video, kind.name)) == [(0,)]:
         catalog.set_cues(video, [], kind)

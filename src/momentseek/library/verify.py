@@ -1,8 +1,7 @@
 """Check every file and row of a library, and repair what can be repaired.
 
-Repair loses nothing that is proven whole, and makes the rest again from the videos. Of a damaged segment the videos
-are kept whose checksums are right, also where its header or its end is lost: what the header must say follows from
-the catalog.
+Repair keeps everything whose checksum is right, and makes the rest again from the videos. Intact videos of a damaged
+segment are kept even if its header or its end is lost, because the header can be derived from the catalog.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from momentseek.core.reports import count
 from momentseek.library import encoders, known_files, segments
 from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.cue_vectors import fill_speech, vector_texts
-from momentseek.library.damaged_rows import DamagedRows, find_damaged_rows, repair_rows
+from momentseek.library.damaged_rows import DamagedRows, find_damaged_rows, repair_rows, segment_row
 from momentseek.library.database import SPEECH
 from momentseek.library.encoders import span_rows
 from momentseek.library.file_stamp import printable
@@ -28,15 +27,14 @@ from momentseek.library.merging import proven_videos, store_joined_segment
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.reader import LibraryReader
 from momentseek.library.scan.plan import drop_plan, plan_fault
-from momentseek.library.scan.recall import refresh_plan
 from momentseek.library.segments import NEW_STREAM_SUFFIX, Segment, checksum
 from momentseek.library.video import Video
 from momentseek.recognition.encoders.fused import SHARE
 
 ROWS_PER_CHECK = 1 << 15
-"""Rows checked at a time."""
+"""Number of rows checked at a time."""
 VIDEOS_PER_CHECK = 10_000
-"""Videos of the catalog looked at at a time."""
+"""Number of videos of the catalog checked at a time."""
 MAX_LENGTH_ERROR = 2e-3
 """How far the length of a stored vector may be from 1."""
 
@@ -45,7 +43,7 @@ ALTERED_BYTES = "its bytes are not those that were written"
 
 @dataclass
 class VerifyReport:
-    """Numbers of what was checked, what is wrong (``problems``), and what is only worth knowing (``notes``)."""
+    """Counts of what was checked, what is wrong (``problems``), and what is only worth knowing (``notes``)."""
 
     videos: int = 0
     segments: int = 0
@@ -63,7 +61,7 @@ class VerifyReport:
     strangers: list[int] = field(default_factory=list)
     """Ids in segments that the catalog does not know."""
     damaged_rows: list[DamagedRows] = field(default_factory=list)
-    """Rows of the catalog that do not hold what was written; nothing else is checked then."""
+    """Damaged rows of the catalog; if there are any, nothing else is checked."""
     plan: str | None = None
     """What is wrong with the plan of a large library."""
     words: bool = True
@@ -76,8 +74,10 @@ class VerifyReport:
 
 
 def verify_library(catalog: Catalog, paths: LibraryPaths) -> VerifyReport:
-    """Check a whole library: the database and its indices, each segment's hash, header, counts and vectors, and that
-    every video has one row per clip, and one per cue and passage of what is said.
+    """Check a whole library.
+
+    This covers the database and its indices; the hash, header, counts and vectors of each segment; and that every video
+    has one row per clip, and one per cue and passage of its speech.
     """
     report = VerifyReport()
     wrong = catalog.problems()
@@ -118,7 +118,7 @@ def verify_library(catalog: Catalog, paths: LibraryPaths) -> VerifyReport:
             report.broken[video.id] = f"has {held['speech'][video.id]:,} rows for {count(said, 'cue')}"
     names = {video.id: printable(video.path) for video in catalog.videos(report.broken)}
     report.problems += [f"{names[id]}: {text}" for id, text in report.broken.items() if id in names]
-    report.plan = plan_fault(paths.plan)
+    report.plan = plan_fault(paths.plan) or plan_fault(paths.speech_plan)
     if report.plan is not None:
         report.problems.append(f"{report.plan}; searches do without the plan until it is built again")
     _add_notes(catalog, paths, report)
@@ -127,7 +127,7 @@ def verify_library(catalog: Catalog, paths: LibraryPaths) -> VerifyReport:
 
 
 def _videos_and_cues(catalog: Catalog, ids: NDArray[np.int64]) -> Iterator[tuple[Video, int]]:
-    """Each of some videos that is still there, with the number of its cues of speech; a page at a time."""
+    """The given videos that still exist, each with its number of cues of speech; read a page at a time."""
     sql = "SELECT video, count(*) FROM cues WHERE kind = 'speech' AND video BETWEEN ? AND ? GROUP BY video"
     for at in range(0, len(ids), VIDEOS_PER_CHECK):
         some = ids[at : at + VIDEOS_PER_CHECK].tolist()
@@ -138,7 +138,7 @@ def _videos_and_cues(catalog: Catalog, ids: NDArray[np.int64]) -> Iterator[tuple
 
 
 class RowCounts:
-    """How many rows of a stream each video has, by what lies in segments."""
+    """The number of rows of a stream that each video has in segments."""
 
     def __init__(self, known: NDArray[np.int64]) -> None:
         self.known = known
@@ -149,7 +149,7 @@ class RowCounts:
         return max(0, int(self._rows[np.searchsorted(self.known, id)]))
 
     def count(self, found: Segment, gone: NDArray[np.int64], report: VerifyReport) -> None:
-        """Count the rows of a segment, and report videos that nobody knows or that are there twice."""
+        """Count the rows of a segment, and report unknown videos and duplicates."""
         listed = ~np.isin(found.ids, gone)
         ids, rows = found.ids[listed], np.diff(found.offsets)[listed]
         place = np.searchsorted(self.known, ids)
@@ -166,7 +166,7 @@ class RowCounts:
 
 
 def _speech_rows(catalog: Catalog, video: int) -> int:
-    """Number of vectors of what is said in a video: one for each cue, and for each passage of several cues."""
+    """Number of vectors of a video's speech: one for each cue, and for each passage of several cues."""
     return len(vector_texts(catalog.own_cues(video, SPEECH)))
 
 
@@ -179,7 +179,7 @@ def _span_rows(catalog: Catalog, paths: LibraryPaths, report: VerifyReport) -> C
 
 
 def _sound_parts(paths: LibraryPaths, row: SegmentRow, dims: dict[str, int], report: VerifyReport) -> list[Segment]:
-    """What of a segment is proven to be as it was written; what is wrong is reported."""
+    """The intact parts of a segment, by its checksums; problems are reported."""
     path = paths.segments / f"{row.name}{segments.SEGMENT_SUFFIX}"
     kept: list[Segment] = []
     try:
@@ -203,7 +203,7 @@ def _sound_parts(paths: LibraryPaths, row: SegmentRow, dims: dict[str, int], rep
 
 
 def _faults(found: Segment, row: SegmentRow, dims: dict[str, int]) -> Iterator[str]:
-    """What is wrong with a segment, one sentence each."""
+    """The problems of a segment, one sentence each."""
     if found.stream != row.stream.removesuffix(NEW_STREAM_SUFFIX):
         yield f"holds {found.stream}, not {row.stream}"
     if (len(found.ids), found.rows) != (row.videos, row.rows):
@@ -235,7 +235,7 @@ def has_equal_arrays(found: Segment) -> bool:
 
 
 def row_faults(found: Segment, first: int, last: int) -> dict[str, NDArray[np.bool_]]:
-    """What may be wrong with the rows from ``first`` to ``last`` of a segment, and in which rows it is.
+    """Possible problems of the rows from ``first`` to ``last`` of a segment → mask of the rows that have it.
 
     >>> two = segments.build_segment("vision", [1], [np.array([[0.6, 0.8], [3, 4]], np.float32)])
     >>> [(text, rows.tolist()) for text, rows in row_faults(two, 0, 2).items() if rows.any()]
@@ -257,7 +257,7 @@ def row_faults(found: Segment, first: int, last: int) -> dict[str, NDArray[np.bo
 
 
 def _add_notes(catalog: Catalog, paths: LibraryPaths, report: VerifyReport) -> None:
-    if catalog.read_only:
+    if not catalog.words_checked:
         report.notes.append(f"{catalog.path}: cannot be written now, so its word indices were not checked")
     if orphans := len(paths.orphans(catalog)):
         report.notes.append(
@@ -274,10 +274,10 @@ DAMAGED_VECTORS = "its vectors were damaged; momentseek retry makes them again"
 
 
 def repair_library(library: LibraryReader, report: VerifyReport) -> VerifyReport:
-    """Keep what is sound of damaged segments, make vectors of cues again, and let ``retry`` add again the videos that
-    lost theirs.
+    """Repair a library, given the report of its check.
 
-    Returns a new report, with what was done. The caller holds the lock.
+    Intact parts of damaged segments are kept, vectors of cues are made again, and videos that lost their vectors are
+    recorded for ``retry``. Returns a new report, with what was done. The caller holds the lock.
     """
     catalog, done = library.catalog, []
     if report.damaged_rows:
@@ -286,9 +286,10 @@ def repair_library(library: LibraryReader, report: VerifyReport) -> VerifyReport
         if report.damaged_rows:
             report.repaired = done
             return report
-    if report.damaged:
-        done += _replace_damaged(library, report.damaged)
-        report = verify_library(catalog, library.paths)
+    for mend in (_follow_files, _replace_damaged):
+        if report.damaged:
+            done += mend(library, report.damaged)
+            report = verify_library(catalog, library.paths)
     with catalog.changes():
         if not report.words:
             catalog.rebuild_words()
@@ -311,15 +312,49 @@ def repair_library(library: LibraryReader, report: VerifyReport) -> VerifyReport
         done.append(f"{count(orphans, 'file')} that nothing named deleted")
     if report.plan is not None:
         drop_plan(library.paths.plan)
-        refresh_plan(library.snapshot().vision, library.paths.plan)
+        drop_plan(library.paths.speech_plan)
+        library.refresh_plans()
         done.append("the plan for searching a large library was built again")
     again = verify_library(catalog, library.paths)
     again.repaired = done
     return again
 
 
+def _follow_files(library: LibraryReader, damaged: Sequence[SegmentRow]) -> list[str]:
+    """Correct rows of the catalog that contradict intact files."""
+    catalog, done = library.catalog, []
+    whole = [(row, found) for row in damaged if (found := _whole_segment(library.paths, row.name)) is not None]
+    with catalog.changes():
+        for row, found in whole:
+            fresh = replace(segment_row(found, row.stream.endswith(NEW_STREAM_SUFFIX)), first=row.first)
+            if fresh != row:
+                catalog.remove_segment(row.name)
+                catalog.insert_segment(fresh)
+                done.append(f"the row of segments about {row.name} did not fit its file, and was written again")
+        for stream in segments.VECTOR_STREAMS:
+            encoder, names = catalog.encoder(stream), {row.name for row in catalog.segments() if row.stream == stream}
+            dims = {found.dim for _, found in whole if found.name in names}
+            if encoder is not None and names == {row.name for row, _ in whole} & names and len(dims) == 1:
+                (dim,) = dims
+                if dim != encoder.dim:
+                    catalog.set_encoder(replace(encoder, dim=dim))
+                    done.append(f"the row of encoders about {stream} did not fit its vectors, and was written again")
+    return done
+
+
+def _whole_segment(paths: LibraryPaths, name: str) -> Segment | None:
+    """A segment whose file is completely intact; None otherwise."""
+    try:
+        found = segments.read_segment(paths.segments, name)
+        same = checksum(paths.segments / f"{name}{segments.SEGMENT_SUFFIX}") == name
+    except (MomentseekError, OSError):
+        return None
+    sound = same and has_sound_offsets(found) and has_equal_arrays(found)
+    return found if sound and proven_videos(found).all() else None
+
+
 def _replace_damaged(library: LibraryReader, damaged: Sequence[SegmentRow]) -> list[str]:
-    """Put segments of what is sound in the place of damaged ones; returns what was done, a line for each of them."""
+    """Replace damaged segments by segments of their intact videos; returns what was done, a line for each."""
     catalog, paths = library.catalog, library.paths
     clips = {video.id: video.clips for video in catalog.videos()}
     rows = {
@@ -347,7 +382,7 @@ def _replace_damaged(library: LibraryReader, damaged: Sequence[SegmentRow]) -> l
 
 
 def _sound_videos(paths: LibraryPaths, row: SegmentRow, wanted: Mapping[int, int], dim: int) -> list[Segment]:
-    """The videos of a damaged segment that are sound: those of ``wanted`` with as many rows as it says; as views."""
+    """Views of the intact videos of a damaged segment: those that have the number of rows given in ``wanted``."""
     best: list[Segment] = []
     for found in _readings(paths, row, dim):
         if found.stream == row.stream and found.dim == dim and has_equal_arrays(found):
@@ -358,15 +393,15 @@ def _sound_videos(paths: LibraryPaths, row: SegmentRow, wanted: Mapping[int, int
 
 
 def _readings(paths: LibraryPaths, row: SegmentRow, dim: int) -> Iterator[Segment]:
-    """A damaged file as its own header says, and as its header should say."""
+    """A damaged file, read by its own header, and by the header that it should have."""
     with suppress(segments.DamagedSegmentError):
         yield segments.read_segment(paths.segments, row.name)
-    with suppress(OSError):
+    with suppress(OSError, ValueError):  # no file can be so
         yield segments.read_by_shape(paths.segments, row.name, row.stream, row.videos, row.rows, dim)
 
 
 def _are_sound(found: Segment, wanted: Mapping[int, int]) -> NDArray[np.bool_]:
-    """Which videos have as many rows as they should, all of them vectors that may be."""
+    """Mask of the videos that have the expected number of rows, all with valid vectors."""
     bad = [
         np.logical_or.reduce(list(row_faults(found, at, at + ROWS_PER_CHECK).values()))
         for at in range(0, found.rows, ROWS_PER_CHECK)

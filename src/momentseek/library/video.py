@@ -1,4 +1,4 @@
-"""Videos of a library: what the catalog knows of a file, and which videos a name or a pattern selects."""
+"""Videos of a library, and their selection by name or pattern."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from momentseek.media.decode import Sampling
 
 @dataclass(frozen=True)
 class Video:
-    """A video that is wholly in the library.
+    """A video in the library.
 
-    ``id`` is never used again, also not for a changed version of the same file. ``name`` is how people call it: its
-    path relative to the folder that was added, or its file name.
+    An ``id`` is never reused, not even for a changed version of the same file. ``name`` is for display: the path
+    relative to the folder that was added, or the file name.
     """
 
     id: int
@@ -46,26 +46,26 @@ class Video:
     added: float
     """When the video was added, in seconds since 1970."""
     notes: tuple[str, ...] = ()
-    """What was odd about the file: a broken tail, a subtitle file that could not be read."""
+    """Problems with the file, such as a damaged end or an unreadable subtitle file."""
     audio: bool = False
     """Whether the video has sound."""
     sampling: Sampling = "exact"
-    """How its pictures were chosen when it was added; encoding it again chooses the same."""
+    """How frames were sampled when it was added; encoding it again uses the same sampling."""
     recorded: float | None = None
     """When it was recorded, in seconds since 1970, if the file says so."""
     place: tuple[float, float] | None = None
     """Latitude and longitude in degrees of where it was recorded, if the file says so."""
     changed: bool = False
-    """Whether the file has changed since and could not be read then, so that the moments are those of the old file."""
+    """Whether the file has changed and could not be read, so that its moments are those of the old file."""
 
     @property
     def date(self) -> float:
-        """The time that ``after:`` and ``before:`` go by, in seconds since 1970: of the recording, or of the file."""
+        """The time that ``after:`` and ``before:`` use, in seconds since 1970: of the recording, or of the file."""
         return self.mtime_ns / 1e9 if self.recorded is None else self.recorded
 
     @property
     def file(self) -> PinnedFile:
-        """The file that was added, to read from; what is no longer that file is refused, and so are links."""
+        """The file that was added, for reading; raises an error if it has been replaced, or is a link."""
         return PinnedFile(self.path, self.size, self.mtime_ns)
 
 
@@ -80,16 +80,16 @@ class Failure:
 
 
 def is_missing(path: str | bytes | os.PathLike[str]) -> bool:
-    """Whether the file of a video is gone: not on this machine, and no copy of one in object storage."""
+    """Whether the file of a video is missing: not on this machine, and not a copy of a file in object storage."""
     return not os.path.lexists(path) and not is_elsewhere(path)
 
 
 def matcher(patterns: Iterable[str], *, within: bool = False) -> Callable[[str], bool]:
-    """A function that tells whether a name matches any of the globs, whatever the case and the coding of accents.
+    """Return a function that tells whether a name matches any of the globs, ignoring case and the encoding of accents.
 
-    ``*`` means anything, ``?`` one character, ``[abc]`` one of these, ``[!abc]`` or ``[^abc]`` one of the others. A
-    glob is tried on the whole name and on its last part. A pattern without any of these is the name itself, or with
-    ``within`` a part of it.
+    ``*`` matches anything, ``?`` one character, ``[abc]`` one of these, ``[!abc]`` or ``[^abc]`` one of the others. A
+    glob is compared with the whole name and with its last part. A pattern without wildcards must equal the name, or,
+    with ``within``, be a part of it.
 
     >>> holiday = matcher(["holiday*"])
     >>> [name for name in ("Holiday.mp4", "2019/holiday 2.mp4", "my holiday.mp4") if holiday(name)]
@@ -116,7 +116,7 @@ def matcher(patterns: Iterable[str], *, within: bool = False) -> Callable[[str],
 
 
 def fold(text: str) -> str:
-    """A text as names are compared: without case, and with accents coded one way (files from a Mac have them apart).
+    """Normalise a text for comparing names: without case, and with composed accents (macOS decomposes them).
 
     >>> fold("A\\u0308RGER") == fold("ärger")
     True
@@ -125,7 +125,7 @@ def fold(text: str) -> str:
 
 
 def name_text(name: str) -> str:
-    """The words of a video's name, as the name stream searches them.
+    """The words of a video's name, for the name stream.
 
     >>> name_text("Holiday_2019/BeachWalk-part2.mp4")
     'Holiday 2019 Beach Walk part 2'
@@ -136,7 +136,7 @@ def name_text(name: str) -> str:
 
 
 class VideoPlace(NamedTuple):
-    """What a video is meant by: its path, or its name."""
+    """The path and the name of a video, by which it can be selected."""
 
     id: int
     path: str
@@ -148,11 +148,10 @@ FindPlaces = Callable[[Collection[str] | None], list[VideoPlace]]
 
 
 def select_videos(find: FindPlaces, patterns: Sequence[str], missing: bool = False) -> list[int]:
-    """Ids of the videos that any of the patterns means: a file's path, a folder's path, a video's name or a glob for
-    names.
+    """Ids of the videos that match any of the patterns: paths of files or folders, names, or globs for names.
 
-    A path means its own file and no other, even where it could be read as a glob (see ``matcher``). All videos are
-    looked through only for the other patterns.
+    The path of a file selects only that file, even if it could be read as a glob (see ``matcher``). All videos are
+    listed only if there are other patterns.
     """
     paths = {pattern: {os.path.abspath(pattern), os.path.realpath(pattern)} for pattern in patterns}
     at = {place.path: place.id for place in find(set().union(*paths.values()))} if patterns else {}
@@ -162,7 +161,9 @@ def select_videos(find: FindPlaces, patterns: Sequence[str], missing: bool = Fal
     for pattern in others:
         found = _match_videos(every, pattern, paths[pattern])
         if not found:
-            raise MomentseekError(f"{printable(pattern)}: is no video of this library; list them with: momentseek list")
+            raise MomentseekError(
+                f"{printable(pattern)}: is not a video of this library; list them with: momentseek list"
+            )
         chosen.update(found)
     if missing:
         chosen.update(place.id for place in every if is_missing(place.path))

@@ -1,4 +1,4 @@
-"""Finished parts of a long video, kept until the whole of it is in the library.
+"""Finished parts of a long video, stored until the whole video is in the library.
 
 A part is a fixed stretch of clips, decoded by itself, so that a video read in one go and one read in several runs
 give the same vectors and cuts. A part's file begins with the hash of its bytes; one that does not match is made again.
@@ -75,7 +75,7 @@ class VideoParts:
 
 
 def drop_old_parts(library: Path, days: float = KEEP_DAYS) -> None:
-    """Delete the parts of videos that were never finished and not touched for ``days`` days."""
+    """Delete parts of unfinished videos that have not changed for ``days`` days."""
     for folder in (library / PARTS_FOLDER).glob("*"):
         try:
             if time.time() - folder.stat().st_mtime > days * 86400:

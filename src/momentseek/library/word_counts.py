@@ -1,10 +1,10 @@
 """How often words occur in a library's texts, and the best texts by BM25.
 
 BM25 weighs a word by how rare it is and a text by how long it is compared with the others. SQLite's own ``bm25()``
-counts in the one database that it is asked in. A library that is part of a larger one must count over all parts, else a
-word would be rare in one of them and common in another; so each gives its :class:`WordCounts`, and scores its texts by
-their sum. How often a text has a word follows from SQLite's own score: ``s = idf · 2.2 f / (f + c)`` with
-``c = 1.2 (0.25 + 0.75 length / mean)``, and all but ``f`` is known.
+counts in a single database. A library that is part of a larger one must count over all parts; otherwise a word would be
+rare in one part and common in another. So each part returns its :class:`WordCounts`, and scores its texts by their sum.
+How often a text has a word is computed from SQLite's score: ``s = idf · 2.2 f / (f + c)`` with ``c = 1.2 (0.25 + 0.75
+length / mean)``, and all but ``f`` is known.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from momentseek.library.spelling import spellings
 from momentseek.library.words import match_any, match_form
 
 K1, B = 1.2, 0.75
-"""BM25's constants, as SQLite has them."""
+"""BM25's constants in SQLite."""
 LEAST_RARITY = 1e-6
-"""What a word weighs that more than half of the texts have."""
+"""Weight of a word that more than half of the texts contain."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class WordCounts:
 
     @property
     def mean_length(self) -> float:
-        """Words of a text on average."""
+        """Average number of words in a text."""
         return self.words / self.texts if self.texts else 1.0
 
     def rarity(self, holding: int) -> float:
@@ -133,9 +133,11 @@ def rank_texts(
     none = RankedTexts(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     if not terms:
         return none
-    forms = [_count_forms(catalog, index, term) for term in terms]
-    if _totals(catalog, index) == (everywhere.texts, everywhere.words) and all(len(f.holding) < 2 for f in forms):
+    if _totals(catalog, index) == (everywhere.texts, everywhere.words) and not any(
+        len(spellings(term)) > 1 and len(_count_forms(catalog, index, term).holding) > 1 for term in terms
+    ):
         return _rank_all(catalog, index, terms, videos, limit)  # all texts are here, each word in one spelling
+    forms = [_count_forms(catalog, index, term) for term in terms]
     found = [
         _Frequencies.total([_frequencies(catalog, index, form, videos, some) for form, _ in some.holding])
         for some in forms
@@ -158,14 +160,25 @@ def rank_texts(
 def _rank_all(
     catalog: Catalog, index: WordIndex, terms: Sequence[str], videos: NDArray[np.int64] | None, limit: int
 ) -> RankedTexts:
-    """The best texts of a library by SQLite's own BM25."""
-    some, ids = _restriction(index, videos)
-    rows = catalog.rows(
-        f"""SELECT t.id, t.{index.video}, -bm25({index.table}) FROM {index.table}
-            JOIN {index.texts} AS t ON t.id = {index.table}.rowid WHERE {index.table} MATCH ? {some}
-            ORDER BY bm25({index.table}), t.{index.video}, t.id LIMIT ?""",
-        (match_any(terms), *ids, limit),
-    )
+    """The best texts of a library by SQLite's own BM25; without a restriction, only these are looked up."""
+    if videos is None:
+        rows = catalog.rows(
+            f"""WITH found AS MATERIALIZED (
+                    SELECT rowid AS number, bm25({index.table}) AS bm25 FROM {index.table} WHERE {index.table} MATCH ?1
+                )
+                SELECT t.id, t.{index.video}, -bm25 FROM found JOIN {index.texts} AS t ON t.id = number
+                WHERE bm25 <= coalesce((SELECT bm25 FROM found ORDER BY bm25 LIMIT 1 OFFSET ?2 - 1), 0)
+                ORDER BY bm25, t.{index.video}, t.id LIMIT ?2""",
+            (match_any(terms), limit),
+        )
+    else:
+        some, ids = _restriction(index, videos)
+        rows = catalog.rows(
+            f"""SELECT t.id, t.{index.video}, -bm25({index.table}) FROM {index.table}
+                JOIN {index.texts} AS t ON t.id = {index.table}.rowid WHERE {index.table} MATCH ? {some}
+                ORDER BY bm25({index.table}), t.{index.video}, t.id LIMIT ?""",
+            (match_any(terms), *ids, limit),
+        )
     id, video, score = zip(*rows, strict=True) if rows else ((), (), ())
     return RankedTexts(np.array(id, np.int64), np.array(video, np.int64), np.array(score, np.float64))
 
@@ -247,7 +260,7 @@ def _totals(catalog: Catalog, index: WordIndex) -> tuple[int, int]:
 
 
 def _numbers(data: bytes) -> list[int]:
-    """The numbers in bytes of SQLite: seven bits a byte, the highest first, the eighth bit set where one goes on.
+    """Decode SQLite's variable-length integers: seven bits per byte, highest first; the eighth bit means "continued".
 
     >>> _numbers(bytes([5, 0x81, 0x00]))
     [5, 128]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from momentseek.library.spelling import join_numbers, sign_of, spellings, write_out_signs
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
-"""FTS5's rules for taking a text apart, the same for all indices of the catalog."""
+"""FTS5's tokenizer, the same for all indices of the catalog."""
 SPELLING_TOKENIZER = TOKENIZER.removeprefix("porter ")
 """The same without stemming, for words that may be misspelt."""
 _COMMON = (
@@ -28,9 +28,9 @@ _COMMON = (
     "was we were what when where which while who will with you your "
 )
 COMMON_WORDS = frozenset(_COMMON.split())
-"""English words that say little about a moment; they are looked for only where a text has no others."""
+"""English words that say little about a moment; they are only sought if a text has no others."""
 MAX_SPARE_INDICES = 16
-"""Indices of matchers that are kept for the next."""
+"""Largest number of spare indices for matchers."""
 _MARK = "\x02", "\x03"
 _SIGNS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -41,7 +41,7 @@ _TEXT_END = "\x1e"
 
 
 def has_full_text_search() -> bool:
-    """Whether this Python's SQLite has FTS5, which a library cannot do without."""
+    """Whether this Python's SQLite has FTS5, which libraries need."""
     with closing(sqlite3.connect(":memory:")) as database:
         try:
             database.execute("CREATE VIRTUAL TABLE t USING fts5 (text)")
@@ -60,7 +60,7 @@ def words(text: str) -> list[str]:
 
 
 def content_words(text: str) -> list[str]:
-    """The words of a text that carry meaning, each once; all its words if none does.
+    """The meaningful words of a text, each once; all its words if none is meaningful.
 
     Numbers of two words are one, and signs such as % are words.
 
@@ -88,7 +88,7 @@ def match_form(form: str) -> str:
 
 
 def is_one_letter_off(word: str, other: str) -> bool:
-    """Whether one letter replaced, left out, put in or swapped with its neighbour makes a word of another.
+    """Whether two words differ by one replaced, missing or additional letter, or by two swapped neighbours.
 
     >>> [is_one_letter_off("station", other) for other in ("stat1on", "staton", "statioon", "sattion", "stations")]
     [True, True, True, True, True]
@@ -179,7 +179,7 @@ class WordMatcher:
 
 
 _SPARE_INDICES: list[sqlite3.Connection] = []
-"""Empty indices in memory, to be used again: to make one takes thirty times as long as to fill it."""
+"""Spare empty indices in memory, because creating one takes thirty times as long as filling it."""
 
 
 def _take_index() -> sqlite3.Connection:
@@ -191,4 +191,4 @@ def _take_index() -> sqlite3.Connection:
 
 
 def _storable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

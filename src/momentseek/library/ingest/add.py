@@ -1,4 +1,4 @@
-"""Adding the files that were found, by the one writer of a library."""
+"""Add files to a library; the caller is its only writer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from momentseek.library.options import AddOptions
 from momentseek.library.reader import LibraryReader
 from momentseek.library.report import AddInterrupted, AddReport, IngestNote, ShowIngest, StageTimer
 from momentseek.library.scan.kernels import MIN_PLANNED_ROWS
-from momentseek.library.scan.recall import refresh_plan
 from momentseek.library.segments import StoredVectors, locate
 from momentseek.library.tracks.background import PassRequest, TrackPass, finish_passes
 from momentseek.library.tracks.captions import CaptionPass, open_scene_captioner
@@ -36,10 +35,10 @@ from momentseek.library.video import Failure, Video
 from momentseek.library.video_parts import drop_old_parts
 
 ADDING_SETTING = "adding"
-"""The catalog's setting that is there while an ``add`` runs, and after it was killed."""
+"""The catalog's setting that exists while an ``add`` runs, and after it was killed."""
 
 PASS_THREADS = 1
-"""Threads of each process that runs in the background."""
+"""Number of threads of each background process."""
 
 
 def add_files(
@@ -101,7 +100,7 @@ def add_files(
 def _passes(
     library: LibraryReader, options: AddOptions, report: AddReport, progress: ShowIngest | None, timer: StageTimer
 ) -> Iterator[TrackPass]:
-    """The passes that run in the background; a model that cannot be used costs its track, and no pictures."""
+    """The passes that run in the background; a model that cannot be used is noted, and only its track is missing."""
     request = PassRequest(library, report, progress)
     makers: list[tuple[str | None, type[TrackPass], Callable[[str], TrackPass]]] = [
         (options.transcriber, TranscriptionPass, lambda m: TranscriptionPass(request, m, PASS_THREADS, timer)),
@@ -124,7 +123,7 @@ def _passes(
 
 
 def _begin(library: LibraryReader, timer: StageTimer, report: AddReport) -> None:
-    """Note the encoders the first time, and that a run has begun."""
+    """Record the encoders the first time, and that a run has begun."""
     catalog, encoders = library.catalog, library.encoders
     speech, model = encoders.speech, encoders.model
     if model is not None:
@@ -133,7 +132,7 @@ def _begin(library: LibraryReader, timer: StageTimer, report: AddReport) -> None
         if catalog.encoder("vision") is None:
             spec = vision_spec(catalog)
             catalog.set_encoder(encoder_row("vision", spec, encoders.vision))
-            if model is not None:
+            if model is not None and model.about.curves is None:
                 catalog.set_encoder(spans_row(spec, model))
         catalog.set(ADDING_SETTING, {"since": time.time()})
     if speech is None:
@@ -147,18 +146,18 @@ def _begin(library: LibraryReader, timer: StageTimer, report: AddReport) -> None
 
 
 def plan_library(library: LibraryReader, report: AddReport) -> None:
-    """Build the plan if one is due; a segment that cannot be read stops searches, not what was just added."""
-    rows = sum(row.rows for row in library.catalog.segments("vision"))
+    """Build missing plans; an unreadable segment is noted, because it must not undo what was just added."""
+    rows = max(sum(row.rows for row in library.catalog.segments(stream)) for stream in ("vision", "speech"))
     if library.origin is not None and rows < MIN_PLANNED_ROWS:  # its vectors need not be fetched for that
         return
     try:
-        refresh_plan(library.snapshot().vision, library.paths.plan)
+        library.refresh_plans()
     except LibraryError as e:
         report.notes.append(str(e))
 
 
 def _stored_video(library: LibraryReader, id: int) -> tuple[Video, StoredVectors] | None:
-    """A video of the library with its vectors, to be copied; refused if they are damaged."""
+    """A video of the library with its vectors, for copying; raises DamagedVectorsError if they are damaged."""
     videos = library.catalog.videos([id])
     held = library.snapshot().vision
     place = locate(held, id)

@@ -1,4 +1,4 @@
-"""BatchEncoder: encodes frames of several videos in batches and puts each video's vectors together again."""
+"""BatchEncoder: encodes frames of several videos in batches, and collects the vectors of each video."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from momentseek.recognition.encoders.protocol import ImageTextEncoder, Pixels, V
 from momentseek.recognition.encoders.text_cache import unit_rows
 
 FRAMES_PER_BATCH = 16
-"""Frames encoded together; they may be of several videos."""
+"""Number of frames in a batch, which may span several videos."""
 
 
 class VideoAssembly:
@@ -26,11 +26,11 @@ class VideoAssembly:
     def __init__(self, start: VideoStart, parts: VideoParts, pictures: PictureKeeper | None = None) -> None:
         self.job = start.job
         self.parts = parts
-        """Where finished parts of a long video are kept."""
+        """The storage of finished parts of a long video."""
         self.pictures = pictures
         """Keeps pictures for the second encoder, if there is one."""
         self.finished: list[StoredVectors] = [rows for rows, _ in start.kept]
-        """Vectors of the parts that are wholly encoded."""
+        """Vectors of the completely encoded parts."""
         self.shots: dict[int, tuple[float, ...]] = {part: shots for part, (_, shots) in enumerate(start.kept)}
         self.rows: list[Vectors] = []
         """Vectors of the part that is being made."""
@@ -43,7 +43,7 @@ class VideoAssembly:
 
     @property
     def whole(self) -> bool:
-        """Whether every frame that was given is encoded, and no more will come."""
+        """Whether all frames are encoded, and no more will come."""
         return self.ended is not None and self.clips >= self.ended.clips
 
     def take(self, row: Vectors, frames: tuple[Pixels, ...]) -> None:
@@ -58,22 +58,22 @@ class VideoAssembly:
             self.keep(len(self.finished) - 1)
 
     def end_part(self, part: int, shots: tuple[float, ...]) -> None:
-        """Note the cuts of a part, which may not be wholly encoded yet."""
+        """Record the cuts of a part, which may not be completely encoded yet."""
         self.shots[part] = shots
         self.keep(part)
 
     def keep(self, part: int) -> None:
-        """Save a part once both its vectors and its cuts are there."""
+        """Save a part if both its vectors and its cuts are known."""
         if part < len(self.finished) and part in self.shots:
             self.parts.save(part, self.finished[part], self.shots[part])
 
     def keep_pictures(self) -> None:
-        """Save the pictures that were taken since the last time."""
+        """Save the pictures collected since the last call."""
         if self.pictures is not None:
             self.pictures.save()
 
     def drop(self) -> None:
-        """Delete what was kept, since the video is given up."""
+        """Delete the stored parts and pictures, because the video is given up."""
         self.parts.drop()
         if self.pictures is not None:
             self.pictures.kept.drop()
@@ -95,10 +95,10 @@ class BatchEncoder:
     def __init__(self, encoder: ImageTextEncoder, timer: StageTimer) -> None:
         self.encoder, self.timer = encoder, timer
         self.open: list[VideoAssembly] = []
-        """The videos that are not wholly encoded, in the order in which they began."""
+        """The videos that are not completely encoded, in the order in which they began."""
         self.waiting: list[tuple[IngestJob, tuple[Pixels, ...]]] = []
         self.clips = max(1, FRAMES_PER_BATCH // window_frames(encoder))
-        """Clips that are encoded together."""
+        """Number of clips in a batch."""
 
     def begin(self, start: VideoStart, parts: VideoParts, pictures: PictureKeeper | None = None) -> VideoAssembly:
         """Begin another video, whose frames follow."""
@@ -107,7 +107,7 @@ class BatchEncoder:
         return assembly
 
     def add_clip(self, job: IngestJob, frames: tuple[Pixels, ...]) -> bool:
-        """Take the frames of a clip; true if it filled a batch, which was then encoded."""
+        """Queue the frames of a clip; returns whether that filled a batch, which was then encoded."""
         self.waiting.append((job, frames))
         if len(self.waiting) < self.clips:
             return False
@@ -123,7 +123,7 @@ class BatchEncoder:
         self._assembly(ended.job).ended = ended
 
     def fail(self, job: IngestJob) -> None:
-        """Give up a video and forget what is done of it."""
+        """Give up a video and delete its stored parts."""
         with suppress(StopIteration):
             assembly = self._assembly(job)
             assembly.drop()
@@ -131,7 +131,7 @@ class BatchEncoder:
         self.waiting = [(other, frames) for other, frames in self.waiting if other is not job]
 
     def take_whole(self) -> Iterator[VideoAssembly]:
-        """Take out the videos that are wholly encoded."""
+        """Remove and yield the videos that are completely encoded."""
         for assembly in [assembly for assembly in self.open if assembly.whole]:
             self.open.remove(assembly)
             assembly.keep_pictures()
@@ -158,7 +158,7 @@ class BatchEncoder:
 
 
 def unlike_clips(clips: list[tuple[Pixels, ...]]) -> tuple[list[tuple[Pixels, ...]], list[int]]:
-    """The clips without those that show the very pictures of another, and the place of each in what is left.
+    """Drop clips with the same pictures as another; returns the rest, and the position of each clip in it.
 
     >>> still, other = (np.zeros((1, 1, 3), np.uint8),), (np.ones((1, 1, 3), np.uint8),)
     >>> kept, place = unlike_clips([still, still, other, still])
@@ -176,12 +176,12 @@ def unlike_clips(clips: list[tuple[Pixels, ...]]) -> tuple[list[tuple[Pixels, ..
 
 
 def window_frames(encoder: ImageTextEncoder) -> int:
-    """How many frames of a clip an encoder looks at: one, unless it says more."""
+    """The number of frames of a clip that an encoder uses: one, unless it declares more."""
     return max(1, encoder.window_frames) if isinstance(encoder, WindowEncoder) else 1
 
 
 def encode_clips(encoder: ImageTextEncoder, clips: list[tuple[Pixels, ...]]) -> Vectors:
-    """One vector for each clip, by its frames."""
+    """Encode clips, given their frames; one vector each."""
     if isinstance(encoder, WindowEncoder):
         return encoder.encode_windows(clips)
     return encoder.encode_images([frames[0] for frames in clips])

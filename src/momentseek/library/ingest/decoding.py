@@ -1,4 +1,4 @@
-"""What a reading thread does: decides what each file needs, and decodes those that must be encoded."""
+"""The work of a reading thread: it decides what each file needs, and decodes those that must be encoded."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ from momentseek.recognition.encoders.protocol import ImageTextEncoder, Pixels
 from momentseek.recognition.runtime import available_cores
 
 SHOT_MARGIN_SECONDS = 4.0
-"""Seconds on either side of a part that its shot detector also sees."""
+"""Seconds before and after a part that its shot detector also gets."""
 FILE_CHANGED = "changed while it was being read; the next add tries it again"
 
 
 @dataclass(frozen=True)
 class ReadSettings:
-    """What the thread that reads files has to know about the library, and what it is to do with the files."""
+    """The settings of a reading thread: about the library, and what to do with the files."""
 
     library: Path
     clip_seconds: float
@@ -61,13 +61,13 @@ class ReadSettings:
     """The encoder of frames."""
     options: AddOptions
     threads: int | None
-    """Threads that decode each file; None for as many as help one."""
+    """Number of threads to decode each file; None for the best number."""
     in_context: bool = False
     """Whether vectors depend on cues, as a trained model's do, so that a copy with other cues must be encoded again."""
     second: ImageTextEncoder | None = None
-    """The encoder that looks at the videos later, for which pictures are kept; None if there is none."""
+    """The second encoder, for which pictures are cached; None if there is none."""
     again: bool = False
-    """Whether to decode also what is in the library already, sampled as it was, and leave cues alone: for another
+    """Whether to decode files that are in the library already, with their old sampling and without cues, for another
     encoder."""
 
     @property
@@ -86,13 +86,13 @@ class ReadSettings:
         return "exact" if self.window_frames > 1 else self.options.sampling
 
     def video_parts(self, job: IngestJob) -> VideoParts:
-        """Where finished parts of a video, by its content and the way it is sampled, are kept."""
+        """The storage of a video's finished parts, which depends on its content and sampling."""
         name = encoder_row("vision", "", self.encoder).fingerprint
         encoder = name if job.sampling == "exact" else f"{name}\0{job.sampling}"
         return VideoParts(self.library, job.hash, encoder, self.clip_seconds, self.part_clips, self.encoder.dim)
 
     def picture_keeper(self, job: IngestJob, parts: int) -> PictureKeeper | None:
-        """What keeps pictures of a video, some parts of which are done, for the second encoder."""
+        """The cache of a video's pictures for the second encoder, if there is one; ``parts`` parts are done already."""
         if self.second is None or self.second.short_side > self.encoder.short_side:  # decoded too small
             return None
         kept = KeptPictures(self.library, job.hash, self.second.short_side)
@@ -100,14 +100,14 @@ class ReadSettings:
 
 
 class SourceChangedError(Exception):
-    """The file is not what it was when reading it began."""
+    """The file has changed since reading began."""
 
 
 def read_files(files: Iterable[VideoFile], settings: ReadSettings, timer: StageTimer) -> Iterator[IngestEvent]:
-    """Read files and yield what is to be done with each, in order.
+    """Read files and yield events that say what to do with each, in order.
 
-    Nothing is written here; the catalog is read by a connection of its own. Several threads may do so at once, each
-    with files of its own.
+    Nothing is written here, and the catalog is read with a separate connection. Several threads can do this at the same
+    time, each with its own files.
     """
     with closing(Catalog(settings.library)) as catalog:
         reader = FileReader(settings, catalog, timer)
@@ -116,13 +116,13 @@ def read_files(files: Iterable[VideoFile], settings: ReadSettings, timer: StageT
 
 
 class FileReader:
-    """Decides what a file needs by what the catalog knows of it, and decodes it if it must be encoded."""
+    """Decides by the catalog what a file needs, and decodes it if it must be encoded."""
 
     def __init__(self, settings: ReadSettings, catalog: Catalog, timer: StageTimer) -> None:
         self.settings, self.catalog, self.timer = settings, catalog, timer
 
     def read(self, file: VideoFile) -> Iterator[IngestEvent]:
-        """What is to be done with a file."""
+        """Yield the events for a file."""
         stamp: Stamp | None = None
         job: IngestJob | None = None
         try:
@@ -140,11 +140,11 @@ class FileReader:
             yield FileFailure(file, FILE_CHANGED, None, job)
         except MomentseekError:
             raise  # not this file's fault
-        except Exception as e:  # hostile files find ways that no author thought of; the others must not suffer
+        except Exception as e:  # a hostile file may cause any error, which must not affect other files
             yield FileFailure(file, printable(f"cannot be read ({type(e).__name__}: {e})"), stamp, job)
 
     def _check_known(self, file: VideoFile, stamp: Stamp) -> IngestEvent | None:
-        """What is to be done with a file whose size and time are as they were; None if it must be read."""
+        """The event for a file whose size and time are known; None if it must be read."""
         known = file_at(self.catalog, file.path)
         if known is None or not known.same(stamp):
             before = None if self.settings.options.retry else earlier_failure(self.catalog, file.path, stamp)
@@ -152,7 +152,7 @@ class FileReader:
         marks = self._marks(file, known)
         if known.subtitles not in (marks, self._marks(file, known, links=True)):
             return None if self.settings.in_context else self._copy(file, known, stamp, marks, replaces=True)
-        if has_failed(self.catalog, file.path):  # it was another file for a while, and is the old one again
+        if has_failed(self.catalog, file.path):  # it was replaced for a while, and is the old file again
             return FileUpdate(file, known, stamp, marks, moved=False)
         return UnchangedFile(file)
 
@@ -181,7 +181,7 @@ class FileReader:
     def _find_twin(
         self, file: VideoFile, stamp: Stamp, hash: str, known: KnownFile | None
     ) -> FileCopy | FileUpdate | None:
-        """A video in the library with the same bytes: this file touched, moved, or copied."""
+        """The event for a file with the same bytes as a video in the library: touched, moved, or copied."""
         twins = files_with_content(self.catalog, hash, stamp.size)
         here = next((twin for twin in twins if known and twin.id == known.id), None)
         left = next((twin for twin in twins if not os.path.lexists(twin.path) or _is_link_to(twin.path, file)), None)
@@ -213,7 +213,7 @@ class FileReader:
         return found.cues, found.problems
 
     def _marks(self, file: VideoFile, known: KnownFile | None, *, links: bool = False) -> tuple[str, ...]:
-        """Marks of a file's subtitles in the folder that is asked for now, or was when the video was added."""
+        """Marks of a file's subtitles in the given folder, or in the one given when the video was added."""
         folder = self.settings.options.subtitles
         if folder is None and known is not None and known.subtitles and known.subtitles[0]:
             folder = Path(known.subtitles[0])
@@ -221,7 +221,7 @@ class FileReader:
 
 
 def _is_link_to(path: Path, file: VideoFile) -> bool:
-    """Whether a video's old place now leads to the file, by a link there or in place of a folder above."""
+    """Whether a video's old path now leads to the file through a link."""
     return path != file.path and os.path.realpath(path) == str(file.path)
 
 
@@ -256,7 +256,7 @@ def decode_video(job: IngestJob, settings: ReadSettings, timer: StageTimer) -> I
 
 
 class PartReader:
-    """Reads one part of a video, a fixed stretch of clips, with a shot detector of its own."""
+    """Reads one part of a video, a fixed number of clips, with its own shot detector."""
 
     def __init__(self, job: IngestJob, settings: ReadSettings, part: int) -> None:
         self.job, self.settings, self.part = job, settings, part
@@ -264,7 +264,7 @@ class PartReader:
         self.cuts: tuple[float, ...] = ()
         self.damage = ""
         self.end: float | None = None
-        """Where the video ends, in seconds; None if the part ends before it."""
+        """The end of the video in seconds; None if the part ends before it."""
 
     def clips(self, timer: StageTimer) -> Iterator[tuple[Pixels, ...]]:
         """The frames of each clip of the part."""
@@ -319,14 +319,14 @@ class PartReader:
             self.end = source.duration
 
     def shots(self) -> tuple[float, ...]:
-        """Times of the cuts in the part, in seconds of the video, once all its frames were read."""
+        """Times of the cuts in the part, in seconds of the video; known after all its frames were read."""
         length = self.settings.clip_seconds
         first, last = self.first * length, self.last * length
         return tuple(t for t in self.cuts if first <= t < last)
 
 
 def _reason(error: MediaError, file: VideoFile) -> str:
-    """Why, without the path, which stands next to it wherever it is shown."""
+    """The message of an error without the path, which is shown next to it anyway."""
     text = str(error)
     for path in (str(file.path), printable(file.path), repr(str(file.path))):
         text = text.removeprefix(f"{path}: ")
@@ -334,11 +334,11 @@ def _reason(error: MediaError, file: VideoFile) -> str:
 
 
 MAX_READERS = 4
-"""Files read at once unless somebody says otherwise: each has a process, which takes 100 MB and more."""
+"""Default limit of files that are read at the same time; each has a process of 100 MB or more."""
 
 
 def reader_count(files: int, asked: int | None = None) -> int:
-    """How many of some files are read at once: as many as asked for, else one for each core.
+    """The number of files to read at the same time: as requested, or one per core up to ``MAX_READERS``.
 
     >>> reader_count(1), reader_count(100, asked=3), reader_count(2, asked=3), reader_count(0)
     (1, 3, 2, 1)
@@ -347,9 +347,9 @@ def reader_count(files: int, asked: int | None = None) -> int:
 
 
 def decoder_threads(readers: int) -> int | None:
-    """Threads that decode each of several files; None for one file alone, which takes as many as help it.
+    """Number of threads to decode each of several files; None (the best number) if only one file is read at a time.
 
-    Threads within a file take a sixth more of the processor's time than several files at once.
+    Several threads within a file take a sixth more processor time than several files in parallel.
 
     >>> decoder_threads(1) is None, decoder_threads(1000)
     (True, 1)

@@ -1,4 +1,4 @@
-"""What passes from the thread that reads files to the one that encodes and writes."""
+"""Events from the threads that read files to the one that encodes and writes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from momentseek.recognition.encoders.protocol import Pixels
 
 @dataclass(eq=False)
 class IngestJob:
-    """A video that is being read, held by both threads; the reading one fills ``notes`` until it sends ``VideoEnd``."""
+    """A video that is being read, shared by both threads; the reader adds ``notes`` until it sends ``VideoEnd``."""
 
     file: VideoFile
     stamp: Stamp
@@ -42,7 +42,7 @@ class VideoStart:
 
 @dataclass(frozen=True, eq=False)
 class ClipFrames:
-    """The frames of a video's next clip: one, or as many as the encoder looks at together."""
+    """The frames of a video's next clip: one, or as many as the encoder uses."""
 
     job: IngestJob
     frames: tuple[Pixels, ...]
@@ -59,7 +59,7 @@ class PartEnd:
 
 @dataclass(frozen=True, eq=False)
 class VideoEnd:
-    """The end of a video: all its frames were sent, and the file is still what it was."""
+    """The end of a video: all its frames were sent, and the file has not changed."""
 
     job: IngestJob
     clips: int
@@ -86,9 +86,9 @@ class FileUpdate:
 
 @dataclass(frozen=True, eq=False)
 class FileCopy:
-    """A file with the bytes of a video in the library: that one's vectors are copied, the cues read again.
+    """A file with the bytes of a video in the library: its vectors are copied, and the cues are read again.
 
-    ``replaces`` is the video that goes, if the file only moved or its subtitles changed.
+    ``replaces`` is whether it replaces that video, because the file only moved or its subtitles changed.
     """
 
     file: VideoFile
@@ -109,14 +109,14 @@ class FileFailure:
     stamp: Stamp | None
     job: IngestJob | None = None
     before: bool = False
-    """Whether it failed in an earlier run already and was not tried again."""
+    """Whether it failed in an earlier run and was not tried again."""
 
 
 IngestEvent = VideoStart | ClipFrames | PartEnd | VideoEnd | UnchangedFile | FileUpdate | FileCopy | FileFailure
 
 
 class FileQueue:
-    """Files that several threads take, each by iterating: every file goes to one of them, in order.
+    """A queue of files for several threads, which iterate over it: every file goes to one of them, in order.
 
     No thread gets another file while the queue is ``shut``.
 
@@ -144,7 +144,7 @@ class FileQueue:
             self._change.notify_all()
 
     def end(self) -> None:
-        """Hand out no more files, and let nobody wait for any."""
+        """Hand out no more files, and wake up waiting threads."""
         with self._change:
             self._ended = True
             self._change.notify_all()

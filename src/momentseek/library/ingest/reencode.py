@@ -1,4 +1,4 @@
-"""Making all vectors again with another encoder, while the old ones go on serving."""
+"""Encode all videos again with another encoder, while searches use the old vectors."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from momentseek.library.reader import LibraryReader
 from momentseek.library.report import AddInterrupted, AddReport, ShowIngest, StageTimer
 from momentseek.library.segments import StoredVectors, segment_of
 from momentseek.library.timed_text import track_counts
+from momentseek.library.video import Video
 from momentseek.recognition.encoders.fused import FusedEncoder
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.encoder import TrainedEncoder
@@ -42,11 +43,11 @@ REENCODING_SETTING = "reencoding"
 CLIP_STREAMS = ("vision", "spans")
 """The streams whose vectors the encoder of clips makes."""
 ROWS_PER_PIECE = 50_000
-"""Rows that are widened at a time."""
+"""Number of rows that are widened at a time."""
 
 
 class ReencodingWriter(SegmentWriter):
-    """Writes new vectors of videos that are in the library, as streams of their own that no search reads."""
+    """Writes new vectors of videos in the library, as separate streams that no search reads."""
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class ReencodingWriter(SegmentWriter):
         self.ids = ids
 
     def add(self, ready: FinishedVideo) -> None:
-        """Take a finished video; a trained model also reads its cues, which stay as they are in the catalog."""
+        """Queue a finished video for the next ``flush``; a trained model also gets its cues from the catalog."""
         if self.model is not None:
             ready = replace(ready, cues=self.catalog.own_cues(self.ids[bytes(ready.video.path)], SPEECH))
         super().add(ready)
@@ -83,10 +84,10 @@ class ReencodingWriter(SegmentWriter):
 def reencode_library(
     library: LibraryReader, spec: str, pace: WritePace, progress: ShowIngest | None = None
 ) -> AddReport:
-    """Make the vectors of all videos again by the encoder ``spec``, then switch to them in one transaction.
+    """Make the vectors of all videos again with the encoder ``spec``, then switch to them in one transaction.
 
-    If it is stopped at any instant, the old vectors count and the next call goes on. Nothing is lost: if a file is
-    not there or cannot be read, the switch is refused. The caller holds the lock.
+    If the call is interrupted, the old vectors stay in use, and the next call continues. Nothing is lost: if a file is
+    missing or cannot be read, the switch is refused. The caller holds the lock.
     """
     catalog = library.catalog
     encoders.check_model(spec, library.clip_seconds)
@@ -109,9 +110,13 @@ def reencode_library(
         )
     done = _done(library)
     report.unchanged = sum(video.id in done for video in videos)
-    files = [VideoFile(video.path, video.name, video.size) for video in videos if video.id not in done]
     timer = StageTimer()
     writer = ReencodingWriter(library, {bytes(video.path): video.id for video in videos}, timer, pace, model, fused)
+    if model is not None:
+        known = _put_known_in_context(library, model, writer, [video for video in videos if video.id not in done])
+        report.changed += len(known)
+        done |= known
+    files = [VideoFile(video.path, video.name, video.size) for video in videos if video.id not in done]
     readers = reader_count(len(files))
     options = AddOptions(transcriber=None, ocr_model=None, sound_detector=None, sampling="exact", pace=pace)
     second = fused.second if fused is not None and fused.ready else None
@@ -128,15 +133,40 @@ def reencode_library(
         report.elapsed = time.monotonic() - begun
     if report.failed:
         raise MomentseekError(
-            f"{count(len(report.failed), 'video')} could not be encoded anew ({printable(report.failed[0].path)}: "
+            f"{count(len(report.failed), 'video')} could not be encoded again ({printable(report.failed[0].path)}: "
             f"{report.failed[0].reason}); the old vectors stay in use. Repair or remove them and run this again"
         )
     report.notes += _switch(library, row, model)
     return report
 
 
+def _put_known_in_context(
+    library: LibraryReader, model: TrainedEncoder, writer: SegmentWriter, videos: Sequence[Video]
+) -> set[int]:
+    """Compute a model's vectors from those of the library, if the model was trained on such; nothing is decoded.
+
+    Videos with damaged rows, or with clips that the second of two encoders has not encoded, must be decoded.
+    """
+    made_by = library.catalog.encoder("vision")
+    if made_by is None or not encoders.is_by(made_by, model.frames):
+        return set()
+    stored, known = library.snapshot().vision, set()
+    for video in videos:
+        rows = StoredVectors.find(stored, video.id)
+        if rows is None or len(rows) != video.clips or not np.isfinite(rows.half).all():
+            continue
+        if isinstance(model.frames, FusedEncoder) and not model.frames.is_filled(rows.half).all():
+            continue
+        writer.add(FinishedVideo(video, (), (), rows))
+        known.add(video.id)
+        if writer.is_due:
+            writer.flush()
+    writer.flush()
+    return known
+
+
 def _continue(library: LibraryReader, row: EncoderRow) -> bool:
-    """Whether vectors of the same encoder are there from an earlier run; those of another are dropped."""
+    """Whether an earlier run has made vectors of the same encoder; those of another encoder are deleted."""
     catalog = library.catalog
     pending = bool(catalog.get(REENCODING_SETTING) == [row.spec, row.fingerprint])
     with catalog.changes():
@@ -148,7 +178,7 @@ def _continue(library: LibraryReader, row: EncoderRow) -> bool:
 
 
 def _done(library: LibraryReader) -> set[int]:
-    """Videos whose new vectors are there from an earlier run; those of damaged files are made once more."""
+    """Videos whose new vectors exist from an earlier run; vectors in damaged files are made again."""
     catalog = library.catalog
     pending = [row for stream in CLIP_STREAMS for row in catalog.segments(stream + segments.NEW_STREAM_SUFFIX)]
     bad = {(row.first, row.videos) for row in pending if find_damage(library.paths, row, catalog.gone())}
@@ -161,7 +191,7 @@ def _done(library: LibraryReader) -> set[int]:
 
 
 def _switch(library: LibraryReader, row: EncoderRow, model: TrainedEncoder | None) -> list[str]:
-    """The new vectors count from now on, and the old ones no longer; returns notes."""
+    """Switch from the old vectors to the new ones; returns notes."""
     catalog, paths = library.catalog, library.paths
     old = [segment for stream in CLIP_STREAMS for segment in catalog.segments(stream)]
     speech = encoders.installed_speech_encoder()
@@ -181,7 +211,7 @@ def _switch(library: LibraryReader, row: EncoderRow, model: TrainedEncoder | Non
             if catalog.rows("SELECT 1 FROM videos WHERE id = ? AND clips != ?", (id, rows)):
                 catalog.update_video(id, clips=rows)
         _set_encoder(catalog, row)
-        if model is not None:
+        if model is not None and model.about.curves is None:
             catalog.set_encoder(encoders.spans_row(row.spec, model))
         if said is not None:
             catalog.set_encoder(said)
@@ -193,7 +223,7 @@ def _switch(library: LibraryReader, row: EncoderRow, model: TrainedEncoder | Non
 
 
 def _set_encoder(catalog: Catalog, row: EncoderRow) -> None:
-    """Note the encoder that makes the vectors from now on; a second one has seen nothing yet."""
+    """Record the new encoder; a second encoder has not encoded anything yet."""
     catalog.set_encoder(row)
     catalog.run("DELETE FROM encoders WHERE stream = 'spans'")
     for table in ("tracks", "track_parts"):
@@ -202,7 +232,7 @@ def _set_encoder(catalog: Catalog, row: EncoderRow) -> None:
 
 
 def _tidy(library: LibraryReader, old: Sequence[SegmentRow]) -> list[str]:
-    """Delete files of segments that no longer count, and join the new ones; returns notes."""
+    """Delete files of old segments, and join the new ones; returns notes."""
     catalog, paths = library.catalog, library.paths
     for segment in old:
         with suppress(OSError):
@@ -214,7 +244,7 @@ def _tidy(library: LibraryReader, old: Sequence[SegmentRow]) -> list[str]:
 
 
 def _keep_first(library: LibraryReader, fused: FusedEncoder, row: EncoderRow) -> list[str] | None:
-    """Keep the vectors that the first of two encoders has made; returns notes, or None if it has to make them."""
+    """Keep existing vectors of the first of two encoders; returns notes, or None if they must be made."""
     made = library.catalog.encoder("vision")
     if made == row and track_counts(library.catalog, PICTURES).undone:  # stopped before the second had seen all
         return []
@@ -225,9 +255,9 @@ def _keep_first(library: LibraryReader, fused: FusedEncoder, row: EncoderRow) ->
 
 
 def _widen_library(library: LibraryReader, fused: FusedEncoder, row: EncoderRow) -> list[str]:
-    """Give the rows of a library room for a second encoder, all in one transaction; returns notes.
+    """Widen the rows of a library for a second encoder, in one transaction; returns notes.
 
-    Nothing is decoded. Refused if vectors are damaged: they would get fresh checksums.
+    Nothing is decoded. Refused if vectors are damaged, because they would get fresh checksums.
     """
     catalog, paths = library.catalog, library.paths
     refuse_damage(catalog, paths, ["vision"])
@@ -246,7 +276,7 @@ def _widen_library(library: LibraryReader, fused: FusedEncoder, row: EncoderRow)
 
 
 def _pieces(library: LibraryReader) -> Iterator[tuple[list[int], list[StoredVectors]]]:
-    """The ids and rows of all videos, as many together as fit well into memory."""
+    """The ids and rows of all videos, in pieces that fit into memory."""
     ids: list[int] = []
     rows: list[StoredVectors] = []
     for segment in library.catalog.segments("vision"):

@@ -33,18 +33,18 @@ from momentseek.library.segments import StoredVectors
 from momentseek.library.video import Failure, Video
 
 FRAMES_AHEAD = 48
-"""Frames decoded before the encoder asks for them: three batches."""
+"""Number of frames decoded ahead of the encoder: three batches."""
 MAX_CLIPS_AHEAD = 4096
-"""Clips of whole videos that may wait for a file before them, one and a half hours of video: a kill loses them."""
+"""Clips of finished videos that may wait for an earlier file, 1.7 hours of video; a killed process loses them."""
 SECONDS_BETWEEN_STEPS = 0.1
-"""Least time between two reports of how far the run is."""
+"""Shortest time between two progress reports."""
 
 
 class IngestRun:
     """One run over a list of files, for an ``add`` or for encoding again.
 
-    With ``readers`` above 1, that many files are read at once. What becomes of each is reported and written in the
-    order of the files all the same, so that the library does not depend on which was read sooner.
+    With ``readers`` above 1, several files are read at the same time. Results are still reported and written in the
+    order of the files, so that the library does not depend on which file was read first.
     """
 
     def __init__(
@@ -71,14 +71,14 @@ class IngestRun:
         self.queue = FileQueue(files)
         self.turns = {id(file): turn for turn, file in enumerate(files)}
         self.turn = 0
-        """Place of the first file that is not done."""
+        """Position of the first file that is not done."""
         self.outcomes: dict[int, tuple[int, Callable[[], None]]] = {}
-        """What is to be done with later files, whose turn has not come, and the clips that each holds."""
+        """Later files, which wait for their turn: number of clips, and the function that handles each."""
         self.polls: Sequence[Callable[[], None]] = ()
-        """Called now and then, for the passes in the background."""
+        """Called regularly, for the background passes."""
 
     def go(self) -> None:
-        """Work through all files; on Ctrl-C, videos that are whole are still written."""
+        """Process all files; on Ctrl-C, finished videos are still written."""
         ahead = max(1, FRAMES_AHEAD // self.settings.window_frames)
         sources = [read_files(self.queue, self.settings, self.writer.timer) for _ in range(self.readers)]
         source = BackgroundIterator(*sources, depth=ahead)
@@ -97,7 +97,7 @@ class IngestRun:
                 self.finish()
                 self.writer.flush()
         except KeyboardInterrupt:
-            self.show, self.polls = (lambda _: None), []  # who wants it to stop would interrupt what follows, too
+            self.show, self.polls = (lambda _: None), []  # a callback could interrupt the rest again
             self.finish()
             for turn in sorted(self.outcomes):
                 self.outcomes.pop(turn)[1]()
@@ -105,7 +105,7 @@ class IngestRun:
             raise
 
     def take(self, event: IngestEvent) -> None:
-        """Take one event from a reading thread."""
+        """Handle one event of a reading thread."""
         match event:
             case ClipFrames(job, frames):
                 if self.encoder.add_clip(job, frames):
@@ -132,7 +132,7 @@ class IngestRun:
             self.writer.flush()
 
     def settle(self, file: VideoFile, outcome: Callable[[], None], clips: int = 0) -> None:
-        """Do what is to be done with a file once all before it are done."""
+        """Handle a file after all files before it."""
         self.outcomes[self.turns[id(file)]] = clips, outcome
         while self.turn in self.outcomes:
             _, act = self.outcomes.pop(self.turn)
@@ -154,12 +154,12 @@ class IngestRun:
         self.last = job.file.name
 
     def finish(self) -> None:
-        """Settle the videos that are wholly encoded."""
+        """Settle the videos that are completely encoded."""
         for assembly in self.encoder.take_whole():
             self.settle(assembly.job.file, partial(self.hand_over, assembly), assembly.clips)
 
     def hand_over(self, assembly: VideoAssembly) -> None:
-        """Hand a video that is wholly encoded to the writer."""
+        """Pass a completely encoded video to the writer."""
         job, ended = assembly.job, assembly.ended
         assert ended is not None
         video = _video(job, ended, assembly, time.time())
@@ -175,7 +175,7 @@ class IngestRun:
         self.finish_file(job.file)
 
     def update(self, event: UnchangedFile | FileUpdate) -> None:
-        """Note that a file is in the library already, maybe at another place or with another time."""
+        """Record that a file is in the library already, perhaps with another path or time."""
         if isinstance(event, FileUpdate):
             self.writer.updates.append(event)
         moved = isinstance(event, FileUpdate) and event.moved
@@ -184,7 +184,7 @@ class IngestRun:
         self.finish_file(event.file)
 
     def copy_video(self, event: FileCopy) -> None:
-        """Copy a video's vectors, since the same bytes are in the library already."""
+        """Copy a video's vectors, because the same bytes are in the library already."""
         try:
             found = self.copy(event.known.id)
         except LibraryError as e:  # its vectors are damaged
@@ -211,7 +211,7 @@ class IngestRun:
         self.finish_file(event.file)
 
     def fail(self, event: FileFailure) -> None:
-        """Say why a file cannot be added."""
+        """Report why a file cannot be added."""
         if event.before:
             self.report.failed_before += 1
         else:
@@ -234,7 +234,7 @@ class IngestRun:
         self.show_step()
 
     def show_step(self) -> None:
-        """Report how far the run is, not more often than anybody can read."""
+        """Report the progress, unless that was done a moment ago."""
         now = time.monotonic()
         if now - self.shown_at < SECONDS_BETWEEN_STEPS and self.done < len(self.files):
             return

@@ -1,4 +1,4 @@
-"""SegmentWriter: gathers finished videos and makes them part of the library together."""
+"""SegmentWriter: collects finished videos and writes them to the library together."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class FinishedVideo:
 
 
 class SegmentWriter:
-    """Gathers finished videos and writes them, each time in one transaction, at a ``WritePace``.
+    """Collects finished videos and writes them in transactions, at a ``WritePace``.
 
-    First the segments' files, flushed to the disk; then the catalog names them, the videos and their cues at once.
-    If the process is killed in between, the files are orphans, which the next writer deletes, and the videos are done
-    again.
+    First the files of segments are flushed to the disk; then one transaction adds them, the videos and their cues to
+    the catalog. If the process is killed in between, the files are orphans, which the next writer deletes, and the
+    videos are processed again.
     """
 
     def __init__(
@@ -66,19 +66,19 @@ class SegmentWriter:
     ) -> None:
         self.paths, self.catalog, self.speech, self.timer, self.pace = paths, catalog, speech, timer, pace
         self.model = model
-        """Puts the frames of a whole video into their context, if the library has one."""
+        """The trained model, which puts the frames of a whole video into context, if the library has one."""
         self.fused = fused
-        """Makes rows with room for its second encoder, if the library has one with two."""
+        """The pair of encoders, whose rows have space for the second, if the library has two."""
         self.ready: list[FinishedVideo] = []
         self.updates: list[FileUpdate] = []
         self.failures: list[tuple[VideoFile, str, Stamp | None]] = []
         self.since = time.monotonic()
         self.written = 0
         self.damages: dict[str, SegmentDamage] = {}
-        """Segments that could not be joined with others, because they are damaged, by their names."""
+        """Damaged segments, which are not joined with others, by name."""
 
     def add(self, ready: FinishedVideo) -> None:
-        """Take a finished video, to be written with the next ``flush``."""
+        """Queue a finished video for the next ``flush``."""
         self.ready.append(ready)
 
     @property
@@ -87,12 +87,12 @@ class SegmentWriter:
         if not (self.ready or self.updates or self.failures):
             self.since = time.monotonic()
             return False
-        rows_of = self.model.span_rows if self.model is not None else int  # of moments there are many more than clips
+        rows_of = self.model.span_rows if self.model is not None else int  # there are many more moments than clips
         rows = sum(rows_of(len(ready.vision)) for ready in self.ready)
         return rows >= self.pace.rows or time.monotonic() - self.since >= self.pace.seconds
 
     def flush(self) -> None:
-        """Write everything that has been gathered."""
+        """Write everything that was collected."""
         if not (self.ready or self.updates or self.failures):
             return
         spoken = self._encode_speech()
@@ -152,24 +152,22 @@ class SegmentWriter:
 
 
 def put_in_context(model: TrainedEncoder, ready: FinishedVideo, spoken: Vectors | None) -> FinishedVideo:
-    """Replace a video's vectors of frames by a trained model's, which also read its cues; rounded as a library stores
-    them.
-    """
+    """Replace a video's vectors of frames by those of a trained model, which also uses its cues."""
     if not len(ready.vision):
         return ready
     frames = ready.vision.half.astype(np.float32)
     cues = None if spoken is None else np.asarray(spoken[: len(ready.cues)], np.float16).astype(np.float32)
     match, spans = model.clips(frames, [(cue.start, cue.end) for cue in ready.cues], cues)
-    return replace(ready, vision=StoredVectors.of(match), spans=StoredVectors.of(spans))
+    return replace(ready, vision=StoredVectors.of(match), spans=None if spans is None else StoredVectors.of(spans))
 
 
 def widen_rows(fused: FusedEncoder, rows: StoredVectors) -> StoredVectors:
-    """Rows of the first of two encoders with room for the second; rows that have it already as they are."""
+    """Widen rows of the first of two encoders for the second; rows that are wide already stay as they are."""
     return rows if rows.half.shape[1] == fused.dim or not len(rows) else StoredVectors.of(fused.widen(rows.half))
 
 
 def clip_segments(ids: Sequence[int], ready: Sequence[FinishedVideo]) -> list[Segment]:
-    """Segments in memory of some videos' clips, and of their spans where a model made vectors for them."""
+    """Segments in memory of some videos' clips, and of their spans if a model made vectors for them."""
     shown = [(id, one) for id, one in zip(ids, ready, strict=True) if len(one.vision)]  # sound has no pictures
     if not shown:
         return []

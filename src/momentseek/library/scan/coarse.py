@@ -43,13 +43,13 @@ class CoarseList:
     groups: Floats
     """(groups, columns): the mean of each."""
     spreads: Floats
-    """How far a group's vectors lie from its mean along one direction (the root of the mean square)."""
+    """How far a group's vectors are from its mean along one direction (root mean square)."""
     edges: NDArray[np.int64]
     """The first block of each group, and the number of all blocks."""
     blocks: NDArray[np.uint8]
     """(blocks, bytes per vector, 32): a byte holds the codes of two pairs of columns."""
     numbers: Numbers
-    """The number of the vector at each place of the blocks; -1 where a group's last block is filled up."""
+    """The number of the vector at each place of the blocks; -1 for padding at the end of a group."""
     count: int
     mapped: mmap.mmap | None = None
     """The map of its file, if it was not read into memory."""
@@ -71,7 +71,7 @@ class CoarseList:
 
     @cached_property
     def given(self) -> tuple[int, ...]:
-        """What a kernel is given of the list."""
+        """The arguments of a kernel for this list."""
         pairs, (count, dim), held = len(self.centres), self.groups.shape, len(self.blocks)
         return (
             address(self.centres, np.float32, pairs, CENTRES, 2), pairs, address(self.groups, np.float32, count, dim),
@@ -103,7 +103,7 @@ def train_centres(sample: Floats) -> Floats:
 
 
 def encode(vectors: Floats, centres: Floats) -> NDArray[np.uint8]:
-    """The blocks of vectors; the last is filled up."""
+    """Encode vectors as blocks; the last block is padded."""
     rows = pad_columns(vectors)
     dim = rows.shape[1]
     blocks = np.zeros((-(-len(rows) // VECTORS_PER_BLOCK), dim // 4, VECTORS_PER_BLOCK), np.uint8)
@@ -122,7 +122,7 @@ def encode(vectors: Floats, centres: Floats) -> NDArray[np.uint8]:
 
 
 def lay_out(sizes: NDArray[np.int64]) -> tuple[Numbers, NDArray[np.int64]]:
-    """Where vectors lie in a list that has them group after group: the number at each place, and the first blocks.
+    """The layout of a list that stores vectors group after group: the number at each place, and the first blocks.
 
     >>> numbers, edges = lay_out(np.array([1, 2]))
     >>> numbers[[0, 1, 32, 33, 34]].tolist(), edges.tolist()
@@ -137,29 +137,29 @@ def lay_out(sizes: NDArray[np.int64]) -> tuple[Numbers, NDArray[np.int64]]:
 
 @dataclass(frozen=True)
 class Reach:
-    """How far a query looks into a coarse list."""
+    """Limits of a query's search in a coarse list."""
 
     rank: int
-    """Which estimate the others are compared with: that of the vector of this rank."""
+    """Rank of the vector whose estimate the others are compared with."""
     most: int
-    """Number of vectors to list, at most."""
+    """Largest number of vectors to list."""
     share: float = 1.0
-    """Share of the list to read, at most."""
+    """Largest share of the list to read."""
     hope: float | None = None
-    """Spreads above its mean that a group's best vectors are taken to lie; None reads every group that there is."""
+    """Assumed distance of a group's best vectors from its mean, in spreads; None reads every group."""
     margin: float | None = None
-    """How far below the compared one an estimate may lie; None lists as many as there may be."""
+    """How far below the compared estimate others may be; None lists up to ``most``."""
 
 
 @dataclass(frozen=True, eq=False)
 class NearVectors:
-    """What a query finds in a coarse list, in no order."""
+    """The vectors that a query finds in a coarse list, unordered."""
 
     numbers: Numbers
     estimates: Floats
-    """Of their products with the query."""
+    """Estimates of their products with the query."""
     compared: float
-    """The estimate of the vector of the rank that was asked for; -inf if there are fewer."""
+    """The estimate of the vector at the requested rank; -inf if there are fewer."""
     share: float
     """Share of the list that was read."""
 
@@ -169,7 +169,7 @@ def list_near(
 ) -> NearVectors:
     """The vectors whose estimated products with a query are largest.
 
-    ``owner`` gives the video of each vector; those of videos that are not open are left out.
+    ``owner`` gives the video of each vector; vectors of videos that are not open are left out.
     """
     most = max(1, min(reach.most, listed.count))
     numbers, estimates = np.empty(most, np.int32), np.empty(most, np.float32)
@@ -194,7 +194,7 @@ class SceneMeans:
 
     name: str
     ids: NDArray[np.int64]
-    """Of the videos, by their numbers."""
+    """Ids of the videos, by their numbers."""
     owner: NDArray[np.int32]
     """The number of each mean's video."""
     codes: NDArray[np.int8]
@@ -219,12 +219,12 @@ class SceneMeans:
         return len(self.scales)
 
     def check_size(self) -> None:
-        """Refuse a file that was cut short since it was mapped."""
+        """Refuse a file that was truncated since it was mapped."""
         check_map(self.mapped, f"the plan's means {self.name}")
 
     @cached_property
     def given(self) -> tuple[int, ...]:
-        """What a kernel is given of the means."""
+        """The arguments of a kernel for these means."""
         return (
             address(self.codes, np.int8, self.rows, self.dim), address(self.scales, np.float32, self.rows),
             address(self.owner, np.int32, self.rows), self.rows, self.dim,
@@ -233,7 +233,7 @@ class SceneMeans:
     def videos(self, numbers: NDArray[np.int32], query: QuantisedQueries) -> tuple[Numbers, NDArray[np.float32]]:
         """The videos of some means, by their numbers, and the largest upper bound of each one's products with a query.
 
-        The largest comes first; of equal ones the first in the list. A mean that is no number never matches.
+        The largest comes first; ties are in the order of the list. A mean that is NaN never matches.
         """
         videos, bounds = np.empty(len(numbers), np.int32), np.empty(len(numbers), np.float32)
         done = np.zeros(1, np.int64)

@@ -29,7 +29,7 @@ from momentseek.library.segments import Segment
 MAX_BOUNDS = 1 << 24
 """Bounds held at once (64 MB); more queries than that allows are answered in parts."""
 GROUP_SIZE = 32
-"""Values whose largest stands for them when the largest of very many are wanted."""
+"""Number of values in a group, which is represented by its largest when the largest of very many are sought."""
 NONE_GONE: NDArray[np.int64] = np.zeros(0, np.int64)
 
 
@@ -57,7 +57,7 @@ class BestVideos:
 
 
 OpenVideos = list["Places | None"]
-"""Places of the videos that may be found in each segment; None stands for all of them."""
+"""Positions of the videos that may be found in each segment; None means all of them."""
 
 
 def open_videos(segments: Sequence[Segment], allowed: NDArray[np.bool_] | None, gone: NDArray[np.int64]) -> OpenVideos:
@@ -109,7 +109,7 @@ def best_among(
 
 
 class VideoSelection:
-    """A choice of videos from several segments, numbered one after another (their flat places)."""
+    """A selection of videos from several segments, numbered consecutively (their flat places)."""
 
     def __init__(self, segments: Sequence[Segment], places: OpenVideos) -> None:
         counts = [video_count(s, p) for s, p in zip(segments, places, strict=True)]
@@ -135,15 +135,19 @@ class VideoSelection:
 
     def scores(self, kernel: Kernel, query: NDArray[np.float32], flat: Places) -> Scores:
         """The exact scores of videos, by their flat places."""
+        return self.scores_by(flat, lambda parts: kernel.scores(parts, query))
+
+    def scores_by(self, flat: Places, score: Callable[[Sequence[SegmentPart]], Scores]) -> Scores:
+        """The results of ``score`` for videos, by their flat places."""
         out = np.zeros(len(flat), np.float32)
         parts = list(self._by_part(flat))
         if parts:
-            scores = kernel.scores([(self.parts[index][0], there) for index, _, there in parts], query)
+            scores = score([(self.parts[index][0], there) for index, _, there in parts])
             out[np.concatenate([mine for _, mine, _ in parts])] = scores
         return out
 
     def _by_part(self, flat: Places) -> Iterator[tuple[int, Places, Places]]:
-        """The parts that occur, where in ``flat`` they do, and the places in the part's segment."""
+        """The parts that occur, their positions in ``flat``, and the places in the part's segment."""
         order = np.argsort(flat, kind="stable")
         cuts = np.searchsorted(flat[order], self._starts)
         for index, (_, places) in enumerate(self.parts):
@@ -178,7 +182,7 @@ def score_contenders(
 
 
 def highest(values: Scores, count: int) -> NDArray[np.int64]:
-    """Places of the ``count`` largest values, in no order; none may be no number.
+    """Positions of the ``count`` largest values, unordered; no value may be NaN.
 
     >>> sorted(highest(np.array([3, 1, 2, 5], np.float32), 2).tolist())
     [0, 3]
@@ -187,7 +191,7 @@ def highest(values: Scores, count: int) -> NDArray[np.int64]:
         return np.arange(len(values))
     if len(values) < 16 * GROUP_SIZE * count:
         return np.argpartition(values, len(values) - count)[len(values) - count :]
-    # So many groups have a largest value of at least ``least``, so there are as many values to choose from.
+    # ``count`` groups have a maximum of at least ``least``, so at least ``count`` values are at least that large
     groups = values[: len(values) // GROUP_SIZE * GROUP_SIZE].reshape(GROUP_SIZE, -1).max(axis=0)
     least = np.partition(groups, len(groups) - count)[len(groups) - count]
     some = np.flatnonzero(values >= least)

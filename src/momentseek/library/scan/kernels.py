@@ -1,4 +1,4 @@
-"""What a kernel must do, and the one that needs only numpy.
+"""Kernels, which compute the scores of a scan: the protocol, one in numpy, and one in C.
 
 All kernels give the same integers: a sum of int8 × int16 products is exact in int32, and numpy's float32 matrix product
 is exact too once the int16 codes are split into two bytes (``1024 × 128 × 128 = 2**24``), so bounds agree to the last
@@ -77,7 +77,7 @@ def quantise_queries(queries: NDArray[Any], dim: int) -> QuantisedQueries:
 ROWS_PER_BLOCK = 65_536
 """Rows reduced to videos at a time."""
 NUMBERS_PER_TILE = 1 << 17
-"""Numbers converted to float32 at a time: half a megabyte, which stays in a processor's second cache."""
+"""Numbers converted to float32 at a time: half a megabyte, which fits into a processor's L2 cache."""
 MAX_EXACT_COLUMNS = 1024
 
 Places = NDArray[np.int64]
@@ -85,7 +85,7 @@ Scores = NDArray[np.float32]
 
 
 SegmentPart = tuple[Segment, "Places | None"]
-"""A segment and the places of the videos in it to look at; None stands for all of them."""
+"""A segment and the positions of the videos in it to scan; None means all of them."""
 
 
 class Kernel(Protocol):
@@ -103,7 +103,7 @@ class Kernel(Protocol):
 
 
 class NumpyKernel:
-    """The kernel that is always there: numpy multiplies blocks of rows and takes the maximum per video."""
+    """The kernel that is always available: numpy multiplies blocks of rows and takes the maximum per video."""
 
     name = "numpy"
 
@@ -172,7 +172,7 @@ def integer_product(codes: NDArray[np.int8], weights: NDArray[np.float32]) -> ND
 def dot_products(half: NDArray[np.float16], query: NDArray[np.float32]) -> Scores:
     """Dot product of each row with a query; -inf for a row that is not finite.
 
-    ``einsum`` adds every row up in the same order, so equal rows get equal scores wherever they stand.
+    ``einsum`` adds up every row in the same order, so equal rows get equal scores at any position.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         out = np.einsum("rd,d->r", half.astype(np.float32), query)
@@ -236,8 +236,8 @@ def _one_query(segment: Segment, places: Places | None, queries: QuantisedQuerie
         address(queries.steps, np.float32, 1),
         address(queries.slacks, np.float32, 1),
     )
-    ready = *_codes(segment), *_videos(segment, places), *asked, writable(out, np.float32, 1, -1)
-    return _task(segment, places, partial(kernels().bounds_of_one, *ready), queries)
+    ready = *code_addresses(segment), *video_addresses(segment, places), *asked, writable(out, np.float32, 1, -1)
+    return row_task(segment, places, partial(kernels().bounds_of_one, *ready), queries)
 
 
 def _many_queries(segment: Segment, places: Places | None, queries: QuantisedQueries, out: Scores) -> RowTask:
@@ -251,33 +251,34 @@ def _many_queries(segment: Segment, places: Places | None, queries: QuantisedQue
         address(slacks, np.float32, room),
     )
     written = writable(out, np.float32, len(queries), -1), out.shape[1]
-    ready = *_codes(segment), *_videos(segment, places), *asked, *written
-    return _task(segment, places, partial(kernels().bounds_of_many, *ready), panels, steps, slacks)
+    ready = *code_addresses(segment), *video_addresses(segment, places), *asked, *written
+    return row_task(segment, places, partial(kernels().bounds_of_many, *ready), panels, steps, slacks)
 
 
 def _half_rows(segment: Segment, places: Places | None, query: NDArray[np.float32], out: Scores) -> RowTask:
     half = address(np.asarray(segment.half), np.float16, segment.rows, segment.dim)
     asked = address(query, np.float32, segment.dim), writable(out, np.float32, -1)
-    ready = half, segment.dim, *_videos(segment, places), *asked
-    return _task(segment, places, partial(kernels().scores_of_one, *ready), query)
+    ready = half, segment.dim, *video_addresses(segment, places), *asked
+    return row_task(segment, places, partial(kernels().scores_of_one, *ready), query)
 
 
-def _codes(segment: Segment) -> tuple[int, int, int]:
+def code_addresses(segment: Segment) -> tuple[int, int, int]:
+    """The addresses of a segment's codes and scales, and its number of columns."""
     codes = address(np.asarray(segment.codes), np.int8, segment.rows, segment.dim)
     return codes, address(np.asarray(segment.scales), np.float32, segment.rows), segment.dim
 
 
-def _videos(segment: Segment, places: Places | None) -> tuple[int, int, int, int | None]:
-    """Where the videos' rows are, how many videos and rows there are, and which videos are meant."""
+def video_addresses(segment: Segment, places: Places | None) -> tuple[int, int, int, int | None]:
+    """The address of the offsets, the numbers of videos and rows, and the address of the chosen positions."""
     offsets = address(np.asarray(segment.offsets), np.int64, -1)
     count = len(segment.offsets) - 1
     return offsets, count, segment.rows, None if places is None else address(places, np.int64, -1)
 
 
-def _task(segment: Segment, places: Places | None, kernel: Callable[..., Any], *_kept: Any) -> RowTask:
-    """The work on some of the videos, and where the rows of each begin if they are counted one after another.
+def row_task(segment: Segment, places: Places | None, kernel: Callable[..., Any], *_kept: Any) -> RowTask:
+    """The work on some of the videos, and the offsets of their rows if these are counted consecutively.
 
-    What a kernel has the address of is kept until the work is done: ``_kept``.
+    ``_kept`` keeps arrays alive whose addresses the kernel has, until the work is done.
     """
 
     def work(low: int, high: int, _kept: Any = (places, _kept)) -> None:
@@ -297,12 +298,12 @@ def _task(segment: Segment, places: Places | None, kernel: Callable[..., Any], *
 
 
 KERNEL_VARIABLE = "MOMENTSEEK_KERNEL"
-MIN_PLANNED_ROWS = 250_000
-"""Rows from which a plan is quicker than the exact scan by enough to matter (a few milliseconds)."""
+MIN_PLANNED_ROWS = 150_000
+"""Number of rows from which a plan is noticeably quicker than the exact scan (a few milliseconds)."""
 
 
 def best_kernel() -> Kernel:
-    """The quickest kernel that there is, or the one that ``MOMENTSEEK_KERNEL`` names: ``native`` or ``numpy``."""
+    """The quickest available kernel, or the one that ``MOMENTSEEK_KERNEL`` names: ``native`` or ``numpy``."""
     wanted = os.environ.get(KERNEL_VARIABLE, "")
     if wanted not in ("", "native", "numpy"):
         raise MomentseekError(f"{KERNEL_VARIABLE} is {wanted!r}; it may be native or numpy, or not set at all")

@@ -42,30 +42,30 @@ MEANS_PER_ENCODING = 1 << 16
 """Scene means that are put into the coarse list at a time; a multiple of what a block of it holds."""
 PLAN_FILE = "plan.json"
 CHECKED_SUFFIX = ".checked"
-"""Ends the name of an empty file that says when a large file was last read and found sound."""
+"""Suffix of an empty file whose time says when a large file was last read and found intact."""
 CHECK_SECONDS = 24 * 3600
 """Seconds after which a large file is read and compared with its hash again; small ones are each time."""
 
 
 @dataclass(frozen=True)
 class Depths:
-    """How far to look: at most this many scene means in the coarse list, and videos by their int8 means.
+    """Limits of a search: the largest number of scene means from the coarse list, and of videos by their int8 means.
 
-    Where there are margins, a query stops sooner, as soon as what is left comes nowhere near what it has found.
+    If there are margins, a query stops earlier, as soon as the rest cannot come near what it has found.
     """
 
     coarse: int = 10_000
     fine: int = 3_000
     share: float = 0.6
-    """Share of the coarse list that is read, at most."""
+    """Largest share of the coarse list that is read."""
     recall: float | None = None
     """Recall measured with these depths on the library itself; None if they are the defaults."""
     hope: float | None = None
-    """Spreads above its mean that a group's best scene means are taken to lie; None reads on up to the share."""
+    """Assumed distance of a group's best scene means from its mean, in spreads; None reads up to ``share``."""
     coarse_margin: float | None = None
-    """How far below those of the best scene means other estimates may lie; None lists as many as may be."""
+    """How far estimates may be below those of the best scene means; None lists up to ``coarse``."""
     fine_margin: float | None = None
-    """How far below the best videos' scores the bounds of others may lie; None looks at as many as may be."""
+    """How far bounds of videos may be below the scores of the best videos; None scores up to ``fine``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +114,9 @@ def build_plan(segments: Sequence[Segment], folder: Path, progress: Advance | No
 
 
 def open_plan(folder: Path, segments: Sequence[Segment]) -> Plan | None:
-    """The plan in a folder, or None if there is none that speaks of these segments (then build it again).
+    """Open the plan in a folder; None if there is none for these segments, so that it must be built.
 
-    Segments it does not cover are no obstacle; a covered segment that is no longer there is.
+    A plan need not cover all segments, but all segments that it covers must still exist.
     """
     header = _header(folder)
     if header is None or not set(header["covers"]) <= {s.name for s in segments}:
@@ -129,7 +129,7 @@ def open_plan(folder: Path, segments: Sequence[Segment]) -> Plan | None:
 
 
 def plan_fault(folder: Path) -> str | None:
-    """What is wrong with the plan in a folder, every byte of it compared; None if nothing is or there is no plan."""
+    """The problem of the plan in a folder, after checking every byte; None if it is intact or there is no plan."""
     path = folder / PLAN_FILE
     if not path.exists():
         return None
@@ -146,15 +146,16 @@ def plan_fault(folder: Path) -> str | None:
 
 
 def plan_files(folder: Path) -> list[Path]:
-    """The files of the plan in a folder that are named by the hash of their bytes; none if it has no sound header."""
+    """The files of the plan in a folder that are named by the hash of their bytes; empty without a valid header."""
     header = _header(folder)
     return [] if header is None else [folder / name for name in _files(header)]
 
 
 def drop_plan(folder: Path) -> None:
     """Delete the plan in a folder."""
-    (folder / PLAN_FILE).unlink(missing_ok=True)
-    _sweep(folder, set())
+    if folder.is_dir():
+        (folder / PLAN_FILE).unlink(missing_ok=True)
+        _sweep(folder, set())
 
 
 def set_depths(plan: Plan, depths: Depths) -> Plan:
@@ -234,7 +235,7 @@ def _pool_all(segments: Sequence[Segment], work: Path, progress: Advance | None)
 
 
 def _list_means(means: Segment, work: Path) -> dict[str, NDArray[Any]]:
-    """Write all means and their coarse list, group after group; returns what is kept besides these two files."""
+    """Write all means and their coarse list, group after group; returns the other arrays of the plan."""
 
     rng = np.random.default_rng(0)
     chosen = np.sort(rng.choice(means.rows, min(means.rows, coarse.MAX_TRAINING_MEANS), replace=False))
@@ -269,7 +270,7 @@ def _floats(means: Segment, rows: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def _finite(scales: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scales, with zero for those of vectors that are no numbers."""
+    """Scales, with zero for vectors that are not finite."""
     return np.nan_to_num(scales, nan=0, posinf=0, neginf=0)
 
 
@@ -287,7 +288,7 @@ def _read(folder: Path, header: dict[str, Any]) -> tuple[SceneMeans, CoarseList]
 
 
 def _read_proven(path: Path) -> tuple[NDArray[np.uint8], mmap.mmap | None]:
-    """A file's bytes, read or mapped, once they have the hash that is its name; a ``ValueError`` if they have not."""
+    """The bytes of a file, read or mapped, after comparing their hash with its name; ValueError if it differs."""
     raw, mapped = read_or_map(path)
     mark = path.with_name(f".{path.name}{CHECKED_SUFFIX}")
     if mapped is not None and _is_marked(path, mark):
@@ -301,7 +302,7 @@ def _read_proven(path: Path) -> tuple[NDArray[np.uint8], mmap.mmap | None]:
 
 
 def _is_marked(path: Path, mark: Path) -> bool:
-    """Whether a large file was found sound since it was written, and not long ago."""
+    """Whether a large file was recently checked, after it was written."""
     try:
         checked = mark.stat().st_mtime
     except OSError:
@@ -324,7 +325,7 @@ def _move(path: Path, folder: Path, suffix: str) -> str:
 
 
 def _sweep(folder: Path, keep: set[str]) -> None:
-    """Delete the files of earlier plans; a process that has them open goes on with them."""
+    """Delete the files of earlier plans; a process that has them open can still use them."""
     for path in folder.iterdir():
         name = path.name.removesuffix(CHECKED_SUFFIX).removeprefix(".")
         if Path(name).suffix in {".codes", ".list", ".npz", ".pq"} and name not in keep:

@@ -13,9 +13,9 @@ from momentseek.library.scan.kernels import quantise_queries
 from momentseek.library.scan.threads import run_together
 
 VECTORS_PER_GROUP = 64
-"""Vectors of a group, at least, on average: two blocks of a coarse list."""
+"""Smallest average number of vectors in a group: two blocks of a coarse list."""
 MAX_GROUPS = 2048
-"""More take longer to build and to choose from than they save."""
+"""Largest number of groups; more would cost more than they save."""
 GROUPING_ROUNDS = 8
 MIN_GROUP, MAX_GROUP = 0.3, 2.0
 """A group with less than this share of the average starts again inside one with more than that."""
@@ -26,7 +26,7 @@ Codes = NDArray[np.int8]
 
 
 def group_count(vectors: int) -> int:
-    """How many groups a number of vectors is cut into.
+    """The number of groups for a number of vectors.
 
     >>> group_count(10), group_count(6400), group_count(4_500_000)
     (1, 100, 2048)
@@ -85,9 +85,9 @@ def nearest_groups(codes: Codes, scales: Floats, groups: Floats) -> NDArray[np.i
 
 
 CLIPS_PER_STRETCH = 32
-"""Clips that are considered together."""
+"""Number of clips that are pooled together."""
 MAX_SCENES_PER_STRETCH = 8
-"""Most scenes of a stretch."""
+"""Largest number of scenes in a stretch."""
 MAX_SPREAD = 0.25
 """Largest mean squared distance of clips to their scene's mean."""
 MAX_DISTANCE = 0.6

@@ -1,11 +1,11 @@
-"""How much of the exact answer the plan gives on one's own library, and how far it must look to give enough.
+"""Measures how much of the exact answer a plan finds in a library, and tunes its limits to a target recall.
 
 Queries are made from the library: a clip's vector with noise, so that its cosine to the clip lies between 0.45 and 0.9,
 as those of descriptions and of similar pictures do. For each, the k best videos of the exact search are the truth, and
 recall is the share of them the plan finds.
 
-For tuning, one pass over the whole list says how far each query must look to find each of its best videos: the margins
-that all but a few of these need are what is set.
+For tuning, one pass over the whole list finds the margins that each query needs to find each of its best videos; the
+margins are set so that only a few videos are missed.
 """
 
 from __future__ import annotations
@@ -29,14 +29,16 @@ from momentseek.library.segments import MAX_JOINED_ROWS, Segment
 SAMPLE_QUERIES = 64
 TARGET_RECALL = 0.99
 LOSS_SHARES = (1 / 3, 1 / 6, 1 / 12, 0.0)
-"""Of the videos that may be missed, the share that each of three steps may miss: the next if one was too much."""
+"""Shares of the allowed misses that each of three steps may use, tried in order until the target is reached."""
+MIN_DIFFERENCE = 1e-4
+"""Difference of the best and the last score below which the videos that a query finds are copies of each other."""
 MAX_COARSE, MAX_FINE = 50_000, 10_000
-"""Means and videos that a query looks at where margins decide, at most."""
+"""Largest numbers of means and videos for a query if margins decide."""
 
 
 @dataclass(frozen=True)
 class RecallReport:
-    """What planned search finds of the exact answer, and what it costs."""
+    """The recall of planned search compared with exact search, and its cost."""
 
     videos: int
     clips: int
@@ -46,11 +48,11 @@ class RecallReport:
     """Whether a plan is used at all; if not, searches are exact and recall is 1."""
     recall: float
     worst: float
-    """Recall of the query that does worst."""
+    """Recall of the worst query."""
     coarse: int
     fine: int
     share: float
-    """Share of the coarse list that may be read; as with the depths, a query ends sooner where margins let it."""
+    """Share of the coarse list that may be read; margins may end a query earlier."""
     milliseconds: float
     """Median time of one planned query."""
     exact_milliseconds: float
@@ -131,10 +133,10 @@ def share_found(found: BestVideos, truth: BestVideos) -> float:
 def tune(
     scan: Scan, target: float = TARGET_RECALL, *, sample: int = SAMPLE_QUERIES, k: int = 100, gone: Sequence[int] = ()
 ) -> Depths:
-    """Set how far the plan looks by sampled queries so that it reaches the target, and store it with the plan.
+    """Tune the limits of the plan with sampled queries, so that it reaches the target, and store them with the plan.
 
-    It aims two thirds of the way from the target to 1: a sample is small, and hard queries do worse than others. If
-    nothing suffices, the farthest is taken; the recall stored with the depths says what it gives.
+    It aims two thirds of the way from the target to 1, because a sample is small, and hard queries do worse than
+    others. If nothing suffices, the widest limits are used; the recall stored with the depths says what they reach.
     """
 
     plan = scan.plan
@@ -143,7 +145,10 @@ def tune(
     queries = sample_queries(scan, sample, seed=1)
     away = np.asarray(gone, np.int64)
     truths = [scan.search(query, ranked_videos(k), gone=away, exact=True) for query in queries]
-    needs = [needs_of(scan, plan, query, truth, away) for query, truth in zip(queries, truths, strict=True)]
+    pairs = [pair for pair in zip(queries, truths, strict=True) if np.ptp(pair[1].scores) > MIN_DIFFERENCE]
+    if 2 * len(pairs) < len(queries):  # the best are all the same: nothing can be told about other queries
+        pairs = []
+    needs = [needs_of(scan, plan, query, truth, away) for query, truth in pairs]
     aim = target + (1 - target) * 2 / 3
     best = Depths()
     for share in LOSS_SHARES:
@@ -163,22 +168,22 @@ def tune(
 
 @dataclass(frozen=True, eq=False)
 class QueryNeeds:
-    """How far a query must look to find each of its best videos, one entry per video that the plan covers."""
+    """The limits that a query needs to find each of its best videos, one entry per video that the plan covers."""
 
     coarse_margin: NDArray[np.float64]
     fine_margin: NDArray[np.float64]
     product: NDArray[np.float64]
-    """Of the video's group with the query, below what the best means' estimates are compared with."""
+    """How far the product of the video's group with the query is below the compared estimate."""
     spread: NDArray[np.float64]
-    """Of that group."""
+    """Spread of that group."""
 
 
 def needs_of(
     scan: Scan, plan: Plan, query: NDArray[np.float32], truth: BestVideos, gone: NDArray[np.int64]
 ) -> QueryNeeds:
-    """What a query needs to find the videos that an exact search has found, from one pass over the whole list.
+    """The limits that a query needs to find the videos of an exact search, from one pass over the whole list.
 
-    That must have ranked as many as a planned one ranks.
+    The exact search must have ranked as many videos as a planned one does.
     """
 
     covered = scan.coverage(plan)
@@ -205,7 +210,7 @@ def needs_of(
 
 
 def depths_for(needs: Sequence[QueryNeeds], loss: float) -> Depths:
-    """The least margins by which each step loses no more than this share of the videos."""
+    """The smallest margins with which each step misses at most this share of the videos."""
     coarse, fine, product, spread = (
         np.concatenate([getattr(need, name) for need in needs] or [np.zeros(0)])
         for name in ("coarse_margin", "fine_margin", "product", "spread")
@@ -222,7 +227,7 @@ def depths_for(needs: Sequence[QueryNeeds], loss: float) -> Depths:
 
 
 def recall_report(scan: Scan, target: float = TARGET_RECALL, *, k: int = 100, gone: Sequence[int] = ()) -> RecallReport:
-    """Tune the plan to a target, if there is a plan, and measure it on other queries than it was tuned on."""
+    """Tune the plan, if there is one, to a target, and measure it on queries other than those of the tuning."""
     if scan.plan is not None:
         tune(scan, target, k=k, gone=gone)
     return measure_recall(scan, k=k, gone=gone)
@@ -241,7 +246,7 @@ MAX_UNPLANNED_SHARE = 0.2
 
 
 def refresh_plan(segments: Sequence[Segment], folder: Path) -> bool:
-    """Build and tune the plan of a library that is large enough to need one and has none that serves; true if it was.
+    """Build and tune the plan of a library if it is large enough and has no usable plan; returns whether it did.
 
     The caller holds the library's lock. Without the compiled kernels nothing is built, and searches stay exact.
     """
@@ -260,9 +265,9 @@ def refresh_plan(segments: Sequence[Segment], folder: Path) -> bool:
 
 
 def worth_planning(segments: Sequence[Segment]) -> list[Segment]:
-    """The segments that will stay for a while: a plan that names one is void when that is joined with others.
+    """The segments that will stay for a while, because joining a covered segment with others invalidates the plan.
 
-    All of them, if those would leave more without a plan than it may.
+    All of them, if too many rows would be left without a plan.
     """
     total = sum(segment.rows for segment in segments)
     large = [segment for segment in segments if segment.rows >= min(MIN_SEGMENT_SHARE * total, MAX_JOINED_ROWS)]

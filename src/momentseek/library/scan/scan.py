@@ -1,4 +1,4 @@
-"""Scan: a search over a library's segments, by the quickest kernel, and by the plan where one helps."""
+"""Scan: a search over a library's segments, with the quickest kernel, and with a plan if there is one."""
 
 from __future__ import annotations
 
@@ -103,16 +103,16 @@ class Scan:
 
 
 MIN_RANKED = 100
-"""Videos that are ranked even if fewer are wanted: margins that hold for these are too narrow for a few alone."""
+"""Smallest number of videos to rank, because margins are tuned for this many and too narrow for a few."""
 
 
 def ranked_videos(k: int) -> int:
-    """How many videos a search ranks to give the k best."""
+    """Number of videos that a search ranks to find the k best."""
     return max(k, MIN_RANKED)
 
 
 def first_videos(k: int) -> int:
-    """How many videos are scored first when the k best are wanted; the rank of the mean that others are compared with.
+    """Number of videos to score first for the k best; a plan reads on until no mean can reach this rank.
 
     >>> first_videos(100)
     125
@@ -146,7 +146,7 @@ def best_of_plan(
 ) -> BestVideos:
     """The k best videos for one query, of those the plan covers and lets through."""
     depths, wanted, k = plan.depths, k, ranked_videos(k)
-    # What is filtered away must not use up what may be read.
+    # filtered videos must not use up the share of the list that may be read
     share = depths.share if is_open is None else depths.share / max(1e-3, float(is_open.mean()))
     reach = Reach(first_videos(k), max(depths.coarse, 2 * k), share, depths.hope, depths.coarse_margin)
     near = list_near(plan.listed, plan.means.owner, is_open, query.vectors[0], reach)
@@ -164,7 +164,7 @@ def merge(one: BestVideos, two: BestVideos, k: int) -> BestVideos:
 
 
 def join_answers(answers: Sequence[BestVideos]) -> BestVideos:
-    """The best videos of several queries that were asked one by one; as many of each as there are of all."""
+    """Join the best videos of several queries, cut to the shortest list."""
     if len(answers) == 1:
         return answers[0]
     depth = min((a.ids.shape[1] for a in answers), default=0)
@@ -186,7 +186,7 @@ class CoveredSegments:
 
     @cached_property
     def _given(self) -> tuple[NDArray[np.int64], list[NDArray[np.generic]]]:
-        """What a kernel is given of each segment, and the arrays it then reads, which must stay."""
+        """The arguments of a kernel for each segment, and the arrays behind them, which must stay alive."""
         rows, kept = [], []
         for part in self._parts:
             arrays = [np.asarray(a) for a in (part.codes, part.scales, part.half, part.offsets, part.ids)]
@@ -205,9 +205,9 @@ class CoveredSegments:
         bounds: NDArray[np.float32],
         margin: float | None,
     ) -> BestVideos:
-        """The k best of some videos, by their numbers, that come by falling bounds.
+        """The k best of some videos, given by their numbers in the order of falling bounds.
 
-        The first few are scored; of the others those whose bounds come within the margin of the k-th of these.
+        The first few are scored; of the others, those whose bounds are within the margin of the k-th best of these.
         """
         dim = query.vectors.shape[1]
         table, count = self._given[0], min(k, len(videos))

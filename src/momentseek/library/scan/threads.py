@@ -21,7 +21,7 @@ RowTask = tuple[Callable[[int, int], None], NDArray[np.int64]]
 
 
 def share_rows(tasks: Sequence[RowTask], queries: int) -> None:
-    """Do all tasks, cut into parts of about equally many rows and given to threads when there are enough of them."""
+    """Run all tasks, split into parts of about equal numbers of rows, in threads if there are enough rows."""
     rows = sum(int(starts[-1]) for _, starts in tasks)
     if rows * queries < MIN_SHARED_PRODUCTS or is_alone():
         for work, starts in tasks:
@@ -38,9 +38,9 @@ def share_rows(tasks: Sequence[RowTask], queries: int) -> None:
 
 
 def run_together(tasks: Iterable[Callable[[], object]]) -> None:
-    """Do all tasks in threads, in any order; an exception of one of them is raised here.
+    """Run all tasks in threads, in any order; an exception of one of them is raised here.
 
-    A task that is shared itself is done by its own thread.
+    A task that itself shares work does all of it in its own thread.
 
     >>> done = []
     >>> run_together([lambda n=n: done.append(n) for n in range(5)])
@@ -62,7 +62,7 @@ def _do_share(task: Callable[[], object]) -> None:
 
 
 def is_alone() -> bool:
-    """Whether this thread has nobody to share work with: there is no other, or it is doing its share of some."""
+    """Whether this thread must not share work: there is only one thread, or it is already doing shared work."""
     return getattr(_inside, "shared", False) or thread_count() == 1
 
 
@@ -71,7 +71,7 @@ _inside = local()
 
 @cache
 def thread_pool() -> ThreadPoolExecutor:
-    """Threads shared by all searches of this process."""
+    """Return the thread pool that all searches of this process share; the first call creates it."""
     return ThreadPoolExecutor(thread_count(), thread_name_prefix="scan")
 
 

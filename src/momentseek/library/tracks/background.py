@@ -1,10 +1,10 @@
-"""TrackPass: a producer's work on the videos of a library, in the background.
+"""TrackPass: runs a producer over the videos of a library, in the background.
 
-A thread asks the producer for one video after the other; what comes back is written by the thread that holds the
-library's lock (``poll``), part by part, so that a kill costs the part that was being worked on.
+A thread gives the producer one video after another. The results are written by the thread that holds the library's lock
+(``poll``), part by part, so that a killed process loses only the current part.
 
-A new kind of track is one file: a subclass of :class:`TrackPass` with a :class:`TrackKind`, which says what is done
-with one video (``work``) and what cues its parts make (``make_cues``).
+A new kind of track is one file: a subclass of :class:`TrackPass` with a :class:`TrackKind`, which implements the work
+on one video (``work``) and how its parts become cues (``make_cues``).
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ from momentseek.media.subtitles.cues import Cue
 
 POLL_SECONDS = 0.2
 MAX_ANSWERS = 1024
-"""Parts that may wait to be written."""
+"""Largest number of parts that wait to be written."""
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """What came back of one video: a part, its end, or why it failed."""
+    """A producer's answer about one video: a part, its end, or why it failed."""
 
     video: PendingVideo
     part: TrackPart | None = None
     failed: str | None = None
     fault: MomentseekError | None = None
-    """What is wrong with the producer itself: nothing more can be done."""
+    """An error of the producer itself, which ends the pass."""
 
 
 @dataclass(frozen=True)
 class PassRequest:
-    """On which videos a pass works, and where it reports to. The caller holds the library's lock."""
+    """The videos of a pass, and where it reports to. The caller holds the library's lock."""
 
     library: LibraryReader
     report: AddReport = field(default_factory=AddReport)
@@ -62,25 +62,25 @@ class PassRequest:
     wanted: Collection[int] | None = None
     """Ids of the videos to work on; None for all."""
     again: bool = False
-    """Whether to try again what failed, and to make again the tracks of videos that are named."""
+    """Whether to try failed videos again, and to repeat the tracks of videos that were selected."""
 
 
 class TrackPass(ABC):
-    """Works through the videos of a library that wait for a producer. The caller holds the library's lock."""
+    """Processes the videos of a library that wait for a producer. The caller holds the library's lock."""
 
     kind: ClassVar[TrackKind]
     what: str
-    """What it does, as ``hearing``."""
+    """The kind of work, such as ``hearing``."""
     undone: ClassVar[str]
-    """What was not done if the producer itself is at fault, as ``what is said was not heard``."""
+    """Message if the producer itself fails, such as ``what is said was not heard``."""
     undone_in_video: ClassVar[str]
-    """The same of one video."""
+    """Message if one video fails."""
     order: ClassVar[str] = "duration"
-    """SQL for the order in which videos are done."""
+    """SQL for the order in which videos are processed."""
     after_adding: ClassVar[bool] = False
-    """Whether an ``add`` begins with it only once all its videos are in the library."""
+    """Whether an ``add`` starts it only after all its videos are in the library."""
     keeps_old: ClassVar[bool] = False
-    """Whether a track that is made again counts until the new one is whole."""
+    """Whether an old track is used until the new one is complete."""
 
     def __init__(self, request: PassRequest, by: Maker) -> None:
         self.library, self.report, self.by = request.library, request.report, by
@@ -92,31 +92,31 @@ class TrackPass(ABC):
         self._open: dict[int, PendingVideo] = {}
         self._at: dict[int, float] = {}
         self._last_id = 0
-        """The largest id of a video that it has looked at: a large library is not looked through again and again."""
+        """The largest video id examined so far, so that a large library is not listed again and again."""
         self._begun = time.monotonic()
         self.fault: MomentseekError | None = None
-        """What is wrong with the producer itself, once that is known: nothing more is done."""
+        """An error of the producer itself, if there was one; nothing more is done then."""
         self.library.catalog.add_kind(self.kind)
 
-    # what a producer says about itself
+        # to be defined by producers
 
     @abstractmethod
     def work(self, video: PendingVideo) -> Iterator[TrackPart]:
-        """Do one video from ``video.done`` on, part by part; runs in a thread, and must not write to the library."""
+        """Process one video from ``video.done`` on, part by part, in a thread; it must not write to the library."""
 
     def close(self) -> None:  # noqa: B027
-        """Stop, whatever is being done."""
+        """Stop the current work."""
 
     def also(self) -> str:
-        """SQL for videos to do again although they have a track (``pending_videos``)."""
+        """SQL condition for videos to process again although they have a track (``pending_videos``)."""
         return "0"
 
     def make_cues(self, parts: Sequence[Any]) -> list[Cue] | None:
-        """The cues of a whole track by the contents of its parts; None if the parts' own cues are all."""
+        """The cues of a complete track, from the contents of its parts; None if the parts have all cues already."""
         return None
 
     def finish_video(self, video: PendingVideo) -> None:
-        """Make what was kept of a video count, since it is whole."""
+        """Complete the track of a video whose parts are all stored."""
         catalog = self.library.catalog
         with catalog.changes():
             cues = self.make_cues(track_parts(catalog, self.kind, video.id))
@@ -124,10 +124,10 @@ class TrackPass(ABC):
         self.count(video.duration - video.done)
 
     def count(self, seconds: float) -> None:  # noqa: B027
-        """Report a video that is done, and the seconds of it that this run did."""
+        """Count a finished video in the report, and the seconds of it that this run processed."""
 
     def finish_run(self) -> None:  # noqa: B027
-        """What is left to do once all videos are done."""
+        """Do what remains after all videos are done."""
 
     # running
 
@@ -137,15 +137,15 @@ class TrackPass(ABC):
     def __exit__(self, *_: object) -> None:
         self._jobs.put(None)
         self.close()
-        self._answers = None  # its thread ends by itself; what it is doing may take long
+        self._answers = None  # its thread ends by itself, which may take long
 
     @property
     def is_open(self) -> bool:
-        """Whether videos wait that can still be done."""
+        """Whether videos are waiting and can still be processed."""
         return bool(self._open) and self.fault is None
 
     def refill(self) -> None:
-        """Ask for the videos that have become part of the library since the last time."""
+        """Queue the videos that were added to the library since the last call."""
         catalog, after = self.library.catalog, self._last_id
         self._last_id = int(catalog.rows("SELECT coalesce(max(id), 0) FROM videos")[0][0])
         if self._last_id == after:
@@ -159,17 +159,17 @@ class TrackPass(ABC):
             self._answers = BackgroundIterator(self._work_through(), depth=MAX_ANSWERS, name=self.what)
 
     def poll(self) -> None:
-        """Write what was done since the last time, and ask for videos that were added."""
+        """Write the results since the last call, and queue videos that were added."""
         self.take_answers()
         self.refill()
 
     def take_answers(self, wait: float = 0.0) -> None:
-        """Write what has come back; if nothing has, wait ``wait`` seconds for it."""
+        """Write the results that have arrived; if there are none, wait up to ``wait`` seconds for one."""
         for answer in [] if self._answers is None else self._answers.take(wait):
             self._take(answer)
 
     def step(self) -> BackgroundStep:
-        """How far it is."""
+        """The progress of the pass."""
         total = sum(video.duration for video in self._asked.values())
         done = sum(min(self._at[id], video.duration) for id, video in self._asked.items())
         before = sum(video.done for video in self._asked.values())
@@ -186,12 +186,12 @@ class TrackPass(ABC):
         )
 
     def note(self, video: PendingVideo, text: str) -> None:
-        """Report what is to be known of a video."""
+        """Report a note about a video."""
         self.report.noted.append(VideoNote(video.path, text))
         self.show(IngestNote("noted", video.path, f"{printable(video.name)}: {text}"))
 
     def _work_through(self) -> Iterator[_Answer]:
-        """One video after the other, in a thread."""
+        """Process one video after another; runs in a thread."""
         while (video := self._jobs.get()) is not None:
             try:
                 stamp = Stamp.of(video.path)
@@ -205,7 +205,7 @@ class TrackPass(ABC):
             except MomentseekError as e:
                 yield _Answer(video, fault=e)
                 return
-            except Exception as e:  # the file is gone, or the process was closed under it
+            except Exception as e:  # the file is gone, or the process was closed
                 yield _Answer(video, failed=f"cannot be read ({type(e).__name__}: {e})")
 
     def _take(self, answer: _Answer) -> None:
@@ -233,7 +233,7 @@ class TrackPass(ABC):
 
 
 def finish_passes(passes: Sequence[TrackPass]) -> None:
-    """Wait until everything was done that goes on in the background, and show how far the first of it is."""
+    """Wait until all background passes are finished, and show the progress of the first one."""
     for one in passes:
         one.refill()
     while waiting := [one for one in passes if one.is_open]:
@@ -245,7 +245,7 @@ def finish_passes(passes: Sequence[TrackPass]) -> None:
 
 
 def run_pass(one: TrackPass) -> AddReport:
-    """Run one pass on its own; Ctrl-C keeps what was done and says so."""
+    """Run a single pass; Ctrl-C keeps finished work and raises AddInterrupted."""
     report, catalog = one.report, one.library.catalog
     begun = time.monotonic()
     if one.again:
@@ -265,5 +265,5 @@ def run_pass(one: TrackPass) -> AddReport:
 
 
 def usual_threads() -> int:
-    """Threads for a process that has the machine to itself."""
+    """Number of threads for a process that may use the whole machine."""
     return max(1, (os.cpu_count() or 1))

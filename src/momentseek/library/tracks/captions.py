@@ -1,7 +1,7 @@
-"""Captions: what a model says of the scenes of videos.
+"""Captions: a model's descriptions of the scenes of videos.
 
-A scene's caption counts as soon as it is made, and is kept by its scene, so that a kill costs the one that was being
-described. Captions are never mixed with speech: what a model says of a scene is one thing, what is said in it another.
+Each caption is stored and used as soon as it is made, so that a killed process loses only the current one. Captions are
+never mixed with speech: a model's description is not what is said in the scene.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class CaptionPass(TrackPass):
         self.captioner, self._closed = captioner, Event()
 
     def work(self, video: PendingVideo) -> Iterator[TrackPart]:
-        """Describe a video from where an earlier run has stopped; it reads the library by a connection of its own."""
+        """Describe a video from where an earlier run stopped; it reads the library with its own connection."""
         with closing(Catalog(self.library.path)) as catalog:
             source = SceneSource(catalog, self.library.paths, video)
             for start, end in scene_spans(video.duration, video.cuts):
@@ -72,7 +72,7 @@ class CaptionPass(TrackPass):
 
 
 def open_scene_captioner(spec: str, library: LibraryReader, requests: int | None = None) -> SceneCaptioner:
-    """The captioner of a spec, if it can describe this library; ``requests`` bounds what is asked of an endpoint."""
+    """Open the captioner of a spec, if it fits this library; ``requests`` limits the requests to an endpoint."""
     if "://" in spec:
         address, _, model = spec.partition("#")
         if not model:
@@ -82,7 +82,7 @@ def open_scene_captioner(spec: str, library: LibraryReader, requests: int | None
         return open_captioner(address, model, budget=CaptionBudget(requests=requests))
     if not Path(spec).expanduser().is_dir():
         raise MomentseekError(
-            f"{spec}: is no folder; give that of an exported captioner (momentseek export), or URL#MODEL of an endpoint"
+            f"{spec}: is not a folder; give an exported captioner's (momentseek export), or URL#MODEL of an endpoint"
         )
     found = ExportedCaptioner(Path(spec).expanduser())
     found.check_vectors(library.clip_seconds, library.catalog.encoder("vision"))
@@ -90,7 +90,7 @@ def open_scene_captioner(spec: str, library: LibraryReader, requests: int | None
 
 
 class SceneSource:
-    """Makes scenes of one video; what is asked for once is kept."""
+    """Creates scenes of one video, and caches its vectors."""
 
     def __init__(self, catalog: Catalog, paths: LibraryPaths, video: PendingVideo | Video) -> None:
         self.catalog, self.paths, self.video = catalog, paths, video
@@ -124,7 +124,7 @@ class SceneSource:
 
 
 def jpeg(pixels: Pixels, long_side: int = LONG_SIDE, quality: int = JPEG_QUALITY) -> bytes:
-    """A picture as JPEG, made smaller where it is large.
+    """Encode a picture as JPEG, scaled down if it is large.
 
     >>> jpeg(np.zeros((20, 30, 3), np.uint8))[:2]
     b'\\xff\\xd8'

@@ -1,7 +1,7 @@
-"""Text on screen: what an OCR model reads in the pictures of videos, as lines with times and boxes.
+"""Text on screen: what an OCR model reads in the frames of videos, as lines with times and boxes.
 
-Lines are made of the frames that were read once the whole video was, and never mixed with speech: what is written is
-one thing, what is said another.
+Lines are built from the results of frames after the whole video was read. They are never mixed with speech: text on
+screen is not what is said.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from momentseek.recognition.ocr.models import DEFAULT_OCR_MODEL, OcrProcess, ocr
 
 
 class OcrPass(TrackPass):
-    """Reads the text in the pictures of videos: one frame ``every`` N seconds of a shot."""
+    """Finds text on screen in videos, in one frame ``every`` N seconds of a shot."""
 
     kind = OCR
     what = "reading"
@@ -42,7 +42,7 @@ class OcrPass(TrackPass):
         self._process.close()
 
     def make_cues(self, parts: Sequence[Any]) -> list[Cue]:
-        """Make lines of the frames that were read."""
+        """Merge the text of frames into lines."""
         return merge_lines(frame_of_json(frame) for part in parts for frame in part)
 
     def count(self, seconds: float) -> None:

@@ -16,14 +16,14 @@ from momentseek.recognition.faces import BLAZEFACE, FACE_DETECTORS, describe_fac
 
 PEOPLE = TrackKind("people", like=CAPTIONS.name, copied=False)
 STEP_SECONDS = 2.0
-"""Time between two pictures that are looked at."""
+"""Time between two examined frames."""
 PART_PICTURES = 60
-"""Pictures after which what was seen is kept: two minutes."""
+"""Number of frames in a part: two minutes of video."""
 SHORT_SIDE_PIXELS = 288
 
 
 class PeoplePass(TrackPass):
-    """Counts the faces in videos in which nobody has counted them; with ``again``, also those that are named."""
+    """Counts faces in videos that were not processed yet; with ``again``, also in selected videos."""
 
     kind = PEOPLE
     what = "counting faces"
@@ -35,7 +35,7 @@ class PeoplePass(TrackPass):
         super().__init__(request, Maker(detector, self._detector.fingerprint))
 
     def work(self, video: PendingVideo) -> Iterator[TrackPart]:
-        """Look at a video from where an earlier run has stopped: time, number of faces and height of the tallest."""
+        """Process a video from where an earlier run stopped: time, number of faces and height of the tallest."""
         seen: list[tuple[float, int, float]] = []
         with closing(frames(video.path, 1 / STEP_SECONDS, start=video.done, short_side=SHORT_SIDE_PIXELS)) as source:
             for frame in source:
@@ -57,7 +57,7 @@ class PeoplePass(TrackPass):
 
 
 def people_cues(seen: Sequence[tuple[float, int, float]]) -> list[Cue]:
-    """Stretches with the same description, of pictures from the middle of each step.
+    """Cues for stretches with the same description, from frames in the middle of each step.
 
     >>> people_cues([(1.0, 2, 0.1), (3.0, 2, 0.1), (5.0, 0, 0.0), (7.0, 1, 0.5)])
     [Cue(start=0.0, end=4.0, text='two people', ...), Cue(start=6.0, end=8.0, text='one person, a close-up', ...)]

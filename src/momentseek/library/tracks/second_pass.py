@@ -1,9 +1,9 @@
-"""The second pass: a library's second picture encoder looks at videos that the first has already made searchable.
+"""The second pass: a library's second image encoder encodes videos that the first has already made searchable.
 
-It is slow, so it looks at fewer pictures: of a stretch in which the first encoder's vectors hardly change, one. Those
-were kept by the pass that decoded the video (`library.kept_pictures`); where they were not, they are decoded here. What
-was made of a video is kept part by part like any other track, and put into the rows of its segment together with that
-of other videos, since a segment is written as a whole.
+It is slow, so it encodes fewer pictures: one for each stretch in which the first encoder's vectors hardly change. The
+pictures were cached when the video was decoded (`library.kept_pictures`); otherwise they are decoded here. Results are
+stored part by part like those of any other track. They are written into the segments for several videos at a time,
+because a segment is written as a whole.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from momentseek.recognition.encoders.fused import FusedEncoder
 from momentseek.recognition.encoders.protocol import Pixels, Vectors
 
 PART_PICTURES = 64
-"""Pictures that are encoded between two moments at which they are kept: what a kill costs."""
+"""Number of pictures in a part: what a killed process loses."""
 BATCH_PICTURES = 16
-"""Pictures that the encoder is given at once."""
+"""Number of pictures in a batch of the encoder."""
 JOIN_SECONDS = 10.0
-"""Least seconds between two times that finished videos are put into their segments."""
+"""Shortest time between two updates of the segments."""
 MAX_JOIN_SHARE = 0.05
-"""Share of the time that may be spent on that: large segments are rewritten less often."""
+"""Largest share of the time for these updates; large segments are rewritten less often."""
 
 
 def second_pass(request: PassRequest) -> SecondPass:
-    """The pass over a library with two encoders; refused for one with another, or without the weights."""
+    """Create the pass over a library with two encoders; raises an error if it has only one, or weights are missing."""
     library = request.library
     encoder = library.encoders.fused
     if encoder is None:
@@ -56,7 +56,7 @@ def second_pass(request: PassRequest) -> SecondPass:
 
 
 def not_ready(encoder: FusedEncoder) -> str:
-    """One sentence that says why the second pass cannot be made, and what to do."""
+    """A message that says why the second pass is not possible, and what to do."""
     return (
         f"{SecondPass.undone}: the weights of {second_encoder(encoder.name)} are not here; get them with: momentseek "
         "models get; the next add, or momentseek encode, looks at the videos that wait"
@@ -64,7 +64,7 @@ def not_ready(encoder: FusedEncoder) -> str:
 
 
 def expand(clips: Sequence[int], rows: Vectors, count: int) -> Vectors:
-    """One row for each of ``count`` clips: that of the last encoded clip that is not later, else of the first.
+    """One row for each of ``count`` clips: that of the last encoded clip up to it, or of the first encoded clip.
 
     >>> expand([0, 2], np.array([[1.0], [2.0]], np.float32), 4).ravel().tolist()
     [1.0, 1.0, 2.0, 2.0]
@@ -74,7 +74,7 @@ def expand(clips: Sequence[int], rows: Vectors, count: int) -> Vectors:
 
 
 class SecondPass(TrackPass):
-    """Encodes pictures by the second of a library's two encoders, newest videos first, and of these shortest first."""
+    """Encodes pictures with the second of a library's two encoders, newest videos first, then shortest first."""
 
     kind = PICTURES
     what = "encoding"
@@ -88,16 +88,16 @@ class SecondPass(TrackPass):
         self.what = f"encoding by {second_encoder(encoder.name)}"
         self.encoder = encoder
         self.damages: dict[str, SegmentDamage] = {}
-        """Segments that are damaged and stay as they are, by their names."""
+        """Damaged segments, by name; they stay as they are."""
         self._ready: dict[int, PendingVideo] = {}
-        """Videos that are wholly encoded, and wait to be put into their segments."""
+        """Videos that are completely encoded, and wait to be written into their segments."""
         self._joined_at, self._join_seconds = time.monotonic(), 0.0
         self._clip_seconds = self.library.clip_seconds
         self._held: dict[str, Segment] = {}
         self._stopped = False
 
     def __exit__(self, *reason: object) -> None:
-        """Stop, and wait for the pictures at hand: a process that ends while a thread computes them is aborted."""
+        """Stop, and wait for the current batch, because a process that exits while a thread computes is aborted."""
         self._stopped, answers = True, self._answers
         super().__exit__(*reason)
         if answers is not None:
@@ -122,7 +122,7 @@ class SecondPass(TrackPass):
             done = video.duration if last else float(left[at + PART_PICTURES] * self._clip_seconds)
             content = {"clips": wanted[: len(found)].tolist(), "rows": _text(found)}
             yield TrackPart(done, content if len(found) else None)
-            if last:  # maybe since the rest of the file is damaged
+            if last:  # the rest of the file may be damaged
                 return
 
     def _rows(self, video: int) -> NDArray[np.float16]:
@@ -182,20 +182,20 @@ class SecondPass(TrackPass):
     # in the thread that holds the lock
 
     def finish_video(self, video: PendingVideo) -> None:
-        """Put what was made of a video into its segment, soon: with that of other videos."""
+        """Queue a finished video for its segment, and update the segments if it is time."""
         self._ready[video.id] = video
         waited = time.monotonic() - self._joined_at
         if waited >= max(JOIN_SECONDS, self._join_seconds / MAX_JOIN_SHARE):
             self.join()
 
     def finish_run(self) -> None:
-        """Put everything into the segments that is left."""
+        """Write the remaining videos into their segments."""
         self.join()
         if self.damages:
             self.report.notes.append(damage_message(self.library.catalog, self.damages.values()))
 
     def join(self) -> None:
-        """Rewrite the segments of the videos that are wholly encoded, each in one transaction."""
+        """Rewrite the segments of the queued videos, each in one transaction."""
         begun = time.monotonic()
         for row in self.library.catalog.segments("vision") if self._ready else []:
             if row.name not in self.damages:
@@ -233,7 +233,7 @@ class SecondPass(TrackPass):
             self.report.seen_seconds += video.duration - video.done
 
     def _fill_parts(self, run: Segment) -> Iterator[Segment]:
-        """A run of videos in pieces, with the second encoder's columns where they have been made."""
+        """Split a run of videos into pieces, with the second encoder's columns filled in for finished videos."""
         first = 0
         for at, id in enumerate(run.ids.tolist()):
             if id in self._ready:
@@ -245,7 +245,7 @@ class SecondPass(TrackPass):
             yield run.part(first, len(run.ids))
 
     def _fill_video(self, one: Segment) -> Segment:
-        """A video's rows with the second encoder's columns; as it is, if nothing had to be made of it."""
+        """A video's rows with the second encoder's columns filled in; unchanged if it has no parts."""
         parts = track_parts(self.library.catalog, self.kind, int(one.ids[0]))
         if not parts:
             return one

@@ -1,4 +1,4 @@
-"""Sounds: what a detector hears in videos besides speech, as cues with a label and a score."""
+"""Sounds other than speech that a detector finds in videos, as cues with a label and a score."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from momentseek.recognition.sounds.yamnet import YAMNET, YamnetProcess, yamnet_f
 
 
 class SoundPass(TrackPass):
-    """Hears the sounds of videos that no detector has heard; with ``renew``, also what this one heard otherwise.
+    """Detects sounds in videos that no detector has processed; with ``renew``, also in those of another detector.
 
-    YAMNet runs in a process of its own and is resumed within a video; a detector of one's own runs here.
+    YAMNet runs in its own process and can resume within a video; registered detectors run in this process.
     """
 
     kind = SOUNDS
@@ -43,11 +43,11 @@ class SoundPass(TrackPass):
         self._process = YamnetProcess(threads) if self._detector is None else None
 
     def also(self) -> str:
-        """What another detector heard, if that is asked for."""
+        """Videos that another detector has processed, if requested."""
         return "old.problem = '' AND old.fingerprint != ?2" if self._renew else "0"
 
     def work(self, video: PendingVideo) -> Iterator[TrackPart]:
-        """Hear a video from where an earlier run has stopped; refused if the detector says what cannot be."""
+        """Process a video from where an earlier run stopped; raises MomentseekError if an event is invalid."""
         if self._process is not None:
             for part in self._process.hear(video.path, video.done):
                 yield TrackPart(part.done, [astuple(event) for event in part.stretches])
@@ -84,7 +84,7 @@ def _check_event(detector: str, event: SoundEvent) -> None:
 
 
 def sound_labels(catalog: Catalog) -> list[str]:
-    """All labels that were heard anywhere, in order."""
+    """All labels of detected sounds, sorted."""
     sql = "SELECT DISTINCT text FROM cues WHERE kind = ? ORDER BY text"
     return [row[0] for row in catalog.rows(sql, (SOUNDS.name,))]
 
@@ -92,7 +92,7 @@ def sound_labels(catalog: Catalog) -> list[str]:
 def events_with_labels(
     catalog: Catalog, labels: Collection[str], videos: NDArray[np.int64] | None, limit: int
 ) -> list[tuple[int, SoundEvent]]:
-    """Video and event of the surest events with one of some labels; ``videos`` restricts them to these ids."""
+    """Video and event of sounds with one of the labels, best first; ``videos`` restricts them to these ids."""
     some = "" if videos is None else "AND video IN (SELECT value FROM json_each(?))"
     ids = () if videos is None else (json.dumps(videos.tolist()),)
     rows = catalog.rows(

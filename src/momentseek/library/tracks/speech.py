@@ -1,9 +1,9 @@
-"""Speech: what a recogniser hears in videos that came without subtitles, and what people correct in it.
+"""Speech: automatic transcripts of videos without subtitles, and people's corrections.
 
-Its cues are ordinary cues of the video, with a vector each. Subtitles always win: a video that has cues is never
-transcribed, and a video whose subtitles change is read again as a new one, without its transcript. Corrections are kept
-by the content of a video, so they hold when it is heard by another recogniser, moved, copied, or removed and added
-again.
+Their cues are ordinary cues of the video, with vectors. Subtitles take precedence: a video that has cues is never
+transcribed, and a video whose subtitles change is read again as a new one, without its transcript. Corrections are
+stored under the hash of a video's content, so they survive when it is transcribed by another recogniser, moved, copied,
+or removed and added again.
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ from momentseek.recognition.speech.transcribe import TranscriberProcess
 from momentseek.recognition.speech.transcript import CueEdit, apply_edits, spoken_cue
 
 SAME_TIME_SECONDS = 0.002
-"""Subtitle files give times in milliseconds, rounded; so near they are the same."""
+"""Times closer than this are equal, because subtitle files round to milliseconds."""
 SEGMENTS_BETWEEN_MERGES = 16
-UNSURE_LANGUAGE_NOTE = "no language that the recogniser knows was surely heard in it; its words may be wrong"
+UNSURE_LANGUAGE_NOTE = "the recogniser is not sure of its language; words may be wrong"
 
 
 @dataclass(frozen=True)
 class Transcript:
-    """What a recogniser heard in a video, with what people corrected in it."""
+    """The automatic transcript of a video, with people's corrections."""
 
     video: int
     transcriber: str
     language: str | None
     cues: tuple[Cue, ...]
     problem: str = ""
-    """Why the sound could not be heard; empty if it could."""
+    """Why the video could not be transcribed; empty if it could."""
     fingerprint: str = ""
-    """What the recogniser was made of."""
+    """Fingerprint of the recogniser."""
     edited: frozenset[int] = frozenset()
-    """Places of the cues that a person corrected."""
+    """Positions of the cues that a person corrected."""
 
 
 def transcript(catalog: Catalog, video: int) -> Transcript | None:
-    """What was heard in a video, whole or so far; None if nobody has listened."""
+    """The transcript of a video, complete or so far; None if there is none."""
     found = track(catalog, SPEECH, video)
     if found is None:
         return None
@@ -71,25 +71,25 @@ def transcript(catalog: Catalog, video: int) -> Transcript | None:
 
 
 def heard_so_far(catalog: Catalog, video: int) -> tuple[Cue, ...]:
-    """What was heard in the parts of a video that is not whole yet."""
+    """The cues of the finished parts of an incomplete transcript."""
     return _cues_of_words(words for part in track_parts(catalog, SPEECH, video) for words in part)
 
 
 def finish_transcript(catalog: Catalog, transcript: Transcript, duration: float) -> None:
-    """Make a transcript's cues those of its video, inside ``changes()``; vectors of the cues must be stored with it."""
+    """Set the cues of a video to those of its transcript, inside ``changes()``; store their vectors with it."""
     by = Maker(transcript.transcriber, transcript.fingerprint)
     finish_track(catalog, SPEECH, transcript.video, by, duration, spoken_cues(transcript), transcript.language)
 
 
 def spoken_cues(transcript: Transcript) -> list[Cue]:
-    """The cues of a transcript as every stream knows them."""
+    """The cues of a transcript, with its language."""
     return [replace(cue, language=transcript.language) for cue in transcript.cues]
 
 
 def transcribe_videos(request: PassRequest, transcriber: str) -> AddReport:
     """Transcribe the videos of a library that have sound and no cues.
 
-    With ``again``, also what could not be heard before, and what another recogniser heard.
+    With ``again``, also those that failed before, and those that another recogniser transcribed.
     """
     library = request.library
     library.paths.drop_orphans(library.catalog)
@@ -121,14 +121,14 @@ class TranscriptionPass(TrackPass):
         self._process = TranscriberProcess(transcriber, threads)
         self._written = 0
         self.damages: dict[str, SegmentDamage] = {}
-        """Segments that were found damaged and are not joined with others."""
+        """Damaged segments, which are not joined with others."""
 
     def also(self) -> str:
-        """What another recogniser heard, if that is asked for."""
+        """Videos that another recogniser transcribed, if requested."""
         return "audio AND old.problem = '' AND old.fingerprint != ?2" if self.again else "0"
 
     def work(self, video: PendingVideo) -> Iterator[TrackPart]:
-        """Hear a video from where an earlier run has stopped."""
+        """Transcribe a video from where an earlier run stopped."""
         for part in self._process.hear(video.path, video.done, video.language):
             yield TrackPart(part.heard, [cue.words for cue in part.cues], language=part.language)
 
@@ -137,7 +137,7 @@ class TranscriptionPass(TrackPass):
         self._process.close()
 
     def finish_video(self, video: PendingVideo) -> None:
-        """Make what was heard the cues of its video, with vectors."""
+        """Store the transcript as the cues of its video, with vectors."""
         catalog = self.library.catalog
         language = catalog.rows(
             "SELECT language FROM tracks WHERE video = ? AND kind = ? AND NOT whole", (video.id, SPEECH.name)
@@ -169,13 +169,13 @@ class TranscriptionPass(TrackPass):
 
 
 def cue_edits(catalog: Catalog, hash: str) -> list[CueEdit]:
-    """What people corrected in a content, by time."""
+    """The corrections of the video with a content hash, by time."""
     rows = catalog.rows("SELECT start, end, text FROM cue_edits WHERE hash = ? ORDER BY start, end", (hash,))
     return [CueEdit(*row) for row in rows] if hash else []
 
 
 def check_transcript(catalog: Catalog, video: Video) -> Transcript:
-    """What a recogniser heard in a video; refused if none did, since only that can be corrected here."""
+    """Return the automatic transcript of a video, which can be corrected; raises an error if there is none."""
     found = transcript(catalog, video.id)
     if found is None or not has_track(catalog, SPEECH, video.id):
         raise MomentseekError(
@@ -186,7 +186,7 @@ def check_transcript(catalog: Catalog, video: Video) -> Transcript:
 
 
 def edit_transcript(library: LibraryReader, video: Video, edits: Sequence[CueEdit]) -> Transcript:
-    """Correct what a recogniser heard in a video, all at once or not at all. The caller holds the library's lock."""
+    """Correct the transcript of a video; all corrections are made, or none. The caller holds the library's lock."""
     catalog = library.catalog
     found = check_transcript(catalog, video)
     kept = [CueEdit.of(edit.start, edit.end, edit.text) for edit in edits]
@@ -208,7 +208,7 @@ def edit_transcript(library: LibraryReader, video: Video, edits: Sequence[CueEdi
 
 
 def edits_between(now: Sequence[Cue], wanted: Sequence[Cue]) -> list[CueEdit]:
-    """The corrections that make the cues of a video those of a file: only what differs.
+    """The corrections that turn the cues of a video into those of a file.
 
     >>> now = [Cue(1.0, 2.0, "a tail"), Cue(3.0, 4.0, "noise"), Cue(5.0, 6.0, "right")]
     >>> found = edits_between(now, [Cue(1.0, 2.0, "a tale"), Cue(5.0, 6.001, "right"), Cue(7.0, 8.0, "more")])

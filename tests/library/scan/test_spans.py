@@ -1,0 +1,165 @@
+"""The best spans of a library's videos: against loops, in both kernels, and by bounds that never lie below."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from momentseek.core.native.kernels import every_processor
+from momentseek.library.scan import spans as spans_module
+from momentseek.library.scan.kernels import KERNEL_VARIABLE, has_kernels
+from momentseek.library.scan.plan import build_plan
+from momentseek.library.scan.scan import Scan
+from momentseek.library.scan.spans import (
+    best_span_videos,
+    measure_completeness,
+    sample_span_queries,
+    search_spans,
+    span_bounds,
+    span_scores,
+)
+from momentseek.library.segments import Segment, build_segment
+from momentseek.recognition.exported.span_head import SpanHead, SpanQuery
+
+COLUMNS, LENGTHS = 20, 6
+
+
+def made(videos: int = 40, seed: int = 0, columns: int = COLUMNS) -> list[Segment]:
+    """Two segments of unit rows, float16, among them a video of one clip and a long one."""
+    rng = np.random.default_rng(seed)
+    clips = [1, 60, *rng.integers(2, 12, videos - 2).tolist()]
+    rows = [rng.standard_normal((n, columns)) for n in clips]
+    rows = [(x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32) for x in rows]
+    half = videos // 3
+    return [
+        build_segment("vision", list(range(1, half + 1)), rows[:half], "one"),
+        build_segment("vision", list(range(half + 1, videos + 1)), rows[half:], "two"),
+    ]
+
+
+def asked(seed: int = 1, shortest: int = 1, columns: int = COLUMNS) -> SpanQuery:
+    rng = np.random.default_rng(seed)
+    vectors = rng.standard_normal((3, columns)).astype(np.float32) * np.float32([[2.0], [0.7], [0.5]])
+    return SpanQuery(vectors, rng.standard_normal(LENGTHS).astype(np.float32), shortest)
+
+
+def best_by_loops(rows: np.ndarray, query: SpanQuery) -> float:
+    x, best = rows.astype(np.float64), -np.inf
+    what, start, end = query.vectors.astype(np.float64)
+    nothing = np.zeros(x.shape[1])
+    for s in range(len(x)):
+        for at, length in enumerate(query.lengths.tolist()):
+            e = s + query.shortest + at - 1
+            if e >= len(x):
+                break
+            before, after = (x[s - 1] if s else nothing), (x[e + 1] if e + 1 < len(x) else nothing)
+            z = what @ x[s : e + 1].mean(0) + start @ (x[s] - before) + end @ (x[e] - after) + length
+            best = max(best, z)
+    return best
+
+
+def true_scores(segments: list[Segment], query: SpanQuery) -> dict[int, float]:
+    return {
+        int(id): best_by_loops(segment.vectors(at), query)
+        for segment in segments
+        for at, id in enumerate(segment.ids.tolist())
+    }
+
+
+@pytest.fixture(params=["native", "numpy"])
+def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "native" and not has_kernels():
+        pytest.skip("the kernels are not built")
+    monkeypatch.setenv(KERNEL_VARIABLE, request.param)
+    return str(request.param)
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("shortest", [1, 2])
+def test_a_videos_best_span_is_that_of_loops(shortest: int) -> None:
+    segments, query = made(), asked(shortest=shortest)
+    true = true_scores(segments, query)
+    parts = [(segment, None) for segment in segments]
+    found = span_scores(parts, query)
+    np.testing.assert_allclose(found, list(true.values()), atol=1e-4)
+    assert (np.isneginf(found) == np.isneginf(list(true.values()))).all()
+
+
+@pytest.mark.parametrize("columns", [8, 20, 64])
+def test_bounds_lie_above_scores_and_not_far(columns: int) -> None:
+    segments = made(seed=3, columns=columns)
+    parts = [(segment, None) for segment in segments]
+    for seed in range(5):
+        query = asked(seed, columns=columns)
+        bounds, scores = span_bounds(parts, query), span_scores(parts, query)
+        assert (bounds >= scores).all()
+        assert (bounds - scores).max() < 0.2 * query.reach.sum()
+
+
+@pytest.mark.skipif(not has_kernels(), reason="the kernels are not built")
+def test_kernels_for_every_processor_give_the_same() -> None:
+    parts, query = [(segment, None) for segment in made()], asked()
+    bounds, scores = span_bounds(parts, query), span_scores(parts, query)
+    with every_processor():
+        np.testing.assert_array_equal(span_bounds(parts, query), bounds)
+        np.testing.assert_allclose(span_scores(parts, query), scores, atol=1e-5)
+
+
+@pytest.mark.usefixtures("kernel")
+def test_the_best_videos_are_all_found_in_order() -> None:
+    segments, query = made(), asked()
+    true = true_scores(segments, query)
+    wanted = sorted(true, key=lambda id: -true[id])
+    found = best_span_videos(segments, query, 7, [None, None])
+    assert found.ids[0].tolist() == wanted[:7]
+    for id, score, owner, at in zip(found.ids[0], found.scores[0], found.segment[0], found.at[0], strict=True):
+        assert score == pytest.approx(true[int(id)], abs=1e-4)
+        assert segments[owner].ids[at] == id
+    gone = np.array(wanted[:2], np.int64)
+    assert search_spans(Scan(segments), query, 3, gone=gone).ids[0].tolist() == wanted[2:5]
+    allowed = np.isin(np.concatenate([s.ids for s in segments]), wanted[3:6])
+    assert search_spans(Scan(segments), query, 9, allowed=allowed).ids[0].tolist() == wanted[3:6]
+
+
+def test_damaged_clips_are_no_answer() -> None:
+    segments, query = made(), asked()
+    first = best_span_videos(segments, query, 1, [None, None])
+    owner, at = int(first.segment[0, 0]), int(first.at[0, 0])
+    segment = segments[owner]
+    segment.half[segment.offsets[at] : segment.offsets[at + 1]] = np.nan
+    assert best_span_videos(segments, query, 1, [None, None]).ids[0, 0] != first.ids[0, 0]
+
+
+def test_nothing_is_found_in_nothing() -> None:
+    assert best_span_videos([], asked(), 5, []).ids.shape == (1, 0)
+    head = SpanHead(COLUMNS, 1, LENGTHS, (2.0, 1.0, 1.0), 9)
+    assert measure_completeness(Scan([]), head).complete == 1
+
+
+def test_queries_are_made_from_the_librarys_spans() -> None:
+    segments, head = made(), SpanHead(COLUMNS, 1, LENGTHS, (2.0, 1.0, 0.5), 9)
+    queries = sample_span_queries(Scan(segments), head, 12)
+    assert len(queries) == 12
+    for query in queries:
+        np.testing.assert_allclose(query.reach, head.scales, rtol=1e-5)
+        assert len(query.lengths) == LENGTHS
+
+
+@pytest.mark.skipif(not has_kernels(), reason="the kernels are not built")
+def test_a_plan_is_compared_with_the_exact_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    segments = made(600, seed=5)
+    head = SpanHead(COLUMNS, 1, LENGTHS, (2.0, 1.0, 0.5), 9, videos=40)
+    whole = measure_completeness(Scan(segments), head, sample=8)
+    assert not whole.planned
+    assert "proved complete" in str(whole)
+    scan = Scan(segments, build_plan(segments, tmp_path))
+    assert not measure_completeness(scan, head, sample=2).planned  # all clips are read while they are few
+    monkeypatch.setattr(spans_module, "MAX_EXACT_ROWS", 100)
+    report = measure_completeness(scan, head, sample=8)
+    assert report.planned
+    assert 0 < report.recall <= 1
+    assert report.complete <= report.recall
+    near = search_spans(scan, sample_span_queries(scan, head, 1)[0], 20, depth=40)
+    assert (np.diff(near.scores[0]) <= 0).all()
