@@ -372,13 +372,13 @@ def test_of_words_that_the_encoder_does_not_know_nothing_is_sure(tmp_path, monke
     hits = ask(on, "qqqq")
     assert list(hits) == []
     assert hits.hidden > 0
-    assert hits.note.startswith("the encoder of pictures knows no word of the query")
+    assert hits.note.startswith("the image encoder knows no word of the query")
     assert {hit.level for hit in ask(on, "qqqq", all=True)} == {"weak"}
     assert [set(hit.streams) & {"speech"} for hit in ask(on, "said:xyz")] == [{"speech"}]
     assert not ask(on, "a dog").note.startswith("the encoder")
     near = Understanding(("words",), unknown=("qqqq",), suggestions={"qqqq": "dog"})
     monkeypatch.setattr(WordVectors, "understand", lambda self, text: near, raising=False)
-    assert ask(on, "qqqq").note == "not known: “qqqq” (did you mean “dog”?)"
+    assert ask(on, "qqqq").note == "unknown words: “qqqq” (did you mean “dog”?)"
 
 
 @pytest.mark.parametrize("fusion", sorted(FUSIONS))
@@ -428,7 +428,7 @@ def test_where_things_are_known_by_name_only_that_is_strong(tmp_path):
     on = Engine(OpenLibrary(tmp_path, fill(tmp_path, films, {}), NamedThings()))
     assert (ask(on, "dog beach")[0].name, ask(on, "dog beach")[0].level) == ("shore.mp4", "strong")
     assert (ask(on, "castle sunset")[0].name, ask(on, "castle sunset")[0].level) == ("hill.mp4", "fair")
-    assert ask(on, "hund castle sunset").note == "not known: “hund”"
+    assert ask(on, "hund castle sunset").note == "unknown words: “hund”"
     assert ask(on, "castle sunset").note == ""
 
 

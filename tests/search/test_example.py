@@ -63,7 +63,7 @@ def test_a_time_stands_for_its_clip(library):
     assert found[0].name == "pier.mp4"
     with pytest.raises(MomentseekError, match=r"none.mp4: is no video of the library"):
         library.more_like(Moment("none.mp4", 1, 2))
-    with pytest.raises(MomentseekError, match="an example and words exclude each other"):
+    with pytest.raises(MomentseekError, match="a search by example takes no words"):
         library.more_like(Moment("shore.mp4", 1, 2), where="a dog")
 
 

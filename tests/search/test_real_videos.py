@@ -1,4 +1,4 @@
-"""What a search finds on real videos with judged queries, where these are at hand: the figures of docs/searching.md."""
+"""What a search finds on real videos with judged queries, if available (docs/measurements/search-quality.md)."""
 
 import json
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Results as people read them in a terminal: a table, what was said in each hit, and why it ranked where it did."""
+"""Results as text for a terminal: a table of hits, what was said in each, and why it was found."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from momentseek.search.hit import Hit, heard_labels, hidden_text
 from momentseek.search.query import Query
 
 MIN_SAID_COLUMNS, MAX_SAID_COLUMNS = 16, 60
-"""Width of the column of what was said."""
+"""Smallest and largest width of the column for what was said."""
 MAX_NAME_COLUMNS = 36
 
 
 def table(hits: Sequence[Hit], query: Query, *, columns: int = 120, bold: bool = False, explain: bool = False) -> str:
-    """A table of hits: rank, level, times, video, what was said, and why it is there."""
+    """Render hits as a table: rank, level, times, video, what was said, and why each was found."""
     header = ["#", "level", "when", "video", "why"]
     rows = [[str(h.rank), h.level, time_range(h), _shown_name(h), reason(h)] for h in hits]
     room = _said_columns(hits, columns)
@@ -41,13 +41,13 @@ def table(hits: Sequence[Hit], query: Query, *, columns: int = 120, bold: bool =
 
 
 def _below(hit: Hit, query: Query, explain: bool) -> list[str]:
-    """The lines below a hit: copies of its file and, if asked for, why it ranked where it did."""
+    """The lines below a hit: copies of its file and, with ``explain``, the reasons for its rank."""
     why = (details(hit), said_reason(hit, query), *sparkline(hit).split("\n")) if explain else ()
     return [*(f"   also: {tidy(other)}" for other in hit.also), *(f"   {text}" for text in why if text)]
 
 
 def card(hit: Hit, query: Query, *, columns: int = 80, bold: bool = False, explain: bool = False) -> str:
-    """One hit in a few lines, to stand below its picture."""
+    """Render one hit in a few lines, to print below its picture."""
     lines = [f"{hit.rank}  {hit.level}  {time_range(hit)}  {_shown_name(hit)}  {reason(hit)}"]
     for find, room, shape in (
         (said_lines, 3, "   “{}”"),
@@ -61,7 +61,7 @@ def card(hit: Hit, query: Query, *, columns: int = 80, bold: bool = False, expla
 
 
 def remarks(hidden: int, note: str) -> str:
-    """What to say about the hits that are not shown, in one line; empty if nothing."""
+    """One line about the hits that are not shown, and the note; empty if there is nothing to say."""
     parts = [note] if note else []
     if hidden:
         parts.append(f"{hidden_text(hidden)} hidden; show {'it' if hidden == 1 else 'them'}: --all")
@@ -74,7 +74,7 @@ def time_range(hit: Hit) -> str:
 
 
 def clock(seconds: float) -> str:
-    """A time in minutes and seconds, with hours where there are any.
+    """A time in minutes and seconds, with hours if necessary.
 
     >>> clock(59.96), clock(125.04), clock(3661.5)
     ('1:00.0', '2:05.0', '1:01:01.5')
@@ -92,7 +92,7 @@ def _shown_name(hit: Hit) -> str:
         while width(name) > MAX_NAME_COLUMNS - 1:
             name = name[1:]
         name = f"…{name}"
-    return name if hit.path.is_file() else f"{name} (not there now)"
+    return name if hit.path.is_file() else f"{name} (file missing)"
 
 
 def _said_columns(hits: Sequence[Hit], columns: int) -> int:
@@ -104,7 +104,7 @@ def _apply_bold(text: str, bold: bool) -> str:
     return text.replace(BOLD_ON, "\x1b[1m" if bold else "").replace(BOLD_OFF, "\x1b[22m" if bold else "")
 
 
-# why a hit ranked where it did
+# the reasons for a hit's rank
 
 CURVE_BARS = "▁▂▃▄▅▆▇█"
 STREAM_VERBS = {
@@ -132,7 +132,7 @@ def reason(hit: Hit) -> str:
 
 
 def recognition_text(understood: Understanding) -> str:
-    """What encoders of pictures recognised in a query, in the words of the JSON; empty if none was asked.
+    """What the image encoders recognised in a query, in the terms of the JSON output; empty without an encoder.
 
     >>> recognition_text(Understanding(("things", "clip"), labels=("dog",), words=("dog", "runs"), unknown=("qwz",)))
     'recognised by things, clip: labels dog; words dog, runs; unknown qwz'
@@ -144,7 +144,7 @@ def recognition_text(understood: Understanding) -> str:
 
 
 def details(hit: Hit) -> str:
-    """Each stream's rank and score of a hit and the fused score; for a re-ranked hit, the model's and its video's."""
+    """A hit's rank and score in each stream, and the fused score; for a re-ranked hit, the scores before and after."""
     if hit.first is not None:
         before = f"before, its video had rank {hit.first.rank}, fused {hit.first.score:.5f}"
         return f"{hit.model} score {hit.score:.3f}; {before}"
@@ -154,7 +154,7 @@ def details(hit: Hit) -> str:
 
 
 def said_reason(hit: Hit, query: Query) -> str:
-    """Which words of a query are said in a hit, and which cues mean what it says; empty if it was not found by that."""
+    """The words of a query that are said in a hit, and its cosine by meaning; empty if speech did not find it."""
     if "speech" not in hit.streams:
         return ""
     terms = sought_words(query)
@@ -168,7 +168,7 @@ def said_reason(hit: Hit, query: Query) -> str:
 
 
 def sparkline(hit: Hit, width: int = 60) -> str:
-    """The curve of a hit's video as bars, and below it a line under the moment; empty without a curve.
+    """The curve of a hit's video as bars, with a line below the moment; empty without a curve.
 
     >>> from pathlib import Path
     >>> hit = Hit(path=Path("a"), name="a", start=2, end=4, duration=8, curve=(0.1, 0.3, 0.2, 0.1))
@@ -188,7 +188,7 @@ def sparkline(hit: Hit, width: int = 60) -> str:
 
 
 def _pool_maxima(curve: Sequence[float], width: int) -> list[float]:
-    """At most ``width`` values, each the highest of its stretch: a short moment in a long video must be seen.
+    """At most ``width`` values, each the highest of its stretch, so that a short moment in a long video stays visible.
 
     >>> _pool_maxima([1, 5, 2, 3], 2)
     [5, 3]
@@ -200,13 +200,13 @@ def _pool_maxima(curve: Sequence[float], width: int) -> list[float]:
 # what was said in a hit
 
 BOLD_ON, BOLD_OFF = "\u2061", "\u2062"
-"""Marks around a word that was found: invisible and of no width, so that tables stay aligned until they turn bold."""
+"""Marks around a matched word, later replaced by bold: invisible characters without width, so that tables align."""
 WORD_JOINERS = "\u200c\u200d"
 """Invisible characters that some scripts need inside words."""
 
 
 def sought_words(query: Query) -> list[str]:
-    """The words that a query looks for in what is said.
+    """The words of a query to look for in what is said.
 
     >>> sought_words(Query.parse('a dog "sit down" said:good'))
     ['good', 'sit', 'down']
@@ -216,34 +216,34 @@ def sought_words(query: Query) -> list[str]:
 
 
 def said_lines(hits: Sequence[Hit], query: Query, columns: int) -> list[str]:
-    """The cue of each hit with most of the query's words, cut to ``columns`` characters around the first of them.
+    """The cue of each hit with the most words of the query, cut to ``columns`` characters around the first of them.
 
-    Of those with as many, one that means what is asked for goes first.
+    If several have as many, a cue that matches the query by meaning is preferred.
     """
     said = [sorted(hit.said, key=lambda cue: hit.meaning(cue) is None) for hit in hits]
     return _best_texts([[cue.text for cue in some] for some in said], sought_words(query), columns)
 
 
 def written_lines(hits: Sequence[Hit], query: Query, columns: int) -> list[str]:
-    """The written line with most of the query's words of each hit that was found by what is written."""
+    """The line on screen with the most words of the query, for each hit that the text stream found."""
     texts = [[line.text for line in hit.written] if "text" in hit.streams else [] for hit in hits]
     return _best_texts(texts, sought_spellings(query, [text for some in texts for text in some]), columns)
 
 
 def heard_lines(hits: Sequence[Hit], query: Query, columns: int) -> list[str]:
-    """The sound that was asked for of each hit that was found by it."""
+    """The sound that matches the query, for each hit that the sound stream found."""
     texts = [heard_labels(hit)[:1] if "sound" in hit.streams else [] for hit in hits]
     return _best_texts(texts, [word for part in query.picture_parts for word in content_words(part.text)], columns)
 
 
 def described_lines(hits: Sequence[Hit], query: Query, columns: int) -> list[str]:
-    """The caption with most of the query's words of each hit that was found by what a model says of it."""
+    """The caption with the most words of the query, for each hit that the described stream found."""
     texts = [[caption.text for caption in hit.described] if "described" in hit.streams else [] for hit in hits]
     return _best_texts(texts, content_words(query.described_text), columns)
 
 
 def sought_spellings(query: Query, texts: Sequence[str]) -> list[str]:
-    """The words that a query looks for in what is written; for ``text:`` also words of the texts a letter off.
+    """The words of a query to look for on screen; for ``text:`` also words of the texts that differ in one letter.
 
     >>> sought_spellings(Query.parse("text:station"), ["Main Stat1on", "Stallion"])
     ['station', 'stat1on']
@@ -255,7 +255,7 @@ def sought_spellings(query: Query, texts: Sequence[str]) -> list[str]:
 
 
 def _best_texts(texts: Sequence[Sequence[str]], terms: Sequence[str], columns: int) -> list[str]:
-    """Of the texts of each hit the one with most of some words, cut to ``columns`` characters."""
+    """The text of each hit that contains the most of some words, cut to ``columns`` characters."""
     listed = [(at, tidy(text)) for at, some in enumerate(texts) for text in some]
     out = [""] * len(texts)
     most = [-1] * len(texts)
@@ -269,7 +269,7 @@ def _best_texts(texts: Sequence[Sequence[str]], terms: Sequence[str], columns: i
 
 
 def shorten(text: str, columns: int) -> str:
-    """Cut a marked text to ``columns``, with its first marked word in sight.
+    """Cut a marked text to ``columns``, keeping its first marked word visible.
 
     >>> shorten("what a very good dog", 10)
     'what a ve…'
@@ -306,7 +306,7 @@ def shorten(text: str, columns: int) -> str:
 
 
 def tidy(text: str) -> str:
-    r"""Make a text one line, without characters that could command a terminal.
+    r"""Make a text one line, without characters that could control a terminal.
 
     >>> tidy("a\n\x1b[31mred  \u202eword")
     'a [31mred word'

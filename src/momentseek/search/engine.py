@@ -1,4 +1,4 @@
-"""Engine: answers queries over a library, wherever its parts are; a :class:`SearchSession` is one search in it."""
+"""Engine: answers queries over a library, in one part or several; a :class:`SearchSession` is one search in it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from momentseek.core.errors import MomentseekError
 from momentseek.core.registry import did_you_mean
 from momentseek.library.reader import LibraryReader
-from momentseek.recognition.exported.boundary_head import BoundaryHead
+from momentseek.recognition.exported.boundary_head import head_of
 from momentseek.search import rerank
 from momentseek.search.example import SearchExample, check_filters
 from momentseek.search.hit import Results
@@ -32,9 +32,9 @@ NOTHING_PASSES_NOTE = "no video passes the filters of the query"
 
 
 class Engine:
-    """Answers queries over a library; keeps query vectors and the sample of the library warm between them.
+    """Answers queries over a library; caches query vectors and the sample of the library between searches.
 
-    ``library`` says by which encoders queries are encoded; ``source`` asks its parts, if it lies in several.
+    ``library`` provides the encoders for queries; ``source`` reaches the parts of a library that has several.
     """
 
     def __init__(
@@ -45,10 +45,10 @@ class Engine:
         self._encoder = encoder or QueryEncoder(library.encoders)
         self._searched: SearchedLibrary | None = None
         self._unsampled: dict[int, str] = {}
-        """Parts whose share of a sample is lacking, and why."""
+        """Parts that did not deliver their share of a sample, and why."""
 
     def search(self, query: Query, options: SearchOptions) -> Results:
-        """The best moments for a query."""
+        """Find the best moments for a query."""
         began = time.perf_counter()
         query.check()
         model = None
@@ -65,12 +65,12 @@ class Engine:
         return self._finish(session.show(candidates), questions, began)
 
     def prepare(self, queries: Sequence[Query]) -> None:
-        """Encode what several searches for pictures need, in one run of the encoder."""
+        """Encode the texts of several queries in one run of the image encoder."""
         if texts := [text for query in queries for text in vision_texts(query)]:
             self._encoder.prepare(texts)
 
     def search_like(self, example: SearchExample, where: Query, options: SearchOptions) -> Results:
-        """The moments that look most like an example, in the videos that the filters of ``where`` let pass."""
+        """Find the moments that look most like an example, in the videos that pass the filters of ``where``."""
         began = time.perf_counter()
         check_filters(where)
         questions = self.source.begin()
@@ -80,7 +80,7 @@ class Engine:
         return self._finish(session.show(session.rank_like(example)), questions, began)
 
     def example(self, video: int, start: float, end: float) -> SearchExample:
-        """A moment of a video of the library as an example."""
+        """A moment of a video in the library as an example."""
         questions = self.source.begin()
         asked = {"video": video, "start": start, "end": end}
         answers = questions.ask("example", dict.fromkeys(questions.parts, asked))
@@ -90,25 +90,25 @@ class Engine:
         return found[0]
 
     def sampled_vision(self) -> SampledIndex:
-        """What is usual in the library for what is seen."""
+        """The sampled index of the vision stream."""
         questions = self.source.begin()
         asked = SearchRequest(Query(), SearchOptions(), time.time())
         return self._open(ask_statistics(questions, asked, {})).vision
 
     @property
     def localiser(self) -> str:
-        """What finds start and end if none is named: the trained model's own, where one made the vectors."""
+        """The default localiser: that of the trained model, if one made the library's vectors."""
         kinds = {"": DEFAULT_LOCALISER, "map": MAP_LOCALISER}
         return kinds.get(self._library.encoders.model_kind, LEARNED_LOCALISER)
 
     @property
     def localisers(self) -> list[str]:
-        """The localisers that can be chosen here: a trained model's own only where it made the vectors."""
+        """The localisers that can be chosen; that of a trained model only if it made the library's vectors."""
         own = self.localiser
         return sorted(name for name in LOCALISERS if name == own or name not in (LEARNED_LOCALISER, MAP_LOCALISER))
 
     def choose_localiser(self, name: str | None) -> str:
-        """The localiser of a name, which must be one that can be chosen here; the library's own if none is named."""
+        """Check the name of a localiser and return it; the library's default if none is named."""
         if not name:
             return self.localiser
         known = self.localisers
@@ -116,22 +116,22 @@ class Engine:
             return name
         if name in LOCALISERS:
             raise MomentseekError(
-                f"the localiser {name!r} needs a library whose vectors such a trained model made "
-                f"(docs/models-in-the-library.md); there are {', '.join(known)}"
+                f"the localiser {name!r} needs a library whose vectors were made by such a trained model "
+                f"(docs/encoders.md); there are {', '.join(known)}"
             )
         raise MomentseekError(f"there is no localiser {name!r}; {did_you_mean(name, known)}")
 
     def _session(
         self, questions: Questions, asked: SearchRequest, words: Mapping[TextKind, Any]
     ) -> SearchSession | None:
-        """A search in the library as it is now; None if no video passes the filters."""
+        """Begin a search in the library as it is now; None if no video passes the filters."""
         statistics = ask_statistics(questions, asked, words)
         if statistics and all(one.allowed == 0 for one in statistics.values()):
             return None
         return SearchSession(self._open(statistics), questions, asked, statistics)
 
     def _open(self, statistics: Mapping[int, PartStatistics]) -> SearchedLibrary:
-        """The library as its parts are now, opened again only if one has changed."""
+        """The library in its current state, opened again only if a part has changed."""
         counts = {number: one.counts for number, one in statistics.items()}
         old = self._searched
         if old is not None and old.counts == counts:
@@ -144,16 +144,16 @@ class Engine:
             name: sum(getattr(one, name) for one in counts.values())
             for name in ("clips", "cue_vectors", "span_rows", "windows")
         }
-        model = self._library.encoders.model if total["span_rows"] else None
-        moments = None if model is None else model.about.moments
-        head = None if model is None or moments is not None else BoundaryHead.of(model.about)
+        encoders = self._library.encoders
+        model = encoders.model if total["clips"] and encoders.has_model else None
+        about = None if model is None else model.about
         vision = SampledIndex(
             lambda kind, step: self._sample("vision", kind, step),
             total["clips"],
             total["span_rows"],
             total["windows"],
-            head,
-            moments,
+            head_of(about),
+            None if about is None else about.moments,
             lambda: self._encoder.blocks("vision"),
         )
         speech = SampledIndex(lambda kind, step: self._sample("speech", kind, step), total["cue_vectors"])
@@ -169,7 +169,7 @@ class Engine:
         return list(found.values())
 
     def _finish(self, results: Results, questions: Questions, began: float) -> Results:
-        """Results of a search; a sample that lacks a part makes them incomplete, and is taken again the next time."""
+        """Finish the results. If the sample lacks a part, they are incomplete, and the next search samples again."""
         if self._unsampled:
             questions.failed |= self._unsampled
             self._searched, self._unsampled = None, {}

@@ -1,4 +1,4 @@
-"""Examples for "more like this": a moment of the library, or a picture from elsewhere, as the vector to search for."""
+"""Examples for "more like this": a moment of the library, or any picture, as the vector to search for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from momentseek.search.stream_index import StreamIndex
 
 @dataclass(frozen=True, eq=False)
 class SearchExample:
-    """What moments should look like: a unit vector, and the moment it was taken from, if it is in the library."""
+    """An example to search by: a unit vector, and the moment it was taken from, if it is in the library."""
 
     vector: Vectors
     video: Video | None = None
@@ -24,17 +24,17 @@ class SearchExample:
     end: float = 0.0
 
     def is_shown_by(self, candidate: Candidate, video: KnownVideo) -> bool:
-        """Whether a candidate shows some of the example itself, be it in a copy of the file."""
+        """Whether a candidate overlaps the example itself, possibly in a copy of the file."""
         if self.video is None or (video.hash or video.id) != (self.video.hash or self.video.id):
             return False
         return candidate.start < self.end and self.start < candidate.end
 
 
 def example_of_moment(index: StreamIndex, video: Video, start: float, end: float) -> SearchExample:
-    """The clips of a moment as an example: the mean of their vectors; a moment shorter than a clip is that clip."""
+    """A moment as an example: the mean of the vectors of its clips, at least one."""
     rows = index.rows(video.id)
     if rows is None or not len(rows) or not np.isfinite(rows).all():
-        raise MomentseekError(f"{video.name}: has no sound vectors to compare with; run momentseek verify")
+        raise MomentseekError(f"{video.name}: has no undamaged vectors to compare with; run momentseek verify")
     if start >= video.duration:
         raise MomentseekError(
             f"{video.name}: ends at {video.duration:.1f} s, so there is nothing at {start:g} s; name an earlier time"
@@ -54,15 +54,13 @@ def example_of_picture(encoder: ImageTextEncoder, picture: Pixels) -> SearchExam
 
 
 def check_filters(where: Query) -> None:
-    """Refuse words next to an example."""
+    """Refuse a query with words: a search by example only takes filters."""
     if where or where.avoid or where.unsaid:
-        raise MomentseekError(
-            "an example and words exclude each other; of a query, only in:, before: and after: go with an example"
-        )
+        raise MomentseekError("a search by example takes no words; use only in:, before: and after:")
 
 
 def _unit(vector: Vectors) -> Vectors:
     length = float(np.linalg.norm(vector))
     if not np.isfinite(length) or length < 1e-6:
-        raise MomentseekError("the example says nothing to the library's encoder; choose another one")
+        raise MomentseekError("the library's encoder recognises nothing in the example; choose another one")
     return np.asarray(vector / length, np.float32)

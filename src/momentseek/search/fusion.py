@@ -1,8 +1,8 @@
-"""Fusion: what the streams found becomes candidates, merged where they are the same moment, in one ranking.
+"""Fusion: the hits of all streams become candidates, merged if they are the same moment, in one ranking.
 
-A surer moment always goes first: 0.2 is added for strong and 0.1 for fair, more than any fusion gives. So ranks never
-contradict levels, weak moments only ever follow the others, and fusions differ in the order within a level.
-docs/searching.md says how the fusions compare. Another one registers itself with ``@FUSIONS.register("name")``.
+A moment of a higher level always goes first: 0.2 is added for strong and 0.1 for fair, more than any fusion gives. So
+ranks never contradict levels, weak moments come last, and fusions differ only in the order within a level.
+docs/measurements/search-quality.md has the formulas. A new one registers itself with ``@FUSIONS.register("name")``.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from momentseek.search.hit import Level, StreamHit, StreamRank
 
 STREAM_WEIGHTS = {"vision": 1.0, "speech": 1.0, "text": 0.8, "described": 0.8, "sound": 1.2, "name": 0.5}
 LEVEL_WEIGHTS: Mapping[Level, float] = {"strong": 1.0, "fair": 0.7, "weak": 0.1}
-"""What a stream's rank counts by how sure it is: else the first hit of a stream that has nothing to do with the query
-would count fully. A weak one counts little: on real videos it is as often wrong as chance."""
+"""Weight of a stream's rank by the level of its hit. Otherwise the first hit of a stream unrelated to the query would
+count fully. A weak hit counts little: on real videos it is no better than chance."""
 FEW_WORDS_WEIGHT = 0.1
-"""What weak speech counts of that: one word of a query is said anywhere, and must not decide between pictures."""
+"""Further factor for weak speech: a single word of a query may be said anywhere, and must not decide the ranking."""
 SURE_MEANING, UNSURE_MEANING_WEIGHT = 0.42, 0.99
-"""Cosine below which speech found by meaning alone goes after a picture of the same rank, and what it counts then."""
+"""Cosine below which speech found by meaning alone ranks after a picture of the same rank, and its factor then."""
 MIN_MOMENT_SECONDS = 0.5
 """Shortest moment that is shown, if the video is that long."""
 MIN_WORDS_SECONDS = 2.0
-"""Shortest moment that is found by words or a sound, if the video is that long: less cannot be understood."""
+"""Shortest moment that is found by words or a sound, if the video is that long: people need this to understand it."""
 SAME_MOMENT_SHARE = 0.5
 """Share of the shorter of two spans that must lie in the other for them to be one moment."""
 MAX_REPEATED_SHARE = 0.5
-"""Share of the shorter of two candidates that may lie in the other; else the worse is dropped."""
+"""Largest share of the shorter of two candidates that may lie in the other; above it the worse one is dropped."""
 MAX_WORD_CANDIDATES = 100
-"""Hits of the speech, text, sound and described streams that enter the ranking where the picture shows nothing."""
+"""Number of hits of the speech, text, sound and described streams that enter the ranking without a visual hit."""
 
 StreamPlaces = dict[str, dict[int, int]]
-"""For each stream, a rank among all that it found → the place among the moments of an answer."""
+"""For each stream: rank among all of its hits → rank among the moments of the answer."""
 
 
 class KnownVideo(Protocol):
-    """What ranking has to know of a video."""
+    """The properties of a video that ranking needs."""
 
     @property
     def id(self) -> int: ...
@@ -58,7 +58,7 @@ class KnownVideo(Protocol):
 
 @dataclass(eq=False)
 class Candidate:
-    """A moment while it is being ranked; its times are one stream's, never a union of several."""
+    """A moment while it is being ranked; its times come from one stream, never from a union of several."""
 
     video: int
     start: float
@@ -68,21 +68,19 @@ class Candidate:
     ranks: dict[str, StreamRank] = field(default_factory=dict)
     """The streams that found it, each with its rank and score there."""
     levels: dict[str, Level] = field(default_factory=dict)
-    """How sure each of these streams is."""
+    """The level in each of these streams."""
     score: float = 0.0
     """The fused score, once it is ranked."""
     first: StreamRank | None = None
-    """If a model re-ranked it: its video's rank among videos and fused score before that."""
+    """If a model re-ranked it: its video's rank and fused score before re-ranking."""
     model: str = ""
     """Name of the model that re-ranked it; empty if none did."""
     meant: tuple[float, float, float] | None = None
-    """Start and end of the cues that mean what is asked for, and their cosine; None if none do."""
+    """Start and end of the cues that match by meaning, and their cosine; None if none do."""
 
     @property
     def level(self) -> Level:
-        """How sure it is, by all streams that found it; a caption, or speech that may mean something else, is no second
-        witness next to the picture.
-        """
+        """The level by all streams that found it; captions and unsure speech do not confirm other streams."""
         if len(self.levels) == 1:
             return next(iter(self.levels.values()))
         alone = {"described", "speech"} if self._is_unsure_meaning else {"described"}
@@ -91,17 +89,17 @@ class Candidate:
 
     @property
     def _is_unsure_meaning(self) -> bool:
-        """Whether speech found it by its meaning alone, and not surely."""
+        """Whether speech found it by meaning alone, with a low cosine."""
         return self.meant is not None and "speech" in self.ranks and self.ranks["speech"].score < SURE_MEANING
 
     def add_stream(self, stream: str, rank: int, score: float, level: Level) -> None:
-        """Note how a stream found it; the better of two ranks counts."""
+        """Record the rank, score and level of a stream; the better of two ranks counts."""
         if stream not in self.ranks or rank < self.ranks[stream].rank:
             self.ranks[stream] = StreamRank(rank, score)
             self.levels[stream] = level
 
     def stream_weight(self, stream: str) -> float:
-        """What a stream's rank of it counts: the stream's weight, times that of its level."""
+        """The weight of a stream's rank: the stream's weight times that of its level."""
         weight = STREAM_WEIGHTS[stream] * LEVEL_WEIGHTS[self.levels[stream]]
         if stream == "speech" and self.levels[stream] == "weak":
             weight *= FEW_WORDS_WEIGHT
@@ -109,9 +107,9 @@ class Candidate:
 
 
 def stream_places(candidates: Iterable[Candidate]) -> StreamPlaces:
-    """For each stream, the place of each of its ranks among the candidates alone.
+    """For each stream, rank among all of its hits → rank among the candidates alone.
 
-    A stream counts all that it found; of that, some is merged, repeats something better, or is too weak to be shown.
+    A stream ranks all of its hits, but some are merged, repeat a better one, or are too weak to be shown.
 
     >>> one, two = Candidate(1, 0, 9, 0.0), Candidate(2, 0, 9, 0.0)
     >>> one.add_stream("vision", 4, 0.3, "fair")
@@ -130,10 +128,9 @@ def stream_places(candidates: Iterable[Candidate]) -> StreamPlaces:
 
 
 def fit_spans(start: ArrayLike, end: ArrayLike, duration: float) -> tuple[FloatArray, FloatArray]:
-    """Bring spans inside their video, and make those too short to be looked at longer on both sides.
+    """Clip spans to their video, and extend those that are too short to watch on both sides.
 
-    This comes before repetitions are dropped: two spans that differ only below the shortest length would be shown as
-    one and the same otherwise.
+    This comes before repetitions are dropped. Otherwise two short spans could become the same after extension.
 
     >>> starts, ends = fit_spans([9.9, 3.0, 2.0], [12.0, 3.0, 4.0], 10.0)
     >>> starts.tolist(), ends.tolist()
@@ -147,7 +144,7 @@ def fit_spans(start: ArrayLike, end: ArrayLike, duration: float) -> tuple[FloatA
 
 
 def fit_span(start: float, end: float, duration: float, shortest: float = MIN_MOMENT_SECONDS) -> tuple[float, float]:
-    """One span as :func:`fit_spans` makes it, without arrays: it is called for every hit of a search.
+    """Fit one span like :func:`fit_spans`, but without arrays, because it is called for every hit of a search.
 
     >>> fit_span(9.9, 12.0, 10.0), fit_span(3.0, 3.0, 10.0), fit_span(3.0, 3.5, 10.0, 2.0)
     ((9.5, 10.0), (2.75, 3.25), (2.25, 4.25))
@@ -162,7 +159,7 @@ def fit_span(start: float, end: float, duration: float, shortest: float = MIN_MO
 
 
 def is_same_moment(start: float, end: float, other_start: float, other_end: float) -> bool:
-    """Whether two spans of one video are about the same moment.
+    """Whether two spans of one video are the same moment.
 
     >>> is_same_moment(10, 12, 8, 20), is_same_moment(0, 10, 9, 30)
     (True, False)
@@ -172,7 +169,7 @@ def is_same_moment(start: float, end: float, other_start: float, other_end: floa
 
 
 def drop_repeats(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The candidates, best first, without those that show again what a better one of the same video shows.
+    """The candidates, best first, without those that repeat a better one of the same video.
 
     >>> one, two, three = (Candidate(1, *span, 0.0) for span in ((0, 10), (1, 10), (20, 30)))
     >>> [c.start for c in drop_repeats([one, two, three])]
@@ -191,7 +188,7 @@ def drop_repeats(candidates: Iterable[Candidate]) -> list[Candidate]:
 def drop_copies(
     candidates: Iterable[Candidate], videos: Mapping[int, KnownVideo], one_per_video: bool = False
 ) -> Iterator[Candidate]:
-    """The candidates of one of several files with the same content; with ``one_per_video``, the first of each."""
+    """Keep candidates of only one of several files with the same content; with ``one_per_video``, one per video."""
     video_of: dict[str, int] = {}
     seen: set[int] = set()
     for one in candidates:
@@ -222,7 +219,7 @@ def _shared_seconds(start: float, end: float, other_start: float, other_end: flo
     return max(0.0, min(end, other_end) - max(start, other_start))
 
 
-# from the streams' hits to candidates
+# from hits of the streams to candidates
 
 
 def merge_hits(
@@ -233,10 +230,10 @@ def merge_hits(
     sounds: Sequence[StreamHit] = (),
     described: Sequence[StreamHit] = (),
 ) -> list[Candidate]:
-    """Candidates of what the vision, the speech, the text, the sound and the described stream found.
+    """Merge the hits of the vision, speech, text, sound and described streams into candidates.
 
-    Hits on the same moment become one candidate, with the times that the picture gives if it is at least fair, else
-    with those of what is said, or written: words have exact times, and weak pictures are no evidence against them.
+    Hits on the same moment become one candidate. It has the times of the visual hit if that is at least fair, otherwise
+    those of the words or the sound, which have exact times.
     """
     out: list[Candidate] = []
     by_video: dict[int, list[Candidate]] = {}
@@ -271,16 +268,16 @@ def merge_hits(
 # from candidates to one ranking
 
 Fusion = Callable[[Sequence[Candidate], Mapping[str, float]], Sequence[float]]
-"""Gives each of all candidates a number from 0 to less than ``LEVEL_STEP``, the higher the better.
+"""Gives each candidate a number from 0 to less than ``LEVEL_STEP``, higher is better.
 
-The mapping has, for a stream, what difference of its scores is large in this library, if that is known.
+The mapping holds, for a stream, which difference between scores is large in this library, if that is known.
 """
 
 FUSIONS: Registry[Fusion] = Registry("fusion")
 """All fusions by the names that ``--fusion`` takes."""
 DEFAULT_FUSION = "rrf"
 LEVEL_STEP = 0.1
-"""What a level adds to the score: nothing for weak, once this for fair, twice for strong."""
+"""Added to the score for each level: nothing for weak, once for fair, twice for strong."""
 RRF_K = 60
 """The constant of reciprocal rank fusion, as published."""
 
@@ -288,7 +285,7 @@ RRF_K = 60
 def rank_candidates(
     candidates: Sequence[Candidate], fusion: str = DEFAULT_FUSION, units: Mapping[str, float] | None = None
 ) -> list[Candidate]:
-    """Score candidates and sort them, best first; ties by video and time, so that a search always gives one answer."""
+    """Score candidates and sort them, best first; ties by video and time, so that results are deterministic."""
     for one, value in zip(candidates, FUSIONS[fusion](candidates, units or {}), strict=True):
         one.score = LEVEL_STEP * LEVELS.index(one.level) + value
     return sorted(candidates, key=lambda c: (-c.score, c.video, c.start, c.end))
@@ -298,7 +295,8 @@ def rank_candidates(
 def fuse_ranks(candidates: Sequence[Candidate], units: Mapping[str, float]) -> list[float]:
     """Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): the sum of weight / (60 + rank) over streams.
 
-    The weight is the stream's times its level's. Ranks are used because the streams' scores have no common unit.
+    The weight is that of the stream times that of the level. Ranks are used because scores of streams have no common
+    unit.
 
     >>> one = Candidate(1, 0.0, 5.0, 2.0)
     >>> one.add_stream("vision", 1, 0.3, "strong")
@@ -309,23 +307,23 @@ def fuse_ranks(candidates: Sequence[Candidate], units: Mapping[str, float]) -> l
 
 
 SCORE_STEP = 0.99 * LEVEL_STEP / sum(STREAM_WEIGHTS.values())
-"""What the best score of a stream of weight 1 adds, so that all streams together stay below ``LEVEL_STEP``."""
+"""Value of the best score of a stream with weight 1, such that all streams together stay below ``LEVEL_STEP``."""
 
 
 @FUSIONS.register("scores")
 def fuse_scores(candidates: Sequence[Candidate], units: Mapping[str, float]) -> list[float]:
-    """A weighted sum of the streams' scores, each brought to the range from 0 to 1.
+    """A weighted sum of the streams' scores, each scaled to the range from 0 to 1.
 
-    Ranks forget how much better the first is than the second; scores know (Bruch, Gai and Ingber, TOIS 2023, on convex
-    combination against reciprocal ranks). With ``s`` a stream's score of a moment and ``b`` its best,
+    Unlike ranks, scores say how much better the first hit is than the second (Bruch, Gai and Ingber, TOIS 2023, compare
+    convex combination with reciprocal ranks). With ``s`` a stream's score of a moment and ``b`` its best,
 
         value = 0.099 · Σ weight · exp(-(b - s) / unit)  /  Σ weight of all streams
 
-    ``unit`` does not depend on how many moments are asked for, as the lowest score found would: then a second page
-    could contradict the first. For pictures it is 2 spreads of the query's scores over the library's clips; for the
-    other streams, whose scores begin at 0, half of the best. Within a stream a lower rank never counts more: where
-    scores do not fall with the ranks (speech fuses words, which weigh as much as they are rare, with cosines of
-    meaning), neighbours are levelled to their mean until they do.
+    ``unit`` does not depend on the number of moments requested, as the lowest score found would; otherwise a second
+    page could contradict the first. For pictures it is 2 spreads of the query's scores over the library's clips; for
+    the other streams, whose scores begin at 0, it is half of the best. Within a stream a lower rank never counts more:
+    if scores do not fall with the ranks (speech mixes weights of words with cosines of meaning), neighbours are
+    replaced by their mean until they do.
 
     >>> first, second, third = (Candidate(1, start, start + 5.0, start) for start in (0.0, 10.0, 20.0))
     >>> for rank, (one, score) in enumerate([(first, 0.40), (second, 0.39), (third, 0.30)], 1):
@@ -345,7 +343,7 @@ def fuse_scores(candidates: Sequence[Candidate], units: Mapping[str, float]) -> 
 
 
 def falling_fit(values: Sequence[float]) -> list[float]:
-    """The nearest values (least squares) that never rise: neighbours that do are pooled (Ayer et al. 1955).
+    """The closest non-increasing values by least squares, found by pooling neighbours (Ayer et al. 1955).
 
     >>> falling_fit([7.0, 1.0, 3.0, 0.5])
     [7.0, 2.0, 2.0, 0.5]

@@ -1,4 +1,4 @@
-"""Hits: the moments that a search shows, with all that is needed to explain, cut or export them."""
+"""Hits: the moments that a search returns, with everything needed to explain, cut or export them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from momentseek.recognition.encoders.protocol import Understanding
 from momentseek.search.query import Query
 
 Level = Literal["strong", "fair", "weak"]
-"""How sure a hit is."""
+"""The confidence of a hit."""
 MAX_HIDDEN = 20
-"""Weak hits that are counted when they are left out; that many means that many or more."""
+"""Largest number of hidden weak hits that is counted; this number means this many or more."""
 
 
 @dataclass(frozen=True)
@@ -28,20 +28,20 @@ class StreamHit:
     start: float
     end: float
     score: float
-    """The stream's own score, which cannot be compared with another stream's."""
+    """The stream's score, not comparable with that of another stream."""
     level: Level
     peak: float | None = None
-    """Time in seconds of the frame to show; None where the stream knows of none, which means the middle."""
+    """Time in seconds of the frame to show; None for the middle of the moment."""
     meant: tuple[float, float, float] | None = None
-    """Start and end of the cues that mean what is asked for, and their cosine; None if none do."""
+    """Start and end of the cues that match by meaning, and their cosine; None if none do."""
 
 
 @dataclass(frozen=True)
 class StreamRank:
-    """A rank in one stream (vision, speech, text, described, name), counted from 1, and that stream's own score.
+    """A rank in one stream (vision, speech, text, described, name), counted from 1, and that stream's score.
 
-    While candidates are ranked, the rank counts all that the stream found. In a hit it counts only the moments of this
-    answer, on whatever page: ``seen #2`` means that one of them matches better by what is seen.
+    During ranking, the rank counts all hits of the stream. In a hit it counts only the moments of this answer, on all
+    pages: ``seen #2`` means that one of them matches better by what is seen.
     """
 
     rank: int
@@ -63,7 +63,7 @@ class Hit:
     """Number of the video in its library."""
     path: Path
     name: str
-    """The video as people call it: its path relative to the folder that was added."""
+    """The display name of the video: its path relative to the folder that was added."""
     start: float
     """Start of the moment in seconds."""
     end: float
@@ -71,7 +71,7 @@ class Hit:
     score: float = 0.0
     """The fused score, or a re-ranking model's; comparable within one search only."""
     level: Level = "fair"
-    """How sure the hit is: strong, fair or weak."""
+    """The confidence of the hit: strong, fair or weak."""
     peak: float = 0.0
     """Time in seconds of the moment's most representative frame."""
     duration: float = 0.0
@@ -83,7 +83,7 @@ class Hit:
     streams: Mapping[str, StreamRank] = field(default_factory=dict)
     """The streams that found the moment, each with its rank among the moments of the answer and its score."""
     curve: tuple[float, ...] = ()
-    """The vision stream's score of each clip of the video, where an explanation was asked for."""
+    """The vision stream's score of each clip of the video, if an explanation was requested."""
     also: tuple[str, ...] = ()
     """Names of other files with the same content."""
     width: int | None = None
@@ -97,25 +97,25 @@ class Hit:
     model: str = ""
     """Name of the model that re-ranked the hit; empty if none did."""
     written: tuple[Cue, ...] = ()
-    """The lines that a machine read in the picture during the moment."""
+    """The lines of text that OCR found on screen during the moment."""
     described: tuple[Cue, ...] = ()
-    """What a model says of the scenes that the moment overlaps; nobody said it."""
+    """A model's descriptions of the scenes that the moment overlaps; nobody said them."""
     meant: tuple[float, float, float] | None = None
-    """Start and end of the cues that mean what is asked for, and the cosine of their meaning; None if none do."""
+    """Start and end of the cues that match by meaning, and their cosine; None if none do."""
     encoders: Mapping[str, float] = field(default_factory=dict)
-    """How far each of two encoders of pictures says that the moment stands out in the library, in spreads, where an
-    explanation was asked for."""
+    """If an explanation was requested and two image encoders are used: how far the moment stands out by each, in
+    spreads."""
     heard: tuple[Cue, ...] = ()
-    """The sounds other than speech during the moment, their labels as texts: those asked for first."""
+    """The sounds other than speech during the moment, with their labels as texts; those of the query first."""
 
     def meaning(self, cue: Cue) -> float | None:
-        """The cosine by which a cue is among those that mean what is asked for; None if it is not."""
+        """The cosine of a cue that matches by meaning; None if it does not."""
         found = self.meant is not None and self.meant[0] <= cue.start and cue.end <= self.meant[1]
         return self.meant[2] if found and self.meant is not None else None
 
     @property
     def moment(self) -> Moment:
-        """The video's name and the two times alone."""
+        """The moment alone: the video's name, start and end."""
         return Moment(self.name, self.start, self.end)
 
 
@@ -125,7 +125,7 @@ def heard_labels(hit: Hit) -> list[str]:
 
 
 def hidden_text(hidden: int, what: str = "weaker result") -> str:
-    """How many hits are left out, in words.
+    """The number of hidden hits, in words.
 
     >>> hidden_text(1), hidden_text(MAX_HIDDEN)
     ('1 weaker result', '20 or more weaker results')
@@ -134,7 +134,7 @@ def hidden_text(hidden: int, what: str = "weaker result") -> str:
 
 
 class Results(list[Hit], Tabular):
-    """The hits of a search, best match first: a list, with what there is to say about it.
+    """The hits of a search, best match first, as a list with additional information.
 
     >>> results = Results([], Query.parse("a unicorn"), hidden=4, note="nothing here matches well")
     >>> len(results), results.hidden, str(results.query)
@@ -148,21 +148,21 @@ class Results(list[Hit], Tabular):
         self.query = query or Query()
         """The query that was asked."""
         self.hidden = hidden
-        """Number of weak hits that are left out, whatever ``k`` is; counted up to :data:`MAX_HIDDEN`."""
+        """Number of hidden weak hits, independent of ``k``; counted up to :data:`MAX_HIDDEN`."""
         self.took = took
         """Seconds that the search took."""
         self.note = note
-        """What a person should know about the answer; empty if there is nothing to say."""
+        """A remark about the answer for people; empty if there is nothing to say."""
         self.understood = Understanding()
-        """What the encoders of pictures make of the query's words."""
+        """What the image encoders recognise in the query."""
         self.missing: tuple[str, ...] = ()
-        """Names of the parts of the library that did not answer, where it lies in several."""
+        """Names of the parts of the library that did not answer, if it has several."""
         self.outdated = ""
-        """Why the answer may be old: the library's store cannot be reached. Empty if it is not."""
+        """Why the answer may be outdated (the library's store cannot be reached); empty if it is current."""
 
     @property
     def complete(self) -> bool:
-        """Whether all of the library was searched, as it is now."""
+        """Whether the whole library was searched, in its current state."""
         return not self.missing and not self.outdated
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""SearchOptions: how to search, checked before anything is asked."""
+"""SearchOptions: the options of a search, checked before it starts."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ Group = Literal["clip", "video"]
 Stream = Literal["vision", "speech", "text", "described", "name"]
 STREAMS: tuple[Stream, ...] = get_args(Stream)
 MAX_RERANKED_VIDEOS = 1000
-"""Videos that a model may look at again for one query."""
+"""Largest number of videos that a model may re-rank for one query."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """How to search: how many hits, by which streams, grouped how."""
+    """The options of a search: number of hits, streams, grouping and methods."""
 
     k: int = 20
-    """Hits to return at most."""
+    """Largest number of hits to return."""
     localiser: str = DEFAULT_LOCALISER
-    """Name of what finds start and end."""
+    """Name of the localiser, which finds start and end."""
     group: Group = "clip"
     """``video`` for one hit per video."""
     streams: tuple[Stream, ...] = STREAMS
-    """The streams that are asked."""
+    """The streams to search."""
     explain: bool = False
-    """Whether hits bring the curve of their video."""
+    """Whether to add the curve of its video to each hit."""
     all: bool = False
-    """Whether weak hits are shown too."""
+    """Whether to include weak hits."""
     fusion: str = DEFAULT_FUSION
-    """Name of what makes one ranking of the streams."""
+    """Name of the fusion, which combines the streams into one ranking."""
     rerank: str | None = None
-    """Folder of an exported model that looks at the best videos again; None for none."""
+    """Folder of an exported model that re-ranks the best videos; None for no re-ranking."""
     rerank_videos: int = 20
-    """Videos that the model looks at."""
+    """Number of videos to re-rank."""
 
     def __post_init__(self) -> None:
         if self.k < 1:

@@ -1,6 +1,6 @@
-"""LibraryPart: answers the questions of a search about the videos of one library, in one state.
+"""LibraryPart: answers the requests of a search about the videos of one library, in one state.
 
-The same questions are asked in this process and on other machines: what goes in and out can be pickled.
+The same requests are made in this process and on other machines, so arguments and answers can be pickled.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from momentseek.library import database
 from momentseek.library.catalog import Catalog
 from momentseek.library.database import OCR, SPEECH
 from momentseek.library.reader import LibraryReader
+from momentseek.library.scan.spans import search_spans
 from momentseek.library.timed_text import tracked_videos
 from momentseek.library.video import Video
 from momentseek.library.word_counts import (
@@ -32,11 +33,12 @@ from momentseek.library.word_counts import (
     read_texts,
 )
 from momentseek.recognition.encoders.protocol import Vectors
+from momentseek.recognition.exported.span_head import SpanHead
 from momentseek.search import rerank
 from momentseek.search.example import SearchExample, example_of_moment
 from momentseek.search.fusion import Candidate, StreamPlaces, drop_repeats, fit_span, fit_spans, without_times
 from momentseek.search.hit import Hit, Results, StreamHit
-from momentseek.search.localise.localiser import Curve, localise
+from momentseek.search.localise.localiser import LEARNED_LOCALISER, Curve, localise
 from momentseek.search.query import Query, time_period
 from momentseek.search.requests import (
     FoundMoments,
@@ -62,14 +64,14 @@ from momentseek.search.streams.trained import choose_search, moments_of_video
 from momentseek.search.streams.vision import VisionQuery, VisionSearch, build_curve
 
 CONTEXT_SECONDS = 6.0
-"""Time before and after what is said in which the picture may set the times of a moment."""
+"""How far before and after spoken words a visual span may begin or end to replace their times."""
 WORD_INDICES: dict[TextKind, WordIndex] = {
     "cues": CUES, "lines": LINES, "spellings": SPELLINGS, "captions": CAPTIONS, "names": NAMES,
 }  # fmt: skip
 
 
 class WarmState:
-    """A library's state, opened again only if the library has changed."""
+    """Caches the state of a library, and opens it again only if the library has changed."""
 
     def __init__(self, library: LibraryReader) -> None:
         self._library = library
@@ -83,11 +85,11 @@ class WarmState:
         return self._state
 
     def part(self) -> LibraryPart:
-        """The library as it is now, ready to be asked."""
+        """The library in its current state, ready to answer requests."""
         return LibraryPart(self.state())
 
     def ask(self, method: str, arguments: Mapping[str, Any]) -> Any:
-        """One question about the library as it is now."""
+        """Answer one request about the library in its current state."""
         answer, origin = getattr(self.part(), method)(**arguments), self._library.origin
         if origin is not None and isinstance(answer, PartStatistics):
             return replace(answer, outdated=origin.why_outdated())
@@ -95,18 +97,18 @@ class WarmState:
 
 
 class OneLibrary:
-    """A library in one part, as a search asks it."""
+    """A library in one part, as the source of a search."""
 
     def __init__(self, library: LibraryReader) -> None:
         self._warm = WarmState(library)
 
     def begin(self) -> Questions:
-        """A way to ask the library as it is now; it stays in this state for all of the search."""
+        """Begin a search in the current state of the library; the whole search uses this state."""
         return OneLibraryQuestions(self._warm.part())
 
 
 class OneLibraryQuestions:
-    """Asks one part; what it cannot answer is an error of the search."""
+    """Sends requests to a single part; an error there is an error of the search."""
 
     def __init__(self, part: LibraryPart) -> None:
         self._part = part
@@ -114,17 +116,17 @@ class OneLibraryQuestions:
         self.failed: dict[int, str] = {}
 
     def ask(self, method: str, arguments: Mapping[int, Mapping[str, Any]]) -> dict[int, Any]:
-        """The answer, as that of part 0."""
+        """Return the answer, under the number 0."""
         return {number: getattr(self._part, method)(**some) for number, some in arguments.items()}
 
     def finish(self, results: Results) -> None:
-        """Nothing is lacking."""
+        """Do nothing: a single part cannot be missing."""
 
 
 def allowed_videos(catalog: Catalog, query: Query, now: float | None = None) -> Ids | None:
     """Ids of the videos that pass a query's filters (``in:``, ``before:``, ``after:``); None for all.
 
-    ``now`` is the time from which they count, in seconds since 1970.
+    ``now`` is the reference time for ages such as ``7d``, in seconds since 1970.
     """
     since, until = time_period(query.after, query.before, time.time() if now is None else now)
     if since is not None and until is not None and since >= until:
@@ -139,9 +141,9 @@ def allowed_videos(catalog: Catalog, query: Query, now: float | None = None) -> 
 
 
 class LibraryPart:
-    """One library in one state; the methods are the questions of :class:`momentseek.search.session.SearchSession`.
+    """One library in one state; its methods answer the requests of :class:`momentseek.search.session.SearchSession`.
 
-    What a question needs again is kept: the filters' videos, where phrases are said, and the curves of a search.
+    It caches what several requests need: the videos that pass the filters, hits of phrases, and curves.
     """
 
     def __init__(self, state: LibraryState) -> None:
@@ -155,7 +157,7 @@ class LibraryPart:
     def statistics(
         self, asked: SearchRequest, words: Mapping[TextKind, Sequence[str]], misspelt: Sequence[str] = ()
     ) -> PartStatistics:
-        """How much this part holds, how often words occur in it, and other spellings of the misspelt ones."""
+        """The size of this part, how often words occur in it, and similar spellings of the ``misspelt`` ones."""
         state, allowed = self.state, self._allowed_ids(asked)
         vision = state.vision
         return PartStatistics(
@@ -180,31 +182,35 @@ class LibraryPart:
         return self._filters[key]
 
     def _phrase_hits(self, asked: SearchRequest) -> list[StreamHit]:
-        """Where the phrases of a query are said, word for word."""
+        """The moments in which the phrases of a query are said, word for word."""
         key = asked.query, asked.now
         if key not in self._phrases:
             self._phrases[key] = find_phrases(self._catalog, asked.query.phrases, self._allowed_ids(asked))
         return self._phrases[key]
 
     def _searched_ids(self, asked: SearchRequest) -> Ids | None:
-        """The videos in which a search may find something: word for word is a condition, whichever stream is asked."""
+        """The videos to search: those that pass the filters and, if the query has phrases, in which they are said."""
         if not asked.query.phrases:
             return self._allowed_ids(asked)
         return np.unique(np.array([hit.video for hit in self._phrase_hits(asked)], np.int64))
 
     def sample(self, stream: str, kind: SampleKind, step: int) -> SamplePart:
-        """The share of a sample of a stream (``vision`` or ``speech``) that lies here."""
+        """The part's share of a sample of a stream (``vision`` or ``speech``)."""
         return (self.state.vision if stream == "vision" else self.state.speech).sample_part(kind, step)
 
     # candidates
 
     def scan(self, asked: SearchRequest, probes: Vectors, depth: int) -> tuple[VideoList, ...]:
-        """The ``depth`` videos here that look best, best first; a list for each row of ``probes``."""
+        """The ``depth`` best videos here by the vision stream, best first; a list for each row of ``probes``."""
         index = self.state.vision
         if not index.segments:
             return ()
         mask = index.allowed_mask(self._searched_ids(asked))
-        best = index.scan.search(probes, depth, allowed=mask, gone=index.gone)
+        curves = None if asked.vision is None else asked.vision.curves
+        if curves is not None and isinstance(index.head, SpanHead) and asked.options.localiser == LEARNED_LOCALISER:
+            best = search_spans(index.scan, curves, depth, depth=index.head.videos, allowed=mask, gone=index.gone)
+        else:
+            best = index.scan.search(probes, depth, allowed=mask, gone=index.gone)
         return tuple(VideoList(*each) for each in zip(best.ids, best.scores, strict=True))
 
     def find(
@@ -218,11 +224,11 @@ class LibraryPart:
         words: Mapping[TextKind, tuple[Sequence[str], WordCounts]] | None = None,
         sounds: Mapping[str, AskedSound] | None = None,
     ) -> FoundMoments:
-        """What this part has of what is looked for: at least what it would have in the answer of the whole library.
+        """Find moments in this part: at least those that it contributes to the answer of the whole library.
 
-        ``videos`` are those here that are among the best of all, on which spans are sought until there is a ``page`` of
-        them; ``depth`` is the number of videos that each plane of a map model lists. ``words`` are looked for by where,
-        with how often they occur in all parts.
+        ``videos`` are the videos of this part that are among the best of the whole library; spans are sought on them
+        until there is a ``page`` of spans. ``depth`` is the number of videos that each plane of a map model lists.
+        ``words`` maps each kind of text to the words to look for in it, with their counts over all parts.
         """
         state, allowed = self.state, self._searched_ids(asked)
         phrases = None
@@ -246,13 +252,13 @@ class LibraryPart:
         return FoundMoments(searched, planes, phrases, texts, meant, heard, cards, state.damaged)
 
     def _vision_search(self, asked: SearchRequest, vision: VisionQuery) -> VisionSearch:
-        """How pictures are searched; the same as before if the same is asked, with its curves."""
+        """The search of the vision stream; the one before if the query is the same, with its cached curves."""
         if self._search is None or self._search[0] is not vision:
             self._search = vision, choose_search(vision, asked.options.localiser, self.state.vision.head)
         return self._search[1]
 
     def _spans(self, asked: SearchRequest, vision: VisionQuery, videos: Ids | None, page: int) -> SearchedVideos:
-        """The spans on videos of this part, until it has a page of them."""
+        """Find spans on videos of this part until there is a page of them."""
         search = self._vision_search(asked, vision)
         scores = in_order(search.video_scores(self.state, [] if videos is None else videos.tolist()))
         hits = seek_spans(scores, search.budget(page), lambda ids: search.spans(self.state, ids))
@@ -267,7 +273,7 @@ class LibraryPart:
         transcribed: frozenset[int],
     ) -> TextRows:
         index = WORD_INDICES[kind]
-        with self._catalog.view():  # a writer may take a text away once it is ranked
+        with self._catalog.view():  # a writer may remove a text between ranking and reading
             ranked = rank_texts(self._catalog, index, terms, allowed, MAX_TEXTS[kind], everywhere)
             rows = read_texts(self._catalog, index, ranked.id)
         start, end, texts, at = zip(*rows, strict=True) if rows else ((),) * 4
@@ -291,11 +297,11 @@ class LibraryPart:
         spans: Sequence[int] = (),
         spoken: Sequence[StreamHit] = (),
     ) -> VideoDetails:
-        """More about single videos.
+        """Return details of single videos, by the kind of detail.
 
-        ``best`` are videos of which the best span is wanted, ``unwanted`` those of which the times are wanted at which
-        something is in them that must not be, ``moments`` those of which a map model's moments are, ``spans`` those on
-        which all spans are, and ``spoken`` moments of which the times of their words are.
+        ``best`` lists videos whose best span is wanted; ``unwanted`` those whose times with words that the query
+        excludes; ``moments`` those whose moments by a map model; ``spans`` those whose spans. ``spoken`` lists moments
+        to be bounded by the times of their words.
         """
         state = self.state
         found: dict[int, list[StreamHit]] = {}
@@ -313,7 +319,7 @@ class LibraryPart:
         )
 
     def _best_span(self, asked: SearchRequest, video: Video) -> Candidate:
-        """The best span of a video, or all of it where no picture is looked for."""
+        """Return the best span of a video, or the whole video if the query has no visual part, or it has no vectors."""
         curve = self._curve(asked, video)
         if curve is None:
             return Candidate(video.id, 0.0, video.duration, video.duration / 2)
@@ -321,11 +327,11 @@ class LibraryPart:
         return Candidate(video.id, float(spans.start[0]), float(spans.end[0]), float(spans.peak[0]))
 
     def _curve(self, asked: SearchRequest, video: Video) -> Curve | None:
-        """The vision stream's curve of a video; None where no picture is looked for or the video has no vectors."""
+        """The vision stream's curve of a video; None if the query has no visual part, or the video no vectors."""
         return None if asked.vision is None else build_curve(self.state.vision, asked.vision, video)
 
     def _unwanted_times(self, query: Query, videos: set[int]) -> Times:
-        """When something is said, written or described in some videos that must not be."""
+        """The times at which words that the query excludes are said, written or described in some videos."""
         out: Times = {}
         for found in (
             phrase_times(self._catalog, query.unsaid, videos),
@@ -337,7 +343,7 @@ class LibraryPart:
         return out
 
     def rerank_inputs(self, asked: SearchRequest, firsts: Sequence[Candidate]) -> dict[int, rerank.RerankInput]:
-        """What a re-ranking model reads of the videos of candidates."""
+        """The inputs of a re-ranking model for the videos of candidates."""
         if asked.options.rerank is None:
             raise MomentseekError("no model was named; name the folder of one")
         model = rerank.open_reranker(asked.options.rerank, self._catalog, self.state.vision.clip_seconds)
@@ -358,17 +364,17 @@ class LibraryPart:
     def hits(
         self, asked: SearchRequest, chosen: Sequence[tuple[int, Candidate]], places: StreamPlaces, unsaid: Times
     ) -> list[Hit]:
-        """The hits of candidates, each with its rank in the whole answer, and all that is shown of them."""
+        """Turn candidates, each with its rank in the whole answer, into hits with everything that is shown."""
         known = self.state.videos(c.video for _, c in chosen)
         pairs = [(rank, c) for rank, c in chosen if c.video in known]
         timed = self._set_times_by_picture(asked, [c for _, c in pairs], unsaid)
         return [self._hit(asked, rank, c, places) for (rank, _), c in zip(pairs, timed, strict=True)]
 
     def _set_times_by_picture(self, asked: SearchRequest, chosen: list[Candidate], unsaid: Times) -> list[Candidate]:
-        """Give moments that are only said the times that the picture near the words has, if it is at least fair there.
+        """Give moments found by speech alone the times of a visual span near the words, if it is at least fair.
 
-        Done last, and only for what is shown. A moment that would then repeat another, or hold words that must not be
-        said, keeps the time of its words.
+        This is done last, and only for shown moments. A moment that would then repeat another one, or contain excluded
+        words, keeps the times of its words.
         """
         out: list[Candidate] = []
         for at, c in enumerate(chosen):
@@ -379,7 +385,7 @@ class LibraryPart:
         return out
 
     def _with_picture_times(self, asked: SearchRequest, said: Candidate) -> Candidate | None:
-        """A spoken moment with the times of the span that the picture shows there; None if that is not even fair."""
+        """A spoken moment with the times of the visual span that covers it; None if no such span is at least fair."""
         video = self.state.known_videos[said.video]
         curve = self._curve(asked, video)
         if asked.vision is None or curve is None:

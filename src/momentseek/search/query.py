@@ -1,11 +1,11 @@
-"""The query language: what is looked for, read from one line of text. docs/searching.md has it as a table.
+"""The query language: parses one line of text into a query. docs/searching.md describes it in a table.
 
-Reading is pure: it looks at no library, and the same text always means the same (an age such as ``after:7d`` becomes a
+Parsing does not depend on a library, and the same text always means the same (an age such as ``after:7d`` becomes a
 time only when the search runs).
 
-Only what cannot be ordinary writing is syntax. ``5:30``, ``16:9`` and ``https://…`` are words, because a weight needs a
-letter or a quotation mark after its colon; ``well-known`` and ``-5`` are words, because a minus counts only before a
-word; and a backslash makes whatever follows it ordinary.
+Only what cannot be ordinary text is syntax. ``5:30``, ``16:9`` and ``https://…`` are words, because a weight needs a
+letter or a quotation mark after its colon; ``well-known`` and ``-5`` are words, because a minus only counts before a
+word. A backslash makes the next character ordinary.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def date_interval(value: str, now: float = 0.0) -> tuple[float, float]:
         instant = now - int(age[1]) * AGE_UNITS[age[2].lower()].total_seconds()
         return instant, instant
     date = _DATE.fullmatch(value)
-    if not date or not 1971 <= int(date[1]) <= 9000:  # further back a local midnight has no number everywhere
+    if not date or not 1971 <= int(date[1]) <= 9000:  # before that, some systems have no timestamp for local midnight
         raise ValueError(value)
     year, month, day = int(date[1]), int(date[2] or 1), int(date[3] or 1)
     first = datetime(year, month, day)
@@ -52,9 +52,9 @@ def date_interval(value: str, now: float = 0.0) -> tuple[float, float]:
 
 
 def time_period(after: str | None, before: str | None, now: float) -> tuple[float | None, float | None]:
-    """First and last instant that ``after:`` and ``before:`` leave, in seconds since 1970.
+    """First and last instant that ``after:`` and ``before:`` allow, in seconds since 1970.
 
-    After a year is from the next one on; before a month is before its first day.
+    ``after:`` a year begins with the next year; ``before:`` a month ends before its first day.
 
     >>> since, until = time_period("2023-12-31", "2024", now=0.0)
     >>> since == until
@@ -69,13 +69,13 @@ def time_period(after: str | None, before: str | None, now: float) -> tuple[floa
 
 
 MAX_CHARACTERS = 2000
-"""Length of a query; what is longer is a pasted page, and encoders read only its beginning."""
+"""Longest query; anything longer is a pasted page, and encoders read only its beginning."""
 MAX_SPECIAL_PARTS = 32
-"""Weights, phrases, ``said:`` and so on in one query."""
+"""Largest number of weights, phrases, ``said:`` and so on in one query."""
 
 
 class QueryError(MomentseekError):
-    """A query that cannot be understood, and the place where it stops making sense."""
+    """A query that cannot be parsed, and the position of the error."""
 
     def __init__(self, query: str, at: int, what: str, remedy: str) -> None:
         super().__init__(f"in the query, {what} at character {at + 1}: {_point_at(query, at)}; {remedy}")
@@ -85,7 +85,7 @@ class QueryError(MomentseekError):
 
 @dataclass(frozen=True)
 class Part:
-    """Words of a query with a weight of their own, as in ``2:dog``."""
+    """Words of a query with a weight, as in ``2:dog``."""
 
     text: str
     weight: float = 1.0
@@ -105,40 +105,40 @@ class Query:
     text: str = ""
     """The plain words, in their order."""
     parts: tuple[Part, ...] = ()
-    """Weighted words, looked for together with the text."""
+    """Weighted words, searched together with the text."""
     avoid: tuple[Part, ...] = ()
-    """What the picture should not show."""
+    """Words for what the picture should not show."""
     phrases: tuple[str, ...] = ()
-    """What must be said in the moment, word for word."""
+    """Phrases that must be said in the moment, word for word."""
     said: tuple[str, ...] = ()
-    """What should be said; the more of it the better."""
+    """Words that should be said; the more of them the better."""
     unsaid: tuple[str, ...] = ()
-    """What must not be said in the moment."""
+    """Phrases that must not be said in the moment."""
     written: tuple[str, ...] = ()
-    """What should be written in the picture; the more of it the better."""
+    """Words that should be on screen; the more of them the better."""
     unwritten: tuple[str, ...] = ()
-    """What must not be written in the picture."""
+    """Words that must not be on screen."""
     described: tuple[str, ...] = ()
-    """What a model should say of the scene; the more of it the better."""
+    """Words that should be in a model's description; the more of them the better."""
     undescribed: tuple[str, ...] = ()
-    """What a model must not say of the scene."""
+    """Words that must not be in a model's description."""
     names: tuple[str, ...] = ()
-    """Words of the file's name."""
+    """Words that should be in the file's name."""
     within: tuple[str, ...] = ()
     """Globs, one of which the video's name must match."""
     outside: tuple[str, ...] = ()
     """Globs, none of which the video's name may match."""
     after: str | None = None
-    """A date or an age: only videos whose file is newer count."""
+    """A date or an age: only newer videos count."""
     before: str | None = None
-    """A date or an age: only videos whose file is older count."""
+    """A date or an age: only older videos count."""
 
     @classmethod
     def parse(cls, text: str) -> Query:
-        """Read a query; one that makes no sense raises a ``QueryError`` that points at the place."""
+        """Parse a query; raises a ``QueryError`` with the position if it is not valid."""
         if len(text) > MAX_CHARACTERS:
             raise QueryError(text, MAX_CHARACTERS, f"more than {MAX_CHARACTERS:,} characters", "say it in fewer words")
-        source = text.replace("\0", " ").encode("utf-8", "replace").decode()  # what a file name can hold, no index can
+        source = text.replace("\0", " ").encode("utf-8", "replace").decode()  # no index can hold the rest
         reader = _QueryReader(source)
         for token in read_tokens(source):
             reader.add(token)
@@ -146,11 +146,11 @@ class Query:
 
     @property
     def picture_parts(self) -> tuple[Part, ...]:
-        """What the picture should show: the plain words and the weighted ones."""
+        """The parts that the picture should show: the plain words and the weighted ones."""
         return ((Part(self.text),) if self.text else ()) + self.parts
 
     def _words(self, asked: tuple[str, ...]) -> str:
-        """The words to look for in one place: those asked for there, or else all that is looked for."""
+        """The words to look for in one kind of text: those of its own key, or else all plain and weighted words."""
         return " ".join(asked) or " ".join(part.text for part in self.picture_parts)
 
     @property
@@ -160,7 +160,7 @@ class Query:
 
     @property
     def written_text(self) -> str:
-        """The words to look for in what is written."""
+        """The words to look for on screen."""
         return self._words(self.written)
 
     @property
@@ -174,11 +174,11 @@ class Query:
         return self._words(self.names)
 
     def __bool__(self) -> bool:
-        """Whether it looks for anything; filters and things to avoid alone do not."""
+        """Whether the query looks for anything; filters and things to avoid alone do not count."""
         return bool(self.picture_parts or self.phrases or self.said or self.written or self.described or self.names)
 
     def check(self) -> None:
-        """Refuse a query that looks for nothing, with what it lacks."""
+        """Refuse a query that looks for nothing, and say what is missing."""
         if self:
             return
         if self.avoid or self.unsaid or self.unwritten or self.undescribed:
@@ -187,10 +187,10 @@ class Query:
             raise MomentseekError(
                 "the query only says where to look; add what to look for (momentseek list shows the videos)"
             )
-        raise MomentseekError("the query is empty; say what to look for, as: a dog runs on the beach")
+        raise MomentseekError("the query is empty; say what to look for, such as: a dog runs on the beach")
 
     def __str__(self) -> str:
-        """The query in its one canonical spelling; reading that gives an equal query."""
+        """The query in canonical form; parsing it gives an equal query."""
 
         def keyed_texts(*keys: str, minus: str = "") -> list[str]:
             fields = [(key, getattr(self, FIELDS[key][bool(minus)])) for key in keys]
@@ -211,15 +211,15 @@ class Query:
         return " ".join(out)
 
 
-# tokens: the line of text character by character
+# from text to tokens
 
 FIELDS = {
     "said": ("said", "unsaid"), "text": ("written", "unwritten"), "described": ("described", "undescribed"),
     "in": ("within", "outside"), "name": ("names", ""), "before": ("before", ""), "after": ("after", ""),
 }  # fmt: skip
-"""Keys of the language, each with the field of a query that it fills, and the one that it fills after a minus."""
+"""Keys of the language, each with the field of a query that it sets, and the one that it sets after a minus."""
 QUOTATION_MARKS = '"“”„'
-"""Keyboards of phones and word processors write the curly ones."""
+"""Includes the curly ones that phones and word processors write."""
 _KEY = re.compile(rf"({'|'.join(FIELDS)}):", re.IGNORECASE)
 _WEIGHT = re.compile(rf"([0-9]{{1,2}}(?:\.[0-9]{{1,4}})?):(?=[^\W\d_]|[{QUOTATION_MARKS}\\])")
 _NUMBER = re.compile(r"-\d+([.,]\d+)?(?=\s|$)")
@@ -238,7 +238,7 @@ class SyntaxToken:
 
 
 def read_tokens(query: str) -> Iterator[SyntaxToken]:
-    r"""Read the tokens of a query.
+    r"""Split a query into tokens.
 
     >>> [(t.value, t.weight) for t in read_tokens("2:dog at 5:30")]
     [('dog', 2.0), ('at', None), ('5:30', None)]
@@ -278,7 +278,7 @@ def _read_token(query: str, start: int) -> tuple[SyntaxToken, int]:
             query, start, f"{key}: with nothing after it", f"write {key}:SOMETHING, or {key}\\: for the word"
         )
     if (minus or weight is not None) and not value:
-        raise QueryError(query, start, "a sign or a weight before a mere space", "write a word after it")
+        raise QueryError(query, start, "a minus or a weight before a space", "write a word after it")
     return SyntaxToken(start, value, key, weight, minus), end
 
 
@@ -288,7 +288,7 @@ def _read_word(query: str, at: int) -> tuple[str, int]:
         at += query[at] == "\\" and at + 1 < len(query)
         out.append(query[at])
         at += 1
-    return " ".join("".join(out).split()), at  # spaces that were escaped count inside a word only
+    return " ".join("".join(out).split()), at  # escaped spaces only count inside a word
 
 
 def _read_quoted(query: str, start: int) -> tuple[str, int]:
@@ -304,7 +304,7 @@ def _read_quoted(query: str, start: int) -> tuple[str, int]:
         )
     value = " ".join("".join(out).split())
     if not value:
-        raise QueryError(query, start, "nothing between two quotation marks", "put words there, or take the marks away")
+        raise QueryError(query, start, "nothing between two quotation marks", "put words there, or remove the marks")
     return value, at + 1
 
 
@@ -396,7 +396,7 @@ def _value_text(text: str) -> str:
 
 
 def escape_word(word: str) -> str:
-    r"""Write a word so that it means just itself.
+    r"""Escape a word so that it is not parsed as syntax.
 
     >>> [escape_word(w) for w in ("dog", "said:x", "2:dog", "-cat", '5"', "5:30")]
     ['dog', 'said\\:x', '2\\:dog', '\\-cat', '5\\"', '5:30']
@@ -410,7 +410,7 @@ def escape_word(word: str) -> str:
 
 
 def quote_words(words: str) -> str:
-    r"""Write words between quotation marks.
+    r"""Put words in quotation marks.
 
     >>> print(quote_words('a 5" nail'))
     "a 5\" nail"
@@ -423,7 +423,7 @@ def _escape_marks(text: str) -> str:
 
 
 def _point_at(query: str, at: int, room: int = 24) -> str:
-    """The query about a place, ready to be shown in one line."""
+    """The part of a query around a position, in one line for a message."""
     before, after = query[max(0, at - room) : at], query[at : at + room]
     left = "…" if at > room else ""
     right = "…" if at + room < len(query) else ""

@@ -1,8 +1,8 @@
-"""Questions: a query that asks something, read by rules as what it asks for.
+"""Questions: rules that turn a question into the query that it means.
 
-"What did he say about the door?" is about what is said, and a door in the picture is no answer to it; "when does the
-dog jump?" is about a dog that jumps, and the words of asking are noise. "A beach without people" avoids people, which
-an encoder of pictures would look for. English only; what no rule knows stays.
+"What did he say about the door?" asks for speech, and a door in the picture does not answer it. "When does the dog
+jump?" asks for a dog that jumps, and the question words are noise. "A beach without people" avoids people, whereas an
+image encoder would look for them. English only; a query that no rule matches stays as it is.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SEEN_RULES = tuple(
         (r"who (?:is |are |was |were )?(?P<topic>.+)", ""),
     )
 )
-"""Other questions, with what a search cannot tell of them."""
+"""Other questions, each with the key of a note on what a search cannot answer."""
 _ENDINGS = re.compile(r"(?: (?:happen|happens|happened|occur|occurs|appear|appears|come up))?[ ?!.]*$", re.IGNORECASE)
 _PLACES = r"(?:at|by|during|from|in|near|on|under)"
 _WITHOUT = re.compile(
@@ -59,14 +59,14 @@ NOTES = {
 
 
 class ReadQuestion(NamedTuple):
-    """A query as it is searched, and what to say about how it was read; nothing if it is no question."""
+    """A query as it is searched, and a note on how it was read; empty if it is not a question."""
 
     query: Query
     note: str = ""
 
 
 def read_question(query: Query) -> ReadQuestion:
-    """Read a query that is a question as what it asks for; filters and what to avoid stay.
+    """Turn a question into the query that it means; filters and things to avoid stay.
 
     >>> read_question(Query.parse("what did he say about the door? in:film*")).query
     Query(text='', parts=(), ..., said=('the door',), ..., within=('film*',), ...)

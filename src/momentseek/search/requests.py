@@ -1,8 +1,8 @@
-"""What a search asks of a library, and what the library answers: small, in columns, and safe to send elsewhere.
+"""Requests of a search to a library, and the answers: small, in columns, and picklable.
 
-A library may lie in several parts, each with some of the videos; the answers of all parts together are those of the
-same videos in one part. So every score that depends on the library as a whole is computed from the statistics of all
-parts: how much they hold, how often words occur, which clips stand for the rest.
+A library may have several parts, each with some of the videos. All parts together must answer as one library with the
+same videos would. So every score that depends on the whole library is computed from statistics of all parts: their
+sizes, how often words occur, and a sample of clips.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Times = dict[int, list[tuple[float, float]]]
 
 
 class Questions(Protocol):
-    """One search's way to ask the parts of a library; one that fails is left out from then on."""
+    """Sends the requests of one search to the parts of a library; a part that fails is not asked again."""
 
     parts: list[int]
     """Numbers of the parts that have answered so far."""
@@ -43,22 +43,22 @@ class Questions(Protocol):
         """Call a method of :class:`momentseek.search.part.LibraryPart` on some parts, each with its own arguments."""
 
     def finish(self, results: Results) -> None:
-        """Say in the results what part of the library they lack."""
+        """Note in the results which parts of the library are missing."""
 
 
 class SearchSource(Protocol):
-    """A library that can be searched, wherever its parts are."""
+    """A library that can be searched, in this process or elsewhere."""
 
     def begin(self) -> Questions:
-        """A way to ask all parts during one search."""
+        """Begin a search: return an object that sends requests to all parts."""
 
 
-# statistics: what is global in a search
+# statistics of the whole library
 
 
 @dataclass(frozen=True)
 class PartCounts:
-    """How much a part holds, and in which state it is."""
+    """The size of a part, and its state."""
 
     generation: tuple[int, int] = (0, 0)
     """Changes whenever the part does."""
@@ -71,41 +71,41 @@ class PartCounts:
 
 @dataclass(frozen=True, eq=False)
 class SearchRequest:
-    """What every question of a search says."""
+    """The arguments that all requests of a search have in common."""
 
     query: Query
     options: SearchOptions
     now: float
-    """The time from which ``before:`` and ``after:`` count, in seconds since 1970."""
+    """The reference time for ages in ``before:`` and ``after:``, in seconds since 1970."""
     vision: VisionQuery | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class PartStatistics:
-    """What a part adds to what is global in a search."""
+    """What a part contributes to the statistics of the whole library."""
 
     counts: PartCounts
     allowed: int | None
-    """Number of videos that pass the filters; None where the query has none."""
+    """Number of videos that pass the filters; None if the query has no filters."""
     words: Mapping[TextKind, WordCounts] = field(default_factory=dict)
     spellings: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """For a word, those that differ from it in one letter."""
+    """Word → words that differ from it in one letter."""
     sounds: tuple[str, ...] = ()
-    """Labels of the sounds that were heard."""
+    """Labels of the sounds that were detected."""
     outdated: str = ""
-    """Why what this part holds may be old; empty if it is not."""
+    """Why this part may be outdated; empty if it is current."""
 
 
 class TextRows(NamedTuple):
-    """Texts that hold words, best first; numbers in one table, to be sent as one."""
+    """Texts that contain words of the query, best first; all numbers are in one table, to be sent quickly."""
 
     table: NDArray[np.float64]
-    """(7, n): number of the text, video, BM25, start, end, time of the frame to show, whether a recogniser made it."""
+    """(7, n): id of the text, video, BM25, start, end, time of the frame to show, whether it was transcribed."""
     texts: list[str]
 
     @classmethod
     def join(cls, parts: Sequence[TextRows], limit: int) -> TextRows:
-        """The ``limit`` texts of all parts that match best, best first; ties by video and number."""
+        """The ``limit`` texts of all parts that match best, best first; ties by video and id."""
         table = np.concatenate([part.table for part in parts], axis=1)
         texts = [text for part in parts for text in part.texts]
         order = np.lexsort((table[0], table[1], -table[2]))[:limit]
@@ -125,14 +125,14 @@ class TextRows(NamedTuple):
 
 
 class PhraseHits(NamedTuple):
-    """Where phrases are said, best first; ``bounded`` has the times of their words, where these are known."""
+    """Moments in which phrases are said, best first; ``bounded`` has the times of the words if they are known."""
 
     hits: list[StreamHit]
     bounded: list[StreamHit]
 
 
 class VideoCard(NamedTuple):
-    """What ranking has to know of a video, and which part has it."""
+    """The properties of a video that ranking needs, and the part that has it."""
 
     id: int
     duration: float
@@ -141,7 +141,7 @@ class VideoCard(NamedTuple):
 
 
 class VideoCards(NamedTuple):
-    """What ranking has to know of videos, in columns."""
+    """The properties of videos that ranking needs, in columns."""
 
     ids: Ids
     durations: NDArray[np.float64]
@@ -150,7 +150,7 @@ class VideoCards(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FoundMoments:
-    """What a part found."""
+    """The moments that a part found."""
 
     searched: SearchedVideos | None = None
     planes: tuple[VideoList, ...] = ()
@@ -164,14 +164,14 @@ class FoundMoments:
 
 
 class CardIndex:
-    """The cards of the videos that answers mention; looked up one by one, since few of them are needed."""
+    """The cards of the videos in answers; looked up one by one, because few are needed."""
 
     def __init__(self) -> None:
         self._answers: list[tuple[int, VideoCards]] = []
         self._known: dict[int, VideoCard] = {}
 
     def add(self, answers: Mapping[int, FoundMoments]) -> None:
-        """Take the cards of further answers."""
+        """Add the cards of further answers."""
         self._answers += [(part, answer.cards) for part, answer in answers.items() if answer.cards is not None]
 
     def find(self, ids: Iterable[int]) -> dict[int, VideoCard]:
@@ -185,7 +185,7 @@ class CardIndex:
         return {id: self._known[id] for id in wanted if id in self._known}
 
     def by_part(self, ids: Iterable[int]) -> dict[int, list[int]]:
-        """Part → those of some videos that it has."""
+        """Part → the given videos that it has."""
         out: dict[int, list[int]] = {}
         for id, card in self.find(ids).items():
             out.setdefault(card.part, []).append(id)
@@ -194,7 +194,7 @@ class CardIndex:
 
 @dataclass(frozen=True, eq=False)
 class VideoDetails:
-    """What a part says of single videos."""
+    """Details of single videos."""
 
     best: dict[int, Candidate] = field(default_factory=dict)
     unwanted: Times = field(default_factory=dict)

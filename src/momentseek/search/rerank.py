@@ -1,9 +1,8 @@
-"""Re-ranking: a trained model that reads query and video together looks again at the best videos of a search.
+"""Re-ranking: a trained model that reads query and video together re-ranks the best videos of a search.
 
-The ordinary search says which videos are worth it; of each, the vectors that the library keeps and the words of the
-query go through the model, whose spans become the moments, ranked by its score. How sure a moment is stays what the
-search said of its video: the model was trained to find the place in the right video, not to tell that it is the right
-one.
+The ordinary search chooses the videos. The model reads the stored vectors of each and the words of the query; its spans
+become the moments, ranked by its score. The level of a moment stays that of the search: the model was trained to find
+the moment in the right video, not to tell whether it is the right video.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ from momentseek.search.localise.localiser import MAX_SPANS, Curve
 from momentseek.search.state import LibraryState
 
 RERANK_STREAM = "rerank"
-"""Under this name the model's rank and score stand among a hit's streams."""
+"""The name of the model's rank and score among a hit's streams."""
 DEFAULT_NMS_IOU = 0.5
-"""The overlap above which the worse of two moments is dropped, for a model that was trained without."""
+"""The IoU above which the worse of two moments is dropped, if the model does not define one."""
 
 
 def open_reranker(folder: str | os.PathLike[str], catalog: Catalog, clip_seconds: float) -> Reranker:
-    """The exported model of a folder, kept warm in the process.
+    """Open the exported model of a folder, cached in the process.
 
-    A model that was trained on other vectors than those of this library is refused.
+    A model that was trained on vectors other than those of this library is refused.
     """
     model = warm_reranker(folder)
     model.check_vectors(clip_seconds, catalog.encoder("vision"), catalog.encoder("speech"))
@@ -44,17 +43,17 @@ def open_reranker(folder: str | os.PathLike[str], catalog: Catalog, clip_seconds
 
 @dataclass(frozen=True, eq=False)
 class RerankInput:
-    """What a re-ranking model reads of a video, and what its moments are fitted to."""
+    """The input of a re-ranking model for a video, and what its moments are fitted to."""
 
     features: VideoFeatures | None
-    """The video as the model was trained on it; None if its vectors are damaged."""
+    """The features of the video in the model's format; None if its vectors are damaged."""
     curve: Curve | None
-    """The search's own curve of the video."""
+    """The curve of the ordinary search for the video."""
     duration: float
 
 
 def read_input(state: LibraryState, model: Reranker, video: Video, curve: Curve | None, peak: float) -> RerankInput:
-    """What a model reads of a video; ``peak`` is the time of the place that the search chose in it."""
+    """Read the input of a model for a video; ``peak`` is the time that the ordinary search chose in it."""
     read = read_features(state, model, video)
     if read is not None:
         read = replace(read, clip_scores=_clip_scores(curve, peak, len(read)))
@@ -66,7 +65,7 @@ def rerank_videos(
 ) -> list[Candidate]:
     """The model's moments in some videos, best first.
 
-    ``firsts`` are the best candidate of each video in the order of the search, ``inputs`` what is read of each.
+    ``firsts`` are the best candidates of each video in the order of the search, ``inputs`` the inputs for each.
     """
     ranks = {one.video: (rank, one) for rank, one in enumerate(firsts, 1)}
     features = {id: read for id in ranks if id in inputs and (read := inputs[id].features) is not None}
@@ -81,11 +80,11 @@ def rerank_videos(
             one.levels["first"] = first.level
             one.score = score
             moments.append(one)
-    return sorted(moments, key=lambda c: -c.score)  # of equals the one of the better video, then the model's order
+    return sorted(moments, key=lambda c: -c.score)  # ties: the better video first, then the model's order
 
 
 def rank_reranked(moments: Iterable[Candidate]) -> list[Candidate]:
-    """The model's moments without repetitions, the best few of each video, with their ranks."""
+    """Rank the model's moments, without repetitions and with at most ``MAX_SPANS`` per video."""
     counts: Counter[int] = Counter()
     out: list[Candidate] = []
     for one in drop_repeats(moments):
@@ -104,7 +103,7 @@ def suppress_spans(spans: RerankedSpans, iou: float | None) -> list[tuple[float,
 
 
 def read_features(state: LibraryState, model: Reranker, video: Video) -> VideoFeatures | None:
-    """A video as the model was trained on it, from what the library keeps; None if its vectors are damaged."""
+    """The features of a video in the model's format, from the stored vectors; None if these are damaged."""
     about, vision, speech = model.about, state.vision, state.speech
     place = vision.place(video.id)
     if place is None:
@@ -128,7 +127,7 @@ def read_features(state: LibraryState, model: Reranker, video: Video) -> VideoFe
 
 
 def _clip_scores(curve: Curve | None, peak: float, clips: int) -> NDArray[np.float32] | None:
-    """The search's own curve of a video; the place that it chose, which words may have found, is as good as any."""
+    """The scores of the ordinary search; the clip at ``peak``, which words may have found, gets the highest score."""
     if curve is None or len(curve) != clips:
         return None
     scores = curve.scores.copy()

@@ -1,8 +1,8 @@
-"""One search from its streams to its hits, wherever the videos lie.
+"""One search, from its streams to its hits, over all parts of a library.
 
-The streams run on their own. What they find on the same moment of a video becomes one candidate, with the times that
-the picture gives. Candidates are fused into one ranking, repetitions dropped, and levels decide what is shown. What
-must be asked of videos and their vectors is asked of the parts of the library (:mod:`momentseek.search.requests`).
+The streams search independently. Their hits on the same moment of a video become one candidate. Candidates are fused
+into one ranking, repetitions are dropped, and levels decide what is shown. Everything about videos and their vectors is
+requested from the parts of the library (:mod:`momentseek.search.requests`).
 """
 
 from __future__ import annotations
@@ -79,46 +79,46 @@ from momentseek.search.streams.vision import MAX_VIDEOS, VisionQuery, build_visi
 
 T = TypeVar("T")
 MAX_NEAREST_HITS = 3
-"""Hits that are shown, as not sure, where none is fair …"""
+"""Number of weak hits that are shown if no hit is at least fair …"""
 SMALL_LIBRARY_CLIPS = 200
-"""… for an example only where there are fewer clips (five minutes)."""
+"""… for a search by example, only in a library with fewer clips than this (five minutes)."""
 LARGE_DIFFERENCE_ODDS = 2.0
-"""Difference of log odds of two pictures that is large, where scores are fused."""
+"""Difference in log odds between two visual hits that counts as large when scores are fused."""
 LARGE_DIFFERENCE_SPREADS = 2.0
-"""Spreads between the scores of two pictures that are a large difference, where scores are fused."""
+"""Difference in spreads between two visual hits that counts as large when scores are fused."""
 UNKNOWN_WORDS_NOTE = (
-    "the encoder of pictures knows no word of the query; ask in other words, and offline in English (docs/encoders.md)"
+    "the image encoder knows no word of the query; use other words, in English for offline encoders (docs/encoders.md)"
 )
 MAX_NAMED_WORDS = 6
 DAMAGED_NOTE = "some of the library's vectors are damaged; run momentseek verify"
-NOT_RERANKED_NOTE = "the query says nothing that a picture could show, so the moments were not re-ranked"
+NOT_RERANKED_NOTE = "the query describes nothing that a picture could show, so the moments were not re-ranked"
 
 
 def understanding_notes(understood: Understanding) -> list[str]:
-    """What to say of words that the encoders of pictures do not know, or only guess at.
+    """Notes on words that the image encoders do not know, or can only guess.
 
     >>> understanding_notes(Understanding(guessed=("segway",), unknown=("dgo",), suggestions={"dgo": "dog"}))
-    ['not known: “dgo” (did you mean “dog”?)', 'read by words like it: “segway”']
+    ['unknown words: “dgo” (did you mean “dog”?)', 'guessed from similar words: “segway”']
     >>> understanding_notes(Understanding(guessed=("segway",), missing=("clip-words",)))
-    ['words are read less well without clip-words; get it with: momentseek models get clip-words']
+    ['queries are understood less well without clip-words; download it: momentseek models get clip-words']
     """
     notes = []
     if understood.unknown:
         near = understood.suggestions
         named = (f"“{w}” (did you mean “{near[w]}”?)" if w in near else f"“{w}”" for w in understood.unknown)
-        notes.append("not known: " + ", ".join([*named][:MAX_NAMED_WORDS]))
+        notes.append("unknown words: " + ", ".join([*named][:MAX_NAMED_WORDS]))
     if understood.missing:
         names = " ".join(understood.missing)
-        notes.append(f"words are read less well without {names}; get it with: momentseek models get {names}")
+        notes.append(f"queries are understood less well without {names}; download it: momentseek models get {names}")
     elif understood.guessed:
         named = (f"“{word}”" for word in understood.guessed[:MAX_NAMED_WORDS])
-        notes.append(f"read by words like {'it' if len(understood.guessed) == 1 else 'them'}: {', '.join(named)}")
+        notes.append(f"guessed from similar words: {', '.join(named)}")
     return notes
 
 
 @dataclass(frozen=True, eq=False)
 class SearchedLibrary:
-    """What is known of a library between two searches: how much its parts hold, and what is usual in its streams."""
+    """What is cached of a library between searches: the sizes of its parts, and samples of its streams."""
 
     counts: Mapping[int, PartCounts]
     vision: SampledIndex
@@ -128,7 +128,7 @@ class SearchedLibrary:
 
 @dataclass(frozen=True)
 class WordHits:
-    """What the streams of words found, each best first."""
+    """The hits of the streams of words and sounds, each best first."""
 
     spoken: Sequence[StreamHit] = ()
     written: Sequence[StreamHit] = ()
@@ -137,27 +137,27 @@ class WordHits:
 
     @property
     def candidates(self) -> list[StreamHit]:
-        """Those that may enter the ranking where the picture shows nothing."""
+        """The hits that may enter the ranking without a visual hit."""
         lists = (self.spoken, self.written, self.sounds, self.described)
         return [hit for hits in lists for hit in hits[:MAX_WORD_CANDIDATES]]
 
 
 class AskedStreams:
-    """Which streams a search asks, and in which words."""
+    """The streams that a search uses, and the words for each."""
 
     def __init__(self, query: Query, options: SearchOptions) -> None:
         streams = options.streams
         named = bool(query.names)
         self.speech = "speech" in streams and not query.phrases and bool(query.speech_text)
-        """Whether words are looked for in what is said; phrases are found otherwise."""
+        """Whether to look for words in what is said; phrases are found separately."""
         self.speech &= bool(query.said) or not named
         self.text = "text" in streams and bool(query.written_text) and (bool(query.written) or not named)
         self.described = "described" in streams and bool(query.described_text) and (bool(query.described) or not named)
         self.sounds = "speech" in streams and bool(query.picture_parts)
-        """Whether sounds are looked for: they are heard, as speech is."""
+        """Whether to look for sounds; they belong to the speech stream."""
         self.names = "name" in streams and bool(query.name_text) and not query.phrases
         self.picture_text = " ".join(part.text for part in query.picture_parts)
-        """All that the query says of the picture."""
+        """All words of the query about the picture."""
         words: dict[TextKind, list[str]] = {
             "cues": content_words(query.speech_text) if self.speech else [],
             "lines": self._written_words(query) if self.text else [],
@@ -165,7 +165,7 @@ class AskedStreams:
             "names": name_terms(query.name_text) if self.names else [],
         }
         self.words = {kind: terms for kind, terms in words.items() if terms}
-        """The words that are looked for, by where."""
+        """Kind of text → the words to look for in it."""
 
     @staticmethod
     def _written_words(query: Query) -> list[str]:
@@ -174,7 +174,7 @@ class AskedStreams:
 
 
 def vision_texts(query: Query) -> list[str]:
-    """The texts that a search encodes to find what a query's pictures show."""
+    """The texts that a search encodes for the vision stream."""
     parts = [part.text for part in (*query.picture_parts, *query.avoid)]
     return list(dict.fromkeys([*parts, AskedStreams(query, SearchOptions()).picture_text])) if parts else []
 
@@ -182,14 +182,14 @@ def vision_texts(query: Query) -> list[str]:
 def ask_statistics(
     questions: Questions, asked: SearchRequest, words: Mapping[TextKind, Any]
 ) -> dict[int, PartStatistics]:
-    """The first question of a search: how much there is, and how often words occur."""
+    """Make the first request of a search: the sizes of the parts, and how often words occur."""
     misspelt = words.get("lines", ()) if asked.query.written else ()
     more = {"asked": asked, "words": words, "misspelt": misspelt}
     return questions.ask("statistics", dict.fromkeys(questions.parts, more))
 
 
 class SearchSession:
-    """One search while it runs: :meth:`rank` asks the streams, :meth:`show` makes hits of the best candidates."""
+    """A running search: :meth:`rank` ranks candidates of all streams, :meth:`show` turns the best into hits."""
 
     def __init__(
         self,
@@ -206,24 +206,24 @@ class SearchSession:
         self._damaged = False
         self.vision_query: VisionQuery | None = None
         self.seen: list[StreamHit] = []
-        """What the vision stream found, best first."""
+        """The hits of the vision stream, best first."""
         self._unknown_words = False
-        """Whether the vision stream was asked in words that its encoder does not know."""
+        """Whether the vision stream's encoder knows no word of the query."""
         self._missing_weights = ""
-        """What is not searched because weights are not downloaded."""
+        """A note on what is not searched because weights are not downloaded."""
         self._understood = Understanding()
-        """What the encoders of pictures make of the query's words."""
+        """What the image encoders recognise in the query."""
         self._phrases: list[StreamHit] = []
-        """Where the phrases of the query are said, word for word."""
+        """The moments in which the phrases of the query are said, word for word."""
         self._sounds: dict[str, AskedSound] = {}
-        """The labels of sounds that are asked for."""
+        """The labels of the sounds that the query asks for."""
         self._unsaid: Times = {}
-        """Where something is said or written that must not be, by video."""
+        """The times at which excluded words are said, written or described, by video."""
 
-    # asking the parts
+    # requests to the parts
 
     def _ask(self, method: str, arguments: Mapping[int, Mapping[str, Any]]) -> dict[int, Any]:
-        """Ask some parts, each with arguments of its own."""
+        """Send a request to some parts, each with its own arguments."""
         asked = SearchRequest(self.query, self.options, self._now, self.vision_query)
         return self._questions.ask(method, {part: {"asked": asked, **more} for part, more in arguments.items()})
 
@@ -231,12 +231,12 @@ class SearchSession:
         return self._ask(method, dict.fromkeys(self._questions.parts, more))
 
     def _details_of(self, what: str, ids: Iterable[int]) -> list[VideoDetails]:
-        """What the parts that have some videos say of these."""
+        """Request details of some videos from the parts that have them."""
         arguments = {part: {what: some} for part, some in self._cards.by_part(ids).items()}
         return list(self._ask("details", arguments).values())
 
     def _find(self, videos: Mapping[int, Any] | None = None, page: int = 0, depth: int = 0) -> dict[int, FoundMoments]:
-        """Ask all parts what they find; for words only the first time."""
+        """Request the moments of all parts; those found by words only the first time."""
         more: dict[str, Any] = {"page": page, "depth": depth}
         if self._answers is None:
             self._sounds = self._asked_sounds() if self._asks.sounds else {}
@@ -260,7 +260,7 @@ class SearchSession:
     # ranking
 
     def rank(self) -> list[Candidate]:
-        """Rank everything that the streams find as one list of candidates without repetitions."""
+        """Rank the hits of all streams as one list of candidates without repetitions."""
         query = self.query
         if "vision" in self.options.streams and query.picture_parts and len(self._library.vision.sample):
             self._with_weights(self._search_words, None)
@@ -277,7 +277,7 @@ class SearchSession:
         return drop_repeats(self._fuse(without_times(candidates, self._unsaid)))
 
     def rank_like(self, example: SearchExample) -> list[Candidate]:
-        """Rank the moments that look like an example; the example itself is no answer."""
+        """Rank the moments that look like an example, without the example itself."""
         index = self._library.vision
         if not len(index.sample):
             return []
@@ -287,7 +287,7 @@ class SearchSession:
         return drop_repeats(self._fuse([c for c in found if not example.is_shown_by(c, videos[c.video])]))
 
     def _fuse(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Candidates as one ranking of all streams, best first."""
+        """Rank candidates by all streams, best first."""
         units = {}
         if (query := self.vision_query) is not None:
             moments = query.moments if self._searches_by_map(query) else None
@@ -296,7 +296,7 @@ class SearchSession:
         return rank_candidates(candidates, self.options.fusion, units)
 
     def _add_names(self, candidates: list[Candidate]) -> None:
-        """Let the names of videos count for the best moment of each."""
+        """Add the name stream: a video whose name matches counts for its best moment."""
         names = self._find_names()
         videos = self._known_videos(name.video for name in names)
         best = {c.video: c for c in reversed(self._fuse(candidates))}
@@ -310,7 +310,7 @@ class SearchSession:
                     candidates.append(one)
 
     def rerank(self, candidates: Sequence[Candidate], model: Reranker) -> list[Candidate]:
-        """The model's moments in the first videos of a ranking, where what must be said is said and nothing else."""
+        """The model's moments in the first videos of a ranking, if they contain the phrases and no excluded words."""
         videos = self._known_videos(c.video for c in candidates)
         firsts = list(drop_copies(candidates, videos, one_per_video=True))[: self.options.rerank_videos]
         arguments = {
@@ -331,7 +331,7 @@ class SearchSession:
     # what is seen
 
     def _search_words(self) -> None:
-        """Search for what the query's words describe. Where the encoder knows none of them, nothing is sure."""
+        """Search for what the query's words describe. If the encoder knows none of them, all hits are weak."""
         query, index, encoder = self.query, self._library.vision, self._library.encoder
         texts = [part.text for part in query.picture_parts]
         encoder.prepare(vision_texts(query))
@@ -350,10 +350,10 @@ class SearchSession:
             self.seen = [replace(hit, level="weak") for hit in self.seen]
 
     def search_vision(self, asked: VisionQuery) -> None:
-        """Search what is seen until a page of hits is full."""
+        """Search the vision stream until a page of hits is full."""
         self.vision_query = asked
         page, depth = 2 * max(self.options.k, MAX_HIDDEN), MAX_VIDEOS
-        if self.options.rerank is not None:  # then it is videos that are wanted
+        if self.options.rerank is not None:  # re-ranking needs videos, not spans
             page, depth = MAX_SPANS * self.options.rerank_videos, max(MAX_VIDEOS, self.options.rerank_videos)
         if self._searches_by_map(asked):
             self.seen = sort_hits(self.search_by_map(asked, depth))
@@ -366,7 +366,7 @@ class SearchSession:
             page *= 2
 
     def paged_search(self, asked: VisionQuery, depth: int) -> PagedSearch:
-        """A search of what is seen, on ``depth`` videos at most."""
+        """A search of the vision stream on at most ``depth`` videos."""
         search = choose_search(asked, self.options.localiser, self._library.vision.head)
         scanned = search.scan_depth(depth)
         lists: dict[int, tuple[VideoList, ...]] = self._ask_all("scan", probes=search.probes, depth=scanned)
@@ -389,7 +389,7 @@ class SearchSession:
         return query.moments is not None and self.options.localiser == MAP_LOCALISER
 
     def search_by_map(self, asked: VisionQuery, depth: int) -> list[StreamHit]:
-        """The best moments of the ``depth`` best videos, a few of each, until no other video could be among those."""
+        """The best moments of the ``depth`` best videos, a few of each, by a map model."""
         assert asked.moments is not None
         assert self._library.vision.moments is not None
         listed = depth
@@ -405,7 +405,7 @@ class SearchSession:
         return choose_moments(bounds, videos, lambda id: moments.get(id, []), depth)
 
     def _fills_page(self, hits: Sequence[StreamHit]) -> bool:
-        """Whether hits fill a page once copies of a file, and others of the same video if so asked, are left out."""
+        """Whether hits fill a page without copies of a file and, if grouped by video, with one hit per video."""
         first: dict[str | int, int] = {}
         for id, video in self._known_videos(hit.video for hit in hits).items():
             first.setdefault(video.hash or id, id)
@@ -433,7 +433,7 @@ class SearchSession:
         return self._with_weights(asked, {})
 
     def _with_weights(self, work: Callable[[], T], instead: T) -> T:
-        """What ``work`` gives, or ``instead`` and a note where the weights that it needs are not downloaded."""
+        """The result of ``work``; or ``instead``, with a note, if the weights that it needs are not downloaded."""
         try:
             return work()
         except MissingWeightsError as e:
@@ -444,7 +444,7 @@ class SearchSession:
         return WordCounts.total(one.words[kind] for one in self._statistics.values() if kind in one.words)
 
     def _spellings(self) -> dict[str, list[str]]:
-        """For each word that is looked for on screen, what it may be misread as."""
+        """Word to look for on screen → words that it may have been misread as."""
         found = [one.spellings for one in self._statistics.values()]
         return {
             term: sorted({other for one in found for other in one.get(term, ())})[:MAX_SPELLINGS]
@@ -452,7 +452,7 @@ class SearchSession:
         }
 
     def _counted_words(self) -> dict[TextKind, tuple[Sequence[str], WordCounts]]:
-        """The words that are looked for, by where, and how often they occur in all parts."""
+        """Kind of text → the words to look for in it, and how often they occur in all parts."""
         out: dict[TextKind, tuple[Sequence[str], WordCounts]] = {}
         for kind, terms in self._asks.words.items():
             total = self._everywhere(kind)
@@ -467,7 +467,7 @@ class SearchSession:
         return rarity(total.of(self._asks.words[kind]), total.texts)
 
     def _find_words(self) -> WordHits:
-        """What the streams of words find."""
+        """The hits of the streams of words and sounds."""
         if self._answers is None:
             self._find()
         query, answers = self.query, self._answers or {}
@@ -486,7 +486,7 @@ class SearchSession:
         return judge_texts(kind, matches, terms, self._weight(kind), nowhere=nowhere, **more)
 
     def _matches(self, kind: TextKind) -> list[TextMatch]:
-        """The texts of all parts that hold words best."""
+        """The texts of all parts that match best."""
         parts = [answer.texts[kind] for answer in (self._answers or {}).values() if kind in answer.texts]
         return TextRows.join(parts, MAX_TEXTS[kind]).matches() if parts else []
 
@@ -503,7 +503,7 @@ class SearchSession:
         return self._set_word_times(hits) if self.query.said else hits
 
     def _set_word_times(self, hits: list[StreamHit]) -> list[StreamHit]:
-        """The first hits with the times of the words that should be said."""
+        """The hits, the first ones with the times of the spoken words."""
         first = hits[:MAX_BOUNDED_HITS]
         cards = self._known_videos(hit.video for hit in first)
         by_part: dict[int, list[int]] = {}
@@ -517,20 +517,20 @@ class SearchSession:
         return [*first, *hits[MAX_BOUNDED_HITS:]]
 
     def _join_phrases(self) -> list[StreamHit]:
-        """Where phrases are said in all parts, best first; the first of them bounded by their words."""
+        """The hits of phrases in all parts, best first; the first ones with the times of their words."""
         found = [answer.phrases for answer in (self._answers or {}).values() if answer.phrases is not None]
         pairs = [pair for some in found for pair in zip(some.hits, some.bounded, strict=True)]
         pairs.sort(key=lambda pair: (-pair[0].score, pair[0].video, pair[0].start, pair[0].end))
         return [bounded if at < MAX_BOUNDED_HITS else hit for at, (hit, bounded) in enumerate(pairs)]
 
     def _find_names(self) -> list[NameHit]:
-        """The videos whose names have words of the query, best first."""
+        """The videos whose names contain words of the query, best first."""
         return judge_names(self._matches("names"), self.query.name_text)
 
     # showing
 
     def show(self, candidates: Sequence[Candidate]) -> Results:
-        """Hits of the best candidates, how many weak ones are left out, and what to say about it."""
+        """Turn the best candidates into hits, count hidden weak ones, and collect notes."""
         videos = self._known_videos(c.video for c in candidates)
         chosen = list(drop_copies(candidates, videos, one_per_video=self.options.group == "video"))
         sure = [c for c in chosen if c.level != "weak"]
@@ -558,7 +558,7 @@ class SearchSession:
         if self.options.rerank is not None and not self.query.picture_parts:
             notes.append(NOT_RERANKED_NOTE)
         hidden = 0
-        if not self.options.all:  # the same for every k: weak hits are counted as far as they are always looked for
+        if not self.options.all:  # the same for every k: MAX_HIDDEN weak hits are always sought
             hidden = max(0, min(len(chosen) - len(sure), MAX_HIDDEN) - (0 if sure else len(shown)))
         places = stream_places(chosen if self.options.all else sure or shown)
         results = Results(self._make_hits(shown, places), self.query, hidden, note="; ".join(notes))
@@ -566,12 +566,12 @@ class SearchSession:
         return results
 
     def _sort_sounds(self, hit: Hit) -> Hit:
-        """A hit whose sounds begin with those that were asked for, the surest first."""
+        """The hit with its sounds sorted: those of the query first, the most certain first."""
         order = sorted(hit.heard, key=lambda cue: (cue.text not in self._sounds, -(cue.score or 0.0)))
         return replace(hit, heard=tuple(order)) if order else hit
 
     def _make_hits(self, shown: Sequence[Candidate], places: StreamPlaces) -> list[Hit]:
-        """The hits of candidates, with all that the parts that have them know of them."""
+        """Request the hits of candidates from the parts that have their videos."""
         arguments = {
             part: {
                 "chosen": [(rank, c) for rank, c in enumerate(shown, 1) if c.video in ids],

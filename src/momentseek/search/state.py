@@ -1,4 +1,4 @@
-"""What searches read of a library, kept warm while the library stays as it is: indices, videos, encoded texts."""
+"""The state of a library that searches use, cached until the library changes: indices, videos, encoded texts."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from momentseek.library.words import content_words
 from momentseek.media.subtitles.cues import Cue
 from momentseek.recognition.encoders.protocol import Understanding, Vectors
 from momentseek.recognition.encoders.text_cache import RecentTexts, encode_cached
-from momentseek.recognition.exported.boundary_head import BoundaryHead
+from momentseek.recognition.exported.boundary_head import head_of
 from momentseek.search.stream_index import StreamIndex
 
 MAX_REMEMBERED_TRANSCRIPTS = 256
 MAX_KNOWN_VIDEOS = 20_000
-"""Videos that are remembered as the catalog describes them."""
+"""Largest number of cached catalog entries of videos."""
 
 Encode = Callable[[Sequence[str]], Vectors]
 """Turns texts into vectors, one row each."""
 Evidence = Callable[[Vectors], Vectors]
-"""Says how surely clips show what a query names, given their vectors: by labels, 0 to 1 for each; where two encoders
-made the vectors, a row for each, with the second's margin next to that."""
+"""Maps the vectors of clips to the probability (0 to 1) that each shows what a query names, by labels. If two encoders
+made the vectors, each clip has a row: the probability and the second encoder's margin."""
 
 
 class QueryEncoder:
-    """Encodes texts as queries to the streams of a library, and remembers the vectors of the last ones."""
+    """Encodes queries for the streams of a library, and caches recent vectors."""
 
     def __init__(self, encoders: LibraryEncoders) -> None:
         self._encoders = encoders
@@ -41,7 +41,7 @@ class QueryEncoder:
         self._labels: dict[str, Vectors] = {}
 
     def prepare(self, texts: Sequence[str]) -> None:
-        """Encode what queries for pictures with these texts need, in one run of the encoder; it is remembered."""
+        """Encode these texts for the vision stream in one run of the encoder, and cache the result."""
         encoder = self._encoders.for_queries("vision")
         remember = getattr(getattr(encoder, "sentences", None), "remember", None)
         if remember is None:
@@ -50,18 +50,18 @@ class QueryEncoder:
             remember([one for text in texts for one in encoder.query_sentences(text)])  # type: ignore[attr-defined]
 
     def encode(self, stream: str, texts: Sequence[str]) -> Vectors:
-        """The vectors of texts for a stream (``vision``, ``speech``, or a trained model's ``spans``), a row each."""
+        """Encode texts for a stream (``vision``, ``speech``, or a trained model's ``spans``), a row each."""
         if stream not in self._recent:
             self._recent[stream] = RecentTexts(lambda some: self._encoders.for_queries(stream).encode(some))
         return self._recent[stream](texts)
 
     def blocks(self, stream: str) -> tuple[tuple[str, int], ...]:
-        """Name and columns of each encoder where two make the vectors of a stream together; empty where one does."""
+        """Name and number of columns of each encoder if two make the vectors of a stream together; empty otherwise."""
         parts = getattr(self._encoders.for_queries(stream), "parts", ())
         return tuple((part.name, part.dim) for part in parts)
 
     def label_cosines(self, text: str, labels: Sequence[str]) -> dict[str, float]:
-        """How near a text is in meaning to labels, whose vectors are kept; empty if no encoder of speech is here."""
+        """Cosine of a text with each label, whose vectors are cached; empty if there is no speech encoder."""
         speech = self._encoders.speech
         if speech is None or not labels or not self.knows_words("speech", [text]):
             return {}
@@ -71,18 +71,18 @@ class QueryEncoder:
         return {label: float(self._labels[label] @ vector) for label in labels}
 
     def knows_words(self, stream: str, texts: Iterable[str]) -> bool:
-        """Whether a stream's encoder knows any word of the texts; if it cannot tell, whether they have letters."""
+        """Whether a stream's encoder knows any word of the texts; if it cannot tell, whether they contain any words."""
         knows = getattr(self._encoders.for_queries(stream), "knows", None)
         return any(map(knows or _is_legible, texts))
 
     def evidence(self, stream: str, text: str) -> Evidence | None:
-        """What a stream's encoder can tell of things that a text names; None if it knows nothing by name."""
+        """The evidence function for the things that a text names; None if the stream's encoder has no labels."""
         find = getattr(self._encoders.for_queries(stream), "evidence", None)
         found: Evidence | None = None if find is None else find(text)
         return found
 
     def understand(self, stream: str, texts: Sequence[str]) -> Understanding:
-        """What a stream's encoder makes of the words of texts; nothing is said of words without content."""
+        """What a stream's encoder recognises in texts; guessed and unknown words include content words only."""
         find = getattr(self._encoders.for_queries(stream), "understand", None)
         if find is None:
             return Understanding()
@@ -92,7 +92,7 @@ class QueryEncoder:
         return replace(found, guessed=guessed, unknown=unknown)
 
     def forget(self) -> None:
-        """Forget all vectors, because another encoder now makes the library's."""
+        """Clear the cache, because another encoder now makes the library's vectors."""
         self._recent.clear()
         self._labels.clear()
 
@@ -108,7 +108,7 @@ def _is_legible(text: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class LibraryState:
-    """A library in one state: all that the streams ask."""
+    """A library in one state, with everything that the streams need."""
 
     catalog: Catalog
     snapshot: Snapshot
@@ -119,29 +119,29 @@ class LibraryState:
 
     @classmethod
     def open(cls, library: LibraryReader, snapshot: Snapshot) -> LibraryState:
-        """A snapshot of a library, ready to be searched."""
-        model = library.encoders.model if snapshot.spans else None
-        moments = None if model is None else model.about.moments
+        """Open a snapshot of a library for searching."""
+        model = library.encoders.model if snapshot.vision and library.encoders.has_model else None
+        about = None if model is None else model.about
         vision = StreamIndex(
             snapshot.vision,
             snapshot.gone,
             library.clip_seconds,
             library.paths.plan,
             spans=snapshot.spans,
-            head=None if model is None or moments is not None else BoundaryHead.of(model.about),
-            moments=moments,
+            head=head_of(about),
+            moments=None if about is None else about.moments,
         )
-        speech = StreamIndex(snapshot.speech, snapshot.gone, library.clip_seconds)
+        speech = StreamIndex(snapshot.speech, snapshot.gone, library.clip_seconds, library.paths.speech_plan)
         return cls(library.catalog, snapshot, vision, speech)
 
     @cached_property
     def sound_labels(self) -> tuple[str, ...]:
-        """All labels of sounds that were heard."""
+        """All labels of sounds that were detected."""
         return tuple(sound_labels(self.catalog))
 
     @property
     def damaged(self) -> bool:
-        """Whether vectors were met that are not finite."""
+        """Whether vectors that are not finite were found so far."""
         return bool(self.vision.damaged_videos or self.speech.damaged_videos)
 
     def videos(self, ids: Iterable[int]) -> dict[int, Video]:
@@ -163,11 +163,12 @@ class LibraryState:
         old = [(id, known[id].duration, known[id].hash) for id in wanted - new]
         return sorted([*old, *(self.catalog.video_cards(new) if new else ())])
 
-    def find_spoken(self, video: int) -> tuple[list[Cue], list[range]]:
-        """What is said in a video: its cues, in the order of their vectors, and its passages."""
-        if video not in self._spoken:
-            if len(self._spoken) >= MAX_REMEMBERED_TRANSCRIPTS:
-                self._spoken.clear()
-            cues = self.catalog.own_cues(video, SPEECH)
-            self._spoken[video] = cues, passages(cues)
-        return self._spoken[video]
+    def find_spoken(self, videos: Sequence[int]) -> list[tuple[list[Cue], list[range]]]:
+        """What is said in each of some videos: the cues, in the order of their vectors, and the passages."""
+        known = self._spoken
+        if len(known) + len(videos) > MAX_REMEMBERED_TRANSCRIPTS:
+            known.clear()
+        if new := [id for id in videos if id not in known]:
+            found = self.catalog.own_cues_of(new, SPEECH)
+            known.update((id, (cues, passages(cues))) for id, cues in found.items())
+        return [known[id] for id in videos]

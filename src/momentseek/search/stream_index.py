@@ -1,8 +1,8 @@
-"""The vectors that one stream searches, and the sample of them by which it is judged what is usual for a query.
+"""The vectors that one stream searches, and a sample of them that shows which scores are usual for a query.
 
-A query is judged by how it scores on the library in general, so a few thousand clips are sampled: of every video each
-``step``-th clip, beginning at a place that follows from the video's own vectors. So the sample depends on what the
-videos are, not on how they are stored, and samples of parts of a library make up the sample of the whole.
+Scores are judged by how the query scores on the library in general, so a few thousand clips are sampled: every
+``step``-th clip of each video, from an offset that is computed from the video's vectors. So the sample depends on the
+videos, not on how they are stored, and the samples of the parts of a library make up the sample of the whole.
 """
 
 from __future__ import annotations
@@ -23,28 +23,29 @@ from momentseek.library.segments import Segment, locate
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.boundary_head import BoundaryHead
 from momentseek.recognition.exported.moment_map import MomentMap
+from momentseek.recognition.exported.span_head import SpanHead
 from momentseek.search.localise.height import Layout
 
 SAMPLE_CLIPS = 8192
-"""Clips from which it is judged what is usual for a query."""
+"""Approximate number of clips in the sample."""
 SAMPLE_MOMENTS = 1 << 15
-"""Rows of moments from which the same is judged where a model keeps vectors of moments …"""
+"""Approximate number of rows in the sample of moments, if a model keeps vectors of moments …"""
 MIN_SAMPLE_WINDOWS = 32
-"""… those of at least this many windows."""
+"""… from at least this many windows."""
 BLOCK_VALUES = 1 << 24
-"""Numbers of the vectors that are read at a time."""
+"""Largest number of vector components that are read at a time."""
 
 Ids = NDArray[np.int64]
 """Ids of videos in the catalog."""
 Keys = NDArray[np.uint64]
 KeyedRows = tuple[tuple[int, int], Vectors]
-"""Rows of a sample, with the place that they have in it."""
+"""Rows of a sample, with the key by which they are sorted."""
 SampleKind = Literal["clips", "videos", "windows"]
 
 
 @dataclass(frozen=True, eq=False)
 class SampledRows:
-    """Some rows of vectors, each with the number of its video and its place in the video, by which they are sorted."""
+    """Sampled rows of vectors, sorted by the key of their video and their place in it."""
 
     keys: Keys
     places: NDArray[np.int64]
@@ -52,7 +53,7 @@ class SampledRows:
 
     @classmethod
     def join(cls, parts: Sequence[SampledRows]) -> SampledRows:
-        """Several samples as one, sorted; a part without rows says nothing about their width."""
+        """Join several samples, sorted; parts without rows are ignored, because their width is unknown."""
         filled = [part for part in parts if len(part.rows)] or parts[:1]
         if not filled:
             return cls(np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros((0, 0), np.float32))
@@ -63,7 +64,7 @@ class SampledRows:
 
 @dataclass(frozen=True, eq=False)
 class SamplePart:
-    """What a part of a library adds to a sample: rows of clips or cues, or stretches of videos."""
+    """The share of a part of a library in a sample: rows of clips or cues, or stretches of videos."""
 
     rows: SampledRows | None = None
     stretches: tuple[KeyedRows, ...] = ()
@@ -79,7 +80,7 @@ class VideoRows(NamedTuple):
 
     @classmethod
     def of(cls, ids: list[int], parts: Sequence[NDArray[np.float16]]) -> VideoRows:
-        """Videos with their vectors as they are stored."""
+        """Join videos with their vectors as they are stored."""
         return cls(ids, np.cumsum([0, *map(len, parts)]), float_copy(np.concatenate(parts)))
 
 
@@ -92,17 +93,17 @@ class StreamIndex:
     """Videos in the segments that are no longer in the library."""
     clip_seconds: float
     plan: Path | None = None
-    """Folder of the plan by which a large library is scanned, if it has one."""
+    """Folder of the plan for scanning a large library, if it has one."""
     damaged_videos: set[int] = field(default_factory=set)
-    """Videos met so far whose vectors are not finite, because their file was damaged."""
+    """Videos found so far whose vectors are not finite, because a file was damaged."""
     spans: tuple[Segment, ...] = ()
-    """What a trained model finds spans by: a row for each clip, or for each moment if it keeps vectors of moments."""
-    head: BoundaryHead | None = None
-    """The trained model's head that finds spans, if it has one."""
+    """Vectors with which a trained model finds spans: a row for each clip, or for each moment of a map model."""
+    head: BoundaryHead | SpanHead | None = None
+    """The head of the trained model, which finds spans, if there is one."""
     moments: MomentMap | None = None
-    """The moments of which a trained model keeps vectors, if it does."""
+    """The moments of which a map model keeps vectors, if there is one."""
     layouts: dict[int, Layout] = field(default_factory=dict)
-    """The layouts of the clips of videos that were searched."""
+    """Cached layouts of the clips of searched videos."""
 
     @cached_property
     def scan(self) -> Scan:
@@ -111,7 +112,7 @@ class StreamIndex:
 
     @cached_property
     def moment_scan(self) -> Scan:
-        """The search for the videos with the best moments, where a model keeps vectors of moments."""
+        """The search for the videos with the best moments, if a model keeps vectors of moments."""
         return Scan(self.spans)
 
     @cached_property
@@ -121,17 +122,17 @@ class StreamIndex:
 
     @cached_property
     def _sorted_ids(self) -> tuple[Ids, Ids]:
-        """The ids in order, and where each is among all."""
+        """The ids in ascending order, and the position of each in ``ids``."""
         order = np.argsort(self.ids, kind="stable")
         return self.ids[order], order
 
     @cached_property
     def _first_videos(self) -> Ids:
-        """Where the videos of each segment begin among all."""
+        """The position in ``ids`` at which each segment begins."""
         return np.cumsum([0, *(len(s.ids) for s in self.segments)])
 
     def places(self, videos: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """In which segment videos are, and where; those that are in none are left out."""
+        """Video → its segment and its position there; videos in no segment are left out."""
         ids, order = self._sorted_ids
         wanted = np.asarray(videos, np.int64)
         near = np.searchsorted(ids, wanted)
@@ -143,7 +144,7 @@ class StreamIndex:
         return dict(zip(wanted[here].tolist(), pairs, strict=True))
 
     def place(self, video: int) -> tuple[int, int] | None:
-        """In which segment a video is, and where; None if it is in none."""
+        """The segment of a video and its position there; None if it is in no segment."""
         return self.places([video]).get(video)
 
     @cached_property
@@ -153,7 +154,7 @@ class StreamIndex:
 
     @cached_property
     def span_count(self) -> int:
-        """Number of rows by which a trained model finds the spans of videos that have not been removed."""
+        """Number of rows for spans of all videos that have not been removed."""
         return self._count_rows(self.spans)
 
     def _count_rows(self, segments: Sequence[Segment]) -> int:
@@ -170,19 +171,19 @@ class StreamIndex:
 
     @cached_property
     def window_count(self) -> int:
-        """Number of windows of all videos, where a model keeps vectors of moments; 0 elsewhere."""
+        """Number of windows of all videos if a model keeps vectors of moments, otherwise 0."""
         if self.moments is None:
             return 0
         gone = set(self.gone.tolist())
         return sum(self.moments.count(clips) for id, clips in self.clip_counts.items() if id not in gone)
 
     def rows(self, video: int) -> Vectors | None:
-        """The vectors of a video's clips (or cues); None if it has none here."""
+        """The vectors of a video's clips (or cues); None if it has none."""
         place = self.place(video)
         return None if place is None else self.segments[place[0]].vectors(place[1])
 
     def read(self, videos: Sequence[int]) -> Iterator[VideoRows]:
-        """The vectors of videos, many videos at a time; those without any are left out."""
+        """Read the vectors of videos in large blocks; videos without vectors are left out."""
         ids: list[int] = []
         parts: list[NDArray[np.float16]] = []
         for id, (segment, at) in self.places(videos).items():
@@ -198,25 +199,25 @@ class StreamIndex:
             yield VideoRows.of(ids, parts)
 
     def span_rows(self, video: int) -> Vectors | None:
-        """The vectors by which a trained model finds a video's spans; None if it has none here."""
+        """The vectors with which a trained model finds a video's spans; None if it has none."""
         place = locate(self.spans, video)
         return None if place is None else self.spans[place[0]].vectors(place[1])
 
     def allowed_mask(self, allowed: Ids | None) -> NDArray[np.bool_] | None:
-        """Which videos of the segments are among ``allowed``, as a scan takes it; None stands for all."""
+        """Mask of the videos in the segments that are among ``allowed``, for a scan; None means all."""
         return None if allowed is None else np.isin(self.ids, allowed)
 
-    # its part of a sample
+    # this part's share of a sample
 
     def sample_part(self, kind: SampleKind, step: int) -> SamplePart:
-        """The part of a sample that lies here: every ``step``-th clip, video, or window of moments."""
+        """The share of a sample from here: every ``step``-th clip, video, or window of moments."""
         if kind == "clips":
             return SamplePart(self.sampled_clips(step))
         found = self.sampled_videos(step) if kind == "videos" else self.sampled_windows(step)
         return SamplePart(stretches=tuple(found))
 
     def sampled_clips(self, step: int) -> SampledRows:
-        """Every ``step``-th clip of each video; damaged ones are left out."""
+        """Sample every ``step``-th clip of each video; damaged ones are left out."""
         parts = []
         for segment in self.segments:
             there = np.flatnonzero(~np.isin(segment.ids, self.gone))
@@ -229,7 +230,7 @@ class StreamIndex:
         return SampledRows.join(parts)
 
     def sampled_videos(self, step: int) -> list[KeyedRows]:
-        """Every ``step``-th video, in parts as long as a model reads at a time, each with its place in the sample."""
+        """Sample every ``step``-th video, in windows of the model's length, each with its key in the sample."""
         window = self.head.window if self.head is not None else SAMPLE_CLIPS
         parts: list[KeyedRows] = []
         gone = set(self.gone.tolist())
@@ -243,7 +244,7 @@ class StreamIndex:
         return sorted(parts, key=lambda part: part[0])
 
     def sampled_windows(self, step: int) -> list[KeyedRows]:
-        """The moments of every ``step``-th window of each video, each window with its place in the sample."""
+        """Sample the moments of every ``step``-th window of each video, each window with its key in the sample."""
         parts: list[KeyedRows] = []
         if self.moments is None:
             return parts
@@ -265,20 +266,20 @@ class StreamIndex:
 
 @dataclass(frozen=True, eq=False)
 class SampledIndex:
-    """One stream of a library as a query is judged by it: its size, and samples, fetched when they are first needed."""
+    """The size of one stream of a library, and samples of it, fetched when they are first needed."""
 
     fetch: Callable[[SampleKind, int], Sequence[SamplePart]]
-    """Gets a sample at a step from all parts of the library."""
+    """Fetches a sample with a given step from all parts of the library."""
     clips: int
     span_count: int = 0
     window_count: int = 0
-    head: BoundaryHead | None = None
+    head: BoundaryHead | SpanHead | None = None
     moments: MomentMap | None = None
     find_blocks: Callable[[], tuple[tuple[str, int], ...]] = tuple
 
     @classmethod
     def of(cls, index: StreamIndex) -> SampledIndex:
-        """The index of a library that lies in one part."""
+        """The sampled index of a library in one part."""
         return cls(
             lambda kind, step: [index.sample_part(kind, step)],
             index.clips,
@@ -296,28 +297,28 @@ class SampledIndex:
 
     @cached_property
     def blocks(self) -> tuple[tuple[str, int], ...]:
-        """Name and columns of each encoder where two made the vectors together; empty where one did."""
+        """Name and number of columns of each encoder if two made the vectors together; empty otherwise."""
         return self.find_blocks()
 
     @cached_property
     def block_edges(self) -> list[int]:
-        """Columns at which the second encoder begins, and so on; empty where one encoder made the vectors."""
+        """The column at which the second encoder begins; empty if one encoder made the vectors."""
         return list(accumulate(columns for _, columns in self.blocks[:-1]))
 
     @cached_property
     def sample_blocks(self) -> list[tuple[Vectors, NDArray[np.bool_]]]:
-        """The columns of each encoder in the sample, and which clips it has seen."""
+        """The columns of each encoder in the sample, and which clips it has encoded."""
         parts = np.split(self.sample, self.block_edges, axis=1)
         return [(np.ascontiguousarray(part), np.asarray(part.any(axis=1))) for part in parts]
 
     @cached_property
     def sample_videos(self) -> list[Vectors]:
-        """Videos taken at even steps from the whole library, long ones in parts as long as a model reads at a time."""
+        """Videos sampled evenly from the whole library, split into windows of the model's length."""
         return self._stretches("videos", sample_step(self.clips))[:SAMPLE_CLIPS]
 
     @cached_property
     def sample_windows(self) -> list[Vectors]:
-        """The moments of windows taken at even steps from all videos, all moments of each window."""
+        """The moments of windows sampled evenly from all videos, all moments of each window."""
         return self._stretches("windows", window_step(self.span_count, self.window_count))
 
     def _stretches(self, kind: SampleKind, step: int) -> list[Vectors]:
@@ -340,9 +341,9 @@ def window_step(rows: int, windows: int) -> int:
 
 
 def video_keys(segment: Segment) -> Keys:
-    """A number for each video of a segment that follows from its vectors alone and is spread evenly; 0 without rows.
+    """A hash of each video's vectors in a segment, evenly distributed; 0 without rows.
 
-    It is made of the scales of the video's rows, which lie together and are read by every scan anyway.
+    It is computed from the scales of the video's rows, which are stored together and read by every scan anyway.
 
     >>> from momentseek.library.segments import build_segment
     >>> rows = [np.float32([[3, 4]]), np.float32([[1, 0], [0, 2]])]
@@ -360,7 +361,7 @@ def video_keys(segment: Segment) -> Keys:
 
 
 def splitmix64(numbers: Keys) -> Keys:
-    """Numbers made even over all 64 bits, the same ones from the same (SplitMix64, Steele et al. 2014).
+    """Hash numbers so that they are evenly distributed over 64 bits (SplitMix64, Steele et al. 2014).
 
     >>> splitmix64(np.array([1, 2], np.uint64)).tolist()
     [6238072747940578789, 15839785061582574730]
@@ -389,9 +390,9 @@ def chosen_rows(keys: Keys, lengths: NDArray[np.int64], step: int) -> tuple[NDAr
 
 
 def row_products(rows: Vectors, vector: Vectors) -> NDArray[np.float32]:
-    """``rows @ vector``, each row by itself: BLAS gives a row other last bits among other rows, and wakes threads.
+    """``rows @ vector``, computed row by row: with BLAS the last bits of a row depend on the other rows.
 
     >>> row_products(np.eye(3, dtype=np.float32), np.array([3, 4, 5], np.float32)).tolist()
     [3.0, 4.0, 5.0]
     """
-    return np.asarray(np.einsum("ij,j->i", rows, vector))
+    return np.asarray(np.vecdot(rows, vector))

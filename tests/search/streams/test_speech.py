@@ -9,7 +9,7 @@ import pytest
 from small_library import OpenLibrary, WordVectors, fill, nothing
 
 from momentseek.library.catalog import Catalog
-from momentseek.library.cue_vectors import PASSAGES_SETTING, encode_cues, fill_speech, passage_rows, passages
+from momentseek.library.cue_vectors import PASSAGES_SETTING, encode_cues, fill_speech, passages
 from momentseek.library.encoders import installed_speech_encoder
 from momentseek.library.paths import LibraryPaths
 from momentseek.media.subtitles.cues import Cue
@@ -20,7 +20,8 @@ from momentseek.search.export.json import hit_record
 from momentseek.search.hit import Results, StreamHit
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
-from momentseek.search.streams.speech import MIN_MEANING, MeaningQuery, _meant_passages, fuse_hits
+from momentseek.search.stream_index import VideoRows
+from momentseek.search.streams.speech import MIN_MEANING, MeaningQuery, find_passages, fuse_hits
 
 TALK = [
     Cue(0.0, 3.0, "Good evening, and welcome to the programme."),
@@ -96,11 +97,35 @@ def test_rows_are_those_of_cues_and_then_of_passages_of_several_cues() -> None:
     found = passages(TALK)
     assert found == [range(3), range(2, 4), range(4, 5)]
     assert len(rows) == len(TALK) + 2
-    stored, means = passage_rows(rows, TALK, found), passage_rows(rows[: len(TALK)], TALK, found)
-    assert np.allclose(stored[0], encoder.one(" ".join(cue.text for cue in TALK[:3])))
-    assert np.allclose(np.linalg.norm(means, axis=1), 1)
-    assert np.allclose(stored[2], means[2]), "a passage of one cue is that cue"
+    assert np.allclose(rows[len(TALK)], encoder.one(" ".join(cue.text for cue in TALK[:3])))
     assert encode_cues(encoder, [[], TALK[:1]])[0] is None
+
+
+def test_passages_that_were_not_encoded_have_the_mean_of_their_cues() -> None:
+    (rows,) = encode_cues(WordVectors(), [TALK])
+    assert rows is not None
+    asked = MeaningQuery(rows[:3].sum(axis=0) / np.linalg.norm(rows[:3].sum(axis=0)), Scale(0.0, 0.01, 60))
+    spoken = [(TALK, passages(TALK))]
+    block = VideoRows([7], np.array([0, len(TALK)]), rows[: len(TALK)])
+    first, *_ = find_passages(block, spoken, asked)
+    assert (first.rows, round(first.score, 4)) == (range(3), 1.0)
+    both = VideoRows([7, 8], np.array([0, len(rows), len(rows) + len(TALK)]), np.concatenate([rows, block.rows]))
+    two = [one for one in find_passages(both, spoken * 2, asked) if one.video == 1]
+    assert two[0].rows == range(len(rows), len(rows) + 3), "others in the same block change nothing"
+    assert two[0].score == first.score
+    less = VideoRows([7], np.array([0, 2]), rows[:2])
+    assert find_passages(less, spoken, asked) == [], "cues that have just been replaced"
+
+
+def test_the_cues_shown_of_a_passage_are_those_that_are_near() -> None:
+    """Of four cues the second and third are near; the longest run that is nearly as near as the best is shown."""
+    query, other = np.eye(2, dtype=np.float32)
+    away = 0.95 * other - 0.3 * query
+    rows = np.stack([away, query, 0.9 * query + 0.1 * other, away])
+    asked = MeaningQuery(query, Scale(0.0, 0.01, 60))
+    cues = [Cue(n, n + 1, text) for n, text in enumerate(("one thing", "a red boat", "a blue boat", "last thing"))]
+    (found,) = find_passages(VideoRows([1], np.array([0, 4]), rows), [(cues, [range(4)])], asked)
+    assert (found.rows, found.best) == (range(4), range(1, 3))
 
 
 def test_a_larger_library_asks_for_more() -> None:
@@ -129,5 +154,6 @@ def test_a_passage_counts_whose_cues_alone_mean_something_else() -> None:
     rows = np.array([[-0.6, 0.8, 0], [-0.8, 0, 0.6], [0.8, 0.6, 0]], np.float32)
     asked = MeaningQuery(query, Scale(0.0, 0.1, 60))
     cues = [Cue(0, 2, "Never again"), Cue(2, 4, "says the raven")]
-    ((found, score),) = _meant_passages(rows, cues, passages(cues), asked)
-    assert (found, round(score, 3)) == (range(1), 0.8)
+    block = VideoRows([1], np.array([0, 3]), rows)
+    (found,) = find_passages(block, [(cues, passages(cues))], asked)
+    assert (found.best, round(found.score, 3)) == (range(1), 0.8)

@@ -21,15 +21,15 @@ from momentseek.media.edit_lists import Excerpt, ExportText
 from momentseek.search.hit import Hit
 
 Thumbnail = Callable[[Hit], bytes | None]
-"""Gives a hit's picture as WebP, or None where it has none."""
+"""Returns a hit's picture as WebP, or None if it has none."""
 Render = Callable[[Sequence[Hit], str, Thumbnail | None], ExportText]
-"""Makes the text of an export from hits, the query and their pictures, with notes on what it could not carry."""
+"""Renders hits, the query and pictures as the text of an export, with notes on what the format cannot represent."""
 
 
 MAX_STEM_CHARACTERS = 60
-"""Characters of a video's name in the name of its clip."""
+"""Largest number of characters of a video's name in the name of its clip."""
 COPIED_SUFFIXES = frozenset({".mp4", ".mov", ".mkv", ".webm", ".m4v", ".ts", ".avi"})
-"""Kinds of file that can be cut without encoding them again, as the same kind."""
+"""Suffixes of files whose clips can be copied, without encoding, into the same kind of file."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class ExportKind:
     """A kind of file that hits can be written to."""
 
     suffixes: tuple[str, ...]
-    """Suffixes by which a file is known to be of this kind."""
+    """Suffixes of files of this kind."""
     about: str
-    """What the kind of file is good for, in a few words."""
+    """What the kind of file is for, in a few words."""
     render: Render
 
 
@@ -67,7 +67,7 @@ def excerpts(hits: Sequence[Hit], query: str) -> list[Excerpt]:
 
 
 def hits_to_run(query_id: str, query: str, hits: Sequence[Hit]) -> Run:
-    """A Run of one query, in the order of the hits; videos that share a name are told apart by their paths.
+    """Convert hits to a Run of one query, in their order; videos that share a name get their paths instead.
 
     >>> from pathlib import Path, PurePosixPath
     >>> hit = Hit(path=Path("/films/kitchen.mp4"), name="kitchen.mp4", start=3.0, end=9.0)
@@ -106,9 +106,9 @@ def write(
     kind: str | None = None,
     thumbnail: Thumbnail | None = None,
 ) -> tuple[str, ...]:
-    """Write hits to a file, whole or not at all; returns notes on what its format could not carry.
+    """Write hits to a file, completely or not at all; returns notes on what the format cannot represent.
 
-    ``kind`` is one of ``EXPORT_KINDS``; without it the suffix decides. ``thumbnail`` gives the pictures of a page.
+    ``kind`` is one of ``EXPORT_KINDS``; by default the suffix decides. ``thumbnail`` returns pictures for a page.
     """
     written = render(hits, query, export_kind(path) if kind is None else kind, thumbnail)
     write_bytes(path, written.text.encode("utf-8", errors="replace"))
@@ -116,12 +116,12 @@ def write(
 
 
 def render(hits: Sequence[Hit], query: str, kind: str, thumbnail: Thumbnail | None = None) -> ExportText:
-    """The text of an export, and notes on what its format could not carry."""
+    """Render the text of an export, with notes on what the format cannot represent."""
     return EXPORT_KINDS[kind].render(hits, query, thumbnail)
 
 
 def export_kind(path: str | os.PathLike[str]) -> str:
-    """The kind of export that a file's suffix asks for.
+    """The kind of export for a file's suffix.
 
     >>> export_kind("hits.EDL"), export_kind("hits.json.gz")
     ('edl', 'json')
@@ -136,7 +136,7 @@ def export_kind(path: str | os.PathLike[str]) -> str:
 
 
 def clip_name(hit: Hit, *, exact: bool = True) -> str:
-    """The file name of a clip: rank, video, start and end; a fast cut keeps the kind of file it copies from.
+    """The file name of a clip: rank, video, start and end; a cut that is not exact keeps the suffix of the source.
 
     >>> from pathlib import Path
     >>> clip_name(Hit(path=Path("k.mp4"), name="home/My kitchen.mp4", start=12.0, end=78.5))

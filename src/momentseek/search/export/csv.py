@@ -1,4 +1,4 @@
-"""Hits as a table for spreadsheets: one row each, RFC 4180, UTF-8. JSON carries the same texts unchanged."""
+"""Hits as a table for spreadsheets: one row each, RFC 4180, UTF-8. Only JSON has all texts unchanged."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Hits as one self-contained HTML page: pictures inside, no script, no request to anywhere, light and dark.
+"""Hits as one self-contained HTML page, light and dark, with embedded pictures, no script and no requests.
 
-Each picture links to the video at the moment (a media fragment, ``#t=3,9``), which browsers that play the file obey.
-Every text is escaped, and the page forbids itself to load or run anything, whatever a file name may say.
+Each picture links to the video at the moment (a media fragment, ``#t=3,9``), which browsers that can play the file
+support. Every text is escaped, and the page's policy forbids loading or running anything, whatever a file name
+contains.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ _HIT = """<li value="{rank}" class="{level}">
 
 
 def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> ExportText:
-    """Render a page; a hit whose picture cannot be had gets an empty frame."""
+    """Render a page; a hit without a picture gets an empty frame."""
     title = escape(tidy(query) or "Moments")
     videos = len({hit.path for hit in hits})
     summary = (
@@ -84,7 +85,7 @@ def _hit_item(hit: Hit, picture: str) -> str:
 
 
 def _found_paragraphs(hit: Hit) -> str:
-    """What was read in the picture of a hit, what a model says of it, and its sounds, where it was found by these."""
+    """Text on screen, descriptions and sounds of a hit, each if its stream found the hit."""
     found = {
         "text": ("written", " / ".join(tidy(line.text) for line in hit.written)),
         "described": ("described by a model", " ".join(tidy(caption.text) for caption in hit.described)),
@@ -98,7 +99,7 @@ def _found_paragraphs(hit: Hit) -> str:
 
 
 def _said_by_language(hit: Hit) -> list[tuple[str, str | None]]:
-    """What is said in a hit, consecutive cues of one language put together."""
+    """What is said in a hit, with consecutive cues of one language joined."""
     found: list[tuple[str, str | None]] = []
     for cue in hit.said:
         if found and found[-1][1] == cue.language:

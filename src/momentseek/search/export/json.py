@@ -1,4 +1,4 @@
-"""Hits as JSON: everything a hit knows, for programs."""
+"""Hits as JSON: all fields of each hit, for programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from momentseek.search.hit import Hit, Results
 
 
 def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> ExportText:
-    """Render one object: the query and its hits, best first; times in seconds; a search's results bring its remarks."""
+    """Render one object: the query and its hits, best first; times in seconds. Results of a search add their notes."""
     document: dict[str, Any] = {"query": _valid_text(query)}
     if isinstance(hits, Results):
         document |= {"hidden": hits.hidden, "note": _valid_text(hits.note), "complete": hits.complete}
@@ -28,7 +28,7 @@ def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) 
 
 
 def hit_record(hit: Hit) -> dict[str, Any]:
-    """One hit as JSON carries it; ``url`` holds the path's exact bytes, also where these are no valid Unicode."""
+    """One hit as a JSON object; ``url`` holds the exact bytes of the path, even if they are not valid Unicode."""
     found: dict[str, Any] = {
         "rank": hit.rank,
         "video": _valid_text(hit.name),

@@ -1,8 +1,7 @@
-"""Hits as subtitles: each moment a cue that names it and says what is said, and what is written if that found it.
+"""Hits as subtitles: each moment is a cue with its name, what is said, and other texts and sounds that matched.
 
-Hits of one video keep that video's times, so the file can be played with it and marks its moments. Hits of several
-videos share no clock but that of the timeline which the EDL and FCPXML exports lay out, so they get its times: the file
-labels that timeline.
+Hits of one video keep the times of the video, so the file can be played with it and marks the moments. Hits of several
+videos get the times of the timeline that the EDL and FCPXML exports create, so the file labels that timeline.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from momentseek.search.hit import Hit, heard_labels
 
 
 def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> ExportText:
-    """Render the hits as cues, by time; a note says whose times they are."""
+    """Render the hits as cues, sorted by time; a note says if the times are those of a timeline."""
     if len({hit.path for hit in hits}) > 1:
-        note = "the moments are of several videos, so the times are those of the EDL or FCPXML of the same moments"
+        note = "the moments are from several videos, so the times are those of the EDL or FCPXML of the same moments"
         return ExportText(srt.srt_text(_cues_on_timeline(hits)), (note,))
     cues = sorted((Cue(hit.start, hit.end, _cue_text(hit)) for hit in hits), key=lambda cue: (cue.start, cue.end))
     return ExportText(srt.srt_text(cues))

@@ -1,1 +1,1 @@
-"""Localisers: turn a curve of clip scores into ranked spans, one file each (docs/localising.md)."""
+"""Localisers: turn a curve of clip scores into ranked spans, one file each (docs/architecture.md)."""

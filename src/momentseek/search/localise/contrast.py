@@ -2,8 +2,9 @@
 
     contrast(a, b) = mean(s[a:b]) − mean(s[:a] ∪ s[b:])
 
-over all windows of all lengths up to a maximum, by cumulative sums; the best ones stay, then each start moves to the
-beginning of the climb (TFVTG's dynamic start). Zheng et al. 2024, "Training-free video temporal grounding".
+over all windows of all lengths up to a maximum, computed by cumulative sums. The best ones are kept, then each start
+moves to the beginning of the climb (TFVTG's dynamic start). Zheng et al. 2024, "Training-free video temporal
+grounding".
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ MAX_SECONDS = 300.0
 MIN_SECONDS = 6.0
 """Shortest window; the published windows are multiples of a stride, and single clips would always win on noise."""
 MAX_WINDOWS, MAX_PROPOSALS = 500, 10
-"""Windows among which near-duplicates are suppressed, and those that are left of them."""
+"""Number of windows before suppression of near-duplicates, and after it."""
 MIN_CLIMB = 0.1
-"""Slope per clip, as a share of the curve's range, below which a curve does not climb."""
+"""Slope per clip, as a share of the curve's range, above which a curve climbs."""
 
 
 @LOCALISERS.register("contrast")
@@ -66,7 +67,7 @@ def all_contrasts(scores: FloatArray, longest: int, shortest: int = 1) -> tuple[
 
 
 def window_contrast(scores: FloatArray, first: Positions, last: Positions) -> FloatArray:
-    """Inside mean − outside mean of given windows; 0 for a window that is the whole curve."""
+    """Mean inside minus mean outside, for each given window; 0 for a window that is the whole curve."""
     sums = np.concatenate(([0.0], np.cumsum(scores)))
     inside, size = sums[last] - sums[first], last - first
     rest = len(scores) - size
@@ -78,10 +79,10 @@ def window_contrast(scores: FloatArray, first: Positions, last: Positions) -> Fl
 def climb_start(values: FloatArray, start: int, least_climb: float = MIN_CLIMB) -> int:
     """The first clip of the climb that leads to ``start`` (TFVTG's dynamic start, on clips instead of frames).
 
-    People say that a thing begins where the curve starts to climb, not where it is high. With f the difference of a
-    clip to the one before: the clip before the start is taken in while its own f, or the mean of its last two (the
-    later one twice) or last three, is more than ``least_climb`` of the curve's range. A sharp edge stays where it is:
-    the clip before it is low and has not begun to climb.
+    People see the beginning where the curve starts to climb, not where it is high. Let f be the difference of a clip
+    from the one before. The clip before the start is included while its f, the weighted mean of its last two f (the
+    later one twice), or the mean of its last three is more than ``least_climb`` of the curve's range. A sharp edge
+    stays where it is, because the clip before it is low and does not climb yet.
 
     >>> climb_start(np.array([0.0, 0.0, 0.0, 0.0, 0.3, 0.6, 0.9, 0.9, 0.9]), 6)
     4

@@ -1,16 +1,17 @@
-"""`height`, the default: the shots that come near to the moment's height, seen from what is usual in the library.
+"""`height`, the default: the clips around a peak that come near its height, relative to the library's usual scores.
 
-Other localisers ask what stands out *within* a video, and so cut a short video that shows the thing from beginning to
-end into pieces. What "nothing to see here" looks like is known from the whole library instead (:class:`Background`).
-A clip counts as the mean of its neighbours in the same shot (a clear change of the clips' vectors ends one too). With
-``b`` the library's median score for the query, ``s`` its spread and ``h`` the score of the best clip's neighbourhood,
-clip ``t`` speaks for being part of the moment by
+Other localisers ask what stands out *within* a video, and so they split a short video that shows the thing from
+beginning to end. Here the scores of unrelated clips are known from the whole library instead (:class:`Background`). The
+score x(t) of a clip is the mean over its neighbours in the same shot (a clear change of the clips' vectors also ends a
+shot). Let ``b`` be the library's median score for the query, ``s`` its spread, and ``h`` the mean score around the best
+clip. The evidence that clip ``t`` is part of the moment is
 
     g(t) = (h - b) (x(t) - b - 0.7 (h - b)) / (s / 2)²
 
-(for 0.5 instead of 0.7 the log likelihood ratio of two normal distributions about ``h`` and ``b``), and the moment is
-the stretch about the best clip in the likeliest row of states "moment" and "background", where every change of state
-costs 1 at a cut and 4 elsewhere (Viterbi 1967). docs/localising.md has what other numbers give on real videos.
+With 0.5 instead of 0.7 this is the log likelihood ratio of two normal distributions around ``h`` and ``b``. The moment
+is the stretch around the best clip in the most likely sequence of the states "moment" and "background", where every
+change of state costs 1 at a cut and 4 elsewhere (Viterbi 1967). docs/architecture.md compares other values on real
+videos.
 """
 
 from __future__ import annotations
@@ -27,28 +28,28 @@ from momentseek.search.localise.localiser import LOCALISERS, MAX_SPANS, Backgrou
 from momentseek.search.localise.scenes import clear_changes, edge_times
 
 NEIGHBOUR_CLIPS = 4
-"""Clips on either side, in the same shot, with which a clip is averaged."""
+"""Number of clips on either side, in the same shot, over which a score is averaged."""
 HEIGHT_SHARE = 0.7
-"""Share of the height that a clip must reach to speak for the moment."""
+"""Share of the height from which a clip counts as evidence for the moment."""
 NOISE_SPREADS = 0.5
-"""Scatter of clips about the height of their moment, in spreads of the library."""
+"""Scatter of clips around the height of their moment, in spreads of the library."""
 CUT_COST, EDGE_COST = 1.0, 4.0
 """Log odds against an edge of a moment at a cut, and at any other boundary of clips."""
 CLEAR_CHANGE = 0.7
-"""Clearness (0 to 1) from which a change of the clips' vectors counts as a cut."""
+"""Clearness (0 to 1) of a change of the clips' vectors from which it counts as a cut."""
 MIN_CLIPS_FOR_CHANGES = 5
-"""Clips below which no change of vectors can be told from scatter."""
+"""Smallest number of clips for which changes of vectors can be told from noise."""
 MIN_SPREAD = 1e-3
-"""Least distance of a quartile from the median: cosines are not more exact than that."""
+"""Smallest distance of a quartile from the median, because cosines are not more exact than that."""
 MAX_CLIP_GAIN = 20.0
-"""What one clip can say at most."""
+"""Largest evidence of one clip."""
 MIN_HEIGHT_SHARE = 0.5
 """Share of the first moment's height that a further one must reach."""
 
 
 @LOCALISERS.register("height")
 def height(curve: Curve) -> Proposals:
-    """Propose the moment about the best clip, then those about the best of the other clips.
+    """Propose the moment around the best clip, then those around the best of the other clips.
 
     >>> usual = Background.of(np.linspace(0, 0.2, 100))
     >>> scores = [0.1] * 10 + [0.5] * 5 + [0.1] * 10
@@ -66,29 +67,29 @@ def height(curve: Curve) -> Proposals:
 
 
 class Stretches(NamedTuple):
-    """The moments on the curves of some videos: those of a video together, the one about its best clip first."""
+    """The moments on the curves of some videos, grouped by video, the one around the best clip first."""
 
     counts: Positions
     """Number of moments of each video."""
     firsts: Positions
-    """Their first clips, counted in the video, …"""
+    """The first clip of each moment, counted in its video …"""
     peaks: Positions
-    """… their best ones …"""
+    """… its best clip …"""
     lasts: Positions
-    """… and those after their last ones."""
+    """… and the clip after its last one."""
 
 
 def stretches(
     scores: Floats32, offsets: Positions, edges: Sequence[Positions], base: float, spread: float
 ) -> Stretches:
-    """The moments on the curves of videos, given where each begins, the edges of its scenes, and what is usual."""
+    """Find the moments on the curves of videos, given their offsets, the edges of scenes, and median and spread."""
     return (python_stretches if kernels() is None else compiled_stretches)(scores, offsets, edges, base, spread)
 
 
 def compiled_stretches(
     scores: Floats32, offsets: Positions, edges: Sequence[Positions], base: float, spread: float
 ) -> Stretches:
-    """What :func:`python_stretches` finds, by a compiled kernel."""
+    """Find the same as :func:`python_stretches`, with a compiled kernel."""
     videos, room = len(edges), len(edges) * MAX_SPANS
     cuts, places = np.cumsum([0, *map(len, edges)]), np.concatenate(edges).astype(np.int64)
     firsts, peaks, lasts, counts = (np.empty(size, np.int64) for size in (room, room, room, videos))
@@ -109,7 +110,7 @@ def compiled_stretches(
 def python_stretches(
     scores: Floats32, offsets: Positions, edges: Sequence[Positions], base: float, spread: float
 ) -> Stretches:
-    """The moment about the best clip of each video, then those about the best of its other clips."""
+    """Find the moment around the best clip of each video, then those around the best of its other clips."""
     clips = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
     found = [_curve_stretches(scores[a:b], some, base, spread) for (a, b), some in zip(clips, edges, strict=True)]
     columns = np.array([row for some in found for row in some]).T
@@ -128,7 +129,7 @@ def _curve_stretches(curve: Floats32, edges: Positions, base: float, spread: flo
         peak = int(np.argmax(np.where(free, scores, -np.inf)))
         if spans and scores[peak] <= least:
             break
-        rise = max(float(smooth[peak]) - base, 0.0)  # 0: nothing speaks for or against any clip
+        rise = max(float(smooth[peak]) - base, 0.0)  # 0: no evidence for or against any clip
         gains = rise * (smooth - base - HEIGHT_SHARE * rise) / (NOISE_SPREADS * spread) ** 2
         gains = np.clip(gains, -MAX_CLIP_GAIN, MAX_CLIP_GAIN)
         gains[~free] = -len(scores) * MAX_CLIP_GAIN
@@ -156,7 +157,7 @@ def neighbour_means(scores: Floats32, edges: Positions) -> FloatArray:
 
 
 def scene_edges(curve: Curve) -> Positions:
-    """Boundaries of clips, ascending, at which a shot ends or the clips' vectors change as clearly.
+    """Boundaries of clips, ascending, at which a shot ends or the clips' vectors change clearly.
 
     >>> vectors = np.repeat(np.eye(2, dtype=np.float32), 12, axis=0)
     >>> scene_edges(Curve.regular([0.1] * 24, seconds=2, features=vectors, shots=[4.2])).tolist()
@@ -170,22 +171,54 @@ def scene_edges(curve: Curve) -> Positions:
 
 
 class Layout(NamedTuple):
-    """What is known of a video's clips whatever is asked."""
+    """Properties of a video's clips that do not depend on the query."""
 
     times: FloatArray
-    """(T + 1,) where moments may begin and end, at each boundary of clips."""
+    """(T + 1,) time at which a moment may begin or end, for each boundary of clips."""
     middles: FloatArray
     edges: Positions
     """Boundaries at which a scene ends."""
 
-    @classmethod
-    def of(cls, curve: Curve) -> Layout:
-        """The layout of a curve's clips."""
-        return cls(edge_times(curve), curve.middles, scene_edges(curve))
+
+def build_layouts(
+    rows: Floats32, offsets: Positions, durations: Sequence[float], shots: Sequence[Sequence[float]], seconds: float
+) -> list[Layout]:
+    """Build the layouts of several videos in one pass, equal to the results of `edge_times` and `scene_edges`.
+
+    The rows of a video lie between two offsets. Its clips have ``seconds`` each, the last one ends with the video, and
+    cuts are at the times of its shots.
+    """
+    sizes, ends = np.diff(offsets), np.asarray(durations, np.float64)
+    first = offsets[:-1] + np.arange(len(sizes))  # a video has one edge more than clips
+    last = first + sizes
+    nth = np.arange(int(sizes.sum()) + len(sizes)) - np.repeat(first, sizes + 1)
+    edges = np.asarray(nth * seconds, np.float64)
+    edges[last] = np.where(ends > edges[last - 1], ends, edges[last])
+    middles = np.delete((edges[:-1] + edges[1:]) / 2, last[:-1])
+    owner = np.repeat(np.arange(len(sizes)), [len(some) for some in shots])
+    cut = np.fromiter((time for some in shots for time in some), np.float64, len(owner))
+    near = np.clip(np.ceil(cut / seconds - 0.5), 0, sizes[owner]).astype(np.int64)  # middles before it, or one off
+    near -= (near > 0) & (middles[offsets[owner] + near - 1] >= cut)
+    near += (near < sizes[owner]) & (middles[np.minimum(offsets[owner] + near, len(middles) - 1)] < cut)
+    inner = (near > 0) & (near < sizes[owner])
+    place, cut = (first[owner] + near)[inner], cut[inner]
+    times = edges.copy()
+    order = np.argsort(-np.abs(cut - edges[place]), kind="stable")  # the nearest is written last
+    times[place[order]] = cut[order]
+    clear = [
+        first[at] + 1 + np.flatnonzero(clear_changes(rows[offsets[at] : offsets[at + 1]]) >= CLEAR_CHANGE)
+        for at in np.flatnonzero(sizes >= MIN_CLIPS_FOR_CHANGES).tolist()
+    ]
+    changes = np.unique(np.concatenate([place, *clear]))
+    parts = np.split(changes, np.searchsorted(changes, first[1:]))
+    return [
+        Layout(times[a : b + 1], middles[c : c + b - a], part - a)
+        for a, b, c, part in zip(first.tolist(), last.tolist(), offsets.tolist(), parts, strict=False)
+    ]
 
 
 def usual_level(curve: Curve) -> tuple[float, float]:
-    """Median and spread of the query's scores in the library; without one, of the lower half of the curve.
+    """Median and spread of the query's scores in the library; without a background, of the lower half of the curve.
 
     >>> base, spread = usual_level(Curve.regular([0.2], 1.5, background=Background.of(range(101))))
     >>> base, round(spread, 2)
@@ -197,7 +230,7 @@ def usual_level(curve: Curve) -> tuple[float, float]:
 
 
 def level_of(usual: Background) -> tuple[float, float]:
-    """Median and spread of the scores that are usual."""
+    """Median and spread of a background."""
     low, middle, high = usual.quartiles
     return middle, max(middle - low, high - middle, MIN_SPREAD) / NORMAL_QUARTILE
 
@@ -215,7 +248,7 @@ def edge_costs(count: int, edges: Positions) -> FloatArray:
 
 
 def likeliest_states(gains: FloatArray, costs: FloatArray) -> list[bool]:
-    """Whether each clip belongs to a moment, in the row of states with the greatest sum of gains less costs.
+    """Whether each clip belongs to a moment, in the sequence of states that maximises the sum of gains minus costs.
 
     >>> likeliest_states(np.array([-2.0, 5.0, -1.0, 5.0, -9.0]), np.array([0.0, 1.0, 1.0, 1.0, 1.0, 0.0]))
     [False, True, True, True, False]
@@ -233,7 +266,7 @@ def likeliest_states(gains: FloatArray, costs: FloatArray) -> list[bool]:
 
 
 def stretch(states: list[bool], peak: int) -> tuple[int, int]:
-    """First and last clip (exclusive) of the stretch of clips about the peak that belong to a moment.
+    """First and last clip (exclusive) of the stretch of moment clips around the peak.
 
     >>> stretch([True, False, True, True, False], 3)
     (2, 4)

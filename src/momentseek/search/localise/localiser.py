@@ -1,4 +1,4 @@
-"""Localisers: what one sees (a :class:`Curve`), what it gives back (:class:`Proposals`), and how it is found and run.
+"""Localisers: their input (:class:`Curve`), their output (:class:`Proposals`), their registry, and how they run.
 
 A localiser is a function of a curve, in a file of this folder, that registers itself:
 
@@ -20,6 +20,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import FloatArray, Positions
 from momentseek.core.ranking import suppress as unsuppressed
 from momentseek.core.registry import Registry
+from momentseek.recognition.exported.span_head import SpanCurves
 
 if TYPE_CHECKING:
     from momentseek.recognition.exported.boundary_head import Boundaries
@@ -30,18 +31,18 @@ Floats32 = NDArray[np.float32]
 
 DEFAULT_LOCALISER = "height"
 LEARNED_LOCALISER = "learned"
-"""The default where a trained model with a boundary head (XML, ReLoCLNet) made the library's vectors."""
+"""The default if a trained model that finds spans of clips (XML, ReLoCLNet, Slate) made the library's vectors."""
 MAP_LOCALISER = "map"
-"""The default where a trained model that keeps vectors of moments (MMN, CroCs) made them."""
+"""The default if a trained model that keeps vectors of moments (MMN, CroCs) made them."""
 MAX_CLIPS = 400
-"""Clips that a localiser sees at once: ten minutes of clips of 1.5 s."""
+"""Largest number of clips that a localiser gets at once: ten minutes of clips of 1.5 s."""
 MAX_SPANS = 5
-"""Spans of one video that enter a ranking."""
+"""Largest number of spans of one video in a ranking."""
 
 
 @dataclass(frozen=True, eq=False)
 class Background:
-    """How this query scores on the clips of the whole library: what "nothing to see here" looks like.
+    """The distribution of the query's scores on the clips of the whole library, most of which are unrelated to it.
 
     >>> Background.of([0.1, 0.2, 0.3]).mean.round(3)
     np.float64(0.2)
@@ -55,12 +56,12 @@ class Background:
 
     @classmethod
     def of(cls, scores: ArrayLike, bins: int = 100) -> Background:
-        """The background that a sample of scores shows."""
+        """Estimate the background from a sample of scores."""
         s = np.asarray(scores, dtype=np.float64)
         return cls(s.mean(), s.std(), np.quantile(s, np.linspace(0, 1, bins + 1)))
 
     def quantile(self, share: float) -> float:
-        """The score that a ``share`` of the library's clips stays below.
+        """The score that a ``share`` of the library's clips are below.
 
         >>> Background.of(range(101)).quantile(0.25)
         25.0
@@ -69,15 +70,15 @@ class Background:
 
     @cached_property
     def quartiles(self) -> tuple[float, float, float]:
-        """The scores that a quarter, a half and three quarters of the library's clips stay below."""
+        """The scores that a quarter, a half and three quarters of the library's clips are below."""
         return self.quantile(0.25), self.quantile(0.5), self.quantile(0.75)
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A query's score on each clip of one video, where the clips lie, and what is known of the scenes.
+    """A query's score on each clip of one video, the times of the clips, and what is known about the scenes.
 
-    This is all that a localiser may look at.
+    This is the only input of a localiser.
 
     >>> curve = Curve.regular([0.1, 0.4, 0.4, 0.1], seconds=1.5, duration=5.7)
     >>> curve.edges.tolist(), curve.duration
@@ -89,13 +90,13 @@ class Curve:
     edges: FloatArray
     """(T + 1,) boundaries of the clips in seconds, ascending; the last one is the video's duration."""
     features: Floats32 | None = None
-    """(T, d) unit vectors of the clips; without them scenes are found in the scores alone."""
+    """(T, d) unit vectors of the clips; without them, scenes are found from the scores alone."""
     shots: FloatArray = field(default_factory=lambda: np.empty(0))
     """Times of the cuts in seconds, ascending; may be empty."""
     background: Background | None = None
     """How the query scores on the whole library, if that is known."""
-    bounds: Boundaries | None = None
-    """Where moments start and end by a trained boundary head, if one made the library's vectors."""
+    bounds: Boundaries | SpanCurves | None = None
+    """Scores of starts and ends by a trained head, if such a model made the library's vectors."""
     moments: MomentScores | None = None
     """Scores of the video's moments by a trained map model, if one made the library's vectors."""
 
@@ -128,7 +129,7 @@ class Curve:
         shots: ArrayLike = (),
         background: Background | None = None,
     ) -> Curve:
-        """A curve of clips of ``seconds`` each from 0 on, the last one as long as the video lasts."""
+        """A curve of clips of ``seconds`` each, from 0; the last clip ends at ``duration``, if given."""
         values = np.asarray(scores, dtype=np.float32)
         edges: FloatArray = np.arange(len(values) + 1, dtype=np.float64) * seconds
         if duration is not None:
@@ -140,7 +141,7 @@ class Curve:
 
     @property
     def duration(self) -> float:
-        """Where the last clip ends, in seconds."""
+        """The end of the last clip, in seconds."""
         return float(self.edges[-1])
 
     @cached_property
@@ -175,7 +176,7 @@ class Curve:
         return self.part(first, max(first + 1, min(last, len(self))))
 
     def inside(self, start: float, end: float) -> NDArray[np.bool_]:
-        """Which clips have their middle in a span; if none, the one that holds the span's own middle."""
+        """Mask of the clips whose middle is in a span; if there is none, the clip that contains the span's middle."""
         inside = (self.middles >= start) & (self.middles < end)
         if not inside.any():
             at = int(np.searchsorted(self.edges, (start + end) / 2, side="right")) - 1
@@ -206,7 +207,7 @@ class Proposals:
     start: FloatArray
     end: FloatArray
     score: FloatArray
-    """Comparable across videos for one query: spans of many videos may be ranked together by it."""
+    """Comparable across videos for one query, so that spans of many videos can be ranked together."""
     peak: FloatArray
     """The middle of the best clip inside, in seconds: the time of the frame to show."""
 
@@ -227,7 +228,7 @@ class Proposals:
         start: FloatArray | None = None,
         end: FloatArray | None = None,
     ) -> Proposals:
-        """Proposals of clips ``first`` … ``last`` (exclusive); ``start`` and ``end`` where finer edges are known."""
+        """Proposals of clips ``first`` … ``last`` (exclusive); ``start`` and ``end`` give more exact times if known."""
         middles = curve.middles
         best = [a + int(np.argmax(curve.scores[a:b])) for a, b in zip(first, last, strict=True)]
         starts = curve.edges[first] if start is None else start
@@ -258,8 +259,8 @@ LOCALISERS: Registry[Localiser] = Registry("localiser", "momentseek.search.local
 def suppress(spans: Proposals, iou: float = 0.5, limit: int | None = None) -> Proposals:
     """Greedy non-maximum suppression: a span that overlaps a better one by more than ``iou`` is dropped.
 
-    Spans are chosen, never joined: the union of overlapping hits is wider than any of them and finds less
-    (docs/localising.md has the figures).
+    Overlapping spans are dropped, never joined: their union is wider than any of them and scores worse
+    (docs/architecture.md).
 
     >>> spans = Proposals.from_columns([0, 1, 20], [10, 10, 30], [0.9, 0.8, 0.7], [5, 5, 25])
     >>> suppress(spans).start.tolist()
@@ -271,8 +272,8 @@ def suppress(spans: Proposals, iou: float = 0.5, limit: int | None = None) -> Pr
 def localise(curve: Curve, name: str = DEFAULT_LOCALISER, limit: int = MAX_SPANS) -> Proposals:
     """The best ``limit`` spans of a curve by the localiser ``name``, near-duplicates suppressed.
 
-    A curve longer than :data:`MAX_CLIPS` clips is first cut into neighbourhoods of its best peaks, so that time and
-    memory grow with the number of clips only as reading them does. The neighbourhoods may touch but never overlap.
+    A curve longer than :data:`MAX_CLIPS` clips is first reduced to neighbourhoods of its best peaks, so that time and
+    memory stay linear in the number of clips. The neighbourhoods may touch but never overlap.
 
     >>> scores = np.full(24_000, 0.1)
     >>> scores[[*range(600, 620), *range(9_000, 9_010)]] = 0.3
@@ -285,7 +286,8 @@ def localise(curve: Curve, name: str = DEFAULT_LOCALISER, limit: int = MAX_SPANS
     momentseek.core.errors.MomentseekError: there is no localiser 'watersheds'; did you mean 'watershed'?
     """
     propose = LOCALISERS[name]
-    if len(curve) <= MAX_CLIPS or (name == MAP_LOCALISER and curve.moments is not None):
+    by_curves = name == LEARNED_LOCALISER and isinstance(curve.bounds, SpanCurves)
+    if len(curve) <= MAX_CLIPS or by_curves or (name == MAP_LOCALISER and curve.moments is not None):
         return suppress(propose(curve), limit=limit)
     if curve.background is None:
         curve = replace(curve, background=Background.of(curve.scores))
@@ -294,9 +296,9 @@ def localise(curve: Curve, name: str = DEFAULT_LOCALISER, limit: int = MAX_SPANS
 
 
 def peak_neighbourhoods(curve: Curve, count: int) -> list[tuple[int, int]]:
-    """Up to ``count`` disjoint stretches of :data:`MAX_CLIPS` clips at most, about the best peaks of the curve."""
+    """Up to ``count`` disjoint stretches of at most :data:`MAX_CLIPS` clips around the best peaks of the curve."""
     smooth: FloatArray = np.convolve(curve.scores.astype(np.float64), (0.25, 0.5, 0.25), mode="same")
-    smooth[[0, -1]] /= 0.75  # the window hangs over the edge there
+    smooth[[0, -1]] /= 0.75  # the window extends beyond the edge there
     free = np.ones(len(curve), dtype=bool)
     places: list[tuple[int, int]] = []
     while free.any() and len(places) < count:

@@ -1,8 +1,8 @@
-"""`merge`: the best clips, joined where they follow one another.
+"""`merge`: the best clips, joined if they are consecutive.
 
-How segment-based retrieval (SPR) makes spans: take the top segments, merge those of a video that are consecutive,
-rank a merged span by its best member. No threshold on a cosine is needed, only a rank. Which clips
-are "top" is known best over the whole library; a curve that carries its query's background uses that.
+This is how segment-based retrieval (SPR) builds spans: take the top segments, merge consecutive ones of a video, and
+rank a merged span by its best member. It needs no threshold on a cosine, only a rank. Top clips are best determined
+over the whole library, so a curve with a background uses that.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from momentseek.core.moments.arrays import runs_of_true
 from momentseek.search.localise.localiser import LOCALISERS, Curve, Proposals
 
 TOP_SHARE = 0.1
-"""Share of a video's clips that count as top clips where no background is known."""
+"""Share of a video's clips that count as top clips if no background is known."""
 TOP_QUANTILE = 0.99
 """Share of the library's clips that a top clip must score above."""
 
@@ -24,8 +24,10 @@ TOP_QUANTILE = 0.99
 def merge(
     curve: Curve, gap: int = 1, alpha: float = 0.25, rule: Literal["const", "adaptive"] = "adaptive"
 ) -> Proposals:
-    """Propose runs of top clips, merged left to right over gaps of up to ``gap`` clips (``const``) or, ``adaptive``,
-    of up to max(``gap``, ``alpha`` · (length left + length right)) clips.
+    """Propose runs of top clips, merged from left to right over small gaps.
+
+    A gap may have up to ``gap`` clips (``const``), or max(``gap``, ``alpha`` · (length left + length right)) clips
+    (``adaptive``).
 
     >>> spans = merge(Curve.regular([0.1, 0.5, 0.1, 0.6, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1], seconds=2))
     >>> spans.start.tolist(), spans.end.tolist(), spans.score.round(2).tolist()
@@ -34,7 +36,7 @@ def merge(
     scores = curve.scores
     top = np.sort(scores)[-max(2, round(TOP_SHARE * len(scores))) :][0]
     if curve.background is not None:
-        # the best clip always counts: the video was found, so something in it is to be shown
+        # the best clip always counts, because something must be shown of a video that was found
         top = min(max(top, curve.background.quantile(TOP_QUANTILE)), scores.max())
     first, last = runs_of_true(scores >= top)
     joined: list[list[int]] = []

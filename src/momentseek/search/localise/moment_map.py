@@ -1,4 +1,4 @@
-"""`map`: the candidate moments that a trained map model has scored; the default where MMN or CroCs made the vectors."""
+"""`map`: the candidate moments that a trained map model has scored; the default if MMN or CroCs made the vectors."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from momentseek.search.localise.localiser import LOCALISERS, MAP_LOCALISER, Curv
 from momentseek.search.localise.scenes import scenes
 
 MAX_PROPOSALS = 60
-"""Moments of one video that are proposed."""
+"""Largest number of moments of one video."""
 
 
 @LOCALISERS.register(MAP_LOCALISER)
 def moment_map(curve: Curve) -> Proposals:
-    """Propose the model's best moments without near-duplicates; where no such model made the vectors, as `scenes` does.
+    """Propose the model's best moments without near-duplicates; if no such model made the vectors, use `scenes`.
 
     >>> import numpy as np
     >>> from momentseek.recognition.exported.moment_map import MomentScores

@@ -1,7 +1,7 @@
 """`scenes`: the intervals that explain the curve best, with a preference for the edges of scenes.
 
-It grew out of TAG (Lee et al. 2025): straighten the scores by Box–Cox, know the scenes, prefer stretches that stand
-above the rest. Measured on curves with known truth (docs/localising.md), three things were worth changing:
+It is based on TAG (Lee et al. 2025), which straightens the scores by Box–Cox, finds scenes, and prefers stretches that
+stand above the rest. Three changes improved it on curves with known truth (docs/measurements/benchmarks.md):
 
 - TAG's scenes are hard and come from k-means; here every window is a candidate, and cuts and changes of the clips'
   vectors are a prior on its edges (:func:`edge_prior`);
@@ -19,7 +19,7 @@ from momentseek.core.native.kernels import address, call, kernels, writable
 from momentseek.search.localise.localiser import LOCALISERS, Background, Curve, Floats32, Proposals
 
 LAMBDAS: FloatArray = np.linspace(-2.0, 2.0, 41)
-"""Powers that are tried."""
+"""Candidate powers."""
 SMALLEST_LAMBDA = 1e-8
 """λ nearer to 0 than this counts as 0: the transform is then the logarithm."""
 
@@ -34,7 +34,7 @@ def log_likelihoods(x: FloatArray, lambdas: FloatArray = LAMBDAS) -> FloatArray:
     np.float64(0.0)
     """
     logs = np.log(x)
-    powers = np.exp(lambdas[:, None] * logs)  # the constants −1 and, for λ ≠ 0, 1/λ do not touch the shape
+    powers = np.exp(lambdas[:, None] * logs)  # the constants −1 and, for λ ≠ 0, 1/λ do not change the shape
     plain = np.abs(lambdas) < SMALLEST_LAMBDA
     powers[plain] = logs
     scale = np.where(plain, 1.0, lambdas)
@@ -65,13 +65,13 @@ def two_level_share(x: FloatArray) -> float:
 
 
 def straighten(scores: FloatArray, two_levels: float = 0.9, floor: float = 0.25) -> FloatArray:
-    """Take the skew out of scores and scale them to 0 … 1; a constant curve becomes zeros.
+    """Remove the skew of scores and scale them to 0 … 1; a constant curve becomes zeros.
 
-    Box–Cox needs positive values and cosines have no natural zero, so the lowest score is put at ``floor`` times the
-    range; the result thus does not change when a constant is added to the scores or when they are multiplied.
-    λ is the likeliest of :data:`LAMBDAS`. A curve of two clear levels (:func:`two_level_share` above
-    ``two_levels``) is only scaled: it is far from normal because it holds a moment, and bending it would spread the low
-    level's noise over the range.
+    Box–Cox needs positive values and cosines have no natural zero, so the lowest score becomes ``floor`` times the
+    range. Therefore the result does not change when a constant is added to the scores or when they are multiplied. λ is
+    the likeliest of :data:`LAMBDAS`. A curve of two clear levels (:func:`two_level_share` above ``two_levels``) is only
+    scaled: it is far from normal because it contains a moment, and transforming it would spread the noise of the low
+    level over the range.
 
     >>> straighten(np.array([0.2, 0.21, 0.22, 0.24, 0.3])).round(2).tolist()
     [0.0, 0.28, 0.46, 0.69, 1.0]
@@ -87,19 +87,19 @@ def straighten(scores: FloatArray, two_levels: float = 0.9, floor: float = 0.25)
 
 
 MAX_MOMENT_SECONDS = 300.0
-"""No moment is longer, unless it is the whole video."""
+"""Longest moment; only if nothing stands out is the whole video proposed instead."""
 CLIP_WEIGHT = 0.35
-"""What one clip counts as evidence: neighbours say much the same."""
+"""Weight of one clip as evidence; below 1, because neighbouring clips are correlated."""
 MIN_VARIANCE = 0.001
-"""Added to the variance on the straightened scale: even a clean curve is not that certain."""
+"""Added to the variance on the straightened scale, because even a clean curve is not completely certain."""
 MOMENT_RARITY = 1.5
 """Log odds against a moment at any given place, beyond log T."""
 MAX_COMPARED_WINDOWS = 120
-"""The likeliest windows, which are compared with each other."""
+"""Number of most likely windows that are compared with each other."""
 MIN_AGREEMENT_IOU = 0.3
-"""Overlap above which two windows begin to count as the same moment."""
+"""IoU above which two windows begin to count as the same moment."""
 HALF_VALUE_CLIPS = 1.5
-"""Clips at which the height of a window counts half."""
+"""Number of clips at which the height of a window counts half."""
 MIN_VALUE_SHARE = 0.02
 """Share of the first window's value times belief below which a window is not proposed."""
 MAX_PROPOSALS = 10
@@ -107,7 +107,7 @@ MAX_PROPOSALS = 10
 
 @LOCALISERS.register("scenes")
 def scenes(curve: Curve) -> Proposals:
-    """Propose the likeliest intervals, best first.
+    """Propose the most likely intervals, best first.
 
     >>> spans = scenes(Curve.regular([0.1] * 10 + [0.5] * 5 + [0.1] * 10 + [0.4] * 5, seconds=2, shots=[20.4]))
     >>> spans.start.tolist(), spans.end.tolist()
@@ -115,7 +115,7 @@ def scenes(curve: Curve) -> Proposals:
     """
     scores = curve.scores.astype(np.float64)
     values = straighten(scores)
-    if not values.any():  # nothing stands out: the whole video, or nothing
+    if not values.any():  # nothing stands out: propose the whole video
         return Proposals.of_clips(curve, np.array([0]), np.array([len(curve)]), [scores.mean()])
     level, spread = fit_background(values)
     first, last, weight, height = weigh_windows(curve, values - level, spread)
@@ -131,7 +131,7 @@ def scenes(curve: Curve) -> Proposals:
     return Proposals.of_clips(curve, first, last, score, times[first], times[last])
 
 
-# every window and what speaks for it
+# all windows and their evidence
 
 
 def weigh_windows(curve: Curve, rest: FloatArray, spread: float) -> tuple[Positions, Positions, FloatArray, FloatArray]:
@@ -139,8 +139,8 @@ def weigh_windows(curve: Curve, rest: FloatArray, spread: float) -> tuple[Positi
 
     .. math:: w_{ij} = c \, \frac{n \bar r |\bar r|}{2 \sigma^2} + b_i + b_j - \ln T - \rho
 
-    with :math:`\bar r` the mean of the n clips above the background, b the prior of the edges and c what one of a
-    series of dependent clips counts; c is lowered on curves so clean that the sums would overflow.
+    where :math:`\bar r` is the mean height of the n clips above the background, b the prior of the edges, and c the
+    weight of one clip among correlated clips; c is reduced on curves so clean that the sums would overflow.
     """
     count = len(curve)
     clip = (curve.duration - float(curve.edges[0])) / count
@@ -160,7 +160,7 @@ def weigh_windows(curve: Curve, rest: FloatArray, spread: float) -> tuple[Positi
 def likeliest_windows(
     first: Positions, last: Positions, weight: FloatArray, count: int
 ) -> tuple[Positions, FloatArray]:
-    """Positions of the :data:`MAX_COMPARED_WINDOWS` likeliest windows, likeliest first, and their probabilities."""
+    """Positions of the :data:`MAX_COMPARED_WINDOWS` most likely windows, best first, and their probabilities."""
     table = np.full((count + 1, count + 1), -np.inf)
     table[first, last] = weight
     chance = interval_posterior(table)[first, last]
@@ -171,10 +171,10 @@ def likeliest_windows(
 
 
 def agreement(first: Positions, last: Positions) -> FloatArray:
-    """How far each window says the same as each other one, 0 … 1: (IoU − t)₊ / (1 − t), t = MIN_AGREEMENT_IOU."""
+    """How far each pair of windows agrees, 0 … 1: (IoU − t)₊ / (1 − t), t = MIN_AGREEMENT_IOU."""
     a, b = first.astype(np.float64), last.astype(np.float64)
     inter = np.minimum(b[:, None], b) - np.maximum(a[:, None], a)
-    union = np.maximum(b[:, None], b) - np.minimum(a[:, None], a)  # the hull; right wherever they overlap
+    union = np.maximum(b[:, None], b) - np.minimum(a[:, None], a)  # the hull, which equals the union if they overlap
     result: FloatArray = np.maximum((inter / union - MIN_AGREEMENT_IOU) / (1 - MIN_AGREEMENT_IOU), 0.0)
     return result
 
@@ -182,8 +182,9 @@ def agreement(first: Positions, last: Positions) -> FloatArray:
 def choose_windows(agree: FloatArray, chance: FloatArray, value: FloatArray) -> tuple[Positions, FloatArray]:
     """Positions of the windows to propose, one after the other, and the belief in each.
 
-    The next one is that of the greatest value times belief, belief being the probability that agrees with it; then
-    that probability is spent, so that a second window on the same place needs reasons of its own.
+    Each step chooses the window with the highest value times belief, where belief is the total probability of the
+    windows that agree with it. That probability is then used up, so that a second window at the same place needs its
+    own evidence.
 
     >>> same = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
     >>> chosen, belief = choose_windows(same, np.array([0.5, 0.4, 0.8]), np.ones(3))
@@ -205,7 +206,7 @@ def choose_windows(agree: FloatArray, chance: FloatArray, value: FloatArray) -> 
 
 
 def windows_without_unions(first: Positions, last: Positions, score: FloatArray) -> Positions:
-    """Positions of the windows, best first, without those that only join two better, separate ones.
+    """Positions of the windows, best first, without those that only join two better, separate windows.
 
     >>> windows_without_unions(np.array([0, 6, 0]), np.array([4, 9, 9]), np.array([0.3, 0.2, 0.1])).tolist()
     [0, 1]
@@ -213,27 +214,28 @@ def windows_without_unions(first: Positions, last: Positions, score: FloatArray)
     stay: list[int] = []
     for i in np.argsort(-score, kind="stable").tolist():
         inner = [k for k in stay if first[i] <= first[k] and last[k] <= last[i]]
-        if not inner or max(first[inner]) < min(last[inner]):  # those inside all share a clip: one moment
+        if not inner or max(first[inner]) < min(last[inner]):  # the windows inside all share a clip: one moment
             stay.append(i)
     return np.asarray(stay, dtype=np.intp)
 
 
-# the background: the slow swell that the query's score follows where nothing happens
+# the background: the slowly varying score of the query outside of moments
 
 ABOVE_WEIGHT = 0.1
-"""Weight of clips that stand out: they are likelier moment than background."""
+"""Weight of clips that stand out, because they are more likely part of a moment than of the background."""
 STIFFNESS = 0.15
-"""How much bend costs, per clip."""
+"""Penalty on slope and bend, per clip."""
 FIRST_QUANTILE = 0.3
-"""Quantile to begin from: below the median, since moments may fill more than half of a short video."""
+"""Quantile to start from; below the median, because moments may fill more than half of a short video."""
 MAX_ROUNDS = 6
 
 
 def fit_background(values: FloatArray) -> tuple[FloatArray, float]:
-    """Fit a stiff parabola under the curve; returns its values and the spread of the clips about it.
+    """Fit a stiff parabola under the curve; returns its values and the spread of the clips around it.
 
     Least squares in which clips more than one spread above weigh :data:`ABOVE_WEIGHT`, with a ridge on slope and bend
-    so that a plateau is not taken for drift. The spread is that of the clips below: moments only ever add to the score.
+    so that a plateau is not taken for drift. The spread is that of the clips below, because moments only add to the
+    score.
 
     >>> level, spread = fit_background(np.array([0.0, 0.1, 0.0, 0.1] * 8 + [0.9] * 8))
     >>> bool(level.max() < 0.3), round(spread, 2)
@@ -259,18 +261,18 @@ def _spread_below(rest: FloatArray) -> float:
     return float(np.sqrt((below**2).mean())) if len(below) else 0.0
 
 
-# the edges of scenes: how likely a moment begins or ends between two clips, before looking at the scores
+# the edges of scenes: the prior probability that a moment begins or ends between two clips
 
 CUT_PRIOR, CHANGE_PRIOR, END_PRIOR = 2.5, 2.5, 1.0
-"""Log prior of a cut, of the clearest change of vectors, and of the video's own ends: a bonus, not a rule."""
+"""Log prior of a cut, of the clearest change of vectors, and of the ends of the video: a bonus, not a rule."""
 COMPARED_CLIPS = 4
-"""Clips on either side of a boundary that are compared."""
+"""Number of clips on either side of a boundary that are compared."""
 CLEAR_DEVIATIONS = 6.0
 """Changes this many deviations above the median count in full."""
 LEAST_DEVIATION = 1e-9
-"""Deviations below this are none; the mean distance from the median stands for them."""
+"""A median deviation below this counts as zero; the mean deviation is used instead."""
 SLOPE_SHARE = 0.6
-"""What counts of a change that is not a local maximum: its neighbour is the likelier edge."""
+"""Factor for a change that is not a local maximum, because its neighbour is more likely the edge."""
 
 
 def edge_prior(curve: Curve) -> FloatArray:
@@ -291,7 +293,7 @@ def edge_prior(curve: Curve) -> FloatArray:
 
 
 def clear_changes(features: Floats32) -> FloatArray:
-    """(T − 1,) how clearly the clips' vectors change at each inner boundary, 0 … 1: the clearness of each change.
+    """(T − 1,) clearness, 0 … 1, of the change of the clips' vectors at each inner boundary.
 
     >>> clear_changes(np.repeat(np.eye(2, dtype=np.float32), 8, axis=0)).round(2).tolist()[5:10]
     [0.14, 0.31, 0.91, 0.31, 0.14]
@@ -310,7 +312,7 @@ def clear_changes(features: Floats32) -> FloatArray:
 def feature_change(features: Floats32, width: int = COMPARED_CLIPS) -> FloatArray:
     """(T − 1,) squared distance of the mean vectors before and after each inner boundary, over ``width`` clips each.
 
-    At the ends there are fewer clips to average; n₁n₂ / (n₁ + n₂) makes up for their greater scatter.
+    There are fewer clips to average near the ends; the factor n₁n₂ / (n₁ + n₂) compensates for their larger variance.
 
     >>> feature_change(np.array([[1, 0], [1, 0], [0, 1], [0, 1]], dtype=np.float32)).round(3).tolist()
     [0.667, 2.0, 0.667]
@@ -326,7 +328,7 @@ def feature_change(features: Floats32, width: int = COMPARED_CLIPS) -> FloatArra
 
 
 def clearness(values: FloatArray) -> FloatArray:
-    """How far changes stand above the usual one, 0 … 1: local maxima in full and their slopes in part."""
+    """How far changes are above the median change, 0 … 1; local maxima count in full, their slopes in part."""
     middle = float(np.median(values))
     deviation = 1.4826 * float(np.median(np.abs(values - middle)))
     if deviation <= LEAST_DEVIATION:
@@ -339,7 +341,7 @@ def clearness(values: FloatArray) -> FloatArray:
 
 
 def edge_times(curve: Curve) -> FloatArray:
-    """(T + 1,) times of the clips' boundaries: that of the nearest cut where one falls there, else their own.
+    """(T + 1,) times of the clips' boundaries: that of the nearest cut that belongs to the boundary, or else its own.
 
     >>> edge_times(Curve.regular([0.1] * 4, seconds=2, shots=[4.2, 4.5])).tolist()
     [0.0, 2.0, 4.2, 6.0, 8.0]
@@ -351,19 +353,20 @@ def edge_times(curve: Curve) -> FloatArray:
     return times
 
 
-# sets of moments: a greedy search for the best interval takes three separate moments for one long one, since even with
-# its gaps the union stands out more than each; weighing whole sets of disjoint intervals against each other does not
+# sets of moments: a greedy search for the best interval takes three separate moments for one long moment, because their
+# union, even with the gaps, stands out more than each of them; comparing whole sets of disjoint intervals does not
 
 MAX_LOG_WEIGHT = 500.0
-"""Sets whose weights sum to more than about this would overflow; :func:`weigh_windows` keeps below it."""
+"""Largest sum of the weights of a set, to prevent overflow; :func:`weigh_windows` stays below it."""
 
 
 def interval_posterior(weights: FloatArray) -> FloatArray:
-    r"""Probability that [i, j) is one of the intervals of a video that holds any number of disjoint ones.
+    r"""Probability that [i, j) is one of the moments of a video that has any number of disjoint moments.
 
     ``weights`` (T + 1, T + 1) holds the log likelihood ratio (with prior) of [i, j) against background in the upper
-    triangle, −∞ where there is no such interval. A set of intervals, at least one clip apart, has the sum of its
-    weights. With F(i) the sum over all sets on the clips before i that leave clip i − 1 out, and B(j) likewise after,
+    triangle, −∞ if there is no such interval. The weight of a set of intervals, at least one clip apart, is the sum of
+    their weights. Let F(i) be the sum over all sets on the clips before i that leave out clip i − 1, and B(j) the same
+    for the clips after j; then
 
     .. math:: p(i, j) = F(i) \, e^{w_{ij}} \, B(j) / Z
 
@@ -382,7 +385,7 @@ def interval_posterior(weights: FloatArray) -> FloatArray:
 
 
 def _set_sums(rows: FloatArray) -> tuple[FloatArray, float]:
-    """F(0 … T) and the sets that end with the last clip, given for each end j the odds of its intervals by start."""
+    """F(0 … T) and the sum over sets that end with the last clip, given the odds of the intervals by end and start."""
     count = len(rows) - 1
     sums = np.zeros(count + 1)
     sums[0] = 1.0
@@ -396,11 +399,11 @@ def _set_sums(rows: FloatArray) -> tuple[FloatArray, float]:
 # scores that can be compared across videos
 
 DOUBT_CLIPS = 4.0
-"""Clips' worth of doubt: the mean of few clips is drawn towards what is around them."""
+"""Shrinkage, in clips: the mean of few clips is drawn towards the mean around them."""
 CONTRAST_WEIGHT = 5.0
-"""How much standing out within the video counts, in addition to the level itself (measured: docs/localising.md)."""
+"""How much standing out within the video counts, in addition to the level itself (measured)."""
 BELIEF_POWER = 0.25
-"""Power of the belief: it comes from one curve alone, and is rather too sure."""
+"""Power of the belief, because a belief from a single curve is overconfident."""
 
 
 def comparable_scores(
@@ -414,9 +417,10 @@ def comparable_scores(
 
     .. math:: o + (1 + c) \, p^{1/4} \, \frac{n}{n + k} \, (m - o)
 
-    with m the mean inside, o outside, n clips and p the belief that there is a moment. Contrast alone would put a
-    video with a low background first; the mean alone the videos that resemble every query, and lone noisy clips.
-    Where the library's mean is known, o is at least that: a video whose rest is unlike the query gains nothing by it.
+    where m is the mean inside, o the mean outside, n the number of clips, and p the belief that there is a moment.
+    Contrast alone would prefer videos with a low background; the mean alone would prefer videos that resemble every
+    query, and single noisy clips. If the library's mean is known, o is at least that, so that a video gains nothing
+    from parts that are unlike the query.
 
     >>> s = np.array([0.1, 0.1, 0.3, 0.3, 0.1, 0.1])
     >>> comparable_scores(s, np.array([2, 2]), np.array([4, 3])).round(3).tolist()  # both clips score more than one

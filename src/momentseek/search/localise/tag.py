@@ -1,8 +1,8 @@
 """`tag`: scenes found by k-means, and the union of consecutive scenes that stands out most (TAG, as published).
 
-Mask, Box–Cox, smoothed features with a time channel, k-means++ scenes, all unions of consecutive scenes up to a
-prior share of the video scored by contrast, start moved to the beginning of the climb. The published windows are in
-frames of about a third of a second; here they are the same stretches of time in clips. `scenes` is what we made of it.
+Mask, Box–Cox, smoothed features with a time channel, k-means++ scenes, all unions of consecutive scenes up to a prior
+share of the video scored by contrast, start moved to the beginning of the climb. The published windows are in frames of
+about a third of a second; here they have the same duration in clips. `scenes` is our further development.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from momentseek.search.localise.localiser import LOCALISERS, Curve, Proposals, s
 from momentseek.search.localise.scenes import straighten
 
 SCENE_COUNT = 9
-"""Clusters that k-means looks for in a video."""
+"""Number of clusters of k-means in a video."""
 MAX_VIDEO_SHARE = 0.5
 """Longest union of scenes as a share of the video."""
 FEATURE_CLIPS, VOTE_CLIPS = 5, 3
-"""Clips over which features, and then distances to the clusters, are averaged."""
+"""Number of clips over which features, and then distances to the clusters, are averaged."""
 MAX_PROPOSALS = 10
 
 
@@ -44,7 +44,7 @@ def tag(curve: Curve, scenes: int = SCENE_COUNT, share: float = MAX_VIDEO_SHARE,
 def scene_edges(curve: Curve, scenes: int = SCENE_COUNT, seed: int = 0) -> Positions:
     """Positions between clips where one scene ends and the next begins, with both ends of the video.
 
-    Where the curve has no features, scenes are found in the scores alone.
+    If the curve has no features, scenes are found from the scores alone.
     """
     features = curve.scores[:, None] if curve.features is None else curve.features
     time = np.linspace(0, 1, len(curve))[:, None]

@@ -1,9 +1,9 @@
 """`watershed`: flood the curve to a level; each island is a moment.
 
-As the zero-shot baseline of Moment-DETR (Lei et al. 2021) and the simple watershed of Diwan et al. (2023): clips
-above a threshold, joined over small gaps, scored by their mean. Where cuts are known a clip counts as the mean of
-its shot, which Diwan et al. found to matter most; else as the mean of itself and its neighbours. Several levels are
-flooded, since no one threshold on a cosine suits all queries; they lie between this video's median and its peak.
+As the zero-shot baseline of Moment-DETR (Lei et al. 2021) and the simple watershed of Diwan et al. (2023): clips above
+a threshold, joined over small gaps, scored by their mean. Where cuts are known a clip counts as the mean of its shot,
+which Diwan et al. found to matter most, otherwise as the mean of itself and its neighbours. Several levels are flooded,
+because no single threshold on a cosine suits all queries; they lie between the video's median and its peak.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def watershed(curve: Curve, levels: tuple[float, ...] = FLOOD_LEVELS, gap: int =
 
 
 def smooth_scores(curve: Curve) -> FloatArray:
-    """Each clip's score as the mean of its shot, or of three clips where no cuts are known."""
+    """Each clip's score as the mean of its shot, or of three clips if no cuts are known."""
     cuts, _ = curve.cuts
     if not len(cuts):
         return moving_mean(curve.scores.astype(np.float64), 3)

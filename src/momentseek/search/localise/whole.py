@@ -1,4 +1,4 @@
-"""`whole`: the whole video as one span; what a search for videos instead of moments would answer."""
+"""`whole`: the whole video as one span, as a search for videos instead of moments would return it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`window`: fixed windows, each scored by its mean; what a search without localisation would answer."""
+"""`window`: fixed windows, each scored by its mean, as a search without localisation would return them."""
 
 from __future__ import annotations
 

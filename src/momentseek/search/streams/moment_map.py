@@ -1,9 +1,9 @@
 """Queries to a library that keeps vectors of moments (by MMN or CroCs): the scores of moments, and their bounds.
 
-A moment's score is a concave function of its two cosines (docs/models-in-the-library.md), so it lies below every
-tangent plane: ``score <= score_0 + g_m (cos_m - m_0) + g_o (cos_o - o_0)``. A tangent is linear, and the best moment of
-each video by it is what the library's exact scan finds. So the scan gives videos an upper bound of their best score;
-they are scored in the order of their bounds, until no bound reaches what was found.
+A moment's score is a concave function of its two cosines (docs/encoders.md), so it lies below every tangent plane:
+``score <= score_0 + g_m (cos_m - m_0) + g_o (cos_o - o_0)``. A tangent is linear, and the best moment of each video by
+the tangent is what the library's exact scan finds. So the scan gives each video an upper bound of its best score.
+Videos are scored in the order of their bounds, until no bound reaches the scores found.
 """
 
 from __future__ import annotations
@@ -24,39 +24,39 @@ from momentseek.search.stream_index import Ids, SampledIndex, StreamIndex
 from momentseek.search.streams.span_search import VideoList
 
 BOUNDED_WINDOWS = 100
-"""Best windows that the tangents are to bound well."""
+"""Number of best windows for which the tangents should be tight bounds."""
 AVERAGED_WINDOWS = 3
-"""Windows before and after, in the order of their best scores, over which a tangent's point is averaged."""
+"""Number of windows before and after, in the order of their best scores, over which a tangent's point is averaged."""
 MAX_ROUNDING = 1e-4
-"""How much too low a bound may be computed."""
+"""Largest rounding error of a bound."""
 MAX_COSINE = 0.999
-"""Cosines above this count as this, where their difference from 1 matters."""
+"""Larger cosines are reduced to this, to keep ``artanh`` finite."""
 
 
 @dataclass(frozen=True, eq=False)
 class MapQuery:
-    """What to look for among moments, and what is usual for it."""
+    """A query to the vectors of moments, with the usual scores in the library."""
 
     query: Vectors
-    """The vector for matching and the one for overlap as one, both of the same length, together of length 1."""
+    """The vectors for matching and for overlap, concatenated; both have the same length, together 1."""
     avoid: tuple[tuple[Vectors, float, Scale], ...]
-    """What is to be avoided: the vector, the weight and the usual scores of each thing."""
+    """Things to avoid: the vector, the weight and the usual scores of each."""
     spread: float
     """Spread of the best scores of the library's windows."""
     sureness: Scale
-    """Usual sureness of the best moment of a window, by which a hit's level is judged."""
+    """Usual sureness (Fisher's z) of the best moment of a window, by which a hit's level is judged."""
     tangents: tuple[tuple[float, float], ...]
-    """Cosines at which the score is replaced by its tangent."""
+    """Points (two cosines each) at which tangents touch the score."""
 
 
 def build_map_query(
     index: SampledIndex, weights: Vectors, seen: Vectors, avoid: Sequence[tuple[Vectors, float]]
 ) -> MapQuery:
-    """A query from the vectors of what it looks for, weighted, and of what it avoids, each with its weight.
+    """Build a query from the weighted vectors of what it looks for, and of what it avoids.
 
-    Tangents touch where the windows lie that are to be found: at the best one, and at the last and in the first quarter
-    of the :data:`BOUNDED_WINDOWS` best. Whether a moment answers at all is judged by Fisher's z of its matching cosine,
-    ``artanh cos``, compared with those of other windows' best moments: the score saturates, and has no usual spread.
+    Tangents touch at the windows to be found: at the best one, and at the last one and the end of the first quarter of
+    the :data:`BOUNDED_WINDOWS` best. The level of a moment is judged by Fisher's z of its matching cosine, ``artanh
+    cos``, compared with the best moments of other windows, because the score saturates and has no meaningful spread.
     """
     known = index.moments
     assert known is not None
@@ -101,7 +101,7 @@ def equalise_halves(row: Vectors) -> Vectors | None:
 
 
 def sureness(match: FloatArray) -> FloatArray:
-    """How sure a moment is, by Fisher's z of its matching cosine: ``artanh cos``.
+    """The sureness of moments: Fisher's z of the matching cosine, ``artanh cos``.
 
     >>> sureness(np.array([0.0, 0.5])).round(3).tolist()
     [0.0, 0.549]
@@ -125,7 +125,7 @@ def tangent(known: MomentMap, match: float, overlap: float) -> tuple[float, floa
 
 
 def score_moments(index: StreamIndex, query: MapQuery, video: Video) -> MomentScores | None:
-    """The scores of a video's moments; None where it has no sound vectors of moments."""
+    """Score a video's moments; None if it has no undamaged vectors of moments."""
     known, rows = index.moments, index.span_rows(video.id)
     if known is None or rows is None:
         return None
@@ -160,14 +160,14 @@ def list_by_planes(index: StreamIndex, query: MapQuery, allowed: Ids | None, dep
 
 
 def bound_videos(known: MomentMap, query: MapQuery, lists: Sequence[VideoList]) -> dict[int, float]:
-    """The highest score that the best moment of each listed video can have, by id."""
+    """Upper bounds of the scores of each listed video, by id."""
     bounds: dict[int, float] = {}
     planes = [(ids.tolist(), scores.tolist()) for ids, scores in lists]
     constants = [tangent(known, *at)[2] for at in query.tangents]
     for (row, scores), constant in zip(planes, constants, strict=True):
         for id, score in zip(row, scores, strict=True):
             bounds[id] = min(bounds.get(id, np.inf), score + constant)
-    # a video that a plane did not list has no more by it than the last one that it did
+    # a video that a plane does not list scores at most as much by it as the last one in its list
     for (row, scores), constant in zip(planes, constants, strict=True):
         least = scores[-1] + constant if scores else np.inf
         for id in bounds.keys() - set(row):

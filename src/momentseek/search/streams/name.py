@@ -1,4 +1,4 @@
-"""What the file is called: people type a file's name into a search, and expect that file."""
+"""The name stream: finds videos by their file names."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from momentseek.search.streams.timed_text import TextMatch
 
 @dataclass(frozen=True)
 class NameHit:
-    """A video whose name has words of the query; where in the video the moment lies, its name does not say."""
+    """A video whose name contains words of the query; a name says nothing about times."""
 
     video: int
     score: float
-    """The stream's own score, which cannot be compared with another stream's."""
+    """The stream's score, not comparable with that of another stream."""
     level: Level
 
 
 def name_terms(text: str) -> list[str]:
-    """The words of a text that are looked for in names."""
+    """The words of a text to look for in names."""
     return content_words(name_text(text))
 
 
 def judge_names(matches: Sequence[TextMatch], text: str) -> list[NameHit]:
-    """Videos by how much of a text is in their names, best first.
+    """Rank videos by the share of a text's words in their names, best first.
 
-    A name that is the query is a sure hit, one that has all its words a fair one.
+    A name that equals the query is a strong hit, one that contains all its words a fair hit.
     """
     terms = name_terms(text)
     has = WordMatcher([name_text(match.text) for match in matches]).matches(terms)

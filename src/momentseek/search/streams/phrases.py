@@ -1,8 +1,8 @@
-"""Phrases said word for word: the same words in the same order, whatever their case, accents and punctuation.
+"""Finds phrases word for word: the same words in the same order, ignoring case, accents and punctuation.
 
-The index stems its words, so it only says where to look: at the cues that hold a phrase's rarest word, and, as a phrase
-may begin in one cue and end in the next, at their neighbours. These are then read word for word, all as one text. So
-however long or common a phrase is, a cue is read once, and nothing is cut off before it was read.
+The index contains stems, so it only finds candidates: the cues with a phrase's rarest word, and their neighbours,
+because a phrase may begin in one cue and end in the next. The candidates are joined into one text and searched for the
+exact words. So each cue is read once, however long or common a phrase is, and there is no limit on the number of cues.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class _PhraseKey:
-    """Where to look for a phrase: at the cues with its rarest word."""
+    """The rarest word of a phrase, which selects the cues to search."""
 
     word: str
     """The rarest word of the phrase."""
@@ -38,7 +38,7 @@ class _PhraseKey:
 
 @dataclass(frozen=True, eq=False)
 class _CueText:
-    """Cues as one text: a space before each word, and a line's end where the next cue does not follow."""
+    """Cues joined into one text: a space before each word, and a newline where the next cue does not follow."""
 
     video: Rows
     start: NDArray[np.float64]
@@ -50,7 +50,7 @@ class _CueText:
 
 
 class _PhrasePlaces(NamedTuple):
-    """Where a phrase is said, by video and time, in columns."""
+    """The places at which a phrase is said, by video and time, in columns."""
 
     video: Rows
     start: NDArray[np.float64]
@@ -62,7 +62,7 @@ class _PhrasePlaces(NamedTuple):
 def find_phrases(catalog: Catalog, phrases: Sequence[str], allowed: Ids | None = None) -> list[StreamHit]:
     """Utterances in which all phrases are said word for word, best first.
 
-    The score is the share that the first phrase has of the words said: a cue that says only that is best.
+    The score is the share of the first phrase in the words of its cues: a cue that says only the phrase is best.
     """
     keys = _phrase_keys(catalog, phrases)
     rarest = min(range(len(phrases)), key=lambda i: keys[i].cues)
@@ -82,7 +82,7 @@ def find_phrases(catalog: Catalog, phrases: Sequence[str], allowed: Ids | None =
 def phrase_times(
     catalog: Catalog, phrases: Sequence[str], videos: Iterable[int]
 ) -> dict[int, list[tuple[float, float]]]:
-    """Start and end of each time that any of the phrases is said in some videos, by video."""
+    """Video → start and end of each cue in which any of the phrases is said."""
     out: dict[int, list[tuple[float, float]]] = {}
     if not phrases:
         return out
@@ -116,7 +116,7 @@ def _phrase_keys(catalog: Catalog, phrases: Sequence[str]) -> list[_PhraseKey]:
 
 
 def _read_cues(catalog: Catalog, keys: Sequence[_PhraseKey], videos: Ids | None) -> _CueText:
-    """The cues in which phrases with these keys may be, by video and in their order, as one text."""
+    """Read the cues that may contain phrases with these keys, in order, as one text."""
     terms = list(dict.fromkeys(key.word for key in keys if not UNSPACED_LETTER.search(key.word)))
     ids = catalog.cue_ids_with_words(terms, videos)
     for sign in sorted({found[0] for key in keys if (found := UNSPACED_LETTER.search(key.word))}):
@@ -149,7 +149,7 @@ def _join_cues(
 
 
 def _find_places(lines: _CueText, phrase: str) -> _PhrasePlaces:
-    """Where a phrase is said: within one cue, or begun in one and ended in the next."""
+    """Find the places at which a phrase is said, in one cue or across two consecutive cues."""
     sought = f" {plain_words([phrase])[0]} "
     found = []
     at = lines.text.find(sought) if sought.strip() else -1
@@ -167,12 +167,12 @@ def _find_places(lines: _CueText, phrase: str) -> _PhrasePlaces:
 
 
 def _join_places(ones: _PhrasePlaces, others: _PhrasePlaces) -> _PhrasePlaces:
-    """Each of the first with the nearest before or after it of the others, if they fit into one utterance."""
+    """Join each place of the first phrase with the nearest place of the other, if both fit into one utterance."""
     if not len(ones.video) or not len(others.video):
         return _PhrasePlaces(ones.video[:0], ones.start[:0], ones.end[:0], ones.share[:0])
     order = np.lexsort((others.start, others.video))
     video, start, end = others.video[order], others.start[order], others.end[order]
-    # videos one after the other on one axis of time, so that one search finds all neighbours
+    # all videos on one time axis, one after another, so that one search finds all neighbours
     span = max(float(ones.start.max()), float(start.max())) + MAX_UTTERANCE_SECONDS + 1
     after = np.searchsorted(video * span + start, ones.video * span + ones.start)
     best = np.full(len(ones.video), -1)

@@ -1,8 +1,8 @@
-"""Sounds that a query asks for, by the words and the meaning of their labels: "a dog barks" finds ``dog barking``.
+"""The sound stream: finds sounds by the words and the meaning of their labels: "a dog barks" finds ``dog barking``.
 
-Only words for a sound ask for one. "A dog" is something to be seen: whoever wants the bark says so, or says "the sound
-of a dog". People who make a sound need not be in its label: "a man laughs" asks for ``laughter``, and is found less
-surely. A query with no word for any known sound may still mean one that was heard; that is fair at most.
+A query asks for a sound only if it has a word for one. "A dog" is visual; the bark needs "a dog barks" or "the sound of
+a dog". Words for people need not be in the label: "a man laughs" asks for ``laughter``, at a lower level. A query
+without a word for any known sound may still match one by meaning; such a hit is fair at most.
 """
 
 from __future__ import annotations
@@ -23,46 +23,46 @@ from momentseek.search.hit import Level, StreamHit
 from momentseek.search.stream_index import Ids
 
 MAX_EVENTS = 400
-"""Sounds that are judged."""
+"""Largest number of sounds that are considered."""
 MIN_SHARE = 0.6
-"""Share of the words that a label must have."""
+"""Smallest share of the query's words that a label must match."""
 STRONG_SCORE, FAIR_SCORE = 0.8, 0.5
-"""How sure a detector must be of a sound for a strong hit, and for a fair one (docs/sounds.md)."""
+"""Detector scores from which a hit is strong, or fair (docs/recognition.md)."""
 MIN_COSINE = 0.65
-"""Cosine to ``SOUND_OF`` a label from which a query means it (MiniLM; docs/sounds.md)."""
+"""Cosine of a query with ``SOUND_OF`` a label from which it matches by meaning (MiniLM; docs/recognition.md)."""
 SOUND_OF = "the sound of {}"
 _HEARING = "audible audio hear heard hearing hears listen loud loudly noise noises sound sounding sounds"
 _ANYBODY = "anybody boy boys girl girls guy lady man men people person somebody woman women"
 HEARING_WORDS = frozenset(_HEARING.split())
-"""Words that make any sound one that is asked for."""
+"""Words that show that a query asks for a sound."""
 ANYBODY = frozenset(_ANYBODY.split())
-"""People, who need not be in a label."""
+"""Words for people, which need not be in a label."""
 
 LabelCosines = Callable[[str, Sequence[str]], Mapping[str, float]]
-"""How near a text is in meaning to each of some labels; empty where no encoder can tell."""
+"""Returns the cosine of a text with each label; empty if there is no encoder."""
 
 
 class AskedSound(NamedTuple):
-    """How well a label is what was asked for."""
+    """How well a label matches the query."""
 
     share: float
-    """Share of the words that it has, or its cosine."""
+    """Share of the query's words that it matches, or its cosine."""
     level: Level
-    """The surest that a hit on it may be."""
+    """Highest level of a hit with this label."""
 
 
 class SoundMatch(NamedTuple):
-    """A sound that was asked for."""
+    """A sound that matches the query."""
 
     hit: StreamHit
     score: float
-    """How sure the detector is of it."""
+    """The detector's score."""
     order: int
-    """Its place among the equals of its video."""
+    """Its position among the sounds found, to break ties."""
 
 
 class _KindWords:
-    """The words of kinds of sounds, ready to be matched with those of queries."""
+    """Matches the words of queries with those of kinds of sounds."""
 
     def __init__(self, kinds: Sequence[SoundKind]) -> None:
         self.kinds = kinds
@@ -74,12 +74,12 @@ class _KindWords:
             self._family[at, [place[one.label] for one in wider_kinds(kind.label)]] = 1
 
     def matches(self, terms: Sequence[str]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """``(kinds, terms)`` twice: whether a term asks for the sound, and whether it names what makes it."""
+        """Two arrays ``(kinds, terms)``: whether a term names the sound, and whether it names its source."""
         asks, source = np.split(self._matcher.matches(terms), 2)
         return asks, source
 
     def with_wider(self, matches: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Matches of kinds, with those of the wider kinds that each belongs to."""
+        """Add the matches of the wider kinds to which each kind belongs."""
         found: NDArray[np.bool_] = self._family @ matches.astype(np.int32) > 0
         return found
 
@@ -90,7 +90,7 @@ def _known_words() -> _KindWords:
 
 
 def asked_sounds(labels: Sequence[str], text: str, cosines: LabelCosines) -> dict[str, AskedSound]:
-    """Those of some labels for which a text asks.
+    """The labels that a text asks for.
 
     >>> asked_sounds(["dog barking", "music"], "a dog barks", lambda text, labels: {})
     {'dog barking': AskedSound(share=1.0, level='strong')}
@@ -124,7 +124,7 @@ def _by_words(words: _KindWords, text: str) -> dict[str, AskedSound]:
     found = {}
     for at in np.flatnonzero(chosen).tolist():
         kind = words.kinds[at]
-        other = plain and kind.names_source and not source[at].any()  # "singing" asks for no birds
+        other = plain and kind.names_source and not source[at].any()  # "singing" does not ask for birds
         if not other or plain.intersection(wider.label for wider in wider_kinds(kind.label)):
             level: Level = "strong" if sure[at] else "fair" if named[at] else "weak"
             found[kind.label] = AskedSound(float(share[at]), level)
@@ -132,13 +132,13 @@ def _by_words(words: _KindWords, text: str) -> dict[str, AskedSound]:
 
 
 def _named_labels(kinds: Sequence[SoundKind], terms: Sequence[str]) -> set[str]:
-    """Labels of kinds that say nothing of what makes the sound, and of which a term has a word."""
+    """Labels that name no source of the sound and contain one of the terms."""
     labels = [kind.label for kind in kinds if not kind.names_source]
     return {label for label, has in zip(labels, WordMatcher(labels).matches(terms), strict=True) if has.any()}
 
 
 def _by_meaning(labels: Sequence[str], text: str, cosines: LabelCosines) -> dict[str, AskedSound]:
-    """The labels that a text means, and means more than what makes the sound."""
+    """The labels that a text matches by meaning, at least as well as the source of the sound."""
     near = cosines(text, [SOUND_OF.format(label) for label in labels])
     meant = {label: near[SOUND_OF.format(label)] for label in labels} if near else {}
     found = {}
@@ -152,7 +152,7 @@ def _by_meaning(labels: Sequence[str], text: str, cosines: LabelCosines) -> dict
 
 
 def sound_words_in(words: Sequence[str], labels: Iterable[str]) -> set[str]:
-    """Those of some words that ask for sounds with one of some labels.
+    """The words that ask for a sound with one of the labels.
 
     >>> sound_words_in(["moos", "cow"], ["cow mooing"])
     {'moos'}
@@ -163,7 +163,7 @@ def sound_words_in(words: Sequence[str], labels: Iterable[str]) -> set[str]:
 
 
 def find_sounds(catalog: Catalog, asked: Mapping[str, AskedSound], allowed: Ids | None = None) -> list[SoundMatch]:
-    """The surest sounds with the labels that were asked for, ``MAX_EVENTS`` at most."""
+    """The sounds with the requested labels, at most ``MAX_EVENTS``, the most certain first."""
     out = []
     for at, (video, event) in enumerate(events_with_labels(catalog, asked, allowed, MAX_EVENTS) if asked else ()):
         share, limit = asked[event.label]
@@ -174,6 +174,6 @@ def find_sounds(catalog: Catalog, asked: Mapping[str, AskedSound], allowed: Ids 
 
 
 def best_sounds(found: Sequence[SoundMatch]) -> list[StreamHit]:
-    """Hits of the surest of some sounds, best first: by the words, then by the score."""
+    """Hits of the most certain sounds, best first, by the sum of word share and detector score."""
     surest = sorted(found, key=lambda match: (-match.score, match.hit.video, match.order))[:MAX_EVENTS]
     return sorted((match.hit for match in surest), key=lambda hit: (-hit.score, hit.video, hit.start, hit.end))

@@ -1,8 +1,8 @@
-"""Spans on the best videos of a library, which may lie in several parts.
+"""Finds spans on the best videos of a library, which may have several parts.
 
 Scans list the best videos; spans are sought on these, in the order of their scores, until there are enough. The lists
-of several parts are joined first: then each part seeks spans on those of its videos that are among the best of all, and
-no others. So all parts together find what one library finds.
+of several parts are joined first. Then each part seeks spans only on those of its videos that are among the best of
+all. So all parts together find what one library would find.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from momentseek.search.hit import StreamHit
 from momentseek.search.stream_index import Ids
 
 MORE_VIDEOS = 32
-"""Videos on which spans are asked for at a time."""
+"""Number of videos on which spans are sought at a time."""
 
 
 class VideoList(NamedTuple):
@@ -44,13 +44,13 @@ class VideoList(NamedTuple):
 
     @classmethod
     def concatenate(cls, lists: Iterable[VideoList]) -> VideoList:
-        """Several lists one after another."""
+        """Concatenate several lists."""
         given = [each for each in lists if len(each.ids)] or [cls(np.zeros(0, np.int64), np.zeros(0, np.float32))]
         return cls(*(np.concatenate(columns) for columns in zip(*given, strict=True)))
 
 
 def best_places(ids: Ids, scores: NDArray[np.float32], limit: int) -> Positions:
-    """Where the best ``limit`` of some videos are, best first; ties by id, as in a scan."""
+    """Positions of the best ``limit`` videos, best first; ties by id, as in a scan."""
     some = np.arange(len(ids))
     if len(scores) > limit:
         some = np.flatnonzero(scores >= np.partition(scores, len(scores) - limit)[len(scores) - limit])
@@ -68,7 +68,7 @@ class SearchedVideos:
 
     @classmethod
     def join(cls, parts: Sequence[SearchedVideos], limit: int) -> tuple[dict[int, float], dict[int, list[StreamHit]]]:
-        """The ``limit`` videos that score most, in that order, and the spans that are known on some of them."""
+        """The ``limit`` best videos with their scores, best first, and the spans known so far."""
         if not parts:
             return {}, {}
         videos = np.concatenate([part.videos for part in parts])
@@ -86,7 +86,7 @@ class SpanBudget(Protocol):
         ...
 
     def spend(self, found: Sequence[StreamHit]) -> None:
-        """Take note of what was found on it."""
+        """Record the spans found on the last video."""
         ...
 
 
@@ -102,9 +102,9 @@ def in_order(scores: Mapping[int, float]) -> dict[int, float]:
 def seek_spans(
     scores: Mapping[int, float], budget: SpanBudget, find: Callable[[Sequence[int]], Sequence[list[StreamHit]]]
 ) -> list[list[StreamHit]]:
-    """The spans on each of the first videos, until the budget is spent.
+    """Find the spans on each video, in order, until the budget is spent.
 
-    ``find`` is asked for those of many videos at a time, and gives those of one or more, in order.
+    ``find`` gets several videos at a time, and returns the spans of one or more of them, in order.
     """
     ids = list(scores)
     found: list[list[StreamHit]] = []
@@ -120,7 +120,7 @@ def seek_spans(
 
 
 def join_lists(lists: Mapping[int, Sequence[VideoList]], depth: int) -> dict[int, Ids]:
-    """Part → those of its videos that are among the best ``depth`` of all parts in one of the scans.
+    """Part → its videos that are among the best ``depth`` of all parts in one of the scans.
 
     >>> one, two = VideoList(np.array([3, 1]), np.array([9, 5])), VideoList(np.array([2]), np.array([7]))
     >>> {part: ids.tolist() for part, ids in join_lists({0: [one], 4: [two]}, 2).items()}
@@ -140,10 +140,10 @@ def join_lists(lists: Mapping[int, Sequence[VideoList]], depth: int) -> dict[int
 
 
 class PagedSearch:
-    """Spans on the best videos of all parts, in the order in which one library would seek them.
+    """Finds spans on the best videos of all parts, in the order in which one library would seek them.
 
-    ``begin`` asks the parts for the scores of their videos and for the spans on the first of them, until each part has
-    a page of a given size; ``go_on`` asks for the spans on further videos.
+    ``begin`` requests the scores of videos from all parts, and the spans on the first videos until each part has a page
+    of a given size; ``go_on`` requests the spans on further videos.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class PagedSearch:
         self._found: dict[int, list[StreamHit]] = {}
 
     def result(self, page: int) -> tuple[list[StreamHit], bool]:
-        """The spans that fill a page, best first, and whether a larger page would have no more of them."""
+        """The spans that fill a page, best first, and whether these are all spans."""
         if self._scores is None:
             self._scores, self._found = SearchedVideos.join(self._begin(page_share(page, self._parts)), self._depth)
         found = seek_spans(self._scores, self._budget(page), self._spans)
@@ -168,7 +168,7 @@ class PagedSearch:
     def _spans(self, videos: Sequence[int]) -> list[list[StreamHit]]:
         if videos[0] not in self._found:
             wanted = [id for id in self._scores or () if id not in self._found][:MORE_VIDEOS]
-            self._found |= {id: [] for id in wanted} | self._go_on(wanted)  # nothing, if a part is away now
+            self._found |= {id: [] for id in wanted} | self._go_on(wanted)  # empty if a part no longer answers
         return [self._found[id] for id in takewhile(self._found.__contains__, videos)]
 
 
@@ -178,7 +178,7 @@ def sort_hits(hits: Iterable[StreamHit]) -> list[StreamHit]:
 
 
 def page_share(page: int, parts: int) -> int:
-    """How many spans of a page are sought in each of some parts at first: its share, and two deviations of chance.
+    """Number of spans to seek in each part at first: its share of a page plus two standard deviations.
 
     >>> page_share(40, 1), page_share(40, 2), page_share(40, 64)
     (40, 29, 3)

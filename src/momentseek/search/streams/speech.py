@@ -1,18 +1,18 @@
-"""What is said: passages that mean what a query says (by their vectors), and when the words of a phrase are spoken."""
+"""The speech stream: finds passages by meaning (with vectors), and the exact times of the words of a phrase."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.catalog import Catalog
-from momentseek.library.cue_vectors import PASSAGES_SETTING, passage_rows
+from momentseek.library.cue_vectors import PASSAGES_SETTING
 from momentseek.library.database import SPEECH
 from momentseek.library.timed_text import tracked_videos
 from momentseek.library.tracks.speech import transcript
@@ -23,62 +23,62 @@ from momentseek.search.confidence import LEVELS, MIN_CLIPS, NORMAL_QUARTILE, Sca
 from momentseek.search.fusion import RRF_K
 from momentseek.search.hit import Level, StreamHit
 from momentseek.search.state import LibraryState, QueryEncoder
-from momentseek.search.stream_index import Ids, SampledIndex, row_products
+from momentseek.search.stream_index import Ids, SampledIndex, StreamIndex, VideoRows, row_products
 from momentseek.search.streams.timed_text import MAX_CUE_GAP_SECONDS, MAX_UTTERANCE_SECONDS
 
 MAX_MEANT_HITS = 400
-"""Passages of the same meaning that are ranked."""
+"""Largest number of passages that are ranked by meaning."""
 MAX_MEANT_VIDEOS = 40
-"""Videos that are searched for passages of the same meaning."""
+"""Number of videos that are searched for passages by meaning."""
 MIN_MEANING = (0.35, 0.45)
-"""Cosine below which a passage does not mean what is asked for, however far it stands out: in a library with up to
-``FEW_ROWS`` vectors of speech, and in one with ten times as many or more, where something is always near."""
+"""Smallest cosine of a match by meaning, however far it stands out: in a library with up to ``FEW_ROWS`` vectors of
+speech, and in one with at least ten times as many, where something is always close."""
 UNSURE_MEANING = 0.07
-"""How much less a passage may have that is still worth a look: it is weak."""
+"""How far below that cosine a passage still is a weak match."""
 FEW_ROWS = 100
 MEANING_CHANCE = 0.05
-"""Chance, as of a level, below which the meaning of a passage stands out."""
+"""Chance (see ``Scale.chance``) below which a passage stands out."""
 MIN_MEANT_WORDS = 2
-"""Words that a passage must have besides common ones: "the" is near everything."""
+"""Smallest number of words in a passage, not counting common ones: "the" is close to everything."""
 CUE_SHARE = 0.85
-"""What the cosine of a cue alone counts against that of a passage: short texts are near many others."""
+"""Factor for the cosine of a single cue compared with a passage, because short texts are close to many others."""
 MEAN_GAIN = 1.25
-"""How much nearer the mean of a passage's cues may be than the nearest vector, where passages were not encoded."""
+"""How much higher the cosine of a passage's mean may be than that of its best cue, if passages were not encoded."""
 MATCHING_SHARE = 0.85
-"""Share of the best cosine within a passage that the cues have which are its hit."""
+"""Share of the best cosine in a passage that a run of cues must reach to be its hit."""
 WORD_MARGIN_SECONDS = 0.1
-"""Time before the first and after the last word of a phrase that its moment takes in (docs/transcribing.md)."""
+"""Time that is added before the first and after the last word of a phrase (docs/recognition.md)."""
 MAX_BOUNDED_HITS = 200
-"""Hits that are bounded by their words; nobody looks at more."""
+"""Number of hits that get the times of their words; nobody looks at more."""
 TimedToken = tuple[str, float, float]
 
 
 @dataclass(frozen=True, eq=False)
 class MeaningQuery:
-    """A text as its meaning is looked for: its vector, and what is usual for it in the library's speech."""
+    """A query by meaning: the vector of a text, and the usual scores in the library's speech."""
 
     vector: Vectors
     scale: Scale
 
     @classmethod
     def of(cls, vector: Vectors, scores: NDArray[np.float32], rows: int) -> MeaningQuery:
-        """The question, given the scores of a sample of the library's ``rows``.
+        """Build the query from the scores of a sample of the library's ``rows``.
 
-        The spread is that of the lower half: speech about what is asked for may be much of a library's.
+        The spread is that of the lower half, because much of a library's speech may be about the query.
         """
         low, centre = np.quantile(scores, (0.25, 0.5)).tolist()
         return cls(vector, Scale(centre, max((centre - low) / NORMAL_QUARTILE, 1e-6), rows))
 
     @property
     def least(self) -> float:
-        """The cosine that a passage must have; a library with too few cues cannot tell what stands out."""
+        """The smallest cosine of a fair match; higher in large libraries, and in those too small to judge."""
         low, high = MIN_MEANING
         if self.scale.clips < MIN_CLIPS:
             return high
         return float(np.clip(low + (high - low) * math.log10(self.scale.clips / FEW_ROWS), low, high))
 
     def level(self, score: float) -> Level | None:
-        """How sure it is that a passage with this score means the same, never strong; None if it surely does not."""
+        """The level of a passage with this score, never strong; None if it does not match."""
         if score < self.least - UNSURE_MEANING or (
             self.scale.clips >= MIN_CLIPS and self.scale.chance(score) >= MEANING_CHANCE
         ):
@@ -87,13 +87,13 @@ class MeaningQuery:
 
 
 class MeantCues(NamedTuple):
-    """Cues of the meaning that is asked for, in columns, and the best score of each one's video."""
+    """Cues that match by meaning, in columns, and the best score of each one's video."""
 
     video: Ids
     row: Ids
     """Place of the first cue in its video."""
     score: NDArray[np.float64]
-    """Cosine of the passage that they are in."""
+    """Cosine of the passage that contains them."""
     start: NDArray[np.float64]
     end: NDArray[np.float64]
     video_score: NDArray[np.float64]
@@ -102,7 +102,7 @@ class MeantCues(NamedTuple):
     def join(cls, parts: Sequence[MeantCues]) -> MeantCues:
         """The cues of the best videos of several parts of a library."""
         whole = cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-        first = np.flatnonzero(np.diff(whole.video, prepend=-1))  # the cues of a video lie together
+        first = np.flatnonzero(np.diff(whole.video, prepend=-1))  # the cues of a video are contiguous
         best = np.lexsort((whole.video[first], -whole.video_score[first]))[:MAX_MEANT_VIDEOS]
         chosen = np.isin(np.arange(len(first)), best)
         rows = np.repeat(chosen, np.diff(first, append=len(whole.video)))
@@ -110,7 +110,7 @@ class MeantCues(NamedTuple):
 
 
 def ask_meaning(index: SampledIndex, encoder: QueryEncoder, text: str) -> MeaningQuery | None:
-    """The question for a meaning; None where no cue has a vector, or the encoder knows no word of the text."""
+    """Build the query by meaning; None if no cue has a vector, or the encoder knows no word of the text."""
     if not len(index.sample) or not encoder.knows_words("speech", [text]):
         return None
     vector = encoder.encode("speech", [text])[0]
@@ -118,64 +118,111 @@ def ask_meaning(index: SampledIndex, encoder: QueryEncoder, text: str) -> Meanin
 
 
 def find_meant(state: LibraryState, asked: MeaningQuery, allowed: Ids | None) -> MeantCues:
-    """The cues of passages whose vectors stand out, in the videos that have the best vectors."""
+    """Find the cues of passages that match by meaning, in the videos with the best vectors."""
     index = state.speech
     best = index.scan.search(asked.vector, MAX_MEANT_VIDEOS, allowed=index.allowed_mask(allowed), gone=index.gone)
-    found: list[tuple[int, int, float, float, float, float]] = []
-    columns = (best.ids[0].tolist(), best.scores[0].tolist(), best.segment[0].tolist(), best.at[0].tolist())
     slack = 1.0 if state.catalog.get(PASSAGES_SETTING) else MEAN_GAIN
-    for id, top, segment, at in zip(*columns, strict=True):
-        if asked.level(slack * top) is None:
-            break  # and so are all further videos
-        rows = index.segments[segment].vectors(at)
-        if not np.isfinite(rows).all():
-            index.damaged_videos.add(id)
-            rows = np.where(np.isfinite(rows), rows, 0)
-        spoken, found_passages = state.find_spoken(id)
-        if len(rows) < len(spoken):
-            continue  # its cues have just been replaced
-        for cues, score in _meant_passages(rows, spoken, found_passages, asked):
-            start, end = spoken[cues.start].start, max(spoken[at].end for at in cues)
-            found.append((id, cues.start, score, start, end, top))
+    scored = zip(best.ids[0].tolist(), best.scores[0].tolist(), strict=True)
+    tops = dict(takewhile(lambda pair: asked.level(slack * pair[1]) is not None, scored))
+    found: list[tuple[int, int, float, float, float, float]] = []
+    for block in index.read(list(tops)):
+        spoken = state.find_spoken(block.ids)
+        taken: set[int] = set()
+        for passage in find_passages(_mend_rows(index, block), spoken, asked):
+            id, begin, cues = block.ids[passage.video], int(block.offsets[passage.video]), spoken[passage.video][0]
+            text = " ".join(cues[row - begin].text for row in passage.rows)
+            if taken.isdisjoint(passage.rows) and len(set(words(text)) - COMMON_WORDS) >= MIN_MEANT_WORDS:
+                taken.update(passage.rows)
+                said = cues[passage.best.start - begin : passage.best.stop - begin]
+                end = max(cue.end for cue in said)
+                found.append((id, passage.best.start - begin, passage.score, said[0].start, end, tops[id]))
     video, row, *numbers = np.array(found, np.float64).reshape(-1, 6).T
     return MeantCues(video.astype(np.int64), row.astype(np.int64), *numbers)
 
 
-def _meant_passages(
-    rows: Vectors, cues: Sequence[Cue], found: Sequence[range], asked: MeaningQuery
-) -> Iterator[tuple[range, float]]:
-    """The cues of a video's passages that mean what is asked for, best first, each cue once, with their cosines."""
-    if not found:
-        return
-    near = np.append(rows[: len(cues)] @ asked.vector, np.float32(-1))
-    edges = np.array([(some.start, some.stop) for some in found]).ravel()
-    alone = CUE_SHARE * np.maximum.reduceat(near, edges)[::2]
-    scores = np.maximum(passage_rows(rows, cues, found) @ asked.vector, alone)
-    taken: set[int] = set()
-    for at in np.argsort(-scores, kind="stable").tolist():
-        if asked.level(float(scores[at])) is None:
-            return
-        text = " ".join(cues[one].text for one in found[at])
-        if taken.isdisjoint(found[at]) and len(set(words(text)) - COMMON_WORDS) >= MIN_MEANT_WORDS:
-            taken.update(found[at])
-            yield _matching_cues(rows, found[at], asked.vector), float(scores[at])
+def _mend_rows(index: StreamIndex, block: VideoRows) -> VideoRows:
+    """Replace damaged numbers of a block by zeros, and record their videos."""
+    whole = np.isfinite(block.rows)
+    if whole.all():
+        return block
+    owner = np.repeat(np.arange(len(block.ids)), np.diff(block.offsets))
+    index.damaged_videos.update(block.ids[at] for at in owner[~whole.all(axis=1)].tolist())
+    return block._replace(rows=np.where(whole, block.rows, np.float32(0)))
 
 
-def _matching_cues(rows: Vectors, passage: range, vector: Vectors) -> range:
-    """The most cues in a row of a passage whose vectors together are nearly as near as the nearest of its cues are."""
-    sums = np.concatenate([np.zeros_like(rows[:1]), np.cumsum(rows[passage.start : passage.stop], axis=0)])
-    runs = [(first, end) for first in range(len(passage)) for end in range(first + 1, len(passage) + 1)]
-    whole = np.stack([sums[end] - sums[first] for first, end in runs])
-    near = whole @ vector / np.maximum(np.linalg.norm(whole, axis=1), 1e-9)
-    best = float(near.max())
-    least = best - (1 - MATCHING_SHARE) * abs(best)
-    good = [(end - first, at, first) for (first, end), at in zip(runs, near.tolist(), strict=True) if at >= least]
-    length, _, first = max(good)
-    return passage[first : first + length]
+class MeantPassage(NamedTuple):
+    """A passage that matches by meaning; its cues are given by the positions of their vectors among all rows."""
+
+    video: int
+    """Position of its video."""
+    rows: range
+    score: float
+    """Its cosine with the query."""
+    best: range
+    """The longest run of its cues whose cosine is close to the best one in the passage."""
+
+
+def find_passages(
+    block: VideoRows, spoken: Sequence[tuple[list[Cue], list[range]]], asked: MeaningQuery
+) -> list[MeantPassage]:
+    """Find the passages of videos that match by meaning, grouped by video, best first.
+
+    ``spoken`` has the cues and the passages of each video. A passage has its own vector, or, in libraries in which
+    passages were not encoded, the mean of the vectors of its cues.
+    """
+    rows, offsets = block.rows, block.offsets
+    listed: list[tuple[int, int, int, int]] = []
+    for at, (cues, found) in enumerate(spoken):
+        begin, count = int(offsets[at]), int(offsets[at + 1] - offsets[at])
+        if count < len(cues):
+            continue  # its cues have just been replaced
+        several = begin + len(cues)
+        for some in found:
+            own = -1 if count == len(cues) else begin + some.start if len(some) == 1 else several
+            several += len(some) > 1
+            listed.append((at, begin + some.start, begin + some.stop, own))
+    if not listed:
+        return []
+    video, first, last, own = np.array(listed).T
+    near = np.append(row_products(rows, asked.vector), np.float32(-1))
+    edges = np.stack([first, last], axis=1).ravel()
+    scores = near[own]
+    if (mean := own < 0).any():  # passages were not encoded
+        sums = np.add.reduceat(np.concatenate([rows, np.zeros_like(rows[:1])]), edges)[::2][mean]
+        scores[mean] = row_products(sums, asked.vector) / np.maximum(np.linalg.norm(sums, axis=1), 1e-9)
+    scores = np.maximum(scores, CUE_SHARE * np.maximum.reduceat(near, edges)[::2])
+    order = np.lexsort((-scores, video))
+    meant = np.array([at for at in order.tolist() if asked.level(float(scores[at])) is not None], np.int64)
+    begins, lengths = _matching_cues(rows, first[meant], (last - first)[meant], asked.vector)
+    columns = (video[meant], first[meant], last[meant], scores[meant], begins, begins + lengths)
+    return [
+        MeantPassage(at, range(a, b), score, range(c, d))
+        for at, a, b, score, c, d in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+
+
+def _matching_cues(rows: Vectors, first: Ids, lengths: Ids, vector: Vectors) -> tuple[Ids, Ids]:
+    """First cue and length of the longest run of cues of each passage whose cosine is close to the best run's."""
+    begins, counts = first.copy(), lengths.copy()
+    for length in np.unique(lengths[lengths > 1]).tolist():
+        chosen = np.flatnonzero(lengths == length)
+        start, end = np.triu_indices(length)
+        size = end + 1 - start
+        sums = np.zeros((len(chosen), length + 1, rows.shape[1]), np.float32)
+        np.cumsum(rows[first[chosen, None] + np.arange(length)], axis=1, out=sums[:, 1:])
+        whole = sums[:, end + 1] - sums[:, start]
+        near = row_products(whole, vector) / np.maximum(np.linalg.norm(whole, axis=2), 1e-9)
+        best = near.max(axis=1, keepdims=True)
+        good = near >= best - (1 - MATCHING_SHARE) * np.abs(best)
+        longest = np.where(good, size, 0).max(axis=1, keepdims=True)
+        near[~good | (size != longest)] = -np.inf
+        place = len(size) - 1 - np.argmax(near[:, ::-1], axis=1)  # the last one of a tie
+        begins[chosen], counts[chosen] = first[chosen] + start[place], size[place]
+    return begins, counts
 
 
 def meant_hits(found: MeantCues, asked: MeaningQuery) -> list[StreamHit]:
-    """StreamHits of passages by their meaning, best first; meaning alone is never strong."""
+    """Turn passages that match by meaning into hits, best first; meaning alone is never strong."""
     order = np.lexsort((found.row, found.video, -found.score))[:MAX_MEANT_HITS]
     columns = (column[order].tolist() for column in (found.video, found.start, found.end, found.score))
     return [
@@ -185,10 +232,10 @@ def meant_hits(found: MeantCues, asked: MeaningQuery) -> list[StreamHit]:
 
 
 def fuse_hits(by_word: list[StreamHit], by_meaning: list[StreamHit]) -> list[StreamHit]:
-    """Fuse two lists into one, surer hits first and within a level by reciprocal ranks.
+    """Fuse two lists of hits into one, sorted by level and then by reciprocal ranks.
 
-    Where a passage has the meaning and a hit by words lies in it, the hit by words stands, with its times and score; a
-    weak one, which has few of the words, gives way to the passage.
+    If a hit by words overlaps a passage that matches by meaning, the hit by words is kept, with its times and score; a
+    weak one, which has few of the words, is replaced by the passage.
     """
     shares = {u: 1 / (RRF_K + rank) for rank, u in enumerate(by_word, 1)}
     of_video: dict[int, list[StreamHit]] = {}
@@ -208,12 +255,13 @@ def fuse_hits(by_word: list[StreamHit], by_meaning: list[StreamHit]) -> list[Str
     return [u if u.meant == meant.get(u) else replace(u, meant=meant.get(u)) for u in order]
 
 
-# when the words of a phrase are spoken, where a recogniser heard them: bounds that are closer than a cue's
+# the times of the words of a phrase, if a recogniser transcribed them; more exact than those of cues
 
 
 def bound_by_words(catalog: Catalog, hits: Sequence[StreamHit], phrases: Sequence[str]) -> list[StreamHit]:
-    """The same hits, with the times of the sentences in which the phrases are said where these are known, else as they
-    are; the frame to show is in the middle of the words.
+    """The hits with the times of the sentences that contain the phrases, if known.
+
+    The frame to show is in the middle of the phrases' words. Other hits stay as they are.
     """
     heard = tracked_videos(catalog, SPEECH) if hits else frozenset()
     known: dict[int, list[SpokenWord]] = {}
@@ -234,7 +282,7 @@ def bound_by_words(catalog: Catalog, hits: Sequence[StreamHit], phrases: Sequenc
 
 
 def sentence_bounds(said: Sequence[SpokenWord], start: float, end: float) -> tuple[float, float]:
-    """From the beginning to the end of the sentences that words lie in; the words' own times if that is too long.
+    """Start and end of the sentences that contain words at given times; the given times if that is too long.
 
     >>> said = [SpokenWord(at, at + 1, text) for at, text in enumerate((" Yes.", " We", " go", " now.", " Why?"))]
     >>> sentence_bounds(said, 2, 3), sentence_bounds(said, 0, 2)
@@ -257,7 +305,7 @@ def _ends_sentence(word: SpokenWord, following: SpokenWord) -> bool:
 
 
 def phrase_bounds(said: Sequence[TimedToken], phrases: Sequence[str]) -> tuple[float, float] | None:
-    """From the first word of the phrases to their last, where they are nearest; None if one of them is not said.
+    """Start of the first and end of the last word of the phrases, where they are closest; None if one is not said.
 
     >>> said = [("a", 0.0, 0.1), ("red", 0.1, 0.4), ("a", 0.5, 0.6), ("blue", 0.6, 0.9), ("day", 1.0, 1.3)]
     >>> phrase_bounds(said, ["a blue"]), phrase_bounds(said, ["red", "Day!"]), phrase_bounds(said, ["green"])
@@ -283,7 +331,7 @@ def _places(said: Sequence[TimedToken], sought: Sequence[str]) -> Iterator[tuple
 
 
 def timed_tokens(said: Sequence[SpokenWord]) -> list[TimedToken]:
-    """The words as searches compare them, each with the times of the pieces in which it was heard.
+    """Transcribed pieces as normalised words, each with the times of its pieces.
 
     >>> pieces = [" It's", " self", "-made", "!"]
     >>> timed_tokens([SpokenWord(at, at + 1, text) for at, text in enumerate(pieces)])
@@ -292,7 +340,7 @@ def timed_tokens(said: Sequence[SpokenWord]) -> list[TimedToken]:
     out: list[TimedToken] = []
     for word, plain in zip(said, plain_words(list(accumulate(word.text for word in said))), strict=True):
         tokens = plain.split()
-        if out and len(tokens) >= len(out) and tokens[len(out) - 1] != out[-1][0]:  # a piece goes on with a word
+        if out and len(tokens) >= len(out) and tokens[len(out) - 1] != out[-1][0]:  # the piece continues a word
             out[-1] = (tokens[len(out) - 1], out[-1][1], word.end)
         out += [(token, word.start, word.end) for token in tokens[len(out) :]]
     return out

@@ -1,10 +1,10 @@
-"""Words in timed text: what is said, written on screen, and described by a model.
+"""Finds words in timed text: what is said, written on screen, and described by a model.
 
-Words of one sentence are often spread over neighbouring cues, so a cue takes the next ones in while they bring words
-that were still missing. Lines that stand in the picture at the same time are read together: a slide's title and its
-points, the two rows of a sign. Words are weighted by how rare they are: of "the red lighthouse", a cue with
-"lighthouse" has nearly all. A word with one letter wrong counts less, and only where words on screen were asked for
-(``text:``). A caption is a model's opinion of a picture, so it makes no moment more than fair.
+Words of one sentence are often spread over neighbouring cues, so a cue is joined with the next ones while they add
+missing words. Lines that are on screen at the same time are joined, too: the title of a slide and its points, or the
+two rows of a sign. Rare words weigh more: of "the red lighthouse", a cue with "lighthouse" has nearly all the weight. A
+word with one wrong letter counts less, and only if words on screen were requested (``text:``). A caption is a model's
+opinion of a picture, so a hit by captions is fair at most.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from momentseek.library.words import WordMatcher, plain_words
 from momentseek.search.hit import Level, StreamHit
 
 TextKind = Literal["cues", "lines", "spellings", "captions", "names"]
-"""Texts in which words are looked for; the spellings are lines too, found by words with a letter wrong."""
+"""Kinds of texts in which words are sought; spellings are lines, too, found by words with one wrong letter."""
 MAX_TEXTS: Mapping[TextKind, int] = {"cues": 400, "lines": 400, "spellings": 400, "captions": 400, "names": 100}
-"""Texts of each kind that are judged."""
+"""Largest number of texts of each kind that are considered."""
 MAX_WORDS = 24
-"""Words of a text that are looked for."""
+"""Largest number of words that are sought."""
 FAIR_SHARE = 0.6
-"""Share of the words' weight from which a moment is a fair hit."""
+"""Share of the total weight of the words from which a hit is fair."""
 NOWHERE_WEIGHT = 0.5
-"""What a word counts of its weight that is in no text, next to two words or more that are found together."""
+"""Factor for the weight of a word that is in no text, if two or more other words are found together."""
 FORM_WORDS = frozenset(
     ("banner", "caption", "label", "logo", "logos", "poster", "screen", "screenshot", "sign", "signs", "text", "title",
      "word", "words", "writing", "written", "reads", "says", "saying")
 )  # fmt: skip
-"""Words about writing itself: of "google chrome logo", the picture need not say the last."""
+"""Words about writing itself: for "google chrome logo", the word "logo" need not be on screen."""
 MISSPELT = 0.7
-"""What a word counts that was read with one letter wrong."""
+"""Value of a word with one wrong letter."""
 TRANSCRIPT_WEIGHT = 0.9
-"""What words count that a recogniser heard, against words of subtitles: it may have misheard."""
+"""Factor for automatic transcripts compared with subtitles, because they contain errors."""
 MAX_CUE_GAP_SECONDS = 2.0
 """Longest pause between two cues of one utterance."""
 MAX_UTTERANCE_SECONDS = 15.0
 
 
 class TextMatch(NamedTuple):
-    """A text that holds words of a query: a cue, a line on screen, a caption, or the name of a video."""
+    """A text that contains words of a query: a cue, a line on screen, a caption, or the name of a video."""
 
     id: int
     video: int
@@ -54,7 +54,7 @@ class TextMatch(NamedTuple):
     at: float
     """Time in seconds of the frame to show."""
     transcribed: bool
-    """Whether a recogniser made it."""
+    """Whether it is from an automatic transcript."""
     text: str
 
 
@@ -68,12 +68,12 @@ def judge_texts(
     spellings: Mapping[str, Sequence[str]] | None = None,
     nowhere: NDArray[np.bool_] | None = None,
 ) -> list[StreamHit]:
-    """Hits of the texts of one kind that match some words best, best first.
+    """Turn matching texts of one kind into hits, best first.
 
-    ``weight`` is what each of the terms counts, ``spellings`` what each may be misread as, ``nowhere`` which are in no
-    text of the kind: where two others are found together, such a word is probably about the picture. ``only_here``
-    says that the words were asked for in these texts (``said:``, ``text:``, ``described:``); else they may also be
-    about the picture, and weak hits on lines and captions are left out.
+    ``weight`` is the weight of each term, ``spellings`` maps a term to its possible misreadings, and ``nowhere`` marks
+    terms that are in no text of the kind: if two others are found together, such a term is probably about the picture.
+    ``only_here`` means that the words were requested for this kind of text (``said:``, ``text:``, ``described:``).
+    Otherwise they may also be about the picture, and weak hits of lines and captions are left out.
     """
     if not matches:
         return []
@@ -105,7 +105,7 @@ def judge_texts(
 def word_values(
     texts: Sequence[str], terms: Sequence[str], spellings: Mapping[str, Sequence[str]]
 ) -> NDArray[np.float64]:
-    """``(texts, terms)``: 1 where a text has a term, less where it has it with a wrong letter, else 0."""
+    """``(texts, terms)``: 1 if a text has a term, less if it has the term with a wrong letter, otherwise 0."""
     values = WordMatcher(texts).matches(terms).astype(np.float64)
     if any(spellings.values()):
         held = [set(text.split()) for text in plain_words(texts)]
@@ -118,7 +118,7 @@ def word_values(
 
 
 def join_cues(matches: Sequence[TextMatch], values: NDArray[np.float64]) -> list[list[int]]:
-    """Join cues with those that follow closely and bring missing words; returns positions by utterance."""
+    """Join cues with those that follow closely and add missing words; returns positions by utterance."""
     has = values > 0
     order = sorted(range(len(matches)), key=lambda i: (matches[i].video, matches[i].start, matches[i].end))
     out: list[list[int]] = []
@@ -139,7 +139,7 @@ def join_cues(matches: Sequence[TextMatch], values: NDArray[np.float64]) -> list
 
 
 def join_lines(matches: Sequence[TextMatch], values: NDArray[np.float64]) -> list[list[int]]:
-    """Join lines that stand in the picture together and bring missing words; returns positions by group."""
+    """Join lines that are on screen together and add missing words; returns positions by group."""
     sums = values.sum(axis=1).tolist()
     order = sorted(range(len(matches)), key=lambda i: (-sums[i], matches[i].video, matches[i].start, i))
     groups: list[list[int]] = []
@@ -158,14 +158,14 @@ def join_lines(matches: Sequence[TextMatch], values: NDArray[np.float64]) -> lis
     return groups
 
 
-# how much words count
+# weights of words
 
 
 def word_level(share: float, found: int, only_here: bool) -> Level:
-    """How sure a moment is that has a share of the words' weight, and this many of them.
+    """The level of a hit with a share of the words' weight, and with ``found`` of the words.
 
-    ``only_here`` says that the words were asked for as speech (``said:``), or as writing (``text:``); else they may
-    also be about the picture, and one word alone is no proof.
+    ``only_here`` means that the words were requested for this kind of text (``said:``, ``text:``, ``described:``).
+    Otherwise they may also be about the picture, and one word alone is not enough for a strong hit.
     """
     if share > 0.999:
         return "strong" if only_here or found > 1 else "fair"
@@ -173,7 +173,7 @@ def word_level(share: float, found: int, only_here: bool) -> Level:
 
 
 def asked_in_writing(terms: Sequence[str]) -> list[str]:
-    """The words of a query that a line on screen should have: not those about writing itself, if there are others.
+    """The words of a query to look for on screen, without those about writing itself if there are others.
 
     >>> asked_in_writing(["google", "chrome", "logo"]), asked_in_writing(["sign"])
     (['google', 'chrome'], ['sign'])
@@ -182,12 +182,12 @@ def asked_in_writing(terms: Sequence[str]) -> list[str]:
 
 
 def rarity(counts: Sequence[int], total: int) -> NDArray[np.float64]:
-    """BM25's weight of each word; a word that is nowhere counts as if it were in one text."""
+    """BM25's weight of each word; a word that is in no text counts as if it were in one."""
     return np.array([math.log1p((total - n + 0.5) / (n + 0.5)) for n in (max(1, n) for n in counts)]) + 1e-9
 
 
 def rarest_words(terms: Sequence[str], counts: Sequence[int]) -> list[str]:
-    """The rarest words of a text that are anywhere, ``MAX_WORDS`` at most, so that any search is quick.
+    """The rarest words that occur at all, at most ``MAX_WORDS``, so that every search is quick.
 
     >>> rarest_words(["the", "unicorn", "dog"], [90, 0, 3])
     ['dog', 'the']

@@ -1,7 +1,7 @@
-"""Searching a library whose vectors a trained model made, by the model's own scores instead of clip by clip.
+"""Search in a library whose vectors were made by a trained model, by the model's scores instead of clip by clip.
 
-A model with a boundary head (XML, ReLoCLNet) scores videos, and its head finds spans on their curves; a map model (MMN,
-CroCs) keeps vectors of moments, and scores these.
+A model with a boundary head (XML, ReLoCLNet) scores videos, and its head finds spans on their curves; Slate scores
+spans by three curves; a map model (MMN, CroCs) keeps vectors of moments, and scores these.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import numpy as np
 
 from momentseek.library.video import Video
 from momentseek.recognition.encoders.protocol import Vectors
-from momentseek.recognition.exported.boundary_head import BoundaryHead
+from momentseek.recognition.exported.boundary_head import Boundaries, BoundaryHead
 from momentseek.recognition.exported.moment_map import MomentScores
+from momentseek.recognition.exported.span_head import SpanHead, SpanQuery
 from momentseek.search.confidence import Scale
 from momentseek.search.fusion import KnownVideo
 from momentseek.search.hit import StreamHit
@@ -29,9 +30,9 @@ from momentseek.search.streams.vision import (
 
 
 class HeadSearch(VisionSearch):
-    """Search videos by the score of a model with a boundary head, and spans until no other could have a better one.
+    """Searches videos by the score of a model with a boundary head, and finds spans with the head.
 
-    The scans find candidates by all modalities together and by each alone; then the model's own score ranks them.
+    The scans find candidate videos by all modalities together and by each alone; then the model's score ranks them.
     """
 
     def __init__(self, query: VisionQuery, head: BoundaryHead) -> None:
@@ -40,15 +41,15 @@ class HeadSearch(VisionSearch):
 
     @property
     def probes(self) -> Vectors:
-        """What is looked for, by all modalities and by each."""
+        """The query's vectors, for all modalities together and for each alone."""
         return self._head.probes(self.query.vector)
 
     def scan_depth(self, depth: int) -> int:
-        """As many as spans are wanted on."""
+        """The number of videos on which spans are wanted."""
         return depth
 
     def budget(self, page: int) -> SpanBudget:
-        """A page of the best spans is enough."""
+        """A budget that ends when no other video could improve a page of the best spans."""
         return HeadBudget(self._head.alpha, page)
 
     def video_scores(self, state: LibraryState, videos: Sequence[int]) -> dict[int, float]:
@@ -57,11 +58,11 @@ class HeadSearch(VisionSearch):
         return {id: self._head.match(rows, self.query.vector) for id, rows in found.items() if rows is not None}
 
     def spans(self, state: LibraryState, videos: Sequence[int]) -> list[list[StreamHit]]:
-        """The head's spans. The model says how well a video as a whole answers; that is compared with other videos."""
+        """The head's spans; their level is judged by the model's score of the whole video."""
         found = []
         for id in videos:
             curve = build_curve(state.vision, self.query, known) if (known := state.videos([id]).get(id)) else None
-            if curve is None or curve.bounds is None or self.query.videos is None:
+            if curve is None or not isinstance(curve.bounds, Boundaries) or self.query.videos is None:
                 found += super().spans(state, [id])
                 continue
             spans, level = localise(curve, self.localiser), self.query.videos.level(curve.bounds.match)
@@ -72,22 +73,67 @@ class HeadSearch(VisionSearch):
         return found
 
 
-def choose_search(query: VisionQuery, localiser: str, head: BoundaryHead | None) -> VisionSearch:
-    """How to search videos for a query: by a trained model's head where that is wanted and exists, else by clips."""
-    if head is not None and query.spans is not None and localiser == LEARNED_LOCALISER:
+class CurveSearch(VisionSearch):
+    """Searches videos by their best spans, which are scored by three curves."""
+
+    def __init__(self, query: VisionQuery, curves: SpanQuery) -> None:
+        super().__init__(query, LEARNED_LOCALISER)
+        self._curves = curves
+
+    @property
+    def probes(self) -> Vectors:
+        """The query's vector for the inside of spans; the scan takes the rest from the query."""
+        return self._curves.what[None]
+
+    def scan_depth(self, depth: int) -> int:
+        """Four times as many videos if something is to be avoided, because that is only known clip by clip."""
+        return depth * (4 if self.query.avoid else 1)
+
+    def budget(self, page: int) -> SpanBudget:
+        """A budget that ends when no other video could improve a page of the best spans."""
+        return HeadBudget(1.0, page)
+
+    def video_scores(self, state: LibraryState, videos: Sequence[int]) -> dict[int, float]:
+        """The score of each video's best span."""
+        found: dict[int, float] = {}
+        for block in state.vision.read(list(state.videos(videos))):
+            best = self._curves.best(block.rows, block.offsets)
+            state.vision.damaged_videos.update(id for id, z in zip(block.ids, best, strict=True) if np.isnan(z))
+            found |= {id: z for id, z in zip(block.ids, best.tolist(), strict=True) if np.isfinite(z)}
+        return found
+
+    def spans(self, state: LibraryState, videos: Sequence[int]) -> list[list[StreamHit]]:
+        """The best spans of each video; their level is judged by the best spans of other videos."""
+        return [self._spans_of(state, id) for id in videos]
+
+    def _spans_of(self, state: LibraryState, id: int) -> list[StreamHit]:
+        curve = build_curve(state.vision, self.query, known) if (known := state.videos([id]).get(id)) else None
+        if curve is None or self.query.videos is None:
+            return []
+        spans = localise(curve, self.localiser)
+        columns = zip(spans.start.tolist(), spans.end.tolist(), spans.score.tolist(), spans.peak.tolist(), strict=True)
+        level = self.query.videos.level
+        return [StreamHit(id, start, end, score, level(score), peak) for start, end, score, peak in columns]
+
+
+def choose_search(query: VisionQuery, localiser: str, head: BoundaryHead | SpanHead | None) -> VisionSearch:
+    """Choose the search for a query: with a trained model's head if requested and available, otherwise by clips."""
+    if localiser == LEARNED_LOCALISER and query.curves is not None:
+        return CurveSearch(query, query.curves)
+    if localiser == LEARNED_LOCALISER and query.spans is not None and isinstance(head, BoundaryHead):
         return HeadSearch(query, head)
     return ClipSearch(query, localiser)
 
 
 class HeadBudget:
-    """Spans are sought until no other video could have one that is better than a page of those found."""
+    """A budget that ends when no other video could have a span better than a page of those found."""
 
     def __init__(self, alpha: float, page: int) -> None:
         self._alpha, self._page = alpha, page
         self._scores: list[float] = []
 
     def allows(self, score: float) -> bool:
-        """Whether spans are sought on the next video, to which the model gives this score."""
+        """Whether to seek spans on the next video, to which the model gives this score."""
         return len(self._scores) < self._page or self._alpha * score >= self._scores[self._page - 1]
 
     def spend(self, found: Sequence[StreamHit]) -> None:
@@ -96,7 +142,7 @@ class HeadBudget:
 
 
 def moments_of_video(state: LibraryState, query: VisionQuery, video: Video) -> list[StreamHit]:
-    """The moments of a video that enter the ranking, best first; none where it has no undamaged vectors."""
+    """The moments of a video that enter the ranking, best first; empty if it has no undamaged vectors."""
     assert query.moments is not None
     curve = build_curve(state.vision, query, video)
     if curve is None or curve.moments is None or not len(curve.moments.start):
@@ -110,10 +156,10 @@ def choose_moments(
     find: Callable[[int], list[StreamHit]],
     depth: int,
 ) -> list[StreamHit]:
-    """The moments of the ``depth`` best videos, which are searched in the order of what they can score at most.
+    """Choose the moments of the ``depth`` best videos, searching videos in the order of their upper bounds.
 
-    ``find`` gives a video's moments, best first. How many moments are wanted does not matter: surer ones go first, and
-    how sure one is does not follow from its score. Files with the same content count as one video.
+    ``find`` returns a video's moments, best first. The number of moments requested does not matter, because moments are
+    sorted by level first, and the level does not follow from the score. Files with the same content count as one video.
     """
     hits: dict[int, list[StreamHit]] = {}
     best: dict[str | int, float] = {}
@@ -140,5 +186,5 @@ def _best_moments(video: int, curve: Curve, moments: MomentScores, usual: Scale)
 
 
 def content_key(video: KnownVideo) -> str | int:
-    """What tells a video from others that are not copies of it."""
+    """A key that only copies of a video share."""
     return video.hash or video.id

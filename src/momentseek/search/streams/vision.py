@@ -1,4 +1,4 @@
-"""What is seen: the query's vector against the vectors of all clips, then spans on the curves of the best videos."""
+"""The vision stream: compares the query's vector with those of all clips, then finds spans on the best videos."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from momentseek.core.moments.arrays import FloatArray, Positions
 from momentseek.library.video import Video
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.boundary_head import Boundaries
+from momentseek.recognition.exported.span_head import SpanCurves, SpanHead, SpanQuery
 from momentseek.search.confidence import SCENE_CLIPS, TOLERATED_SPREADS, Scale, evidence, odds_level
 from momentseek.search.hit import Level, StreamHit
-from momentseek.search.localise.height import Layout, level_of, stretches
+from momentseek.search.localise.height import Layout, build_layouts, level_of, stretches
 from momentseek.search.localise.localiser import DEFAULT_LOCALISER, MAX_CLIPS, Background, Curve, localise
 from momentseek.search.query import Part
 from momentseek.search.state import Encode, Evidence, LibraryState
@@ -26,61 +27,63 @@ from momentseek.search.streams.moment_map import MapQuery, build_map_query, scor
 from momentseek.search.streams.span_search import SpanBudget
 
 MAX_VIDEOS = 100
-"""Best videos on whose curves spans are sought."""
+"""Largest number of videos on which spans are sought."""
 MIN_VIDEOS = 8
-"""Videos on which spans are sought in any case."""
+"""Smallest number of videos on which spans are sought."""
 BLOCK_SHARES = (1.0, 3.0)
-"""How much each of two encoders counts, the quick one first (docs/searching.md)."""
+"""Weights of two encoders, the quick one first (docs/measurements/search-quality.md)."""
 MAX_LAYOUTS = 20_000
-"""Videos whose clips' layouts are kept for further searches."""
+"""Largest number of cached layouts."""
 MIN_AVOIDED_LENGTH = 0.1
-"""Length below which nothing is left of a thing to avoid once what is looked for is taken out of it."""
+"""Smallest length of the vector of a thing to avoid, after the query's own direction is removed from it."""
 
 
 @dataclass(frozen=True, eq=False)
 class BlockQuery:
-    """What one of two encoders is asked: its columns of the query, and what is usual for them in the library."""
+    """The query of one of two encoders: its columns of the vector, and the usual scores in the library."""
 
     name: str
     vector: Vectors
     scale: Scale | None
-    """None if the encoder has not looked at any clip, or has nothing to say of the query."""
+    """None if the encoder has not encoded any clip, or knows nothing of the query."""
 
 
 @dataclass(frozen=True, eq=False)
 class VisionQuery:
-    """What to look for as vectors, and what is usual for it in the library.
+    """A query to the vision stream as vectors, with the usual scores in the library.
 
-    A clip ``v`` scores ``v·q - Σ w s max(0, (v·a - m) / s_a - 1)``: the cosine with what is looked for, less, for
-    each thing to avoid, its weight times the spreads by which the clip shows more of it than usual (one is
-    tolerated), in units of the spread ``s`` of ``v·q``. Of a thing to avoid only what it adds to the query counts:
-    ``dog -puppy`` must not punish dogs.
+    A clip ``v`` scores ``v·q - Σ w s max(0, (v·a - m) / s_a - 1)``: the cosine with the query minus a penalty for each
+    thing to avoid. The penalty is its weight times the number of spreads by which the clip shows more of it than usual
+    (one is tolerated), in units of the spread ``s`` of ``v·q``. Only what a thing to avoid adds to the query counts:
+    ``dog -puppy`` must not penalise dogs.
     """
 
     vector: Vectors
-    """What is looked for."""
+    """The vector to look for."""
     avoid: tuple[tuple[Vectors, float, Scale], ...]
     """What is to be avoided: the vector, the weight and the usual scores of each thing."""
     spread: float
-    """Spread of the library's scores without what is to be avoided."""
+    """Spread of the library's scores without the penalties."""
     scale: Scale
     """Usual scores of the library's clips, by which a hit's level is judged."""
     background: Background
-    """Usual scores of the library's clips, in the form that localisers take."""
+    """Usual scores of the library's clips, in the form that localisers use."""
     spans: Vectors | None = None
-    """The query as a trained model's boundary head finds spans by it."""
+    """The query's vector for a trained model's boundary head."""
     videos: Scale | None = None
     """Usual scores of whole videos by the trained model."""
     moments: MapQuery | None = None
-    """The query to a trained model that keeps vectors of moments."""
+    """The query for a map model, which keeps vectors of moments."""
+    curves: SpanQuery | None = None
+    """The query for a trained model that scores spans by three curves."""
     evidence: Evidence | None = None
-    """How surely clips show what the query names, where the encoder knows it by name."""
+    """Gives the probability that clips show what the query names, if the encoder has labels."""
 
     blocks: tuple[BlockQuery, ...] = ()
-    """What each of two encoders is asked, where two made the vectors."""
+    """The queries of two encoders, if two made the vectors."""
 
     def encoder_scores(self, curve: Curve, start: float, end: float) -> dict[str, float]:
-        """How far each of two encoders says that the best clip of a span stands out in the library, in spreads."""
+        """How far the best clip of a span stands out in the library by each of two encoders, in spreads."""
         if not self.blocks or curve.features is None:
             return {}
         inside = curve.inside(start, end)
@@ -94,21 +97,21 @@ class VisionQuery:
 
     @property
     def by_odds(self) -> bool:
-        """Whether hits are judged by the odds that two encoders give: the second has looked at clips of the library."""
+        """Whether hits are judged by the odds of two encoders; the second must have encoded clips of the library."""
         return self.evidence is not None and len(self.blocks) > 1 and self.blocks[1].scale is not None
 
     def signs(self, rows: Vectors | None) -> Vectors | None:
-        """How surely clips show what the query names, given their vectors; None where that is not known."""
+        """The evidence of clips, given their vectors; None if it is not known."""
         return None if self.evidence is None or rows is None else self.evidence(rows)
 
     def clip_values(self, scores: NDArray[np.float32], signs: Vectors | None) -> FloatArray:
-        """By what clips are compared with those of other videos: log odds where there are some, or scores."""
+        """The values by which clips of different videos are compared: log odds if available, otherwise scores."""
         if not self.by_odds or signs is None:
             return scores.astype(np.float64)
         return self.scale.log_odds(scores, *signs.T)
 
     def level(self, scores: NDArray[np.float32], signs: Vectors | None) -> Level:
-        """How sure it is that the clips of a span show what is looked for."""
+        """The level of a span, given the scores and the evidence of its clips."""
         if signs is None:
             return self.scale.level(evidence(scores))
         if self.by_odds:
@@ -116,7 +119,7 @@ class VisionQuery:
         return self.scale.labelled_level(scores, signs if signs.ndim == 1 else signs[:, 0])
 
     def level_on(self, curve: Curve, start: float, end: float) -> Level:
-        """How sure it is that a span of a video shows what is looked for."""
+        """The level of a span on a curve."""
         inside = curve.inside(start, end)
         return self.level(curve.scores[inside], self.signs(None if curve.features is None else curve.features[inside]))
 
@@ -133,8 +136,9 @@ def build_vision_query(
     encode_spans: Encode | None = None,
     named: Evidence | None = None,
 ) -> VisionQuery:
-    """Encode what a query looks for and what it avoids; ``encode_spans`` is a trained model's encoder for spans, and
-    ``named`` tells how surely clips show what the query names.
+    """Encode what a query looks for and what it avoids.
+
+    ``encode_spans`` is a trained model's encoder for spans; ``named`` gives the evidence of clips by labels.
     """
     if not len(index.sample):
         raise MomentseekError("all of the library's vectors are damaged; run momentseek verify")
@@ -145,22 +149,24 @@ def build_vision_query(
     blocks = block_queries(unweighted, index, products)
     vector = balance(unweighted, index, blocks)
     usual = joined_products(vector, index, blocks, products)
-    spread = Scale.of(usual).spread
+    scale = Scale.of(usual, index.clips)
+    spread = scale.spread
     avoided = []
     for part, avoided_row in zip(avoid, rows[len(seen) :], strict=True):
         row = balance(avoided_row, index)
         rest = row - (row @ vector) * vector
         direction = _unit_vector(rest) if np.linalg.norm(rest) > MIN_AVOIDED_LENGTH else None
         if direction is None:
-            raise MomentseekError(f"the query looks for and avoids the same: {part.text}; take one of them out")
+            raise MomentseekError(f"the query looks for and avoids the same: {part.text}; remove one of them")
         avoided.append((direction, part.weight, Scale.of(row_products(index.sample, direction))))
     if avoided:
         usual = _clip_scores(index.sample, vector, avoided, spread)
+        scale = Scale.of(usual, index.clips)
     query = VisionQuery(
         vector,
         tuple(avoided),
         spread,
-        Scale.of(usual, index.clips),
+        scale,
         Background.of(usual),
         evidence=named,
         blocks=blocks,
@@ -171,14 +177,24 @@ def build_vision_query(
         return replace(query, moments=build_map_query(index, weights, rows[: len(seen)], against))
     if encode_spans is not None and index.head is not None:
         spans = weights @ encode_spans([part.text for part in seen]) / np.abs(weights).sum()
-        matches = [index.head.match(rows, vector) for rows in index.sample_videos]
         windows = -(-index.clips // index.head.window)
+        if isinstance(index.head, SpanHead):
+            curves = index.head.query(spans)
+            highest = curves.best(*_join_rows(index.sample_videos))
+            scale = Scale.of(highest[np.isfinite(highest)], SCENE_CLIPS * windows)
+            return replace(query, curves=curves, videos=scale)
+        matches = [index.head.match(rows, vector) for rows in index.sample_videos]
         return replace(query, spans=spans, videos=Scale.of(matches, SCENE_CLIPS * windows))
     return query
 
 
+def _join_rows(videos: Sequence[Vectors]) -> tuple[Vectors, Positions]:
+    """Concatenate tables of rows, and return their offsets."""
+    return np.concatenate(videos), np.cumsum([0, *map(len, videos)])
+
+
 def vector_of_parts(weights: Vectors, rows: Vectors, edges: Sequence[int] = ()) -> Vectors:
-    """The vector of what is looked for, given a weight and a vector for each part of it.
+    """The vector of a query, given a weight and a vector for each of its parts.
 
     It has length 1 in each of the blocks of columns between ``edges``.
     """
@@ -190,7 +206,7 @@ def vector_of_parts(weights: Vectors, rows: Vectors, edges: Sequence[int] = ()) 
 
 
 def block_products(vector: Vectors, index: SampledIndex) -> list[NDArray[np.float32]]:
-    """The products of each of two encoders' columns of a query with the sample; empty where one made the vectors."""
+    """The products of a query with the sample, for each of two encoders; empty if one encoder made the vectors."""
     if not index.blocks:
         return []
     parts = zip(np.split(vector, index.block_edges), index.sample_blocks, strict=True)
@@ -200,7 +216,7 @@ def block_products(vector: Vectors, index: SampledIndex) -> list[NDArray[np.floa
 def block_queries(
     vector: Vectors, index: SampledIndex, products: Sequence[NDArray[np.float32]] | None = None
 ) -> tuple[BlockQuery, ...]:
-    """What each of two encoders is asked; empty where one encoder made the vectors."""
+    """The queries of two encoders; empty if one encoder made the vectors."""
     if not index.blocks:
         return ()
     products = block_products(vector, index) if products is None else products
@@ -214,7 +230,7 @@ def block_queries(
 def joined_products(
     vector: Vectors, index: SampledIndex, blocks: Sequence[BlockQuery], products: Sequence[NDArray[np.float32]]
 ) -> NDArray[np.float32]:
-    """The products of a balanced vector with the sample: a sum of those of its blocks, which are known."""
+    """The products of a balanced vector with the sample, as the sum of the known products of its blocks."""
     if not blocks:
         return row_products(index.sample, vector)
     factors = [part @ one.vector for part, one in zip(np.split(vector, index.block_edges), blocks, strict=True)]
@@ -223,10 +239,10 @@ def joined_products(
 
 
 def balance(vector: Vectors, index: SampledIndex, blocks: Sequence[BlockQuery] | None = None) -> Vectors:
-    """A query's vector such that each of two encoders speaks by how far a clip stands out for it.
+    """Scale a query's vector such that each of two encoders counts by how far a clip stands out.
 
-    Scores of two encoders scatter differently. So each block of columns is divided by the spread of its scores on the
-    library's clips: the inner product with a clip is then the sum of both z-scores, up to a constant.
+    Scores of two encoders have different spreads. So each block of columns is divided by the spread of its scores on
+    the library's clips. The inner product with a clip is then a weighted sum of both z-scores, up to a constant.
     """
     blocks = block_queries(vector, index) if blocks is None else blocks
     if not blocks:
@@ -239,15 +255,15 @@ def balance(vector: Vectors, index: SampledIndex, blocks: Sequence[BlockQuery] |
 
 
 def query_of_vector(index: SampledIndex, vector: Vectors) -> VisionQuery:
-    """A query that looks for what a unit vector stands for, be it of a text or of a picture."""
+    """A query for a unit vector, which may be that of a text or of a picture."""
     vector = balance(vector, index)
     usual = row_products(index.sample, vector)
     scale = Scale.of(usual, index.clips)
-    return VisionQuery(vector, (), Scale.of(usual).spread, scale, Background.of(usual))
+    return VisionQuery(vector, (), scale.spread, scale, Background.of(usual))
 
 
 class VisionSearch(ABC):
-    """How videos are searched for one query: what scans look for, what a video scores, and the spans on it."""
+    """A search of videos for one query: the vectors to scan for, the scores of videos, and their spans."""
 
     def __init__(self, query: VisionQuery, localiser: str) -> None:
         self.query, self.localiser = query, localiser
@@ -255,7 +271,7 @@ class VisionSearch(ABC):
     @property
     @abstractmethod
     def probes(self) -> Vectors:
-        """What is scanned for: a row for each scan."""
+        """The vectors to scan for, a row for each scan."""
 
     @abstractmethod
     def scan_depth(self, depth: int) -> int:
@@ -263,14 +279,14 @@ class VisionSearch(ABC):
 
     @abstractmethod
     def budget(self, page: int) -> SpanBudget:
-        """Decides when there are enough spans for a page of this size."""
+        """The budget that decides when there are enough spans for a page of this size."""
 
     @abstractmethod
     def video_scores(self, state: LibraryState, videos: Sequence[int]) -> dict[int, float]:
         """The scores of videos; those without vectors, or with damaged ones, are missing."""
 
     def spans(self, state: LibraryState, videos: Sequence[int]) -> list[list[StreamHit]]:
-        """The spans that the localiser proposes on each of some videos, best first."""
+        """The spans that the localiser proposes on each video, best first."""
         found: dict[int, list[StreamHit]] = {}
         for block, scores in score_videos(state.vision, self.query, list(state.videos(videos))):
             found |= self.block_spans(state, block, scores)
@@ -287,17 +303,17 @@ class VisionSearch(ABC):
 
 
 class ClipSearch(VisionSearch):
-    """Search videos by their best clips, with the spans that a localiser proposes on their curves."""
+    """Searches videos by their best clips, with the spans that a localiser proposes on their curves."""
 
     def __init__(self, query: VisionQuery, localiser: str) -> None:
-        super().__init__(replace(query, moments=None), localiser)  # they are not asked for, and many
+        super().__init__(replace(query, moments=None), localiser)  # not needed, and large
         self._scored: dict[int, tuple[VideoRows, NDArray[np.float32]]] = {}
         """Videos whose best clips are known, with the block in which they were scored."""
         self._found: dict[int, list[StreamHit]] = {}
 
     @property
     def probes(self) -> Vectors:
-        """What is looked for."""
+        """The query's vector."""
         return self.query.vector[None]
 
     def scan_depth(self, depth: int) -> int:
@@ -305,7 +321,7 @@ class ClipSearch(VisionSearch):
         return depth * (4 if self.query.avoid else 1)
 
     def budget(self, page: int) -> SpanBudget:
-        """A page of weak spans is enough."""
+        """A budget that ends with a page of weak spans."""
         return PageBudget(self.query.scale, page)
 
     def video_scores(self, state: LibraryState, videos: Sequence[int]) -> dict[int, float]:
@@ -314,12 +330,12 @@ class ClipSearch(VisionSearch):
         for block, scores in score_videos(state.vision, self.query, list(state.videos(videos))):
             best = np.maximum.reduceat(scores, block.offsets[:-1])
             found |= zip(block.ids, best.tolist(), strict=True)
-            if self.localiser == DEFAULT_LOCALISER:  # others take long, and are asked for few videos at a time
+            if self.localiser == DEFAULT_LOCALISER:  # others are slow, and get few videos at a time
                 self._scored |= dict.fromkeys(block.ids, (block, scores))
         return found
 
     def spans(self, state: LibraryState, videos: Sequence[int]) -> list[list[StreamHit]]:
-        """The spans on each of some videos, best first; by the default localiser, on all videos of a block at once."""
+        """The spans on each video, best first; the default localiser processes all videos of a block at once."""
         for id in videos:
             if id in self._scored and id not in self._found:
                 block, scores = self._scored[id]
@@ -330,15 +346,15 @@ class ClipSearch(VisionSearch):
 
 
 class PageBudget:
-    """Spans are sought on every video with a clip that stands out; on others, while a page of weak ones is not full."""
+    """A budget for all videos with a clip that stands out, and for others until a page of weak spans is full."""
 
     def __init__(self, scale: Scale, page: int) -> None:
         self._scale, self._page = scale, page
         self._videos = self._weak = 0
 
     def allows(self, score: float) -> bool:
-        """Whether spans are sought on the next video, whose best clip has this score."""
-        # from here on all is weak: what fills a page is enough
+        """Whether to seek spans on the next video, whose best clip has this score."""
+        # once scores are weak, all later ones are, and a page of them is enough
         return self._videos < MIN_VIDEOS or self._weak < self._page or self._scale.level(score) != "weak"
 
     def spend(self, found: Sequence[StreamHit]) -> None:
@@ -369,9 +385,13 @@ def build_curve(index: StreamIndex, query: VisionQuery, video: Video) -> Curve |
 
 def _boundaries(
     index: StreamIndex, query: VisionQuery, video: int, rows: Vectors, scores: NDArray[np.float32]
-) -> Boundaries | None:
-    """Where moments start and end by a trained model's head; None where none made the library's vectors."""
-    if index.head is None or query.spans is None:
+) -> Boundaries | SpanCurves | None:
+    """Scores of starts and ends by a trained model's head; None if no such model made the library's vectors."""
+    if query.curves is not None:
+        reach = query.curves.reach[0]
+        avoided = reach * (rows @ query.vector - scores).astype(np.float64) if query.avoid else None
+        return SpanCurves.of(query.curves.curves(rows), query.curves, avoided)
+    if index.head is None or isinstance(index.head, SpanHead) or query.spans is None:
         return None
     span_rows = index.span_rows(video)
     if span_rows is None:
@@ -387,7 +407,7 @@ def _boundaries(
 def score_videos(
     index: StreamIndex, query: VisionQuery, videos: Sequence[int]
 ) -> Iterator[tuple[VideoRows, NDArray[np.float32]]]:
-    """The vectors and scores of the clips of videos, many at a time; without videos whose vectors are damaged."""
+    """The vectors and scores of the clips of videos, in large blocks; videos with damaged vectors are left out."""
     for block in index.read(videos):
         with np.errstate(invalid="ignore", over="ignore"):
             scores = query.scores(block.rows)
@@ -400,17 +420,17 @@ def score_videos(
 
 
 class BlockSpans(NamedTuple):
-    """Spans on the videos of a block, those of a video together and in its localiser's order."""
+    """Spans on the videos of a block, grouped by video, in the localiser's order."""
 
     video: Positions
-    """Places of their videos in the block."""
+    """Position of the video of each span in the block."""
     start: FloatArray
     end: FloatArray
     peak: FloatArray
     first: Positions
-    """Places of their first clips in the block …"""
+    """Position of its first clip in the block …"""
     last: Positions
-    """… and of those after their last ones."""
+    """… and of the clip after its last one."""
 
     @classmethod
     def join(cls, parts: Sequence[BlockSpans]) -> BlockSpans:
@@ -428,7 +448,10 @@ def propose_spans(
     block: VideoRows,
     scores: NDArray[np.float32],
 ) -> BlockSpans:
-    """The spans on the videos of a block: by the default localiser at once, by others and on long videos one by one."""
+    """Propose spans on the videos of a block: with the default localiser all at once, otherwise one by one.
+
+    Videos that are too long for one call of a localiser are also processed one by one.
+    """
     at_once = (np.diff(block.offsets) <= MAX_CLIPS) & (localiser == DEFAULT_LOCALISER)
     parts = [_default_spans(index, query, videos, block, scores, at_once)] if at_once.any() else []
     for at in np.flatnonzero(~at_once).tolist():
@@ -449,11 +472,11 @@ def _default_spans(
     scores: NDArray[np.float32],
     chosen: NDArray[np.bool_],
 ) -> BlockSpans:
-    """What ``localise`` finds by the default localiser on the chosen videos of a block, for all of them together."""
+    """Equal to ``localise`` with the default localiser on the chosen videos of a block, for all of them at once."""
     places, sizes = np.flatnonzero(chosen), np.diff(block.offsets)
     offsets = np.cumsum([0, *sizes[places].tolist()])
     curves = scores[np.repeat(chosen, sizes)]
-    layouts = [clip_layout(index, videos[at], block, at) for at in places.tolist()]
+    layouts = clip_layouts(index, videos, block, places.tolist())
     found = stretches(curves, offsets, [layout.edges for layout in layouts], *level_of(query.background))
     nth = np.repeat(np.arange(len(places)), found.counts)
     clip, edge = offsets[nth], offsets[nth] + nth  # a video has one edge more than clips
@@ -470,12 +493,12 @@ def _default_spans(
 def span_hits(
     query: VisionQuery, block: VideoRows, scores: NDArray[np.float32], spans: BlockSpans
 ) -> dict[int, list[StreamHit]]:
-    """The hits of spans by video. How sure they are is judged by the clips in them.
+    """Turn spans into hits, by video; their level is judged by the clips in them.
 
-    Which video comes first, which span of a video, and where it begins and ends are three questions. A localiser
-    answers the last two, by scores that only its own curve gives a meaning to; videos are compared by their best clip.
-    So the first span has the value of the video's best clip, each other one that of the best clip in it, or its
-    predecessor's if that is less.
+    The order of videos, the order of spans in a video, and their starts and ends are separate questions. A localiser
+    answers the last two, with scores that are only comparable within one curve; videos are compared by their best clip.
+    So the first span gets the value of the video's best clip, and each other span that of its own best clip, or that of
+    the span before if it is lower.
     """
     signs = query.signs(block.rows)
     values = query.clip_values(scores, signs)
@@ -496,7 +519,7 @@ def span_hits(
 
 
 def falling(values: FloatArray, groups: Positions) -> FloatArray:
-    """Each value, or the least before it in its group; ``groups`` ascend.
+    """The running minimum of values in each group; ``groups`` ascend.
 
     >>> falling(np.array([0.5, 0.3, 0.4, 0.9]), np.array([0, 0, 0, 2])).tolist()
     [0.5, 0.3, 0.3, 0.9]
@@ -511,20 +534,28 @@ def falling(values: FloatArray, groups: Positions) -> FloatArray:
     return result
 
 
-def clip_layout(index: StreamIndex, video: Video, block: VideoRows, at: int) -> Layout:
-    """The layout of the clips of a video, the ``at``-th of a block; made when it is first searched."""
-    if video.id not in index.layouts:
-        if len(index.layouts) >= MAX_LAYOUTS:
-            index.layouts.clear()
-        rows = block.rows[block.offsets[at] : block.offsets[at + 1]]
-        shots = np.asarray(video.shots, np.float64)
-        curve = Curve(np.zeros(len(rows), np.float32), clip_edges(index, video, len(rows)), rows, shots)
-        index.layouts[video.id] = Layout.of(curve)
-    return index.layouts[video.id]
+def clip_layouts(index: StreamIndex, videos: Sequence[Video], block: VideoRows, places: Sequence[int]) -> list[Layout]:
+    """The layouts of some videos, given their positions in a block; cached after the first search."""
+    known = index.layouts
+    if len(known) + len(places) > MAX_LAYOUTS:
+        known.clear()
+    if new := [at for at in places if block.ids[at] not in known]:
+        sizes = np.diff(block.offsets)[new]
+        chosen = np.isin(np.arange(len(block.ids)), new)
+        rows = block.rows if chosen.all() else block.rows[np.repeat(chosen, np.diff(block.offsets))]
+        found = build_layouts(
+            rows,
+            np.cumsum([0, *sizes.tolist()]),
+            [videos[at].duration for at in new],
+            [videos[at].shots for at in new],
+            index.clip_seconds,
+        )
+        known.update(zip([block.ids[at] for at in new], found, strict=True))
+    return [known[block.ids[at]] for at in places]
 
 
 def clip_edges(index: StreamIndex, video: Video, clips: int) -> FloatArray:
-    """Where the clips of a video begin and end, in seconds."""
+    """The boundaries of a video's clips, in seconds."""
     edges: FloatArray = np.arange(clips + 1, dtype=np.float64) * index.clip_seconds
     if video.duration > edges[-2]:
         edges[-1] = video.duration
