@@ -1,4 +1,4 @@
-"""Captions are evaluated, broken down and compared by the code that does it for moments."""
+"""Captions are evaluated, grouped and compared by the same code as moments."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ def test_bleu_is_no_mean_and_its_interval_holds_it():
     for label, means in {"": result.means, **{k: m for k, (_, m) in result.by("length").items()}}.items():
         for name, (low, high) in found[label].items():
             assert low < means[name] < high
-    assert "Brackets: 95 % bootstrap interval over the moments." in as_text(result, "length", found)
+    assert "Brackets: 95 % bootstrap interval over the moments, those of each of 10 videos drawn together." in as_text(
+        result, "length", found
+    )
     assert as_json(result, "length", found)["by"]["short"]["queries"] == 10
 
 
@@ -152,13 +154,13 @@ MOMENTS = Run.from_rows([("0", "video 0", 0, 5, 1.0)])
         (GOOD, CaptionTable.from_groups(range(20), [[]] * 20), {}, "has no captions, so there is nothing to compare"),
         (GOOD, CaptionTable.from_groups(range(20), [[], *[["x"]] * 19]), {}, "moment 0 has no caption to compare with"),
         (GOOD, TRUTH, {"protocol": "tvr"}, "protocol tvr measures ranked moments, but .* holds captions"),
-        (GOOD, TRUTH, {"measures": "mIoU"}, "measure mIoU is of ranked moments, and there are captions to measure"),
+        (GOOD, TRUTH, {"measures": "mIoU"}, "measure mIoU is for ranked moments, not for captions"),
         (MOMENTS, TRUTH, {}, "holds ranked moments, but .* has captions to compare with"),
         (MOMENTS, Judgements.from_rows([("0", "v", 0, 5, 1)]), {"protocol": "tvc"}, "protocol tvc measures captions"),
         (GOOD, Judgements.from_rows([("0", "v", 0, 5, 1)]), {}, "its queries have no words"),
     ],
 )
-def test_what_does_not_go_together_is_refused_in_a_sentence(run, truth, options, sentence):
+def test_rejects_captions_and_options_that_do_not_match(run, truth, options, sentence):
     with pytest.raises(MomentseekError, match=sentence):
         evaluate(run, truth, **options)
 

@@ -129,7 +129,7 @@ def test_the_same_run_twice_does_not_differ() -> None:
     assert (pair.first, pair.second, pair.ties) == ("x", "x (2)", 60)
 
 
-def test_one_difference_for_all_queries_is_an_infinite_effect_that_json_can_say() -> None:
+def test_equal_differences_give_an_infinite_effect_size_in_json() -> None:
     comparison = compare([evaluation(np.full((20, 1), 0.25)), evaluation(np.full((20, 1), 0.75))])
     assert comparison.pairs[0].effect == -np.inf
     written = json.dumps(comparison.as_dict(), allow_nan=False)
@@ -213,3 +213,20 @@ def test_evaluated_runs_compare_end_to_end() -> None:
         comparison = compare(runs, test=test)
         assert [comparison.beaten(name, "fine") for name in comparison.names] == ["b", "b"]
         assert comparison.pair("mIoU", "fine", "rough").low > 0
+
+
+def test_of_an_error_rate_the_smaller_figure_wins() -> None:
+    truth = Judgements.from_rows([(f"q{i}", f"v{i}", 0, 10, 0) for i in range(8)])
+    careful, eager = (
+        evaluate(
+            Run.from_rows([(f"q{i}", f"v{i}", 0, 9, score) for i in range(8)]),
+            truth,
+            "FalseAlarm[level=0.5]",
+            label=name,
+        )
+        for name, score in (("careful", 0.1), ("eager", 0.9))
+    )
+    found = compare([careful, eager])
+    (pair,) = found.pairs
+    assert (pair.difference, pair.wins, pair.ties, pair.losses) == (-1.0, 8, 0, 0)
+    assert found.beaten("FalseAlarm[level=0.5]", "careful") == "b"

@@ -1,1 +1,1 @@
-"""Formats, measures, evaluation, comparison with significance, and diagnoses."""
+"""File formats, measures, evaluation, significance tests and diagnoses."""

@@ -1,8 +1,8 @@
-"""Result cards: what a run scored, on which data and by which rules, as one file to pass on.
+"""Result cards: one file with a run's scores, the data they were measured on and the rules used.
 
-A card is JSON, with the same as Markdown for people. It names the run and the data by hashes, so that two cards can be
-told to be of the same data without either party giving it away, and has every query's values where these are means, so
-that others can test differences (``momentseek leaderboard``).
+A card is a JSON file with a Markdown version for people. It identifies the run and the data by hashes, so that two
+cards can be recognised as measured on the same data without sharing it. It has the values of every query for measures
+that are means, so that others can test differences (``momentseek leaderboard``).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from momentseek.measuring.result import Evaluation, label_of
 CARD_KIND = "momentseek result card"
 CARD_VERSION = 1
 HASH_LETTERS = 12
-"""Letters of a hash that people are shown."""
+"""Number of characters of a hash that are displayed."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class ResultCard:
     run: Mapping[str, Any]
     """``file`` and ``sha256`` of the predictions."""
     data: Mapping[str, Any]
-    """``name``, ``fingerprint``, and the numbers of ``queries``, ``moments`` and ``videos``; ``judges`` if models."""
+    """``name``, ``fingerprint``, numbers of ``queries``, ``moments`` and ``videos``; ``judges`` if models judged."""
     protocol: str
     options: Mapping[str, Any]
     missing: Mapping[str, Any]
@@ -72,25 +72,25 @@ class ResultCard:
     made: str = ""
     query_ids: tuple[str, ...] = ()
     values: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """Measure → a value per query (NaN if it does not count), of measures that are means."""
+    """Measure → a value per query (NaN if it does not count); only measures that are means."""
     clusters: Sequence[int] | None = None
-    """The number of each query's video, where queries share them."""
+    """The number of each query's video; None if no two queries share one."""
     source: str = "(memory)"
 
     @property
     def comparable(self) -> tuple[str, str, str, str]:
-        """What two cards must have in common to be compared: data, protocol, its options, and what missing means."""
+        """What two cards must share to be compared: data, protocol, its options, and the policy for missing queries."""
         options = json.dumps(self.options, sort_keys=True)
         return self.data["fingerprint"], self.protocol, options, self.missing["policy"]
 
     def as_json(self) -> dict[str, Any]:
-        """What the file holds; NaN is null."""
+        """Return the content of the file; NaN becomes null."""
         plain = {name: value for name, value in to_plain(self).items() if name not in ("source", "comparable")}
         return {"kind": CARD_KIND, "card_version": CARD_VERSION, **plain}
 
 
 def fingerprint_truth(truth: Judgements | CaptionTable) -> str:
-    """A hash of what is judged: queries, moments to the millisecond and levels, whatever the file's format and order.
+    """Return a hash of the queries, moments (to the millisecond) and levels, independent of file format and order.
 
     >>> one = Judgements.from_rows([("q", "v", 0, 5, 1), ("p", "w", 1, 2, 3)])
     >>> two = Judgements.from_rows([("p", "w", 1.00001, 2, 3), ("q", "v", 0, 5, 1)])
@@ -121,10 +121,10 @@ def build_card(
     cost: str | None = None,
     seed: int = 0,
 ) -> ResultCard:
-    """The card of an evaluation of the predictions in a file; ``cost`` is what it took, in your words."""
+    """Build the card of an evaluation of the predictions in a file; ``cost`` is free text."""
     truth = result.judgements
     if truth is None:
-        raise MomentseekError(f"{result.run}: the evaluation does not hold its truth, so no card can be made of it")
+        raise MomentseekError(f"{result.run}: the evaluation does not hold its truth, so no card can be made from it")
     data = Path(run).read_bytes()
     ends = intervals(result, seed=seed)[""]
     counted = (~np.isnan(result.values)).sum(axis=0).tolist()
@@ -158,7 +158,7 @@ def build_card(
 
 
 def count_tokens(data: bytes) -> dict[str, Any]:
-    """Tokens and seconds that a file of a language model's answers says it took; empty for other files."""
+    """Add up the tokens and seconds recorded in a file of a language model's answers; empty for other files."""
     totals: dict[str, float] = {}
     for line in data.splitlines() if b'"prompt_tokens"' in data else ():
         try:
@@ -172,7 +172,7 @@ def count_tokens(data: bytes) -> dict[str, Any]:
 
 
 def git_commit() -> str | None:
-    """The commit of the working folder, with ``+`` if files were changed since; None if it is no repository."""
+    """Return the commit of the working folder, with ``+`` if files have changed; None if it is not a repository."""
     try:
         asked = {"capture_output": True, "text": True, "timeout": 10, "check": True}
         commit = subprocess.run(["git", "rev-parse", "HEAD"], **asked).stdout.strip()  # type: ignore[call-overload]
@@ -183,7 +183,7 @@ def git_commit() -> str | None:
 
 
 def describe_machine() -> dict[str, Any]:
-    """What figures may depend on: system, processor and versions; no names of machines or people."""
+    """Return what figures may depend on: system, processor and versions, but no names of machines or people."""
     return {
         "system": platform.system(),
         "processor": platform.machine(),
@@ -194,7 +194,7 @@ def describe_machine() -> dict[str, Any]:
 
 
 def card_markdown(card: ResultCard) -> str:
-    """The card for people: the figures, then how they came about."""
+    """Render a card as Markdown: the figures, then how they were measured."""
     digits = 2 if card.percent else 4
     scale = 100 if card.percent else 1
 
@@ -224,7 +224,7 @@ def card_markdown(card: ResultCard) -> str:
 
 
 def write_card(card: ResultCard, path: str | os.PathLike[str]) -> None:
-    """Write the card as JSON to ``path``, and as Markdown next to it; the folder is made where there is none."""
+    """Write the card as JSON to ``path`` and as Markdown next to it; create the folder if needed."""
     target = Path(path)
     if target.suffix != ".json":
         raise MomentseekError(f"{target}: a card is a .json file, with a .md next to it; call it card.json")
@@ -235,7 +235,7 @@ def write_card(card: ResultCard, path: str | os.PathLike[str]) -> None:
 
 
 def read_card(path: str | os.PathLike[str]) -> ResultCard | None:
-    """The card of a file; None if it is another kind of JSON."""
+    """Read the card in a file; None if the file is not a result card."""
     document = open_document(path)
     value = document.json if document.is_json else None
     if not isinstance(value, dict) or value.get("kind") != CARD_KIND:
@@ -257,7 +257,7 @@ def read_card(path: str | os.PathLike[str]) -> ResultCard | None:
         lengths = {len(column) for column in values.values()} | ({len(clusters)} if clusters else set())
         if not (lengths <= {len(ids)} and isinstance(card.comparable[0], str) and card.run["sha256"]):
             raise ValueError("columns of different lengths")
-        _ = card_markdown(card)  # every part is there
+        _ = card_markdown(card)  # fails if a part is missing
     except (KeyError, TypeError, ValueError, AttributeError) as e:
         raise MomentseekError(f"{path}: is no whole result card ({e}); make it again with `evaluate --card`") from None
     return card

@@ -1,4 +1,4 @@
-"""Compare runs on the same queries: who is better, by how much, and whether chance could explain it."""
+"""Compare runs on the same queries: which is better, by how much, and whether chance could explain it."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ Correction = Literal["holm", "none"]
 TESTS: tuple[str, ...] = get_args(Test)
 CORRECTIONS: tuple[str, ...] = get_args(Correction)
 CLUSTERS = ("video", "none")
-"""What is drawn and exchanged as one: queries of a video, or every query by itself."""
+"""Unit of resampling and randomisation: all queries of a video together, or each query separately."""
 
 
 System = Evaluation | Sequence[Evaluation]
-"""What is compared: one run, or the runs of one system's seeds."""
+"""One run, or the runs of one system with several seeds."""
 
 
 def compare(
@@ -53,15 +53,15 @@ def compare(
     seed: int = 0,
     cluster: str = "video",
 ) -> Comparison:
-    """Compare evaluations of several runs against one truth; differences are tested query by query.
+    """Compare evaluations of several runs against one truth, with paired significance tests.
 
-    Queries that share a video are exchanged and drawn together, unless ``cluster`` is ``none``. Of a system with
-    several runs, one per seed, the mean of each query counts, and the test is Student's over videos and seeds
-    (``replicates.replicated_test``).
+    Queries that share a video are exchanged and drawn together, unless ``cluster`` is ``none``. For a system with
+    several runs, one per seed, the mean over seeds counts for each query, and the test is Student's over videos and
+    seeds (``replicates.replicated_test``).
 
     ``test`` is ``randomisation`` (Fisher's, assumes nothing), ``t`` (Student's) or ``tukey`` (all runs at once).
-    The correction is over the pairs of runs, within each measure; ``tukey`` has its own. BLEU and METEOR are no means
-    over captions: their test exchanges the two systems' captions, and takes no other form.
+    The correction is over the pairs of runs, within each measure; ``tukey`` has its own. BLEU and METEOR are not means
+    over captions, so only the randomisation test applies: it exchanges the two systems' captions.
 
     >>> from momentseek.measuring.evaluate import evaluate
     >>> from momentseek import Judgements, Run
@@ -98,13 +98,12 @@ def compare(
     for r, evaluation in enumerate(pooled):
         resampled[:, r, whole] = resampled_figures(evaluation, np.ones(queries, dtype=bool), seed=seed)[:, whole]
     low, high = percentiles((resampled[:, first] - resampled[:, second]).reshape(len(resampled), -1), CONFIDENCE_LEVEL)
-    if seeded:  # a bootstrap of queries alone would leave out what seeds add
+    if seeded:  # a bootstrap of queries alone would ignore the variance over seeds
         low, high = (np.nanmean(apart, axis=0) + side * NORMAL_95 * error.reshape(-1) for side in (-1, 1))
-    wins, ties, losses = outcomes(apart)
+    better = np.array([-1.0 if measure.LOWER_IS_BETTER else 1.0 for measure in head.measures])
+    wins, ties, losses = outcomes((apart.reshape(queries, -1, measures) * better).reshape(queries, -1))
     effect = effect_size(apart)
-    mean = np.array([[_mean(values[:, r, m]) for m in range(measures)] for r in range(runs)])
-    for r, evaluation in enumerate(pooled):
-        mean[r, whole] = [evaluation.means[head.names[m]] for m in whole]
+    mean = _run_means(values, pooled, whole)
 
     def pair(m: int, k: int) -> RunPair:
         flat = k * measures + m
@@ -149,7 +148,7 @@ def compare(
 def _groups(
     systems: Sequence[System], test: str, correction: str, alpha: float, cluster: str
 ) -> list[list[Evaluation]]:
-    """The runs of every system, checked."""
+    """Return the runs of every system after checking all arguments."""
     groups = [[system] if isinstance(system, Evaluation) else list(system) for system in systems]
     _check(groups, test, correction, alpha, any(len(group) > 1 for group in groups))
     if cluster not in CLUSTERS:
@@ -168,7 +167,7 @@ def _seed_tests(
     second: IntArray,
     clusters: IntArray | None,
 ) -> tuple[FloatArray, FloatArray]:
-    """(pairs, measures) twice: p-values over videos and seeds, and standard errors."""
+    """Return p-values over videos and seeds, and standard errors; each (pairs, measures)."""
     seeds = [np.where(out, np.nan, np.stack([e.values for e in group])) for group in groups]
     found = np.array(
         [
@@ -180,7 +179,7 @@ def _seed_tests(
 
 
 def largest_differences(first: Evaluation, second: Evaluation, measure: str, n: int = 10) -> list[QueryDifference]:
-    """The queries on which two runs differ most, the largest difference first; equal queries are left out.
+    """Return the queries on which two runs differ most, the largest difference first.
 
     >>> from momentseek.measuring.evaluate import evaluate
     >>> from momentseek import Judgements, Run
@@ -203,7 +202,7 @@ def largest_differences(first: Evaluation, second: Evaluation, measure: str, n: 
 
 
 def unique_labels(names: Sequence[str]) -> tuple[str, ...]:
-    """The names, numbered where one stands for several runs.
+    """Return the names, with a number added to repeated ones.
 
     >>> unique_labels(["run", "other", "run"])
     ('run', 'other', 'run (2)')
@@ -220,10 +219,18 @@ def unique_labels(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _without(evaluation: Evaluation, out: BoolArray) -> Evaluation:
-    """The evaluation without the queries that do not count for some run, (queries, measures)."""
+    """Return the evaluation without the queries in ``out`` (queries, measures), which do not count for some run."""
     position = evaluation.names.index
     parts = {name: np.where(out[:, [position(name)]], np.nan, rows) for name, rows in evaluation.parts.items()}
     return replace(evaluation, parts=parts)
+
+
+def _run_means(values: FloatArray, pooled: Sequence[Evaluation], whole: Sequence[int]) -> FloatArray:
+    """Return the mean of every run and measure; measures in ``whole`` take theirs from the ``pooled`` evaluations."""
+    means = np.array([[_mean(column) for column in run.T] for run in values.swapaxes(0, 1)])
+    for r, evaluation in enumerate(pooled):
+        means[r, whole] = [evaluation.means[evaluation.names[m]] for m in whole]
+    return means
 
 
 def _mean(values: FloatArray) -> float:

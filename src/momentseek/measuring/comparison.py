@@ -1,4 +1,4 @@
-"""What a comparison of runs found: the means, and every two runs on every measure."""
+"""The result of comparing runs: their means, and every pair of runs on every measure; and its tables."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CORRECTION_WORDS = {"holm": "Holm-corrected", "none": "uncorrected", "tukey": "c
 
 @dataclass(frozen=True, slots=True)
 class RunPair:
-    """Two runs on one measure. ``difference`` is first − second, with its 95 % bootstrap interval from low to high.
+    """Two runs on one measure; ``difference`` is first − second, ``low`` to ``high`` its 95 % interval.
 
     >>> pair = RunPair("R@1", "ours", "theirs", 0.1, 0.02, 0.2, 0.01, 0.01, 0.5, 7, 2, 1, True)
     >>> back = pair.swap()
@@ -67,10 +67,10 @@ class RunPair:
     losses: int
     significant: bool
     findable: float = math.nan
-    """The smallest true difference that such a test, uncorrected, finds four times in five."""
+    """The smallest true difference that this test, uncorrected, detects with a probability of 80 %."""
 
     def swap(self) -> RunPair:
-        """The same pair with its two runs exchanged."""
+        """Return the same pair with its two runs exchanged."""
         return replace(
             self,
             first=self.second,
@@ -91,7 +91,7 @@ class Comparison(Tabular):
     protocol: str
     test: str
     correction: str
-    """``holm``, ``none``, or ``tukey``, whose p-values need no other."""
+    """``holm``, ``none``, or ``tukey``, whose p-values are already corrected."""
     alpha: float
     seed: int
     percent: bool
@@ -105,15 +105,15 @@ class Comparison(Tabular):
     pairs: tuple[RunPair, ...]
     """Each pair of runs once for every measure, ordered by measure and then by run, the earlier run first."""
     asked: tuple[str, str] = ("query", "queries")
-    """What was asked, one and many: queries, or moments to be described."""
+    """Singular and plural of what was asked: queries, or moments to describe."""
     titles: Mapping[str, str] = field(default_factory=dict)
-    """Measure → how tables call it: with ``>`` where the protocol compares so, whatever the name says."""
+    """Measure → its name in tables, with ``>`` instead of ``>=`` if the protocol compares strictly."""
     videos: int | None = None
-    """Number of videos that queries share, and that are exchanged and drawn as one; None if no two share any."""
+    """Number of videos, whose queries are exchanged and drawn together; None if no two queries share a video."""
     seeds: tuple[int, ...] = ()
     """Number of runs per system."""
     lower: tuple[str, ...] = ()
-    """Measures of which the smaller figure is the better one."""
+    """Measures for which a smaller figure is better."""
 
     def __repr__(self) -> str:
         queries = count(self.queries, *self.asked)
@@ -134,7 +134,7 @@ class Comparison(Tabular):
         return {column.name: [getattr(pair, column.name) for pair in self.pairs] for column in fields(RunPair)}
 
     def title(self, measure: str) -> str:
-        """A measure as tables call it."""
+        """Return the name of a measure in tables."""
         return self.titles.get(measure, measure)
 
     def letter(self, run: str) -> str:
@@ -142,7 +142,7 @@ class Comparison(Tabular):
         return LETTERS[self.runs.index(run)]
 
     def pair(self, measure: str, first: str, second: str) -> RunPair:
-        """How two runs compare on a measure, seen from the first."""
+        """Return the comparison of two runs on a measure; the difference is first − second."""
         try:
             return self._by_measure_and_runs[measure, first, second]
         except KeyError:
@@ -160,7 +160,7 @@ class Comparison(Tabular):
         return {(pair.measure, pair.first, pair.second): pair for pair in both}
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, unrounded, for JSON; an infinite effect size is the string ``Infinity`` or ``-Infinity``."""
+        """Return everything, unrounded, for JSON; an infinite effect size becomes ``"Infinity"`` or ``"-Infinity"``."""
         return {
             "protocol": self.protocol,
             "queries": self.queries,
@@ -209,10 +209,10 @@ def _plain(value: object) -> object:
 
 
 def render(comparison: Comparison, style: str = "text", *, power: bool = False) -> str:
-    """The means, how to read them, and every two runs, as ``text``, ``markdown`` or ``latex``.
+    """Render the means, how to read them, and every pair of runs, as ``text``, ``markdown`` or ``latex``.
 
-    With ``power`` also the smallest difference that could be found with these queries. Markdown and LaTeX have the best
-    of each measure in bold.
+    ``power`` adds the smallest difference that could be detected with these queries. Markdown and LaTeX show the best
+    value of each measure in bold.
     """
     means, pairs = _means_table(comparison), _pairs_table(comparison, power).render(style)
     about = [summary(comparison), *notes(comparison)]
@@ -228,20 +228,24 @@ def render(comparison: Comparison, style: str = "text", *, power: bool = False) 
 
 
 def summary(comparison: Comparison) -> str:
-    """One line: the protocol, the number of queries, the test."""
+    """Return one line with the protocol, the number of queries and the test."""
     asked = count(comparison.queries, *comparison.asked)
     if comparison.videos is not None:
         asked += f" in {count(comparison.videos, 'video')}, which are exchanged and drawn as a whole"
     if max(comparison.seeds, default=1) > 1:
-        asked += f", {' and '.join(map(str, sorted(set(comparison.seeds))))} seeds per system"
+        numbers = comparison.seeds[:1] if len(set(comparison.seeds)) == 1 else comparison.seeds
+        asked += f", {', '.join(map(str, numbers))} seeds {'per system' if len(numbers) == 1 else 'in this order'}"
+    test = TEST_WORDS[comparison.test]
+    if comparison.test == "seeds" and comparison.videos is not None:
+        test = test.replace("queries", "videos")
     return (
-        f"protocol {comparison.protocol}, {asked}, {TEST_WORDS[comparison.test]}, "
+        f"protocol {comparison.protocol}, {asked}, {test}, "
         f"{CORRECTION_WORDS[comparison.correction]}, alpha {comparison.alpha:g}"
     )
 
 
 def notes(comparison: Comparison) -> list[str]:
-    """How to read the letters, and which queries are not in the means."""
+    """Return notes on how to read the letters, and on the queries left out of the means."""
     if any(pair.significant for pair in comparison.pairs):
         lines = ["A raised letter: significantly better than the run of that letter."]
     else:
@@ -260,7 +264,7 @@ def notes(comparison: Comparison) -> list[str]:
 def render_differences(
     rows: Sequence[QueryDifference], measure: str, runs: Sequence[str], percent: bool, style: str = "text"
 ) -> str:
-    """The queries on which two runs differ most, with their words, as ``text``, ``markdown`` or ``latex``."""
+    """Render the queries on which two runs differ most, with their texts, as ``text``, ``markdown`` or ``latex``."""
     escape = STYLES[style].escape
     if not rows:
         return escape(f"{measure}: {runs[0]} and {runs[1]} do not differ on any query.")
@@ -282,7 +286,7 @@ def render_differences(
 
 
 def p_value(p: float) -> str:
-    """A p-value as text with four decimals.
+    """Format a p-value with four decimals.
 
     >>> p_value(0.03125), p_value(1e-9)
     ('0.0312', '<0.0001')
@@ -291,7 +295,7 @@ def p_value(p: float) -> str:
 
 
 def _means_table(comparison: Comparison) -> Table:
-    """A row per run; a row per measure where there are many of them."""
+    """Return a table with a row per run, or with a row per measure if there are many measures."""
     runs = [f"{comparison.letter(run)} {run}" for run in comparison.runs]
     names = [comparison.title(name) for name in comparison.names]
     columns = zip(comparison.names, comparison.means.T.tolist(), strict=True)

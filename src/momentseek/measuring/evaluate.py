@@ -1,4 +1,4 @@
-"""Evaluate a run: per-query values of every measure, under a named protocol."""
+"""Evaluate a run: compute every measure for each query, under a named protocol."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from momentseek.measuring.result import Evaluation, Missing, label_of
 
 
 def refuse_unknown(run: MomentTable, truth: MomentTable) -> None:
-    """Refuse predictions for queries that are not judged, or captions of moments that have no references."""
+    """Raise an error for predictions of queries that are not judged, or captions of moments without references."""
     unknown = [q for q in run.query_ids if q not in truth.position]
     if unknown:
         made = "these captions were" if isinstance(run, CaptionTable) else "this run was"
@@ -43,9 +43,9 @@ def refuse_unknown(run: MomentTable, truth: MomentTable) -> None:
 
 
 def unanswered_queries(view: Alignment, saliency: bool, empty: bool = False) -> IntArray:
-    """Judged queries (by place) for which the run has no predictions, or no saliency scores.
+    """Return the positions of judged queries for which the run has no predictions, or no saliency scores.
 
-    With ``empty`` those that the run does not name at all: an empty list is an answer.
+    With ``empty``, an empty list counts as an answer: only queries that the run does not name at all are returned.
     """
     if empty:
         return np.array([i for i, query in enumerate(view.truth.query_ids) if query not in view.run], dtype=np.int64)
@@ -59,7 +59,7 @@ def unanswered_queries(view: Alignment, saliency: bool, empty: bool = False) -> 
 
 
 def refuse_unanswered(view: Alignment, positions: IntArray, saliency: bool) -> None:
-    """Refuse a run that leaves judged queries out, as every official evaluator should."""
+    """Raise an error for a run that leaves out judged queries."""
     if not len(positions):
         return
     run, truth = view.run, view.truth
@@ -75,7 +75,7 @@ def refuse_unanswered(view: Alignment, positions: IntArray, saliency: bool) -> N
 
 
 def check_queries(views: Sequence[Alignment], truth: Judgements, missing: str) -> None:
-    """Refuse predictions for unjudged queries and, unless ``missing`` says otherwise, judged queries without any."""
+    """Raise an error for predictions of unjudged queries and, if ``missing`` is ``error``, for unanswered queries."""
     for view in views:
         refuse_unknown(view.run, truth)
         if missing == "error":
@@ -83,10 +83,10 @@ def check_queries(views: Sequence[Alignment], truth: Judgements, missing: str) -
 
 
 def differing_texts(run: Run, truth: Judgements) -> str | None:
-    """A note where run and truth give a query different words; refused where its id is only a position.
+    """Return a note if run and truth have different texts for a query; an error if its id is only a position.
 
-    Ids such as ``3MSZA:2`` mean the third sentence of a video. If the words differ there, the two files count
-    differently, and every figure would be wrong. Punctuation and case do not matter.
+    An id such as ``3MSZA:2`` means the third sentence of a video. If its texts differ, the two files number their
+    queries differently, and every figure would be wrong. Punctuation and case do not matter.
     """
     if run.queries is None or truth.queries is None:
         return None
@@ -105,7 +105,7 @@ def differing_texts(run: Run, truth: Judgements) -> str | None:
 
 
 def outside_pools(view: Alignment) -> str | None:
-    """A note on predictions in videos that do not belong to their query's pool (MVMR)."""
+    """Return a note on predictions in videos outside their query's pool (MVMR)."""
     pools, truth = view.truth.pools, view.truth
     if pools is None:
         return None
@@ -118,7 +118,7 @@ def outside_pools(view: Alignment) -> str | None:
 
 
 def without_relevant(truth: Judgements) -> str | None:
-    """A note on queries that nothing could answer."""
+    """Return a note on queries that have no relevant moment."""
     relevant = np.zeros(len(truth), dtype=bool)
     relevant[truth.row_query[truth.relevance > 0]] = True
     ids = [truth.query_ids[i] for i in np.flatnonzero(~relevant)]
@@ -126,7 +126,7 @@ def without_relevant(truth: Judgements) -> str | None:
 
 
 def judged_by_models(truth: Judgements) -> str | None:
-    """A note where a language model judged moments, so that nobody takes its judgements for people's."""
+    """Return a note if language models judged moments, so that nobody mistakes their judgements for people's."""
     judges = truth.columns.get("judge")
     if not judges or not any(judges):
         return None
@@ -143,7 +143,7 @@ def judged_by_models(truth: Judgements) -> str | None:
 def some(
     ids: Sequence[str], verb: tuple[str, str] = ("is", "are"), asked: tuple[str, str] = ("query", "queries")
 ) -> str:
-    """Queries (or what else was ``asked``) in words: the one, or how many and the first three.
+    """Describe queries (or whatever was ``asked``): the single one, or their number and the first three.
 
     >>> some(["a"]), some(["a", "b", "c", "d"])
     ('query a is', '4 queries (a, b, c, …) are')
@@ -158,9 +158,9 @@ def _letters(text: str) -> str:
 
 
 SAME_TIME_SECONDS = 0.1
-"""Times of one moment in two files that differ by less are the same, rounded."""
+"""Largest difference, due to rounding, between the times of the same moment in two files."""
 MANY_REFERENCES = 100
-"""References of one moment from which on a figure says more of them than of the caption."""
+"""Number of references of one moment from which a note warns that they raise the figures."""
 
 
 def evaluate_captions(
@@ -222,11 +222,11 @@ def evaluate_captions(
 
 
 def _choose(names: Sequence[str], protocol: Protocol) -> tuple[list[CaptionMeasure], list[str]]:
-    """The measures, and a note where a default one cannot be had here."""
+    """Return the measures, and a note if a default measure cannot be computed on this machine."""
     chosen = parse_all(names or CAPTION_MEASURES, protocol.options)
     for measure in chosen:
         if not isinstance(measure, CaptionMeasure):
-            raise MomentseekError(f"measure {measure.name} is of ranked moments, and there are captions to measure")
+            raise MomentseekError(f"measure {measure.name} is for ranked moments, not for captions")
     found = [measure for measure in chosen if isinstance(measure, CaptionMeasure)]
     lacking = None if names else what_meteor_lacks()
     if lacking is None:
@@ -247,7 +247,7 @@ def _refuse_without_references(truth: CaptionTable) -> None:
 
 
 def _refuse_other_moments(run: CaptionTable, truth: CaptionTable) -> None:
-    """Refuse captions whose ids mean other moments than those of the references."""
+    """Raise an error for captions whose ids mean other moments than in the references."""
     for moment_id in run.query_ids if len(run.start) and len(truth.start) else ():
         mine, theirs = run.rows(moment_id), truth.rows(moment_id)
         if mine.stop - mine.start != 1 or theirs.stop - theirs.start != 1:
@@ -314,7 +314,7 @@ def evaluate(
     missing: Missing = "error",
     label: str | None = None,
 ) -> Evaluation:
-    """Score ``run`` against ``truth``; both may be files in any known format, of ranked moments or of captions.
+    """Score ``run`` against ``truth``: tables, or files in any known format, of ranked moments or captions.
 
     >>> from momentseek import CaptionTable, Judgements, Run
     >>> truth = Judgements.from_rows([("q1", "a", 0, 10, 4), ("q2", "b", 0, 10, 2)])
@@ -386,7 +386,7 @@ def _open(run: RunLike, truth: TruthLike) -> tuple[Judgements | CaptionTable, tu
 
 
 def default_measures(protocol: Protocol, truth: Judgements, runs: Sequence[Run]) -> list[Measure]:
-    """The protocol's measures, without those that this truth and run cannot have."""
+    """Return the protocol's measures, without those that cannot be computed for this truth and run."""
     names = protocol.measures
     if protocol.by_truth:
         graded = len(truth.relevance) and (truth.relevance.max() > 1 or truth.relevance.min() < 1)
@@ -405,7 +405,7 @@ def default_measures(protocol: Protocol, truth: Judgements, runs: Sequence[Run])
 
 
 def view_for(measure: Measure, views: Mapping[str, Alignment]) -> Alignment:
-    """The run a measure speaks of: the one of its task where there are several."""
+    """Return the run that a measure applies to: the one of its task if there are several."""
     task = getattr(measure, "task", "VCMR")
     if len(views) == 1:
         view = next(iter(views.values()))
@@ -420,7 +420,7 @@ def view_for(measure: Measure, views: Mapping[str, Alignment]) -> Alignment:
 
 
 def _judged_share(measures: Sequence[Measure], views: Sequence[Alignment]) -> dict[str, float]:
-    """Coverage of the deepest list that the ranked measures look at."""
+    """Return the judged share of the results at the largest cutoff of the ranked measures."""
     depths = [(getattr(m, "k", None), v) for m, v in zip(measures, views, strict=True) if m.NAME not in HIGHLIGHTS]
     ranked = [(k, v) for k, v in depths if k is not None and v.run.task == "VCMR"]
     if not ranked:

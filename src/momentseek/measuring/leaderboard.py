@@ -1,4 +1,4 @@
-"""A leaderboard of result cards: systems on the same data by the same rules in one table, all others apart."""
+"""A leaderboard of result cards, with one table per combination of data and rules."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ p { color: #444 }
 
 @dataclass(frozen=True, eq=False)
 class LeaderboardGroup:
-    """Cards of the same data, protocol, options and rule for missing queries, the best first."""
+    """Cards with the same data, protocol, options and rule for missing queries, the best first."""
 
     cards: tuple[ResultCard, ...]
     measures: tuple[str, ...]
@@ -40,7 +40,7 @@ class LeaderboardGroup:
 
     @property
     def title(self) -> str:
-        """The data and the rules that all of its cards share."""
+        """The data and the rules that all cards share."""
         head = self.cards[0]
         rules = "".join(f", {key} {value}" for key, value in head.options.items())
         return (
@@ -51,12 +51,12 @@ class LeaderboardGroup:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The systems' names, numbered where one stands for several."""
+        """The systems' names, with a number added to repeated ones."""
         return unique_labels([card.system for card in self.cards])
 
     @cached_property
     def comparison(self) -> Comparison | None:
-        """All cards that have every query's values, tested against each other; None if there are fewer than two."""
+        """Tests between all cards that have values of every query; None if there are fewer than two such cards."""
         tested = [card for card in self.cards if card.values][: len(LETTERS)]
         shared = [name for name in self.measures if _base(name) in MEASURES]  # a plug-in's measure may be unknown here
         shared = [name for name in shared if all(name in card.values for card in tested)]
@@ -69,19 +69,19 @@ class LeaderboardGroup:
         return self.labels[self.cards.index(card)]
 
     def beaten(self, card: ResultCard, measure: str) -> str:
-        """Letters of the systems that this one is significantly better than."""
+        """Return the letters of the systems that this one is significantly better than."""
         found, label = self.comparison, self._label(card)
         if found is None or label not in found.runs or measure not in found.names:
             return ""
         return found.beaten(measure, label)
 
     def letter(self, card: ResultCard) -> str:
-        """The letter by which others name this system; empty if it was not tested."""
+        """Return the letter that stands for this system in the table; empty if it was not tested."""
         found, label = self.comparison, self._label(card)
         return found.letter(label) if found is not None and label in found.runs else ""
 
     def table(self) -> Table:
-        """One row per system, the best first."""
+        """Return a table with one row per system, the best first."""
         percent = self.cards[0].percent
         titles = [next(c.figures[m].title for c in self.cards if m in c.figures) for m in self.measures]
         rows: list[list[str | Cell]] = []
@@ -102,7 +102,7 @@ class LeaderboardGroup:
         return min(values, default=np.nan) if is_error(measure) else max(values, default=np.nan)
 
     def notes(self) -> list[str]:
-        """How to read the letters, and what a reader should know of single cards."""
+        """Return notes on how to read the letters, and on the judges and costs of single cards."""
         found = []
         if self.comparison is not None:
             found.append(
@@ -123,7 +123,7 @@ class LeaderboardGroup:
 
 
 def is_error(measure: str) -> bool:
-    """Whether the smaller figure of a measure is the better one; a measure that is not known here is taken for a score.
+    """Whether a smaller figure of a measure is better; False for a measure that is not known here.
 
     >>> is_error("FalseAlarm[level=0.5]"), is_error("mIoU"), is_error("Mine@3")
     (True, False, False)
@@ -136,7 +136,7 @@ def _base(measure: str) -> str:
 
 
 def _evaluation(card: ResultCard, label: str, measures: Sequence[str]) -> Evaluation:
-    """The card as an evaluation, its queries sorted; one moment per query stands for its video."""
+    """Convert a card to an evaluation with sorted queries; each has one dummy moment, which names its video."""
     order = sorted(range(len(card.query_ids)), key=card.query_ids.__getitem__)
     ids = tuple(card.query_ids[i] for i in order)
     videos = [f"video {card.clusters[i] if card.clusters else i}" for i in order]
@@ -155,13 +155,13 @@ def _evaluation(card: ResultCard, label: str, measures: Sequence[str]) -> Evalua
 
 @dataclass(frozen=True, eq=False)
 class Leaderboard:
-    """All groups, the largest first, and what was noticed while reading the cards."""
+    """All groups, the largest first, and notes on the files read."""
 
     groups: tuple[LeaderboardGroup, ...]
     notes: tuple[str, ...]
 
     def render(self, style: str) -> str:
-        """Every group's table with its notes, as ``text``, ``markdown`` or an ``html`` page."""
+        """Render every group's table with its notes, as ``text``, ``markdown`` or an ``html`` page."""
         if style == "html":
             return self._page()
         escape = markdown_text if style == "markdown" else str
@@ -177,7 +177,7 @@ class Leaderboard:
         heads = [group.cards[0].comparable for group in self.groups]
         kinds = ("data", "protocols", "options of the protocol", "rules for missing queries")
         apart = [kind for kind, column in zip(kinds, zip(*heads, strict=True), strict=True) if len(set(column)) > 1]
-        return [f"The tables cannot be compared with each other: they have other {' and other '.join(apart)}."]
+        return [f"The tables cannot be compared with each other: they have different {' and different '.join(apart)}."]
 
     def _page(self) -> str:
         body = []
@@ -194,7 +194,7 @@ class Leaderboard:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Groups with their systems in order, and all comparisons, unrounded."""
+        """Return the groups with their systems in order, and all comparisons, unrounded."""
         return {
             "groups": [
                 {
@@ -226,9 +226,9 @@ def _entry(group: LeaderboardGroup, card: ResultCard) -> dict[str, Any]:
 
 
 def build_leaderboard(paths: Sequence[str], measures: Sequence[str] = (), *, alpha: float = 0.05) -> Leaderboard:
-    """The leaderboard of the cards in files and folders, ordered by the first measure.
+    """Build the leaderboard of the cards in files and folders, ordered by the first measure.
 
-    Of two cards of the same run, data and rules the later one counts.
+    If two cards have the same run, data and rules, the later one counts.
     """
     notes: list[str] = []
     cards: dict[tuple[Any, ...], ResultCard] = {}

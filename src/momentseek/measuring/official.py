@@ -1,4 +1,4 @@
-"""What the official evaluators print, to the byte: same keys, same order, same rounding."""
+"""Reproduce the output of the official evaluators byte for byte: same keys, same order, same rounding."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TVC_KEYS = {
     "ROUGE-L": "ROUGE_L",
     "CIDEr-D": "CIDEr",
 }
-"""Our measures and its names for them, in its order."""
+"""Measure → its name in the output of TVC's evaluator, in that evaluator's order."""
 
 
 def render(
@@ -42,7 +42,7 @@ def render(
     truth: Judgements | CaptionTable,
     missing: Missing = "error",
 ) -> str:
-    """The official output for runs or captions, without a newline at the end, as the official files have none."""
+    """Return the official output for runs or captions, without a final newline, like the official files."""
     if protocol not in PRINTERS:
         raise MomentseekError(
             f"protocol {protocol} has no official printed form; there are {', '.join(PRINTERS)}; or leave "
@@ -58,7 +58,7 @@ def render(
 
 
 def _render_tvr(runs: Sequence[Run], truth: Judgements, missing: Missing) -> str:
-    """The metrics file: tasks in order, then tasks by type (left out where the truth has no types)."""
+    """Return the metrics file: tasks in order, then tasks by query type (left out if the truth has no types)."""
     submitted = sorted((r for r in runs if r.task in TASKS), key=lambda r: TASKS.index(r.task))
     types = np.array(truth.fields["type"]) if "type" in truth.fields else None
     overall: dict[str, dict[str, float]] = {}
@@ -96,7 +96,7 @@ def _by_type(
 
 
 def percentage(hits: FloatArray) -> float:
-    """Mean × 100, rounded as numpy rounds (1.115 → 1.12, where Python's own gives 1.11); NaN for no queries.
+    """Return the mean × 100, rounded as NumPy does (1.115 → 1.12; Python gives 1.11); NaN for no queries.
 
     >>> percentage(np.array([1.0, 0.0, 0.0]))
     33.33
@@ -106,7 +106,7 @@ def percentage(hits: FloatArray) -> float:
 
 
 def _render_tvr_ranking(runs: Sequence[Run], truth: Judgements, missing: Missing) -> str:
-    """``VAL NDCG@10, IoU=0.3: 0.135657`` and so on (TEST where the truth is recognised as the test set)."""
+    """Return lines like ``VAL NDCG@10, IoU=0.3: 0.135657`` (TEST if the truth is recognised as the test set)."""
     split = "TEST" if truth.variant and "test" in truth.variant else "VAL"
     result = evaluate(runs[0], truth, protocol="tvr-ranking", missing=missing)
     cells = [m for m in result.measures if isinstance(m, NDCG)]
@@ -114,7 +114,7 @@ def _render_tvr_ranking(runs: Sequence[Run], truth: Judgements, missing: Missing
 
 
 def _render_qvhighlights(runs: Sequence[Run], truth: Judgements, missing: Missing) -> str:
-    """The metrics file, with the parts the submission has: windows, saliency or both."""
+    """Return the metrics file, with the parts the submission has: windows, saliency or both."""
     run = runs[0]
     has_windows, has_saliency = len(run.video) > 0, run.saliency is not None and truth.saliency is not None
     if not has_windows and not has_saliency:
@@ -174,7 +174,7 @@ def _percent(value: float) -> float:
 
 
 def _render_tvc(run: CaptionTable, truth: CaptionTable, missing: Missing) -> str:
-    """The metrics file; METEOR is part of it, so Java is needed."""
+    """Return the metrics file; it includes METEOR, which needs Java."""
     result = evaluate(run, truth, TVC_KEYS, protocol="tvc", missing=missing)
     return json.dumps({key: result.mean(name) * 100 for name, key in TVC_KEYS.items()}, indent=4)
 
@@ -185,4 +185,4 @@ PRINTERS: dict[str, Callable[[Any, Any, Missing], str]] = {
     "tvr-ranking": _render_tvr_ranking,
     "tvc": _render_tvc,
 }
-"""Protocol → what prints as its evaluator does."""
+"""Protocol → the function that prints like its official evaluator."""

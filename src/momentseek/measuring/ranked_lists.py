@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 DRAWN_MEASURE = "NDCG@10[IoU>=0.3]"
 DRAWN_SHARES = (0.9, 0.5, 0.1)
-"""Which queries are drawn: the one below which this share of the queries with a value above 0 lies."""
+"""Quantiles of the queries to draw, among the queries with a value above 0."""
 MISSED = "0.65"
-"""The grey of what did not match."""
+"""Grey level of moments that did not match."""
 
 
 def draw_ranked_lists(run: Run, truth: Judgements, folder: str | Path, protocol: str = "paper") -> list[Path]:
@@ -34,10 +34,10 @@ def draw_ranked_lists(run: Run, truth: Judgements, folder: str | Path, protocol:
 
 
 def ranked_lists_figure(run: Run, truth: Judgements, protocol: str = "paper") -> Figure:
-    """For three queries the judged moments on the left, predictions on the right, and a line where one matches.
+    """Draw, for three queries, judged moments on the left, predictions on the right and lines between matches.
 
-    Judged moments are in order of relevance: those that were matched and the most relevant others, which are grey, like
-    predictions that match nothing. Matching and values are those of ``DRAWN_MEASURE``.
+    Judged moments are in order of relevance: those that were matched, and the most relevant others in grey. Predictions
+    that match nothing are grey too. Matching and values are those of ``DRAWN_MEASURE``.
     """
     (measure,) = parse_all([DRAWN_MEASURE], PROTOCOLS[protocol].options)
     assert isinstance(measure, NDCG)
@@ -56,7 +56,7 @@ def ranked_lists_figure(run: Run, truth: Judgements, protocol: str = "paper") ->
 
 
 def choose_queries(values: Any) -> list[int]:
-    """The places of a good, a middling and a poor query among those with a value above 0.
+    """Return the positions of a good, a middling and a poor query among those with a value above 0.
 
     >>> choose_queries(np.array([0.0, 0.2, 0.9, 0.4, 0.6]))
     [2, 4, 1]

@@ -1,7 +1,7 @@
-"""Whether a search is as sure as it is right: the share of right hits by level, with intervals.
+"""Calibration of confidence levels: the share of correct hits at each level, with intervals.
 
-A level is a promise, and a reliability diagram shows whether it is kept: what was said on one axis, how often it was
-true on the other (Murphy and Winkler, Reliability of Subjective Probability Forecasts, 1977).
+A reliability diagram plots the stated confidence against how often it was right (Murphy and Winkler, Reliability of
+Subjective Probability Forecasts, 1977).
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 RIGHT_RELEVANCE = 3.0
-"""Relevance from which a moment is what was asked for, on TVR-Ranking's scale from 0 to 4."""
+"""Minimum relevance of a correct hit, on TVR-Ranking's scale from 0 to 4."""
 NORMAL_95 = 1.959963984540054
 """Standard deviations on either side of the mean that hold 95 % of a normal distribution."""
 
 
 @dataclass(frozen=True)
 class ReliabilityBin:
-    """The hits of one level, or of one range of scores: how many there are, and how many of them are right.
+    """The number of hits at one level, or in one range of scores, and how many of them are right.
 
     >>> strong = ReliabilityBin("strong", right=15, count=16)
     >>> strong.share, *(round(end, 2) for end in strong.interval)
@@ -36,7 +36,7 @@ class ReliabilityBin:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the share may lie, with 95 % confidence: Wilson's interval (1927), which suits few hits."""
+        """The 95 % confidence interval of the share, by Wilson (1927), which also suits small numbers of hits."""
         if not self.count:
             return 0.0, 1.0
         n, share, z = self.count, self.right / self.count, NORMAL_95
@@ -46,7 +46,7 @@ class ReliabilityBin:
 
 
 def bins_by_level(hits: Iterable[tuple[str, bool]], levels: Sequence[str]) -> list[ReliabilityBin]:
-    """A bin for each level, given the level of each hit and whether it is right.
+    """Return a bin for each level, given the level of each hit and whether it is right.
 
     >>> [(bin.name, bin.right, bin.count) for bin in bins_by_level([("b", True), ("b", False)], ["a", "b"])]
     [('a', 0, 0), ('b', 1, 2)]

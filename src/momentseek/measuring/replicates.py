@@ -1,7 +1,7 @@
-"""Queries that share a video and seeds of one system: what a test must not take for independent.
+"""Tests for values that are not independent: queries that share a video, and several seeds of one system.
 
-Several queries of a dataset ask about one video, and one hard video makes all of them hard. A bootstrap draws whole
-videos, a randomisation exchanges them, and trained seeds are a second source of chance next to the queries.
+Several queries of a dataset ask about one video, and a hard video makes all of them hard. So a bootstrap draws whole
+videos and a randomisation test exchanges them. Training seeds are a second source of variance, besides the queries.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from momentseek.core.moments.judgements import Judgements
 from momentseek.measuring.significance import two_sided_p
 
 POWER = 0.8
-"""The chance of finding a difference that is called findable."""
+"""Probability of detecting a true difference of the size that ``smallest_findable`` returns."""
 
 
 def video_clusters(truth: Judgements | CaptionTable | None) -> IntArray | None:
-    """The number of each query's video, that of its most relevant moment; None if no two queries share one.
+    """Number each query's video (that of its most relevant moment); None if no two queries share a video.
 
     >>> truth = Judgements.from_rows([("a", "x", 0, 1, 1), ("b", "y", 0, 1, 1), ("c", "x", 2, 3, 1)])
     >>> video_clusters(truth).tolist()
@@ -40,7 +40,7 @@ def video_clusters(truth: Judgements | CaptionTable | None) -> IntArray | None:
 
 
 def cluster_sums(values: FloatArray, clusters: IntArray | None) -> FloatArray:
-    """Values (queries, …) added up over the queries of each cluster; NaN counts as nothing.
+    """Add up values (queries, …) over the queries of each cluster; NaN counts as 0.
 
     >>> cluster_sums(np.array([[1.0], [2.0], [np.nan]]), np.array([0, 0, 1])).tolist()
     [[3.0], [0.0]]
@@ -53,7 +53,7 @@ def cluster_sums(values: FloatArray, clusters: IntArray | None) -> FloatArray:
 
 
 def cluster_variance(values: FloatArray, clusters: IntArray | None) -> float:
-    """Squared standard error of the mean of one value per query, with clusters in place of queries.
+    """Return the squared standard error of the mean over queries, with clusters as the independent units.
 
     >>> twice = np.repeat([0.0, 1.0, 1.0], 2)
     >>> round(cluster_variance(twice, np.repeat(np.arange(3), 2)) / cluster_variance(twice, None), 2)
@@ -69,7 +69,7 @@ def cluster_variance(values: FloatArray, clusters: IntArray | None) -> float:
 
 
 def replicated_test(first: FloatArray, second: FloatArray, clusters: IntArray | None) -> tuple[float, float]:
-    r"""p-value and standard error of the difference of two systems' means, each (seeds, queries).
+    r"""Return p-value and standard error of the difference between two systems' means; values are (seeds, queries).
 
     .. math:: t = \bar d / \sqrt{s_v^2 + s_A^2 / n_A + s_B^2 / n_B}
 
@@ -95,7 +95,7 @@ def replicated_test(first: FloatArray, second: FloatArray, clusters: IntArray | 
 
 
 def smallest_findable(error: float, alpha: float = 0.05) -> float:
-    """The smallest true difference that a test at ``alpha`` finds four times in five, given its standard error.
+    """Return the smallest true difference that a test at ``alpha`` detects with a power of 80 %.
 
     >>> round(smallest_findable(0.01), 3)
     0.028
@@ -105,7 +105,7 @@ def smallest_findable(error: float, alpha: float = 0.05) -> float:
 
 
 def shared_letters(means: Sequence[float], apart: BoolArray) -> list[str]:
-    """Letters such that two systems share one exactly if they are not ``apart`` (systems, systems); best first.
+    """Return each system's letters: two systems share one exactly if they are not ``apart`` (systems, systems).
 
     Piepho, An algorithm for a letter-based representation of all-pairwise comparisons, J. Comp. Graph. Stat. 13 (2004).
 

@@ -1,4 +1,4 @@
-"""An evaluation for people (tables) and for programs (a JSON object, per-query lines)."""
+"""Render an evaluation as tables for people, or as JSON and per-query lines for programs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from momentseek import __version__
 from momentseek.core.reports import NO_VALUE, count, csv_text, text_table, to_plain
 from momentseek.measuring.measures import PROTOCOLS
+from momentseek.measuring.replicates import video_clusters
 from momentseek.measuring.resampling import figure_intervals
 from momentseek.measuring.result import Evaluation
 
@@ -19,7 +20,7 @@ Intervals = Mapping[str, tuple[float, float]]
 
 
 def intervals(result: Evaluation, by: str | None = None, seed: int = 0) -> dict[str, Intervals]:
-    """95 % bootstrap intervals of every measure: of all queries under ``""``, and of each group by its label."""
+    """Return 95 % bootstrap intervals of every measure: for all queries under ``""``, and for each group's label."""
     rows = {"": np.ones(len(result.query_ids), dtype=bool)} | (result.members(by) if by else {})
     ends = {label: figure_intervals(result, some, seed=seed) for label, some in rows.items()}
     return {
@@ -29,10 +30,14 @@ def intervals(result: Evaluation, by: str | None = None, seed: int = 0) -> dict[
 
 
 def as_text(result: Evaluation, by: str | None = None, ci: Mapping[str, Intervals] | None = None) -> str:
-    """Heading, then the measures: as a grid where they form one, else one per line."""
+    """Render a heading and the measures: as a grid if they form one, else one per line."""
     blocks = [_heading(result), _group_table(result, by, ci) if by else _plain(result, ci[""] if ci else None)]
     if ci:
-        blocks.append(f"Brackets: 95 % bootstrap interval over the {result.asked[1]}.")
+        clusters = video_clusters(result.judgements)
+        drawn = (
+            "" if clusters is None else f", those of each of {count(int(clusters.max()) + 1, 'video')} drawn together"
+        )
+        blocks.append(f"Brackets: 95 % bootstrap interval over the {result.asked[1]}{drawn}.")
     return "\n\n".join(blocks)
 
 
@@ -94,9 +99,9 @@ def _figure(value: float, percent: bool, ci: tuple[float, float] | None = None) 
 
 
 def as_json(result: Evaluation, by: str | None = None, ci: Mapping[str, Intervals] | None = None) -> dict[str, Any]:
-    """Unrounded values between 0 and 1, whatever the protocol prints; null where nothing counts.
+    """Return unrounded values between 0 and 1, even if the protocol prints percentages; null where no query counts.
 
-    Measures go by the names they were asked for; ``titles`` has them with the comparison that was made.
+    Measures have the names they were requested by; ``titles`` shows the comparison that was made (``>`` or ``>=``).
     """
     report: dict[str, Any] = {
         "protocol": result.protocol,
@@ -130,7 +135,7 @@ def _counts(result: Evaluation) -> list[int]:
 
 
 def per_query(result: Evaluation, suffix: str) -> bytes:
-    """One line per query: CSV for ``.csv``, else JSON Lines."""
+    """Return one line per query: CSV for ``.csv``, else JSON Lines."""
     texts = result.queries or ("",) * len(result.query_ids)
     rows = [
         ({"query_id": q, "query": t}, dict(zip(result.names, to_plain(values), strict=True)))

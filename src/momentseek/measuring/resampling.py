@@ -1,4 +1,4 @@
-"""Bootstrap intervals: how far a mean over queries would move with another sample of queries."""
+"""Bootstrap intervals: how much a mean over queries varies with the sample of queries."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from momentseek.measuring.significance import MAX_EXACT_QUERIES, TEST_RESAMPLES,
 
 BOOTSTRAP_RESAMPLES = 2000
 CHANCE_RESAMPLES = 20
-"""Draws whose mean says what chance alone would give; no interval is taken from them."""
+"""Number of draws whose mean estimates what chance alone gives; too few for an interval."""
 CONFIDENCE_LEVEL = 0.95
 """Confidence level of the intervals."""
 DRAWS_AT_ONCE = 1 << 20
-"""Draws held at once; about 20 MB, whatever the number of queries."""
+"""Number of draws held in memory at once (about 20 MB), whatever the number of queries."""
 
 
 def bootstrap_interval(
@@ -32,7 +32,7 @@ def bootstrap_interval(
     resamples: int = BOOTSTRAP_RESAMPLES,
     seed: int = 0,
 ) -> tuple[FloatArray, FloatArray]:
-    """Low and high ends of the percentile interval of each column's mean over its rows, or over whole ``clusters``.
+    """Return the ends of the percentile interval of each column's mean, drawing rows or whole ``clusters``.
 
     ``values`` is (queries, measures); NaN means that the query does not count for that measure. Efron and
     Tibshirani, An Introduction to the Bootstrap (1993), chapter 13.
@@ -47,17 +47,17 @@ def bootstrap_interval(
 def bootstrap_means(
     values: FloatArray, *, clusters: IntArray | None = None, resamples: int = BOOTSTRAP_RESAMPLES, seed: int = 0
 ) -> FloatArray:
-    """(resamples, measures): each measure's mean over the same queries, drawn with replacement.
+    """Return each measure's mean over queries drawn with replacement, (resamples, measures).
 
     ``clusters`` numbers each query's group, such as its video: then whole groups are drawn. A resample in which no
-    query counts for a measure gives NaN. All measures see the same draws, so that the difference of two columns is the
+    query counts for a measure gives NaN. All measures use the same draws, so that the difference of two columns is the
     resampled difference, provided that their NaNs agree.
 
     >>> bootstrap_means(np.array([[0.25], [0.25], [np.nan]]), resamples=3).ravel().tolist()
     [0.25, 0.25, 0.25]
     """
     if resamples < 1:
-        raise MomentseekError(f"{resamples} resamples make no interval; ask for at least 1")
+        raise MomentseekError(f"{resamples} resamples are too few for an interval; ask for at least 1")
     known = np.isfinite(values)
     some_missing = not known.all() or clusters is not None
     filled = cluster_sums(np.where(known, values, 0.0), clusters)
@@ -81,7 +81,7 @@ def bootstrap_means(
 
 
 def percentiles(means: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """The middle ``level`` of each column of resampled means; NaN for a column without any.
+    """Return the ends of the middle ``level`` of each column of resampled means; NaN for a column without any.
 
     >>> low, high = percentiles(np.linspace(0, 1, 101)[:, None], 0.9)
     >>> low.round(3).tolist(), high.round(3).tolist()
@@ -99,12 +99,12 @@ def percentiles(means: FloatArray, level: float) -> tuple[FloatArray, FloatArray
 
 
 def figure_intervals(result: Evaluation, some: BoolArray, *, seed: int = 0) -> tuple[FloatArray, FloatArray]:
-    """Low and high ends of the 95 % bootstrap interval of each measure's figure, for some of the queries."""
+    """Return the ends of the 95 % bootstrap interval of each measure's figure, for some of the queries."""
     return percentiles(resampled_figures(result, some, seed=seed), CONFIDENCE_LEVEL)
 
 
 def resampled_figures(result: Evaluation, some: BoolArray, *, seed: int = 0) -> FloatArray:
-    """(resamples, measures): the figures of the same queries, drawn with replacement, by video if they share some."""
+    """Return the figures of queries drawn with replacement, (resamples, measures); shared videos are drawn whole."""
     clusters = video_clusters(result.judgements)
     names = [name for name in result.names if name in result.parts]
     tables = [result.parts[name][some] for name in names]
@@ -121,9 +121,10 @@ def resampled_figures(result: Evaluation, some: BoolArray, *, seed: int = 0) -> 
 
 
 def exchange_test(first: Evaluation, second: Evaluation, name: str, *, seed: int = 0) -> float:
-    r"""Fisher's paired randomisation test of the difference between two systems' figures: a two-sided p-value.
+    r"""Return the two-sided p-value of Fisher's paired randomisation test of the difference between two figures.
 
-    If both are equally good, each caption might as well be the other's; what is exchanged is what captions add.
+    If both systems are equally good, each caption might as well be the other's. The test exchanges what captions add
+    to the figures.
 
     .. math:: p = P(|f(\sum_i a_i') - f(\sum_i b_i')| \ge |f(\sum_i a_i) - f(\sum_i b_i)|)
 
@@ -171,7 +172,7 @@ class SeedSpread:
 
 
 def spread(values: Iterable[float]) -> SeedSpread:
-    """Mean ± sd; NaN are left out, and the sd of one value is not known.
+    """Return mean and standard deviation without NaNs; the deviation of a single value is NaN.
 
     >>> spread([1.0, 3.0, math.nan])
     SeedSpread(mean=2.0, sd=1.4142135623730951, count=2)

@@ -1,4 +1,4 @@
-"""What an evaluation found: a value for each query and measure, the figures of the whole, and how they were got."""
+"""The result of an evaluation: a value for each query and measure, overall figures, and how they were measured."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from momentseek.measuring.measures.measure import LENGTH_BOUNDS_SECONDS
 
 
 def labels_of(truth: Judgements | CaptionTable, field: str) -> NDArray[np.str_]:
-    """Each query's label: a field such as TVR's ``type``, or ``length``, that of its first most relevant moment.
+    """Return each query's label: a field such as TVR's ``type``, or the ``length`` of its most relevant moment.
 
     >>> truth = Judgements.from_rows([("a", "v", 0, 10, 1), ("b", "v", 0, 50, 4), ("b", "v", 0, 5, 2)])
     >>> labels_of(truth, "length").tolist()
@@ -54,9 +54,9 @@ FILE_ENDINGS = ("json", "jsonl", "parquet", "txt", "csv")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Tabular):
-    """What a run scored: a value per query and measure (NaN where a query does not count), and how it was got.
+    """The scores of a run: a value per query and measure (NaN if a query does not count), and how it was measured.
 
-    ``evaluation["mIoU"]`` is the mean of a measure, ``means`` has them all, and ``to_pandas`` the value of each query.
+    ``evaluation["mIoU"]`` is the mean of a measure, ``means`` has all means, and ``to_pandas`` the value of each query.
     """
 
     protocol: str
@@ -70,17 +70,17 @@ class Evaluation(Tabular):
     truth: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     judged: Mapping[str, float] = field(default_factory=dict)
-    """How much of what was returned has been judged, as ``{"Judged@10": 0.63}``."""
+    """Share of the returned moments that have been judged, such as ``{"Judged@10": 0.63}``."""
     notes: tuple[str, ...] = ()
     """What a reader of the figures should know: broken moments, queries without a relevant one, …."""
     judgements: Judgements | CaptionTable | None = None
-    """The truth itself, to break the values down by."""
+    """The truth itself, needed to group queries and videos."""
     parts: Mapping[str, FloatArray] = field(default_factory=dict)
-    """Of measures that are no means (BLEU, METEOR), what each caption adds to the figure, a row each."""
+    """For measures that are not means (BLEU, METEOR), one row per caption with what it adds to the figure."""
 
     @property
     def asked(self) -> tuple[str, str]:
-        """What was asked, one and many: queries, or moments to be described."""
+        """Singular and plural of what was asked: queries, or moments to describe."""
         return CaptionTable.ASKED if isinstance(self.judgements, CaptionTable) else Judgements.ASKED
 
     def __repr__(self) -> str:
@@ -98,7 +98,7 @@ class Evaluation(Tabular):
         return html_table(["measure", "value"], rows, caption=caption)
 
     def to_columns(self) -> dict[str, Sequence[Any]]:
-        """One row per query: ``query_id``, ``query`` where its words are known, and a column for each measure."""
+        """Return one row per query: ``query_id``, ``query`` if its text is known, and a column for each measure."""
         columns: dict[str, Sequence[Any]] = {"query_id": self.query_ids}
         if self.queries is not None:
             columns["query"] = self.queries
@@ -111,7 +111,7 @@ class Evaluation(Tabular):
 
     @cached_property
     def titles(self) -> dict[str, str]:
-        """Measure → how tables call it: with ``>`` where the protocol compares so, whatever the name says."""
+        """Measure → its name in tables, with ``>`` instead of ``>=`` if the protocol compares strictly."""
         return {m.name: m.title for m in self.measures}
 
     @cached_property
@@ -120,7 +120,7 @@ class Evaluation(Tabular):
         return self.figures(np.ones(len(self.query_ids), dtype=bool))
 
     def figures(self, some: BoolArray) -> dict[str, float]:
-        """Measure → its figure for some of the queries: the mean over those that count, or what the measure says."""
+        """Return measure → its figure for some of the queries: the mean over those that count, or BLEU and METEOR."""
         return {m.name: self._figure(i, some) for i, m in enumerate(self.measures)}
 
     def _figure(self, position: int, some: BoolArray) -> float:
@@ -133,25 +133,25 @@ class Evaluation(Tabular):
         return float(measure.figures(rows.sum(axis=0, keepdims=True))[0]) if len(rows) else float("nan")
 
     def mean(self, name: str) -> float:
-        """Mean of one measure over the queries that count."""
+        """Return the figure of one measure, as in ``means``."""
         return self.means[name]
 
     def __getitem__(self, name: str) -> float:
         return self.means[name]
 
     def by(self, field: str) -> dict[str, tuple[int, dict[str, float]]]:
-        """Label → (queries, means), for a field of the truth's queries or ``length``."""
+        """Return label → (number of queries, means), for a field of the truth's queries or ``length``."""
         return {label: (int(some.sum()), self.figures(some)) for label, some in self.members(field).items()}
 
     def members(self, field: str) -> dict[str, BoolArray]:
-        """Label → which queries carry it, in order of first appearance."""
+        """Return label → a mask of the queries that have it, in order of first appearance."""
         assert self.judgements is not None
         labels = labels_of(self.judgements, field)
         return {label: labels == label for label in dict.fromkeys(labels.tolist())}
 
 
 def label_of(source: str) -> str:
-    """A run's name: its file's, without the endings that only say how it is stored.
+    """Return the name of a run's file without its extensions.
 
     >>> label_of("runs/exp.v2.jsonl.gz"), label_of("(memory)")
     ('exp.v2', '(memory)')
@@ -162,7 +162,7 @@ def label_of(source: str) -> str:
 
 
 def short_labels(paths: Sequence[str]) -> list[str]:
-    """Each file's name without endings; with as many folders before it as tell it from the others.
+    """Return each file's name without extensions, with as many folders before it as make it unique.
 
     >>> short_labels(["runs/xml.json", "runs/conquer.json.gz"])
     ['xml', 'conquer']

@@ -82,17 +82,17 @@ def _denominator(m: int, a: float, b: float, x: float, y: float) -> float:
 
 TEST_RESAMPLES = 10_000
 MAX_EXACT_QUERIES = 14
-"""Up to this many unequal queries all sign flips are tried; 2 ** 14 is as many as are drawn otherwise."""
+"""Maximum number of unequal queries for which all sign flips are tried, about as many as are drawn otherwise."""
 MAX_TIE_DIFFERENCE = 1e-12
-"""Two values in 0..1 that differ by no more are equal: sums in another order differ by that much."""
+"""Values in 0..1 that differ by at most this are equal: summing in another order changes them by as much."""
 SIGNS_AT_ONCE = 1 << 20
-"""Random signs held at once; 8 MB, whatever the number of queries."""
+"""Number of random signs held in memory at once (8 MB), whatever the number of queries."""
 SIGNS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float64) * 2 - 1
 """Eight signs for each value of a byte."""
 
 
 def differences(first: FloatArray, second: FloatArray) -> FloatArray:
-    """``first − second`` with rounding noise removed, so that equal queries are exactly 0.
+    """Return ``first − second`` without rounding noise, so that equal queries give exactly 0.
 
     >>> differences(np.array([0.1 + 0.2, 0.5]), np.array([0.3, np.nan])).tolist()
     [0.0, nan]
@@ -103,7 +103,7 @@ def differences(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def randomisation_test(difference: FloatArray, *, resamples: int = TEST_RESAMPLES, seed: int = 0) -> FloatArray:
-    r"""Fisher's paired randomisation test of each column's mean: two-sided p-values.
+    r"""Return two-sided p-values of Fisher's paired randomisation test of each column's mean.
 
     If both systems are equally good, each query's difference might as well have the other sign.
 
@@ -127,7 +127,9 @@ def randomisation_test(difference: FloatArray, *, resamples: int = TEST_RESAMPLE
 
 
 def all_signs(queries: int) -> FloatArray:
-    """(flips, queries): every choice of signs but the last query's: flipping all changes no absolute value.
+    """Return every choice of signs, (flips, queries), with the last query's sign fixed.
+
+    Half of the choices suffice, because flipping all signs does not change the absolute value of a sum.
 
     >>> all_signs(2).tolist()
     [[1.0, 1.0], [-1.0, 1.0]]
@@ -137,7 +139,7 @@ def all_signs(queries: int) -> FloatArray:
 
 
 def random_signs(queries: int, resamples: int = TEST_RESAMPLES, seed: int = 0) -> Iterator[FloatArray]:
-    """Random signs, (flips, queries), as many flips at once as fit, and ``resamples`` in all."""
+    """Yield random signs in chunks (flips, queries) that fit into memory, ``resamples`` flips in total."""
     octets = 4 * -(-queries // 32)  # whole words, so that the chunks do not matter
     generator = np.random.default_rng(seed)
     step = max(1, SIGNS_AT_ONCE // (octets * 8))
@@ -164,13 +166,13 @@ def _random_flips(difference: FloatArray, resamples: int, seed: int) -> FloatArr
 
 
 def _threshold(difference: FloatArray) -> FloatArray:
-    """The observed statistic, less what summing in another order can change: equal sums must count as equal."""
+    """Return the observed statistic minus a margin for rounding, so that equal sums count as equal."""
     threshold: FloatArray = np.abs(difference.sum(axis=0)) - 1e-10 * np.abs(difference).sum(axis=0)
     return threshold
 
 
 def paired_t_test(difference: FloatArray) -> FloatArray:
-    r"""Student's paired t-test of each column's mean: two-sided p-values.
+    r"""Return two-sided p-values of Student's paired t-test of each column's mean.
 
     .. math:: t = \bar d / (s_d / \sqrt n), \quad \nu = n - 1
 
@@ -183,7 +185,7 @@ def paired_t_test(difference: FloatArray) -> FloatArray:
 
 
 def holm(p_values: FloatArray) -> FloatArray:
-    r"""Holm's step-down correction for making several comparisons at once.
+    r"""Apply Holm's step-down correction for multiple comparisons.
 
     .. math:: \tilde p_{(i)} = \min\left(1, \max_{j \le i} (m - j + 1) \, p_{(j)}\right)
 
@@ -200,7 +202,7 @@ def holm(p_values: FloatArray) -> FloatArray:
 
 
 def effect_size(difference: FloatArray) -> FloatArray:
-    r"""Cohen's d for paired samples, :math:`d_z = \bar d / s_d`, of each column.
+    r"""Return Cohen's d for paired samples, :math:`d_z = \bar d / s_d`, of each column.
 
     0 if no query differs, infinite if all differ by the same amount, NaN for fewer than two queries.
     Cohen, Statistical Power Analysis for the Behavioral Sciences (1988), section 2.3.5.
@@ -222,7 +224,7 @@ def effect_size(difference: FloatArray) -> FloatArray:
 
 
 def outcomes(difference: FloatArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Queries won, tied and lost by the first system, for each column.
+    """Count the queries won, tied and lost by the first system, for each column.
 
     >>> [n.tolist() for n in outcomes(np.array([[0.1], [0.0], [-0.2], [0.3], [np.nan]]))]
     [[2], [1], [1]]
@@ -231,13 +233,15 @@ def outcomes(difference: FloatArray) -> tuple[IntArray, IntArray, IntArray]:
 
 
 MAX_LISTED_SYSTEMS = 6
-"""Up to this many systems all their orders are listed (6! = 720), which is quicker than shuffling."""
+"""Maximum number of systems whose orders are all listed (6! = 720), which is faster than shuffling."""
 ORDERS_AT_ONCE = 1 << 19
-"""Orders held at once; a few MB, whatever the number of queries."""
+"""Number of orders held in memory at once (a few MB), whatever the number of queries."""
 
 
 def tukey_test(values: FloatArray, *, resamples: int = TEST_RESAMPLES, seed: int = 0) -> FloatArray:
-    r"""p-values, corrected for the number of systems, as (systems, systems, measures).
+    r"""Return the p-values of the randomised Tukey HSD test, (systems, systems, measures).
+
+    They are already corrected for the number of systems.
 
     ``values`` is (queries, systems, measures). If all systems are equally good, each query's values might as
     well belong to the systems in any other order:
@@ -272,12 +276,12 @@ def tukey_test(values: FloatArray, *, resamples: int = TEST_RESAMPLES, seed: int
 
 
 def ranges_by_listing(values: FloatArray, resamples: int, generator: np.random.Generator) -> FloatArray:
-    """The range of the systems' totals in each resample, where each query's values are in a random order.
+    """Return the range of the systems' totals in each resample, with each query's values in a random order.
 
     The result has the shape (resamples, measures): the largest total less the smallest.
 
-    The total in place s is the sum over systems of (queries whose order puts the system in place s) × values,
-    a product of matrices. One system and one place follow from the rest, because the values are centred.
+    The total at position s is the sum over systems of (queries whose order puts the system at position s) × values,
+    a product of matrices. One system and one position follow from the rest, because the values are centred.
     """
     queries, systems, measures = values.shape
     orders = np.array(list(permutations(range(systems))), dtype=np.uint8)
@@ -299,7 +303,7 @@ def ranges_by_listing(values: FloatArray, resamples: int, generator: np.random.G
 
 
 def ranges_by_shuffling(values: FloatArray, resamples: int, generator: np.random.Generator) -> FloatArray:
-    """What :func:`ranges_by_listing` computes, for any number of systems, one resample after the other."""
+    """Compute the same as :func:`ranges_by_listing`, for any number of systems, one resample at a time."""
     queries, systems, measures = values.shape
     flat = values.reshape(queries * systems, measures)
     order = np.arange(queries * systems).reshape(queries, systems)

@@ -1,4 +1,4 @@
-"""All parts together: what is run, what is said, what is drawn."""
+"""All parts of a diagnosis together: which are run, their text and their figures."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_json_has_every_key_and_only_finite_numbers(whole: Diagnosis) -> None:
     assert plain["location"]["sides"][0]["runs"][0]["predicted"]["fullest"] > 0
 
 
-def test_a_part_that_lacks_something_is_left_out_with_its_reason_unless_asked_for() -> None:
+def test_a_part_without_its_data_is_skipped_or_an_error_if_requested() -> None:
     truth = Judgements.from_rows([("q", "v", 0, 10, 1)])
     runs = [("ours", Run.from_rows([("q", "v", 0, 5, 1)]))]
     found = diagnose(runs, [truth], ["R@1[IoU>=0.5]"])
@@ -145,7 +145,7 @@ def test_nothing_relevant(tmp_path: Path) -> None:
     found = diagnose(runs, [truth], ["R@1[IoU>=0.3]"], only=["location"])
     text = found.as_text()
     assert "nan" not in text
-    assert "Note: 1 first prediction of one cannot be placed in a video." in text
+    assert "Note: 1 first prediction of one cannot be located in a video." in text
     assert len(draw(found, tmp_path)) == 4
 
 

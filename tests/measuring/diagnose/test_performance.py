@@ -84,5 +84,5 @@ def test_predictors_by_hand() -> None:
 def test_scores_that_only_number_ranks_are_refused() -> None:
     truth = Judgements.from_rows([(i, "v", 0, 10, 1) for i in range(5)])
     run = Run.from_groups(list(range(5)), [2] * 5, ["v"] * 10, [0] * 10, [5] * 10)
-    with pytest.raises(MomentseekError, match="say nothing but the rank"):
+    with pytest.raises(MomentseekError, match="only repeat the rank"):
         diagnose(run, truth, only=["performance"])

@@ -52,7 +52,7 @@ def test_a_truth_can_be_written_as_captions(samples, write, tmp_path):
     [
         ('[{"clip_id": 1, "descs": [{"text": "a"}]}]', "record 1 has no 'desc'"),
         ('[{"clip_id": 1, "descs": [{"desc": null}]}]', "'desc' of record 1 is null; expected text"),
-        ('[{"clip_id": 1, "descs": []}, {"clip_id": 1, "descs": []}]', "moment 1 stands more than once"),
+        ('[{"clip_id": 1, "descs": []}, {"clip_id": 1, "descs": []}]', "moment 1 occurs more than once"),
         ('[{"clip_id": 1, "descs": [], "ts": [0, 1]}]', "record 1 has no 'vid_name'"),
         ('[{"image_id": 1, "caption": 5}]', "'caption' of record 1 is 5; expected text"),
         (
@@ -61,7 +61,7 @@ def test_a_truth_can_be_written_as_captions(samples, write, tmp_path):
         ),
         (
             '{"images": [{"id": 1}, {"id": 1}], "annotations": [{"image_id": 1, "caption": "a"}]}',
-            "an image stands more than once",
+            "an image is listed more than once",
         ),
     ],
 )

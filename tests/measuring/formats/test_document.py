@@ -1,4 +1,4 @@
-"""Files get into memory safely, or one sentence says why not."""
+"""Files are loaded safely, or a one-sentence error says why not."""
 
 from __future__ import annotations
 

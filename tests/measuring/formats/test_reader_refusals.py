@@ -1,4 +1,4 @@
-"""What readers refuse, and how they say it."""
+"""Files that readers reject, and their messages."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_video_has_one_duration(write):
 
 
 def test_a_video_or_an_index_twice_in_a_collection(write):
-    with pytest.raises(MomentseekError, match="a stands more than once"):
+    with pytest.raises(MomentseekError, match="a occurs more than once"):
         read_corpus(write("a.json", '{"a": 30, "b": 20, "a": 30}'))
     for collection in ({"a": [30, 1], "b": [20, 1]}, {"val": {"a": [30, 1]}, "test": {"b": [20, 1]}}):
         with pytest.raises(MomentseekError, match="videos a and b have the same index 1"):

@@ -1,4 +1,4 @@
-"""What each reader makes of its format's peculiarities."""
+"""How each reader handles the peculiarities of its format."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ def test_no_queries_at_all(write):
 
 def test_a_query_twice(write, samples):
     line = samples["tvr"][1].split(b"\n")[0]
-    with pytest.raises(MomentseekError, match="query 12 stands more than once"):
+    with pytest.raises(MomentseekError, match="query 12 occurs more than once"):
         read_truth(write("t.jsonl", line + b"\n" + line))
 
 
@@ -270,7 +270,7 @@ def test_a_name_twice_in_an_object(write, samples, name):
     entry = f"{json.dumps(first)}: {json.dumps(inner[first])}"
     twice = data.decode().replace(entry, f"{entry}, {entry}", 1)
     read = read_runs if name in ("tvr-ranking-predictions", "activitynet-results") else read_truth
-    with pytest.raises(MomentseekError, match=f"{first} stands more than once"):
+    with pytest.raises(MomentseekError, match=f"{first} occurs more than once"):
         read(write(file, twice))
 
 

@@ -1,4 +1,4 @@
-"""Files are recognised by shape, each as one format only."""
+"""Files are recognised by their structure, each as exactly one format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written is read back the same, by every writer, for anything the format can carry."""
+"""Every writer's output is read back unchanged, for anything the format can hold."""
 
 from __future__ import annotations
 

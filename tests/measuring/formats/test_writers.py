@@ -1,4 +1,4 @@
-"""Writers refuse what their format cannot carry, and files appear whole or not at all."""
+"""Writers reject what their format cannot hold, and files appear completely or not at all."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_the_papers_formula():
     assert parse("dR@1[IoU>=0.5]")(Alignment(run, truth))[0] == pytest.approx((1 - 5 / 50) * (1 - 2 / 50))
 
 
-def test_boundaries_are_clipped_to_the_video_unless_told_otherwise():
+def test_boundaries_are_clipped_to_the_video_by_default():
     truth = Judgements.from_groups(["q"], [1], ["v"], [4], [14], durations={"v": 10})
     run = Run.from_rows([("q", "v", 4, 10, 1)])
     view = Alignment(run, truth)

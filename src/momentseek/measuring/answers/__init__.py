@@ -1,1 +1,1 @@
-"""Answers of multimodal language models in prose, read as moments; what answers nothing is counted by reason."""
+"""Parse the prose answers of multimodal language models into moments, and count unusable answers by reason."""

@@ -1,8 +1,8 @@
-"""What an answer in prose means: its moments, or the reason why it has none.
+"""Parse a prose answer into moments, or into the reason why it has none.
 
-Nothing is repaired in silence. Of the spans that an answer names, one is left out if it is reversed (its start is after
-its end), has no length or lies outside the video, and one that reaches beyond the video is cut at its end; the reasons
-are kept. An answer without a span keeps its query, with an empty list and one of ``REASONS``.
+Nothing is repaired silently. A span is dropped if it is reversed (its start is after its end), has no length or lies
+outside the video. A span that extends beyond the video is cut at the video's ends. Both are reported. A query whose
+answer has no span gets an empty list and one of ``REASONS``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ REASONS = {
     "refusal": "declines to answer, or says that it cannot see the video",
     "point": "names a time, but no end",
     "vague": "says where in words only (at the beginning, in the middle)",
-    "no time": "has words, but says nothing of a time",
+    "no time": "has words, but names no time",
     "reversed": "names only spans whose start is after their end",
     "zero length": "names only spans that end where they start",
     "outside": "names only spans outside the video",
@@ -40,7 +40,7 @@ REASONS = {
     "empty": "has no words",
     "failed": "the request failed",
 }
-"""Reason → what an answer of this kind does. Every answer has exactly one."""
+"""Reason → what such an answer does. Every answer has exactly one reason."""
 
 _LEFT_OUT = {
     "reversed": "a reversed span",
@@ -71,7 +71,7 @@ _ABSENT = re.compile(
     r"never (?:occurs|happens|appears|shown|seen)|there (?:is|are|was) no\b|there (?:isn't|aren't|wasn't) (?:any|a)\b|"
     r"not (?:present|found|shown|visible|depicted|applicable)|none of the (?:frames|segments)|absent from|"
     r"(?:do not|don't|did not|didn't|could not|couldn't|can't|cannot) (?:see|find|locate|detect|observe) "
-    r"(?:any|an?|the|that|this|it|such)|"
+    r"(?:any(?:one|body|thing)?|an?|the|that|this|it|such)|"
     r"cannot be (?:matched|found|located|seen|identified))\b|"
     r"^\W*(?:n/?a|none|null|nothing|not found|unanswerable|no answer|no(?: moments?| match)?)\W*$",
     re.IGNORECASE,
@@ -100,7 +100,7 @@ _FPS = re.compile(r"(\d+(?:\.\d+)?)\s*(?:fps|frames per second)\b", re.IGNORECAS
 
 @dataclass(frozen=True)
 class ParsedAnswer:
-    """The moments of one answer, best first, and why there are none; ``notes`` say what was left out or cut."""
+    """The moments of one answer, best first, and its reason; ``notes`` say which spans were left out or cut."""
 
     spans: tuple[AnswerSpan, ...]
     reason: str
@@ -109,11 +109,11 @@ class ParsedAnswer:
 
 UNKNOWN_CLIP = Clip()
 MAX_CHARACTERS = 20_000
-"""Characters of an answer that are read; a model that loops may write more."""
+"""Number of characters of an answer that are parsed; a model that repeats itself may write more."""
 
 
 def parse_answer(text: str, clip: Clip = UNKNOWN_CLIP) -> ParsedAnswer:
-    """What an answer means.
+    """Parse an answer into moments and a reason.
 
     >>> parse_answer("The person opens the door from 12.5 - 20.0 seconds.").spans
     (AnswerSpan(start=12.5, end=20.0, confidence=nan),)
@@ -130,9 +130,10 @@ def parse_answer(text: str, clip: Clip = UNKNOWN_CLIP) -> ParsedAnswer:
         said = _FPS.sub(" ", said)
         clip = Clip(clip.duration, clip.fps or float(fps[1]), clip.units)
     structured = read_structured(said, clip)
-    if structured is not None:
-        return _settle(structured.spans, clip) if structured.spans else ParsedAnswer((), "absent")
     plain = _plain_prose(said)
+    if structured is not None:
+        found = _settle(structured.spans, clip) if structured.spans else ParsedAnswer((), "absent")
+        return ParsedAnswer((), "absent") if found.reason == "zero length" and _ABSENT.search(plain) else found
     expanded = expand_words(plain, clip)
     spans = _prose_spans(expanded, clip)
     if _is_absent(expanded, clip):
@@ -145,11 +146,11 @@ def parse_answer(text: str, clip: Clip = UNKNOWN_CLIP) -> ParsedAnswer:
 
 
 def _final_words(text: str) -> tuple[str, bool]:
-    """An answer without its reasoning and markup, and whether it broke off within its reasoning."""
+    """Return an answer without its reasoning and markup, and whether it ends in the middle of its reasoning."""
     said = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS]).translate(_DASHES)
     for sign, word in _PLAIN_SIGNS.items():
         said = said.replace(sign, word)
-    said = re.sub(r"(\d{9})\d+", r"\1", said)  # no time has more digits, and long rows of them take long to search
+    said = re.sub(r"(\d{9})\d+", r"\1", said)  # no time has more digits, and long digit strings are slow to search
     said = re.sub(r"(?<=[\ds])\.\.+(?=\d)", " - ", said)
     said = re.sub(r"<(think|thinking|reasoning)>.*?</\1>", " ", said, flags=re.DOTALL | re.IGNORECASE)
     said, *unfinished = re.split(r"<(?:think|thinking|reasoning)>", said, maxsplit=1, flags=re.IGNORECASE)
@@ -164,7 +165,7 @@ def _plain_prose(said: str) -> str:
 
 
 def _prose_spans(said: str, clip: Clip) -> tuple[AnswerSpan, ...]:
-    """The ranges of the text, or of what follows its last "final answer" if that has any."""
+    """Return the ranges after the last "final answer", or those of the whole text if there are none after it."""
     match = _CONFIDENCE.search(said)
     score = math.nan if match is None else float(match[1]) / (100 if match[2] or float(match[1]) > 1 else 1)
     plain = _CONFIDENCE.sub(" ", said)
@@ -176,7 +177,7 @@ def _prose_spans(said: str, clip: Clip) -> tuple[AnswerSpan, ...]:
 
 
 def _is_absent(said: str, clip: Clip) -> bool:
-    """Whether a sentence without a time says that there is no such moment, and none after it takes that back."""
+    """Whether a sentence without a time says that there is no such moment, and no other sentence names one."""
     sentences = re.split(r"(?<=[.!?])\s+|\n+", said)
     for i, sentence in enumerate(sentences):
         if _ABSENT.search(sentence) and not _TOO_LITTLE.search(sentence) and not find_ranges(sentence, clip):
@@ -202,7 +203,10 @@ def _reason(said: str, unfinished: bool) -> str:
 
 
 def _settle(spans: Sequence[AnswerSpan], clip: Clip) -> ParsedAnswer:
-    """Apply the rules for spans that cannot be; an answer that loses all of them has the first one's reason."""
+    """Drop impossible spans and cut the others to the video.
+
+    If no span is left, the answer takes the reason of the first one.
+    """
     kept: dict[tuple[float, float], AnswerSpan] = {}
     notes: list[str] = []
     lost: list[str] = []
@@ -232,7 +236,7 @@ def _settle(spans: Sequence[AnswerSpan], clip: Clip) -> ParsedAnswer:
 
 @dataclass(frozen=True)
 class AnswerReport:
-    """How many answers of a file have moments, and why the others have none."""
+    """Counts of the answers of a file that have moments, and of the reasons why the others have none."""
 
     source: str
     answers: int
@@ -243,7 +247,7 @@ class AnswerReport:
     """Reason → the first answer of that kind, shortened."""
 
     def as_text(self) -> str:
-        """The counts by reason, with an example of each."""
+        """Render the counts by reason as a table, with an example of each."""
         rows = [
             [reason, f"{n:,}", percentage(n / self.answers, 1), self.examples[reason]]
             for reason, n in self.reasons.items()

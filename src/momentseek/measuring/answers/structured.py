@@ -1,4 +1,4 @@
-"""Times in the JSON that models write into their answers: whole, in code fences, in prose, or cut off."""
+"""Read times from JSON in a model's answer: the whole answer, a code fence, within prose, or truncated."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ SCORE_KEYS = ("confidence", "confidencescore", "score", "probability", "conf", "
 FOUND_KEYS = ("found", "present", "exists", "answerable", "occurs", "detected", "visible")
 _OPENING = re.compile(r"[{\[]")
 MAX_UNCLOSED = 50
-"""Brackets that never close, after which no further JSON is sought."""
+"""Number of unclosed brackets after which the search for JSON stops."""
 KEY_UNITS = (("frame", "frame"), ("ms", "ms"), ("milli", "ms"), ("percent", "%"), ("fraction", "fraction"))
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerSpan:
-    """A moment that an answer names, in seconds as said, and the confidence that it gives; NaN if none."""
+    """A moment that an answer names, in seconds, not cut to the video, with its confidence (NaN if none is given)."""
 
     start: float
     end: float
@@ -59,14 +59,14 @@ class AnswerSpan:
 
 @dataclass(frozen=True)
 class StructuredTimes:
-    """What the JSON of an answer says: its spans, and whether it says that there are none."""
+    """The spans in the JSON of an answer, and whether it says that there are none."""
 
     spans: tuple[AnswerSpan, ...] = ()
     absent: bool = False
 
 
 def read_structured(text: str, clip: Clip) -> StructuredTimes | None:
-    """The times in the JSON of an answer; None if it has no JSON that speaks of times.
+    """Return the times in the JSON of an answer, or None if it has no JSON about times.
 
     >>> read_structured('Sure! ```json\\n[{"start": "00:12", "end": 20.5, "confidence": 0.8}]\\n```', Clip()).spans
     (AnswerSpan(start=12.0, end=20.5, confidence=0.8),)
@@ -86,7 +86,7 @@ def read_structured(text: str, clip: Clip) -> StructuredTimes | None:
 
 
 def _values(text: str) -> Iterator[Any]:
-    """Every JSON object or list in a text that is not inside another one; Python's quotes and commas are forgiven."""
+    """Yield the outermost JSON objects and lists of a text; Python's quotes and trailing commas are accepted."""
     position = unclosed = 0
     while (match := _OPENING.search(text, position)) is not None and unclosed < MAX_UNCLOSED:
         end = _closing(text, match.start())
@@ -100,7 +100,7 @@ def _values(text: str) -> Iterator[Any]:
 
 
 def _closing(text: str, start: int) -> int:
-    """Where the bracket that opens at ``start`` closes; 0 if it never does."""
+    """Return the position after the bracket that closes the one at ``start``; 0 if it never closes."""
     depth, quote = 0, ""
     for i in range(start, len(text)):
         c = text[i]
@@ -170,7 +170,7 @@ def _object_spans(entry: dict[str, Any], clip: Clip, unit: str | None, depth: in
 
 
 def _pair(value: list[Any], clip: Clip, unit: str | None) -> AnswerSpan | None:
-    """A list of two times, or of two times and a score as QVHighlights has them."""
+    """Read a list of two times, or of two times and a score as in QVHighlights."""
     if len(value) not in (2, 3) or (len(value) == 3 and any(isinstance(v, str | bool | None) for v in value)):
         return None
     times = [_seconds(v, clip, unit) for v in value[:2]]
@@ -180,7 +180,7 @@ def _pair(value: list[Any], clip: Clip, unit: str | None) -> AnswerSpan | None:
 
 
 def _seconds(value: Any, clip: Clip, unit: str | None) -> float | None:
-    """One time: a number, or a text that holds one time alone."""
+    """Convert one time to seconds: a number, or a text with exactly one time."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return clip.seconds(float(value), unit)
     if not isinstance(value, str):
@@ -198,7 +198,7 @@ def _score(value: Any) -> float:
 
 
 def _says_absent(value: Any) -> bool:
-    """Whether JSON without times says that there are none: an empty list, or null where times should stand."""
+    """Whether JSON without times says that there are none: it is empty, or has null in place of times."""
     if value == [] or value == {}:
         return True
     if not isinstance(value, Mapping):

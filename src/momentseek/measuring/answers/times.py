@@ -1,4 +1,4 @@
-"""Times in prose: seconds, clock times, frames and shares of a video, and which two of them make a range."""
+"""Find times in prose (seconds, clock times, frames, fractions of a video) and pair them into ranges."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _PARTS = re.compile(
 )
 _PLAIN = re.compile(
     rf"(?:\b(?P<before>frames?(?:\s*(?:no\.?|number|\#))?|secs?\.?|seconds?)\s*\#?\s*)?(?<![A-Za-z0-9_.])(?P<number>{_NUMBER})"
-    rf"(?:\s*-?\s*(?P<unit>{_UNIT})(?![a-z])|(?:st|nd|rd|th)\s+(?P<ordinal>second|minute|frame)|\s*(?P<frames>frames?)\b)?",
+    rf"(?:\s*-?\s*(?P<unit>{_UNIT})(?![a-z])|(?:st|nd|rd|th)\s+(?P<ordinal>second|minute|frame)|\s*(?P<frames>frames?)\b"
+    r"|(?:st|nd|rd|th)(?=(?:\s+(?:to|and|until)|\s*-)\s+(?:the\s+)?\d+(?:st|nd|rd|th)\s+(?:second|minute|frame)))?",
     re.IGNORECASE,
 )
 _FILL = (
@@ -62,19 +63,19 @@ _AMOUNT = re.compile(
     re.IGNORECASE,
 )
 LONGEST_GAP = 90
-"""Characters between a start and its end, and around them, that are looked at."""
+"""Maximum number of characters between a start and its end, and number of characters examined around them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """What is known of the video that was asked about."""
+    """What is known about the video of a question."""
 
     duration: float | None = None
     fps: float | None = None
     units: Units = "seconds"
 
     def seconds(self, value: float, unit: str | None) -> float:
-        """A value of a unit in seconds; NaN if the duration or the frame rate that it takes is not known.
+        """Convert a value to seconds; NaN if that needs a duration or frame rate that is not known.
 
         >>> clip = Clip(duration=200.0, fps=25.0, units="hundredths")
         >>> clip.seconds(50, "frame"), clip.seconds(25, "%"), clip.seconds(13, None), clip.seconds(1.5, "min")
@@ -90,7 +91,7 @@ class Clip:
 
 @dataclass(frozen=True, slots=True)
 class TimeToken:
-    """One time in a text: where it stands, its value, and its unit (None for a bare number)."""
+    """One time in a text: its position, its value and its unit (None for a bare number)."""
 
     begin: int
     end: int
@@ -99,7 +100,7 @@ class TimeToken:
 
 
 def find_times(text: str) -> list[TimeToken]:
-    """All numbers of a text that may be times, in order.
+    """Return all numbers of a text that may be times, in order.
 
     >>> [(t.value, t.unit) for t in find_times("from 1:05 to 1 min 20 s, frame 30 at 25% and 7")]
     [(65.0, 's'), (80.0, 's'), (30.0, 'frame'), (25.0, '%'), (7.0, None)]
@@ -137,7 +138,7 @@ def _unit(match: re.Match[str]) -> str | None:
 
 
 def find_ranges(text: str, clip: Clip) -> list[tuple[float, float]]:
-    """The ranges of times in a text, in seconds and in order; NaN where a unit cannot be converted.
+    """Return the time ranges in a text, in seconds and in order; NaN where a unit cannot be converted.
 
     >>> find_ranges("It starts at 0:12 and ends at 0:20, with 2-3 people; again between 31 and 35.5 seconds.", Clip())
     [(12.0, 20.0), (31.0, 35.5)]
@@ -166,7 +167,7 @@ def find_ranges(text: str, clip: Clip) -> list[tuple[float, float]]:
 
 
 def _join_of(text: str, first: TimeToken, second: TimeToken) -> str | None:
-    """How two times that follow each other make a range: ``range``, ``lasting``, or None if they do not."""
+    """How two consecutive times form a range: ``range`` (start, end), ``lasting`` (start, length), or None."""
     gap = text[first.end : second.begin]
     if len(gap) > LONGEST_GAP:
         return None
@@ -194,13 +195,15 @@ def _join_of(text: str, first: TimeToken, second: TimeToken) -> str | None:
 
 
 def _bare_unit(text: str, first: TimeToken, second: TimeToken, clip: Clip) -> str | None:
-    """The unit of two bare numbers where the text names one: shares of the video, if it says so."""
-    said = re.search(r"normali[sz]ed|\bfractions?\b|\bproportions?\b|\brelative\b", text, re.IGNORECASE)
+    """Return ``fraction`` if the text says that two bare numbers are fractions of the video, else None."""
+    said = re.search(r"normali[sz]ed|\bfractions?\b|\bproportions?\b|\brelative\b", text, re.IGNORECASE) or re.match(
+        r"\s+of\s+(?:the|its)\s+(?:\w+\s+)?(?:video|clip|duration|length)\b", text[second.end :], re.IGNORECASE
+    )
     return "fraction" if said and max(first.value, second.value) <= 1 and clip.units == "seconds" else None
 
 
 def _is_cued(text: str, first: TimeToken, second: TimeToken) -> bool:
-    """Whether something tells that two bare numbers are times, and not "2 to 3 people"."""
+    """Whether the context shows that two bare numbers are times, unlike "2 to 3 people"."""
     before, after = text[max(0, first.begin - LONGEST_GAP) : first.begin], text[second.end : second.end + LONGEST_GAP]
     if not _PLAIN_NEXT.match(after) or _AMOUNT.search(before):
         return False
@@ -213,12 +216,13 @@ def _is_cued(text: str, first: TimeToken, second: TimeToken) -> bool:
 
 
 def expand_words(text: str, clip: Clip) -> str:
-    """Write what words say of a video's ends and halves as times, where the duration is known.
+    """Replace words such as "the beginning" or "the last 5 seconds" by times; some need the duration.
 
     >>> expand_words("from the beginning until 0:12", Clip()), expand_words("the last 5 seconds", Clip(duration=30.0))
     ('from 0 s until 0:12', 'from 25 s to 30 s')
     """
     text = re.sub(rf"\bframes?\s*#?\d+\s*\(\s*(({_NUMBER})\s*({_UNIT}))\s*\)", r"\1", text, flags=re.I)
+    text = re.sub(r",?\s+(?:and\s+)?onwards?\b(?=,?\s+(?:to|until|till)\b)", "", text, flags=re.I)
     video = r"(?:\s+of\s+the\s+(?:video|clip|footage|recording))?"
     text = re.sub(
         rf"\bthe\s+(?:very\s+)?(?:beginning|start){video}(?=\s*(?:to|until|till|through|-))", "0 s", text, flags=re.I
@@ -262,7 +266,7 @@ _NUMBER_WORDS = {word.lower(): i for i, word in enumerate((*_DIGITS, *_TEENS))} 
 
 
 def plain_tokens(text: str) -> str:
-    """Write the time tokens of known models as times: VTG-LLM's digits, Whisper's seconds, LITA's hundredths.
+    """Replace the time tokens of known models by times: VTG-LLM's digits, Whisper's seconds, LITA's hundredths.
 
     >>> plain_tokens("<TIME_ONE><TIME_TWO><TIME_DOT><TIME_FIVE> - <TIME_TWO><TIME_ZERO> seconds")
     '12.5 - 20 seconds'
@@ -285,7 +289,7 @@ def plain_tokens(text: str) -> str:
 
 
 def plain_numbers(text: str) -> str:
-    """Write number words as digits where a unit or a range follows.
+    """Replace number words by digits before a unit or a range word.
 
     >>> plain_numbers("from five to twenty seconds, one person")
     'from 5 to 20 seconds, one person'

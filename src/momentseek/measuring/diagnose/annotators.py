@@ -1,4 +1,4 @@
-"""How far a run's figures depend on who drew the true moments: each annotator in turn is the truth."""
+"""How much a run's figures depend on the annotator: each annotator in turn provides the true moments."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ _OTHER = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True)
 class Reannotation:
-    """``place``: the truth's queries that were annotated again; start and end in seconds, (queries, annotators).
+    """New annotations of some of the truth's queries; ``start`` and ``end`` are seconds, (queries, annotators).
 
-    Annotators are numbered by their order within each query: number 1 of two queries may be two people.
+    ``place`` has the positions of these queries in the truth. Annotators are numbered by their order within each
+    query, so number 1 of two queries may be two people.
     """
 
     place: IntArray
@@ -40,11 +41,11 @@ class Reannotation:
 
     @property
     def annotators(self) -> int:
-        """How many there are for every query."""
+        """Number of annotators of every query."""
         return int(self.start.shape[1])
 
     def truth_of(self, truth: Judgements, annotator: int) -> Judgements:
-        """The matched queries with this annotator's moments as the only relevant ones."""
+        """Return the matched queries with this annotator's moments as the only relevant ones."""
         video = truth.video[truth.offsets[self.place]]
         return Judgements(
             query_ids=tuple(truth.query_ids[i] for i in self.place),
@@ -60,7 +61,7 @@ class Reannotation:
 
 
 def normalise(sentence: str) -> str:
-    """Lower case, letters and digits only, so that punctuation and spaces do not hinder a match.
+    """Reduce a sentence to lower-case letters and digits, so that punctuation and spaces do not prevent a match.
 
     >>> normalise(" Person opens the door. ")
     'personopensthedoor'
@@ -69,10 +70,10 @@ def normalise(sentence: str) -> str:
 
 
 def match_reannotations(tables: Sequence[Judgements], truth: Judgements) -> Reannotation:
-    """Find each re-annotated query in the truth, and turn its annotators' times into seconds.
+    """Find each re-annotated query in the truth, and convert its annotators' times to seconds.
 
-    Times are taken as shares of the length that the table gives its videos (100 for percent). Queries with another
-    number of annotators than most, or with an impossible moment among theirs, are left out and noted.
+    Times are read as fractions of the video lengths in the table (100 for percent). Queries whose number of annotators
+    differs from the usual one, or with an impossible moment, are left out and noted.
     """
     if truth.queries is None:
         raise MomentseekError(f"{truth.source}: has no sentences, by which re-annotated queries are recognised")
@@ -150,7 +151,7 @@ def _signs(values: ArrayLike) -> FloatArray:
 
 
 def stability(scores: FloatArray) -> tuple[float, float]:
-    """The mean τ-b over pairs of judges, and the share of pairs that disagree on the winner.
+    """Return the mean τ-b over pairs of judges, and the share of pairs that disagree on the winner.
 
     ``scores`` has the shape (judges, systems). Judges who share at least one of their best systems agree.
 
@@ -167,7 +168,7 @@ def stability(scores: FloatArray) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class AnnotatorScores:
-    """One run and measure: the score by the original truth, and by each annotator."""
+    """Scores of one run on one measure, with the original truth and with each annotator's."""
 
     run: str
     measure: str
@@ -197,7 +198,7 @@ class AnnotatorScores:
 
 @dataclass(frozen=True)
 class Stability:
-    """How alike pairs of annotators order the runs (mean τ-b), and the share of pairs that name other winners."""
+    """How similarly pairs of annotators rank the runs (mean τ-b), and the share of pairs with different winners."""
 
     measure: str
     tau: float
@@ -217,8 +218,8 @@ class AnnotatorReport:
     agreement_with_truth: float
     """Mean IoU of an annotator's moment with the original one."""
     gamma: float
-    """The standard deviation, over annotators, of the first prediction's IoU (pooled over queries and runs): the γ
-    of the noise model, measured."""
+    """Standard deviation over annotators of the first prediction's IoU, pooled over queries and runs: the measured γ
+    of the noise model."""
     scores: tuple[AnnotatorScores, ...]
     stability: tuple[Stability, ...]
     notes: tuple[str, ...] = ()
@@ -232,7 +233,7 @@ def by_annotator(
     *,
     missing: Missing = "error",
 ) -> AnnotatorReport:
-    """Score every run by every annotator of ``tables`` on the queries of ``truth`` that they annotated again."""
+    """Score every run with every annotator of ``tables`` on the queries of ``truth`` that they re-annotated."""
     again = match_reannotations(tables, truth)
     truths = [again.truth_of(truth, a) for a in range(again.annotators)]
     scores: list[AnnotatorScores] = []
@@ -287,7 +288,7 @@ def _stability(scores: Sequence[AnnotatorScores], measures: Sequence[Measure]) -
 
 
 def annotator_text(report: AnnotatorReport) -> str:
-    """Scores over annotators, how much they agree, and whether they order the runs alike."""
+    """Render the scores over annotators, how much they agree, and whether they rank the runs similarly."""
     rows = [
         [
             s.run,
@@ -307,12 +308,12 @@ def annotator_text(report: AnnotatorReport) -> str:
         "original: by the truth given; mean, sd and range: over the annotators, each in turn the truth.",
         f"Two annotators' moments overlap with a mean IoU of {decimals(report.agreement, 2)}; an annotator's with the "
         f"original one, {decimals(report.agreement_with_truth, 2)}.\nA prediction's IoU varies over annotators with a "
-        f"standard deviation of {decimals(report.gamma, 2)}: the γ of the noise model, measured.",
+        f"standard deviation of {decimals(report.gamma, 2)}: the measured γ of the noise model.",
     ]
     if report.stability:
         order = [[s.measure, decimals(s.tau, 2), percentage(s.winner_changes)] for s in report.stability]
         blocks.append(
             text_table(["measure", "Kendall τ", "other winner"], order)
-            + "\nHow alike two annotators order the runs (1: the same), and how many pairs disagree on the best."
+            + "\nHow similarly two annotators rank the runs (1: equally), and how many pairs disagree on the best."
         )
     return "\n\n".join([*blocks, *(f"Note: {n}." for n in report.notes)])

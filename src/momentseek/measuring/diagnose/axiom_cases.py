@@ -1,7 +1,7 @@
-"""Cases: one query, one ranked list, and one moment of it changed; what the axioms of moment retrieval speak of.
+"""Test cases for the axioms of moment retrieval: a query and a ranked list of which one moment is changed.
 
-Cases come from lists of a real run with one moment improved, and from small random lists. Each becomes a query, so
-thousands of them are evaluated at once, by the real measures, in two calls: the lists before the change and after it.
+Cases come from lists of a real run with one moment improved, and from small random lists. Each becomes a query, so the
+real measures evaluate thousands of them in two calls: the lists before the change and after it.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from momentseek.core.moments.run import Run
 from momentseek.measuring.measures import Alignment, Measure
 
 MIN_IOU_RISE = 0.001
-"""The least rise of IoU that a case must make, far above what float32 overlaps can lose."""
+"""Smallest increase in IoU of a case, far above the rounding errors of float32 overlaps."""
 
 
 RANDOM_VIDEO_SECONDS = 60
-"""Seconds of the random lists' video; their times are whole seconds, so that examples read easily."""
+"""Length of the video of random lists; their times are whole seconds, so that examples are easy to read."""
 
 
 class ListedMoment(NamedTuple):
-    """A stretch of a video, with its relevance where it is judged.
+    """A span of a video, with its relevance if it is judged.
 
-    Unlike a ``Moment`` it may be impossible, as what is read with ``invalid="keep"`` may be.
+    Unlike a ``Moment``, it may be impossible, because ``invalid="keep"`` can read such spans.
     """
 
     video: str
@@ -51,20 +51,20 @@ class Case:
     durations: Mapping[str, float] = field(default_factory=dict)
     agreement: int = 1
     origin: str = ""
-    """Where the list comes from, in words."""
+    """Description of where the list comes from."""
 
     def spans(self) -> list[ListedMoment]:
-        """All moments: the true ones, the ranked ones, and the changed one."""
+        """Return all moments: the true ones, the ranked ones, and the changed one."""
         return [*self.truth, *self.ranked, self.changed]
 
     def with_spans(self, spans: Sequence[ListedMoment]) -> Case:
-        """The case with other moments in the places of ``spans``."""
+        """Return the case with its moments, in the order of ``spans()``, replaced."""
         ends = len(self.truth)
         return replace(self, truth=tuple(spans[:ends]), ranked=tuple(spans[ends:-1]), changed=spans[-1])
 
     @property
     def after(self) -> tuple[ListedMoment, ...]:
-        """The list with the changed moment in its place."""
+        """The list after the change."""
         return (*self.ranked[: self.rank - 1], self.changed, *self.ranked[self.rank :])
 
 
@@ -100,7 +100,7 @@ class Trials:
         self.monotone: BoolArray = rises & ((self.rank == 1) | (self.r_after - self.best_above >= MIN_IOU_RISE))
 
     def values(self, measure: Measure) -> tuple[FloatArray, FloatArray]:
-        """What the measure gives each case before and after the change."""
+        """Return the measure's value of each case before and after the change."""
         return measure(self.before), measure(self.after)
 
 
@@ -138,10 +138,10 @@ def _name(case: int, video: str) -> str:
 
 
 def cases_from_run(run: Run, truth: Judgements, number: int, depth: int, rng: np.random.Generator) -> list[Case]:
-    """Up to ``number`` cases from the first ``depth`` predictions of random queries, one of them made better.
+    """Build ``number`` cases from the first ``depth`` predictions of random queries, with one of them improved.
 
-    The better moment is nearer to a true one: moved part of the way, cut out of it, stretched around it, or a copy
-    of one that stands higher. Queries without a relevant moment or predictions are passed over.
+    The improved moment is closer to a true one: moved part of the way, cut out of it, stretched around it, or a copy
+    of one with a better rank. Queries without a relevant moment or without predictions are skipped.
     """
     view = Alignment(run, truth)
     best = view.by_rank(view.best_iou(), depth)
@@ -200,7 +200,7 @@ def _towards(
         )
     if way == 1 and rank > 1:
         return ranked[int(rng.integers(rank - 1))]
-    # Half of the time aim below the best above (INV-k), where there is room, else above it (MON-k).
+    # Half of the time, if possible, aim below the best above (INV-k); otherwise aim above it (MON-k).
     low, high = (now, above) if above > now and rng.random() < 0.5 else (max(now, above), 1.0)
     overlap = low + (high - low) * (1 - rng.random())
     length = goal.end - goal.start
@@ -213,7 +213,7 @@ def _towards(
 
 
 def random_cases(number: int, depth: int, moments: int, rng: np.random.Generator) -> list[Case]:
-    """Lists of up to ``depth`` moments around up to ``moments`` true ones, in whole seconds of one short video.
+    """Build lists of up to ``depth`` moments around up to ``moments`` true ones, in whole seconds of a short video.
 
     >>> case = random_cases(1, 3, 1, np.random.default_rng(0))[0]
     >>> len(case.truth), 1 <= case.rank <= len(case.ranked) <= 3
@@ -244,12 +244,12 @@ def _near(truth: tuple[ListedMoment, ...], rng: np.random.Generator) -> ListedMo
 
 
 def _best_overlap(span: ListedMoment, truth: tuple[ListedMoment, ...]) -> float:
-    """The best IoU with a true moment, of moments that are longer than nothing."""
+    """Return the best IoU with a true moment; all moments must have a positive length."""
     return max(_overlap(span, t) for t in truth)
 
 
 def _overlap(one: ListedMoment, other: ListedMoment) -> float:
-    """``moments.iou`` of two, without the arrays that take ten times as long."""
+    """Return the IoU of two moments, ten times as fast as ``moments.iou``, which uses arrays."""
     shared = max(0.0, min(one.end, other.end) - max(one.start, other.start))
     return shared / ((one.end - one.start) + (other.end - other.start) - shared)
 
@@ -260,7 +260,7 @@ Cost = tuple[float, ...]
 
 
 def shrink(case: Case, still: Callable[[Sequence[Case]], BoolArray]) -> Case:
-    """The simplest case reachable from ``case`` for which ``still`` holds.
+    """Return the simplest case reachable from ``case`` for which ``still`` holds.
 
     >>> first, second = ListedMoment("v", 1.23, 5.0), ListedMoment("v", 8.01, 9.99)
     >>> long = Case((ListedMoment("v", 3.1, 17.7),), (first, second), 2, ListedMoment("v", 7.5, 12.34))
@@ -281,7 +281,7 @@ def shrink(case: Case, still: Callable[[Sequence[Case]], BoolArray]) -> Case:
 def _simplest(
     case: Case, change: Callable[[Case], Iterator[Case]], still: Callable[[Sequence[Case]], BoolArray]
 ) -> Case | None:
-    """The simplest of the changed cases that is simpler than ``case`` and for which ``still`` holds."""
+    """Return the simplest changed case for which ``still`` holds; None if none is simpler than ``case``."""
     now = cost(case)
     possible = (c for c in change(case) if all(0 <= s.start < s.end for s in c.spans()))
     priced = sorted(((cost(c), i, c) for i, c in enumerate(possible)), key=lambda entry: entry[:2])
@@ -290,7 +290,7 @@ def _simplest(
 
 
 def cost(case: Case) -> Cost:
-    """What makes a case hard to read, the worst first."""
+    """Return how hard a case is to read: a tuple that compares the most important aspect first."""
     spans = case.spans()
     times = [t for s in spans for t in (s.start, s.end)]
     return (
@@ -307,7 +307,7 @@ def cost(case: Case) -> Cost:
 
 @lru_cache(maxsize=10_000)
 def _odd(seconds: float) -> int:
-    """0 for whole tens, more the more digits a time takes."""
+    """Return 0 for multiples of ten, and more for times with more digits."""
     return next((i for i, grid in enumerate(ROUND_SECONDS) if _on(seconds, grid) == seconds), len(ROUND_SECONDS))
 
 
@@ -325,7 +325,7 @@ def _fewer(case: Case) -> Iterator[Case]:
 
 
 def _plain(case: Case) -> Iterator[Case]:
-    """Lists of one and two moments around a true one at 0–10 s, laid on a grid of 5 s in all ways."""
+    """Yield all lists of one or two moments on a grid of 5 s, with a true moment at 0–10 s."""
     true = case.truth[0]._replace(start=0.0, end=10.0, relevance=1)
     seconds = {true.video: 20.0} if case.durations else {}
     pairs = [ListedMoment(true.video, start, end) for start, end in combinations((0.0, 5.0, 10.0, 15.0, 20.0), 2)]

@@ -1,4 +1,4 @@
-"""Which measures break the axioms of moment retrieval, shown by examples (AxIoU supplement A)."""
+"""Find measures that break the axioms of moment retrieval, with counter-examples (AxIoU supplement A)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ AXIOM_MEASURES = (
 )
 WITH_DURATIONS = ("dR@1[IoU>=0.5]",)
 OTHER_KINDS = ("HIT", "SaliencyAP", "Judged")
-"""Measures that do not score moments by their overlap, of which the axioms do not speak."""
+"""Measures that do not score moments by their overlap; the axioms do not apply to them."""
 MAX_VALUE_ROUNDING = 1e-9
 LIST_DEPTH = 10
 DEFAULT_TRIALS = 3000
@@ -40,7 +40,7 @@ DEFAULT_TRIALS = 3000
 
 @dataclass(frozen=True)
 class CounterExample:
-    """A list that breaks an axiom, made as small as it goes; ``case.origin`` says where the first one was found."""
+    """A minimal list that breaks an axiom; ``case.origin`` says where the original list was found."""
 
     case: Case
     r_before: float
@@ -52,7 +52,7 @@ class CounterExample:
 
 @dataclass(frozen=True)
 class AxiomVerdict:
-    """How often an axiom was put to the test and broken. No counter-example in ``tried`` trials is no proof."""
+    """How often an axiom was tested and broken; finding no counter-example proves nothing."""
 
     axiom: Axiom
     tried: int
@@ -63,7 +63,7 @@ class AxiomVerdict:
 
 @dataclass(frozen=True)
 class MeasureVerdicts:
-    """Both axioms for one measure that looks at the first ``cutoff`` ranks."""
+    """The verdicts on both axioms for one measure, which uses the first ``cutoff`` ranks."""
 
     measure: str
     cutoff: int
@@ -72,7 +72,7 @@ class MeasureVerdicts:
 
 @dataclass(frozen=True)
 class AxiomReport:
-    """All measures; how many lists came from the runs and how many from chance; what was left out and why."""
+    """All measures, the numbers of lists from runs and of random lists, and what was left out and why."""
 
     measures: tuple[MeasureVerdicts, ...]
     from_runs: int
@@ -142,7 +142,7 @@ def _judge(
 
 
 def _with_examples(axiom: Axiom, findings: Sequence[_AxiomCount]) -> list[AxiomVerdict]:
-    """Each finding with a small counter-example; measures share one where one serves several."""
+    """Add a small counter-example to each finding; measures share one if it works for several."""
     small: list[Case] = []
     for f in findings:
         if f.first and not (small and breaks(axiom, f.measure, small).any()):
@@ -153,7 +153,7 @@ def _with_examples(axiom: Axiom, findings: Sequence[_AxiomCount]) -> list[AxiomV
     for f, good in zip(findings, serves, strict=True):
         note = ""
         if axiom == "INV-k" and _cutoff(f.measure) == 1 and not f.broken:
-            note = "holds trivially: only rank 1 counts, and INV-k speaks of the ranks below it"
+            note = "holds trivially: only rank 1 counts, and INV-k is about the ranks below it"
         elif not f.tried:
             note = "no list met the axiom's condition"
         chosen = next(small[i] for i in most_first if good[i]) if f.first else None
@@ -163,14 +163,14 @@ def _with_examples(axiom: Axiom, findings: Sequence[_AxiomCount]) -> list[AxiomV
 
 
 def breaks(axiom: Axiom, measure: Measure, cases: Sequence[Case]) -> BoolArray:
-    """Per case: does it meet the axiom's condition and break what the axiom asks of the measure?"""
+    """Whether each case meets the axiom's condition and the measure breaks what the axiom requires."""
     trials = Trials(cases)
     before, after = trials.values(measure)
     return _meets_condition(axiom, trials, measure) & _differs(axiom, after - before)
 
 
 def _meets_condition(axiom: Axiom, trials: Trials, measure: Measure) -> BoolArray:
-    # A change below the cut-off cannot be seen: MON-k is not asked for there, and INV-k holds trivially.
+    # A change below the cut-off has no effect: MON-k is not required there, and INV-k holds trivially.
     cutoff = _cutoff(measure)
     if axiom == "INV-k":
         return trials.invariant & (trials.rank <= cutoff) if cutoff > 1 else trials.invariant
@@ -201,16 +201,16 @@ def _counter_example(measure: Measure, case: Case) -> CounterExample:
 
 
 def axiom_text(report: AxiomReport) -> str:
-    """A table of verdicts, what they mean, and the smallest counter-examples."""
+    """Render a table of verdicts, what they mean, and the smallest counter-examples."""
     rows = [[m.measure, f"1–{m.cutoff}" if m.cutoff > 1 else "1", *map(_verdict, m.verdicts)] for m in report.measures]
     blocks = [
-        "AXIOMS: does the measure move when it should, and only then?",
+        "AXIOMS: does the measure change when it should, and only then?",
         "\n".join(f"{axiom}  {meaning}." for axiom, meaning in AXIOMS.items()),
         text_table(["measure", "ranks", *AXIOMS], rows, align="lrll"),
-        f"Each axiom was tried on {report.from_runs:,} lists of the runs with one moment made better and on "
+        f"Each axiom was tested on {report.from_runs:,} lists of the runs with one moment improved and on "
         f"{report.at_random:,} random lists (seed {report.seed}).\n"
-        "One counter-example proves an axiom broken; having found none proves nothing. Changes below the last rank a\n"
-        "measure looks at cannot be seen, so MON-k is not asked for there.",
+        "One counter-example proves an axiom broken; finding none proves nothing. Changes below the last rank that a\n"
+        "measure uses have no effect, so MON-k is not required there.",
         *(_example(axiom, found) for (axiom, _), found in _group_examples(report).items()),
         *(f"Left out: {text}." for text in report.skipped),
     ]
@@ -222,11 +222,11 @@ def _verdict(verdict: AxiomVerdict) -> str:
         return f"BROKEN in {verdict.broken:,} of {verdict.tried:,}"
     if verdict.note.startswith("holds trivially"):
         return "holds trivially (one rank)"
-    return f"no counter-example in {verdict.tried:,}" if verdict.tried else f"not tried: {verdict.note}"
+    return f"no counter-example in {verdict.tried:,}" if verdict.tried else f"not tested: {verdict.note}"
 
 
 def _group_examples(report: AxiomReport) -> dict[tuple[str, str], list[tuple[str, CounterExample]]]:
-    """Counter-examples that several measures share, together."""
+    """Group the measures that share a counter-example."""
     groups: dict[tuple[str, str], list[tuple[str, CounterExample]]] = {}
     for measure in report.measures:
         for verdict in measure.verdicts:
@@ -253,12 +253,14 @@ def _example(axiom: str, found: list[tuple[str, CounterExample]]) -> str:
     lines += ["  " + line for line in text_table(["measure", "before", "after"], values).splitlines()]
     where = f"rank {case.rank} rises from IoU {example.r_before:.2f} to {example.r_after:.2f}"
     if axiom == "INV-k":
-        lines.append(f"  The moment at {where}, no better than the best above it ({example.best_above:.2f}), yet pays.")
+        lines.append(
+            f"  The moment at {where}, no better than the best above it ({example.best_above:.2f}), but counts."
+        )
         if len(case.truth) > 1:
-            lines.append("  It answers another of the true moments: INV-k presumes that one good answer is enough.")
+            lines.append("  It answers another of the true moments: INV-k assumes that one good answer is enough.")
     else:
         lines.append(f"  The moment at {where} and is now the best so far, yet the value does not rise.")
-    lines.append(f"  First met in: {case.origin}.")
+    lines.append(f"  First found in: {case.origin}.")
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""All diagnoses of some runs and their truths, each computed if it is wanted and can be."""
+"""Run all requested diagnoses of some runs and their truths, and explain those that are not possible."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ NOT_ASKED_FOR = "not asked for"
 NO_REANNOTATIONS = "no re-annotations given"
 T = TypeVar("T")
 Patience = Callable[[str], AbstractContextManager[object]]
-"""Called around each part with what is being done, to show progress."""
+"""Called with a description of each part, to show progress while the part runs."""
 
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis:
-    """What a diagnosis found, part by part: None where a part was not run, with why in ``reasons``.
+    """The result of a diagnosis, part by part; a part that was not run is None, and ``reasons`` says why.
 
-    Ties, noise and annotators have one report per truth. ``as_text()`` says everything in words.
+    Ties, noise and annotators have one report per truth. ``as_text()`` renders everything as text.
     """
 
     protocol: str
@@ -60,7 +60,7 @@ class Diagnosis:
         return f"<pre>{escape(self.as_text())}</pre>"
 
     def as_text(self) -> str:
-        """All parts that were run, in words; of the others, why not."""
+        """Render all parts that were run, and the reasons why others were not."""
         blocks = [f"Protocol {self.protocol} ({PROTOCOLS[self.protocol].about}); values from 0 to 1."]
         blocks += [axiom_text(self.axioms)] if self.axioms else []
         blocks += [tie_text(t) for t in self.ties or ()]
@@ -74,11 +74,11 @@ class Diagnosis:
             if not reason.startswith((NOT_ASKED_FOR, NO_REANNOTATIONS))
         ]
         text = "\n\n\n".join(blocks)
-        # names stay as they were asked for, but what people read says how IoUs are compared
+        # data keeps the names as requested, but the text says how IoUs are really compared
         return text.replace("[IoU>=", "[IoU>") if PROTOCOLS[self.protocol].options.get("strict") else text
 
     def as_json(self) -> dict[str, Any]:
-        """One object with a key for each part and annotators (null if not run), and reasons."""
+        """Return one object with a key for each part and for annotators (null if not run), and reasons."""
         plain: dict[str, Any] = to_plain(self)
         return plain
 
@@ -97,10 +97,10 @@ def diagnose(
     seed: int = 0,
     patience: Patience = lambda _: nullcontext(),
 ) -> Diagnosis:
-    """Check measures and data for bias, ties and label noise; ``only`` names the parts wanted (all by default).
+    """Check measures and data for bias, ties and label noise; ``only`` names the parts to run (default: all).
 
-    A part that lacks something (a second run, durations) is left out with its reason, unless ``only`` asks for it:
-    then what it lacks is an error.
+    A part that lacks something (a second run, durations) is left out with a reason. If ``only`` names it, that is an
+    error.
 
     >>> truth = Judgements.from_rows([("q", "v", 0, 10, 1)])
     >>> found = diagnose([("ours", Run.from_rows([("q", "v", 0, 5, 1)]))], [truth], ["R@1[IoU>=0.5]"])
@@ -185,7 +185,7 @@ def diagnose(
 def _by_annotators(
     sides: Sequence[Side], annotators: Sequence[Judgements], measures: Sequence[Measure], missing: Missing
 ) -> tuple[AnnotatorReport, ...]:
-    """The reports of the truths that the annotations fit; the first reason if they fit none."""
+    """Return the reports of the truths that the annotations match; raise the first error if they match none."""
     found, failures = [], []
     for side in sides:
         try:

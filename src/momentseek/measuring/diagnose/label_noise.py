@@ -1,4 +1,4 @@
-"""What ambiguous labels do to a run's figures: bias, variance and error of AxIoU and R (AxIoU supplement C)."""
+"""The effect of ambiguous labels on a run's figures: bias, variance and error of AxIoU and R (AxIoU supplement C)."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ EXAMPLE_IOU = 0.5
 """The true IoU of the paper's example (Fig. 2)."""
 DEFAULT_DRAWS = 100
 Score = Callable[[FloatArray], FloatArray]
-"""Computes a measure's value per query from the best IoU among the first k, given for every query and k."""
+"""Computes a measure's value per query from the best IoU among the first k, (queries, k)."""
 
 
 @dataclass(frozen=True)
 class QueryErrors:
-    """Per query: expected observed minus true value, variance of the observed one, and mean squared error."""
+    """Per query: bias (expected observed minus true value), variance of the observed value, mean squared error."""
 
     bias: FloatArray
     variance: FloatArray
@@ -42,16 +42,16 @@ class QueryErrors:
 
     @classmethod
     def exact(cls, bias: FloatArray, variance: FloatArray) -> QueryErrors:
-        """The errors of a known distribution, whose mean squared error is bias² + variance."""
+        """Build the errors of a known distribution, whose mean squared error is bias² + variance."""
         return cls(bias, variance, bias**2 + variance)
 
     def times(self, noisy: BoolArray) -> QueryErrors:
-        """The errors where there is noise, and none elsewhere."""
+        """Return the errors of queries with noise, and 0 for the others."""
         return QueryErrors(self.bias * noisy, self.variance * noisy, self.mse * noisy)
 
 
 def axiou_errors(r: ArrayLike, gamma: float) -> QueryErrors:
-    r"""AxIoU@1 under :math:`\hat r = r + N(0, \gamma^2)`: no bias, variance γ².
+    r"""Return the errors of AxIoU@1 under :math:`\hat r = r + N(0, \gamma^2)`: no bias, variance γ².
 
     >>> axiou_errors(0.5, 0.1).mse.round(4).tolist()
     0.01
@@ -61,7 +61,7 @@ def axiou_errors(r: ArrayLike, gamma: float) -> QueryErrors:
 
 
 def recall_errors(r: ArrayLike, threshold: ArrayLike, gamma: float, strict: bool = False) -> QueryErrors:
-    r"""R@1[IoU>=θ] under :math:`\hat r = r + N(0, \gamma^2)`.
+    r"""Return the errors of R@1[IoU>=θ] under :math:`\hat r = r + N(0, \gamma^2)`.
 
     .. math:: bias = P(\hat r \ge \theta) - 1\{r \ge \theta\}, \qquad variance = P(\hat r \ge \theta) P(\hat r < \theta)
 
@@ -78,7 +78,7 @@ def recall_errors(r: ArrayLike, threshold: ArrayLike, gamma: float, strict: bool
 
 
 def normal_cdf(z: ArrayLike) -> FloatArray:
-    """The standard normal distribution function.
+    """Return the standard normal distribution function.
 
     >>> normal_cdf([0.0, 1.96]).round(4).tolist()
     [0.5, 0.975]
@@ -91,7 +91,7 @@ def normal_cdf(z: ArrayLike) -> FloatArray:
 
 @dataclass(frozen=True)
 class Overlaps:
-    """The run's IoUs by query and rank: which ranks hold a prediction, and which of those the noise can reach."""
+    """The run's IoUs by query and rank, which ranks have a prediction, and which of these can have noise."""
 
     iou: FloatArray
     present: BoolArray
@@ -107,10 +107,10 @@ def simulate_noise(
     clip: bool = False,
     seed: int = 0,
 ) -> dict[tuple[str, float], QueryErrors]:
-    """Add N(0, γ²) to every prediction's IoU, ``draws`` times, and see what becomes of each score.
+    """Add N(0, γ²) to every prediction's IoU, ``draws`` times, and return the errors of each score.
 
-    The same noise, scaled, serves all γ and scores, so that they can be compared. ``clip`` keeps noisy IoUs within
-    [0, 1], which the paper's model does not. Memory holds one draw at a time.
+    All γ and scores use the same noise, scaled, so that they can be compared. ``clip`` keeps noisy IoUs within
+    [0, 1], which the paper's model does not. Only one draw is held in memory at a time.
 
     >>> one = Overlaps(np.array([[0.5]]), np.array([[True]]), np.array([[True]]))
     >>> found = simulate_noise(one, {"AxIoU@1": lambda best: best[:, 0]}, [0.1], draws=4000)["AxIoU@1", 0.1]
@@ -138,7 +138,7 @@ def simulate_noise(
 
 
 def best_so_far(iou: FloatArray, present: BoolArray) -> FloatArray:
-    """The highest value among the first k of each list, for every k; a list that has ended keeps its best.
+    """Return the highest value among the first k of each list, for every k; a list that has ended keeps its best.
 
     >>> best_so_far(np.array([[0.2, -0.1, 0.0], [0.0, 0.0, 0.0]]), np.array([[1, 1, 0], [0, 0, 0]], bool)).tolist()
     [[0.2, 0.2, 0.2], [0.0, 0.0, 0.0]]
@@ -156,12 +156,12 @@ def covers(measure: Measure) -> bool:
 
 
 def depth_of(measure: Measure) -> int:
-    """How many ranks the measure looks at."""
+    """Return the number of ranks the measure uses."""
     return int(getattr(measure, "k", 1))
 
 
 def value_of(measure: Measure, best: FloatArray) -> FloatArray:
-    """The measure's value per query, from the best IoU among the first k for every query (row) and k (column).
+    """Return the measure's value per query, from the best IoU among the first k for every query (row) and k (column).
 
     >>> from momentseek.measuring.measures import parse
     >>> best = np.array([[0.4, 0.6]])
@@ -178,10 +178,10 @@ def value_of(measure: Measure, best: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class NoiseError:
-    """One measure at one noise level γ, averaged over queries.
+    """The error of one measure at one noise level γ, averaged over queries.
 
-    ``shift`` is how far the run's mean moves in expectation, ``spread`` the standard deviation of that mean; the
-    other three are means over queries of the single query's bias², variance and squared error.
+    ``shift`` is the expected change of the run's mean, and ``spread`` the standard deviation of that mean. The other
+    three are means over queries of each query's bias², variance and squared error.
     """
 
     measure: str
@@ -197,7 +197,7 @@ class NoiseError:
 
 @dataclass(frozen=True)
 class NoiseCurve:
-    """R@1 at one γ by threshold: mean over queries of bias² and variance (as Fig. 2, on a run's own IoUs)."""
+    """Mean bias² and variance of R@1 at one γ, by threshold (like Fig. 2, on a run's own IoUs)."""
 
     gamma: float
     bias_squared: tuple[float, ...]
@@ -240,10 +240,10 @@ def label_noise(
     clip: bool = False,
     seed: int = 0,
 ) -> NoiseReport:
-    """Every AxIoU and R among ``measures`` under every γ, for each run.
+    """Compute the errors of every AxIoU and R among ``measures`` under every γ, for each run.
 
-    The noise stands for a true moment whose boundaries are unsure, so it reaches predictions in the right video
-    only; elsewhere the IoU stays 0. K = 1 without clipping is exact, the rest simulated.
+    The noise represents uncertain boundaries of the true moment, so it only affects predictions in the right video;
+    elsewhere the IoU stays 0. K = 1 without clipping is exact; the rest is simulated.
     """
     if any(not g > 0 for g in gammas):
         raise MomentseekError(
@@ -282,7 +282,7 @@ def label_noise(
 
 
 def overlaps_of(view: Alignment, depth: int, kept: BoolArray) -> Overlaps:
-    """The run's best IoU with a relevant moment at every rank, as a (queries, depth) matrix of the queries kept."""
+    """Return the run's best IoU with a relevant moment at every rank, (queries, depth), for the queries ``kept``."""
     return Overlaps(
         view.by_rank(view.best_iou(), depth)[kept],
         view.by_rank(np.ones(len(view.query)), depth).astype(bool)[kept],
@@ -324,10 +324,10 @@ def _summary(
 
 
 def noise_text(report: NoiseReport) -> str:
-    """Per run a table of every measure by γ; then the paper's example."""
+    """Render a table of every measure by γ for each run, then the paper's example."""
     model = "kept within 0 and 1" if report.clip else "not clipped"
     blocks = [
-        "LABEL NOISE: how far do the figures move if the true moments are unsure?",
+        "LABEL NOISE: how much do the figures change if the true moments are uncertain?",
         f"Model: every IoU in the right video is observed with Gaussian noise of standard deviation γ ({model}).\n"
         f"K = 1 is exact, the rest simulated with {report.draws} draws (seed {report.seed}); "
         f"{Path(report.truth).name}.",
@@ -342,9 +342,9 @@ def noise_text(report: NoiseReport) -> str:
         header = ["measure", "value", *levels, *(f"error, {level}" for level in levels)]
         blocks.append(f"{run.run}, {count(run.queries, 'query', 'queries')}\n" + text_table(header, rows))
     blocks.append(
-        "Under each γ: how far the mean moves in expectation (more queries do not cure it) ± the standard deviation\n"
-        "that chance adds; error: mean squared error of a single query's value, bias² + variance. With K > 1 AxIoU is\n"
-        "biased too: the best of several noisy IoUs is higher than the best of the true ones."
+        "Under each γ: the expected change of the mean (more queries do not reduce it) ± its standard deviation;\n"
+        "error: mean squared error of a single query's value, bias² + variance. With K > 1, AxIoU is biased too: the\n"
+        "best of several noisy IoUs is higher than the best of the true ones."
     )
     if report.example:
         rows = [
@@ -362,7 +362,7 @@ def noise_text(report: NoiseReport) -> str:
             "One query whose true IoU is 0.5 (the paper's example, Fig. 2"
             + ("; its noise is never clipped)\n" if report.clip else ")\n")
             + text_table(["measure", "γ", "bias", "bias²", "variance", "MSE"], rows)
-            + "\nA threshold at the true IoU turns small noise into a coin toss: its error is of another order."
+            + "\nA threshold at the true IoU turns small noise into a coin toss: its error is far larger."
         )
     blocks += [f"Left out: {text}." for text in report.skipped]
     return "\n\n".join(blocks)

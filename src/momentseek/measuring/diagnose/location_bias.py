@@ -1,4 +1,4 @@
-"""Does a run know where moments usually lie, rather than where this one is (debiased grounding §3.2.2, §5.5)?"""
+"""Does a run predict where moments usually are, rather than where this one is (debiased grounding §3.2.2, §5.5)?"""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from momentseek.measuring.result import Missing
 
 @dataclass(frozen=True)
 class Side:
-    """A truth and the runs that answer it, each under its name."""
+    """A truth and the runs that answer it, with their names."""
 
     truth: Judgements
     runs: tuple[tuple[str, Run], ...]
 
 
 def sides(runs: Sequence[tuple[str, Run]], truths: Sequence[Judgements]) -> tuple[Side, ...]:
-    """Give each run to the truth whose queries it answers; a run that answers both is given to both.
+    """Assign each run to the truth whose queries it answers; a run that answers both is assigned to both.
 
     >>> iid = Judgements.from_rows([("a", "v", 0, 1, 1)])
     >>> ood = Judgements.from_rows([("b", "v", 0, 1, 1)])
@@ -48,7 +48,7 @@ def sides(runs: Sequence[tuple[str, Run]], truths: Sequence[Judgements]) -> tupl
     if shared:
         raise MomentseekError(
             f"{truths[0].source} and {truths[1].source} share query {min(shared)}{' and others' * (len(shared) > 1)}, "
-            "so it cannot be told which of them a run answers"
+            "so it is not clear which of them a run answers"
         )
     given: list[list[tuple[str, Run]]] = [[], []]
     for name, run in runs:
@@ -70,7 +70,7 @@ def _answer(runs: int) -> str:
 
 
 def _only(run: Run, truth: Judgements) -> Run:
-    """The part of the run that answers the truth's queries."""
+    """Return the part of the run that answers the truth's queries."""
     kept = np.array([q in truth for q in run.query_ids], dtype=bool)
     rows = kept[run.row_query]
     return replace(
@@ -86,14 +86,14 @@ def _only(run: Run, truth: Judgements) -> Run:
 
 GRID_BINS = 20
 POSSIBLE_CELLS = GRID_BINS * (GRID_BINS + 1) // 2
-"""Cells that can hold a moment, as it does not end before it starts."""
+"""Number of cells that can hold a moment, which never ends before it starts."""
 CURVE_THRESHOLDS = tuple(round(0.1 * i, 1) for i in range(1, 10))
 SPLIT_MEASURES = ("R@1[IoU>={0.3,0.5,0.7}]", "dR@1[IoU>={0.3,0.5,0.7}]", "mIoU")
 
 
 @dataclass(frozen=True, eq=False)
 class Density:
-    """Counts over a 20 × 20 grid of start (rows) and end (columns), each a share of the video's length."""
+    """Counts on a 20 × 20 grid of start (rows) and end (columns), as fractions of the video's length."""
 
     counts: FloatArray
 
@@ -104,7 +104,7 @@ class Density:
 
     @property
     def effective_cells(self) -> float:
-        """2 to the power of the entropy: as many equally full cells would be as spread out (1 … 210)."""
+        """The number of equally full cells with the same entropy, 1 to 210: 2 to the power of the entropy."""
         share = self.counts[self.counts > 0] / max(1.0, float(self.counts.sum()))
         return float(2 ** -(share * np.log2(share)).sum()) if len(share) else float("nan")
 
@@ -115,7 +115,7 @@ class Density:
 
 
 def density(start: ArrayLike, end: ArrayLike) -> Density:
-    """Moments by where they start and end, as shares of the video clipped to [0, 1].
+    """Count moments by start and end, as fractions of the video clipped to [0, 1].
 
     >>> grid = density([0.0, 0.0, 0.5], [1.0, 1.0, 0.99])
     >>> int(grid.counts[0, 19]), round(grid.fullest, 2), round(grid.effective_cells, 2)
@@ -127,7 +127,7 @@ def density(start: ArrayLike, end: ArrayLike) -> Density:
 
 
 def divergence(one: Density, two: Density) -> float:
-    r"""Jensen–Shannon divergence, base 2: 0 for the same density, 1 for two that share no cell.
+    r"""Return the Jensen–Shannon divergence, base 2: 0 for equal densities, 1 for two that share no cell.
 
     .. math:: JS = H\left(\frac{p + q}{2}\right) - \frac{H(p) + H(q)}{2}
 
@@ -142,7 +142,7 @@ def divergence(one: Density, two: Density) -> float:
 
 
 def divergence_by_chance(truth: Density, moments: int, seed: int = 0) -> float:
-    """The mean divergence from ``truth`` of ``moments`` drawn from it: what perfect predictions' scatter would give."""
+    """Return the mean divergence from ``truth`` of random samples of it: the value for perfect predictions."""
     if not truth.moments or not moments:
         return float("nan")
     rng = np.random.default_rng(seed)
@@ -167,9 +167,9 @@ class RecallCurve:
 
 @dataclass(frozen=True)
 class RunLocation:
-    """One run: its curve, where its first predictions lie, and how far that is from where the true moments lie.
+    """One run: its curve, the locations of its first predictions, and their divergence from the true locations.
 
-    ``divergence`` is 0 to 1; ``by_chance`` is what as many moments drawn from the truth's own density would have.
+    ``divergence`` is 0 to 1; ``by_chance`` is the divergence of as many moments drawn from the truth's own density.
     """
 
     run: str
@@ -178,12 +178,12 @@ class RunLocation:
     divergence: float
     by_chance: float
     left_out: int
-    """First predictions without length, or in videos of unknown length."""
+    """Number of first predictions without length, or in videos of unknown length."""
 
 
 @dataclass(frozen=True)
 class SideLocation:
-    """Where the moments of a truth lie, and where its runs predict them."""
+    """The locations of a truth's moments, and of its runs' predictions."""
 
     truth: str
     queries: int
@@ -201,13 +201,13 @@ class SystemGap:
 
     @property
     def difference(self) -> dict[str, float]:
-        """Measure → iid − ood: what the system loses where locations are unusual."""
+        """Measure → iid − ood: what the system loses if locations are unusual."""
         return {name: self.iid[name] - self.ood[name] for name in self.iid}
 
 
 @dataclass(frozen=True)
 class LocationReport:
-    """One side, or two and the gaps between them."""
+    """The locations of one truth, or of two with the gaps between them."""
 
     sides: tuple[SideLocation, ...]
     gaps: tuple[SystemGap, ...] = ()
@@ -221,7 +221,7 @@ def location_bias(
     missing: Missing = "error",
     seed: int = 0,
 ) -> LocationReport:
-    """R against dR by threshold, location densities, and with two sides the gap between them.
+    """Compare R and dR by threshold and location densities, and with two sides the gap between them.
 
     >>> truth = Judgements.from_groups(["q"], [1], ["v"], [0], [50], durations={"v": 100})
     >>> run = Run.from_rows([("q", "v", 0, 80, 1)])
@@ -267,7 +267,7 @@ def _of_side(side: Side, protocol: str, missing: Missing, seed: int) -> SideLoca
 
 
 def recall_curve(run: Run, truth: Judgements, protocol: str = "paper", missing: Missing = "error") -> RecallCurve:
-    """R@1 and dR@1 of a run at the IoU thresholds 0.1, 0.2, …, 0.9."""
+    """Return R@1 and dR@1 of a run at the IoU thresholds 0.1, 0.2, …, 0.9."""
     names = [f"{kind}@1[IoU>={t}]" for kind in ("R", "dR") for t in CURVE_THRESHOLDS]
     means = evaluate(run, truth, names, protocol=protocol, missing=missing).means
     values = [means[name] for name in names]
@@ -275,7 +275,7 @@ def recall_curve(run: Run, truth: Judgements, protocol: str = "paper", missing: 
 
 
 def predicted_density(run: Run, truth: Judgements) -> tuple[Density, int]:
-    """Where the run's first predictions lie, and how many cannot be placed."""
+    """Return the locations of the run's first predictions, and how many of them cannot be located."""
     view = Alignment(run, truth)
     first = view.rank == 0
     seconds = np.where(view.video >= 0, truth.durations[view.video], np.nan)
@@ -285,8 +285,8 @@ def predicted_density(run: Run, truth: Judgements) -> tuple[Density, int]:
 
 
 def location_text(report: LocationReport) -> str:
-    """R against dR, then densities, then the gap between two truths."""
-    blocks = ["LOCATION BIAS: does the run find this moment, or the place where moments usually are?"]
+    """Render R and dR by threshold, then densities, then the gap between two truths."""
+    blocks = ["LOCATION BIAS: does the run find this moment, or the location where moments usually are?"]
     for side in report.sides:
         curves = [
             [run.run, kind, *(percentage(v, unit="") for v in values)]
@@ -301,16 +301,16 @@ def location_text(report: LocationReport) -> str:
         blocks += [
             f"{Path(side.truth).name}: {count(side.queries, 'query', 'queries')}, by IoU threshold\n"
             + text_table(header, curves, align="llr"),
-            "dR discounts a hit by how far its boundaries are off. A wide gap at low thresholds means hits that are\n"
-            "long or lucky rather than right.",
+            "dR discounts a hit by how far its boundaries are off. A large gap at low thresholds means hits that are\n"
+            "long or lucky rather than accurate.",
             text_table(["", "JS divergence", "by chance", "cells", "fullest"], places),
-            "JS divergence: how far the places (start, end) of first predictions are from those of the true moments,\n"
-            "0 to 1; by chance: what perfect predictions' scatter would give; cells: over how many of "
-            f"{POSSIBLE_CELLS} places\nthey spread; fullest: the share in the most common one.",
+            "JS divergence: how far the locations (start, end) of first predictions are from those of true moments,\n"
+            "0 to 1; by chance: the value for perfect predictions; cells: over how many of "
+            f"{POSSIBLE_CELLS} locations\nthey spread; fullest: the share in the most common one.",
         ]
         unplaced = {r.run: r.left_out for r in side.runs if r.left_out}
         blocks += [
-            f"Note: {n:,} first prediction{'s' * (n != 1)} of {run} cannot be placed in a video."
+            f"Note: {n:,} first prediction{'s' * (n != 1)} of {run} cannot be located in a video."
             for run, n in unplaced.items()
         ]
     if report.gaps:
@@ -321,6 +321,6 @@ def location_text(report: LocationReport) -> str:
         ]
         blocks += [
             text_table(["run", "measure", "iid", "ood", "gap"], rows, align="llr"),
-            "iid: the first truth, ood: the second. What a run loses where places are unusual it owed to usual ones.",
+            "iid: the first truth; ood: the second. What a run loses at unusual locations, it owed to the usual ones.",
         ]
     return "\n\n".join(blocks)

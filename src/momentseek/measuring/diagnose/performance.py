@@ -1,7 +1,7 @@
-"""Query-performance prediction: do a run's own scores tell on which queries it is good?
+"""Query-performance prediction: do a run's own scores show on which queries it is good?
 
 Predictors are computed per query from the scores of the first 10 predictions, without the truth, and correlated with
-the query's figure. One that works says on which queries a system should not be trusted. Sources: NQC, Shtok et al.,
+the query's figure. A good predictor shows which queries a system should not be trusted on. Sources: NQC, Shtok et al.,
 ACM TOIS 30 (2012); WIG, Zhou and Croft, SIGIR 2007; clarity, Cronen-Townsend et al., SIGIR 2002.
 """
 
@@ -24,23 +24,23 @@ from momentseek.measuring.resampling import CONFIDENCE_LEVEL, percentiles
 from momentseek.measuring.result import Evaluation
 
 DEPTH = 10
-"""Predictions of a query that are looked at."""
+"""Number of predictions of a query that are used."""
 RESAMPLES = 500
 MAX_QUERIES = 2000
-"""Queries of which all pairs are compared; more are drawn down to this number."""
+"""Maximum number of queries, all pairs of which are compared; from more, a random sample of this size is used."""
 PREDICTORS = {
     "top": "the first score",
-    "gap": "the first score less the second",
+    "gap": "the first score minus the second",
     "spread": "standard deviation of the first 10 scores",
-    "NQC": "spread over the size of the query's mean score",
-    "WIG": "mean of the first 10 less the query's mean score",
-    "clarity": "how far the first 10 scores are from even: log k less the entropy of their softmax",
-    "cohesion": "share of the first 10 that lie in the most frequent video",
+    "NQC": "spread divided by the absolute value of the query's mean score",
+    "WIG": "mean of the first 10 minus the query's mean score",
+    "clarity": "how uneven the first 10 scores are: log k minus the entropy of their softmax",
+    "cohesion": "share of the first 10 that are in the most frequent video",
 }
 
 
 def predict_performance(run: Run, truth: Judgements) -> FloatArray:
-    """(queries of the truth, predictors): NaN where a list is too short for one.
+    """Return the predictors of each query of the truth, (queries, predictors); NaN if a list is too short.
 
     >>> run = Run.from_rows([("q", "v", 0, 1, 3.0), ("q", "v", 1, 2, 1.0), ("q", "w", 0, 1, 1.0)])
     >>> found = predict_performance(run, Judgements.from_rows([("q", "v", 0, 1, 1)]))
@@ -77,7 +77,7 @@ def predict_performance(run: Run, truth: Judgements) -> FloatArray:
 
 
 def pearson(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
-    """Pearson's r of two columns, for each row of ``weights`` (resamples, queries)."""
+    """Return Pearson's r of two columns, for each row of ``weights`` (resamples, queries)."""
     total = weights.sum(axis=1)
     mean_x, mean_y = weights @ x / total, weights @ y / total
     cov = weights @ (x * y) / total - mean_x * mean_y
@@ -88,7 +88,7 @@ def pearson(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def kendall(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
-    r"""Kendall's :math:`\tau_b` of two columns, for each row of ``weights``: pairs in the same order less the others.
+    r"""Return Kendall's :math:`\tau_b` of two columns, for each row of ``weights`` (resamples, queries).
 
     >>> one, two = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 3.0, 2.0, 4.0])
     >>> kendall(one, two, np.ones((1, 4))).round(4).tolist()
@@ -105,7 +105,7 @@ def kendall(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class PredictorFigures:
-    """How far one predictor goes with one measure: value and ends of the 95 % interval."""
+    """The correlations of one predictor with one measure: value and ends of the 95 % interval."""
 
     predictor: str
     queries: int
@@ -115,7 +115,7 @@ class PredictorFigures:
 
 @dataclass(frozen=True)
 class PerformanceReport:
-    """The predictors of one run against one measure, and against one truth."""
+    """The correlations of all predictors of one run with one measure, on one truth."""
 
     truth: str
     run: str
@@ -126,12 +126,11 @@ class PerformanceReport:
 def measure_performance(
     run: Run, evaluation: Evaluation, truth: Judgements, *, seed: int = 0
 ) -> list[PerformanceReport]:
-    """Correlate every predictor with every measure, with intervals that draw whole videos where queries share them."""
+    """Correlate every predictor with every measure, with bootstrap intervals; shared videos are drawn whole."""
     predicted = predict_performance(run, truth)
     if not any(np.ptp(column[np.isfinite(column)], axis=0) > 1e-12 for column in predicted[:, :6].T if _some(column)):
         raise MomentseekError(
-            f"{run.source}: its scores say nothing but the rank, the same for every query; give a run with its own "
-            "scores"
+            f"{run.source}: its scores only repeat the rank, the same for every query; give a run with its own scores"
         )
     clusters = video_clusters(truth)
     groups = np.arange(len(truth)) if clusters is None else clusters
@@ -170,8 +169,8 @@ def _correlate(predictor: str, x: FloatArray, y: FloatArray, groups: IntArray, s
 
 
 def performance_text(reports: Sequence[PerformanceReport]) -> str:
-    """The correlations of all runs, and how to read them."""
-    blocks = ["PERFORMANCE: do a run's own scores tell on which queries it is good?"]
+    """Render the correlations of all runs, and how to read them."""
+    blocks = ["PERFORMANCE: do a run's own scores show on which queries it is good?"]
     for report in reports:
         rows = [
             [f.predictor, _interval(f.pearson), _interval(f.kendall), PREDICTORS[f.predictor]] for f in report.figures
@@ -181,7 +180,7 @@ def performance_text(reports: Sequence[PerformanceReport]) -> str:
             f"{report.run}, {report.measure}, {Path(report.truth).name}: {count(queries, 'query', 'queries')}."
         )
         blocks.append(text_table(["predictor", "Pearson r", "Kendall τ", ""], rows, align="lrrl"))
-    blocks.append("Brackets: 95 % bootstrap interval. 0 tells nothing; an interval that holds 0 is no evidence.")
+    blocks.append("Brackets: 95 % bootstrap interval. 0: no correlation; an interval that contains 0 is no evidence.")
     return "\n\n".join(blocks)
 
 

@@ -32,7 +32,7 @@ MAX_ROWS = 3
 
 
 def draw(diagnosis: Diagnosis, folder: str | Path) -> list[Path]:
-    """Write the figures of all parts that were run into ``folder``; the files' paths. Axioms have no figure."""
+    """Write the figures of all parts that were run to ``folder`` and return their paths; axioms have no figure."""
     figures: dict[str, Callable[[], Figure]] = {}
     for i, report in enumerate(diagnosis.ties or ()):
         figures["ties" + f"-{i + 1}" * (i > 0)] = partial(ties_figure, report)
@@ -45,7 +45,7 @@ def draw(diagnosis: Diagnosis, folder: str | Path) -> list[Path]:
 
 
 def ties_figure(report: TieReport) -> Figure:
-    """All-tied query ratio of every measure, split by where the runs tie (AxIoU supplement, Fig. 1)."""
+    """Draw the all-tied query ratio of every measure, by the value at which the runs tie (AxIoU supplement, Fig. 1)."""
     tied = report.measures
     figure, axes = subplots(1, 1, 6.4, 1.2 + 0.27 * len(tied))
     ax = axes[0][0]
@@ -71,7 +71,7 @@ def ties_figure(report: TieReport) -> Figure:
 
 
 def noise_figure(report: NoiseReport) -> Figure:
-    """Bias², variance and MSE of R@1 by threshold next to AxIoU@1 (Fig. 2): at IoU 0.5, then on the runs' own IoUs."""
+    """Draw bias², variance and MSE of R@1 by threshold and of AxIoU@1 (Fig. 2), at IoU 0.5 and on the runs' IoUs."""
     runs = report.runs[: MAX_ROWS - 1]
     figure, axes = subplots(1 + len(runs), 3, 8.4, 0.8 + 2.3 * (1 + len(runs)))
     fine = np.linspace(0, 1, 401)
@@ -108,7 +108,7 @@ def _draw_errors(row: Sequence[Any], x: Any, squared: Any, scatter: Any, gamma: 
 
 
 def recall_figure(report: LocationReport) -> Figure:
-    """R@1 against dR@1 by IoU threshold (debiased grounding, Fig. 12); one panel per truth."""
+    """Draw R@1 and dR@1 by IoU threshold (debiased grounding, Fig. 12), one panel per truth."""
     figure, axes = subplots(1, len(report.sides), 4.6 * len(report.sides), 3.9)
     top = 100 * max(run.curve.recall[0] for side in report.sides for run in side.runs)
     for ax, side in zip(axes[0], report.sides, strict=True):
@@ -127,7 +127,7 @@ def recall_figure(report: LocationReport) -> Figure:
 
 
 def density_figure(report: LocationReport) -> Figure:
-    """Where true moments and first predictions start and end, as shares of the video; one row per truth."""
+    """Draw where true moments and first predictions start and end, as fractions of the video, one row per truth."""
     from matplotlib.colors import LogNorm
 
     columns = 1 + max(len(side.runs) for side in report.sides)
@@ -137,7 +137,7 @@ def density_figure(report: LocationReport) -> Figure:
         panels += [(f"{shorten(r.run)}\nJS divergence {decimals(r.divergence, 2)}", r.predicted) for r in side.runs]
         shares = [_shares(d) for _, d in panels]
         filled = np.concatenate([[1.0] if not any(s.any() for s in shares) else [], *(s[s > 0] for s in shares)])
-        # One place may hold all predictions, so a linear scale would hide all others.
+        # One cell may hold nearly all predictions, so a linear scale would hide the others.
         scale = LogNorm(filled.min() * 0.99, filled.max() * 1.01)
         for ax in row[len(panels) :]:
             ax.set_axis_off()

@@ -1,4 +1,4 @@
-"""All-tied queries: how often a measure cannot tell any of the systems apart (AxIoU supplement B)."""
+"""All-tied queries: how often a measure cannot distinguish any of the systems (AxIoU supplement B)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TIE_MEASURES = ("R@{1,5,10}[IoU>={0.3,0.5,0.7}]", "AxIoU@{1,5,10}")
 
 @dataclass(frozen=True)
 class TieShares:
-    """Shares of all queries: those on which all runs score the same, and of these the ones at 0 and at 1."""
+    """Share of queries on which all runs score the same, and shares on which all score 0 and all score 1."""
 
     measure: str
     ratio: float
@@ -37,7 +37,7 @@ class TieReport:
 
 
 def count_ties(evaluations: Sequence[Evaluation]) -> TieReport:
-    """The share of queries on which every run has exactly the same value, per measure.
+    """Return the share of queries on which all runs have exactly the same value, per measure.
 
     Queries that do not count for one of the runs (NaN) are left out.
 
@@ -68,7 +68,7 @@ def _share(rows: BoolArray) -> float:
 
 
 def tie_text(report: TieReport) -> str:
-    """The all-tied query ratios, and which measures learn least and most."""
+    """Render the all-tied query ratios, and which measures learn least and most."""
     rows = [[t.measure, percentage(t.ratio), percentage(t.at_zero), percentage(t.at_one)] for t in report.measures]
     return "\n\n".join(
         [
@@ -81,7 +81,7 @@ def tie_text(report: TieReport) -> str:
 
 
 def all_runs(report: TieReport) -> str:
-    """All runs together in words: "both runs", "all 3 runs"."""
+    """Describe all runs together: "both runs", "all 3 runs"."""
     return "both runs" if len(report.runs) == 2 else f"all {len(report.runs)} runs"
 
 

@@ -1,4 +1,4 @@
-"""One file per community file format, to and from Judgements and Run; files are recognised by their shape."""
+"""Readers and writers of community file formats, one module each; files are recognised by their content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ActivityNet Captions' truth, the form Charades-CD and ActivityNet-CD give it, and ActivityNet's results files.
+"""ActivityNet Captions' truth, the variant used by Charades-CD and ActivityNet-CD, and ActivityNet's results files.
 
 Results are ``{"version", "results": {video: [{"sentence", "timestamp", "score"}]}}``.
 """
@@ -17,11 +17,11 @@ from momentseek.measuring.formats.tacos import is_tacos
 
 PER_SENTENCE = ("framestamps", "encoded_sentences")
 PER_VIDEO = ("decode_fps", "video_fps")
-"""What the -CD files have besides; it travels along."""
+"""Additional keys of the -CD files, which are kept when converting."""
 
 
 def claims_activitynet(document: Document) -> bool:
-    """``{video: {duration, timestamps, sentences}}`` in seconds; TALL's TACoS has this shape with frames."""
+    """Whether a file is ``{video: {duration, timestamps, sentences}}`` in seconds (TALL's TACoS is in frames)."""
     return (
         writers.looks_like_captions(document)
         and "duration" in checked.first_value(document)
@@ -31,13 +31,13 @@ def claims_activitynet(document: Document) -> bool:
 
 
 def read_activitynet(document: Document, reading: Reading) -> Judgements:
-    """One moment per sentence; ``VIDEO:i`` is the video's sentence number i."""
+    """Read one moment per sentence; the id ``VIDEO:i`` is sentence i of the video, from 0."""
     captions = writers.read_captions(document)
     return _truth(captions, "duration", {}, document, reading)
 
 
 def write_activitynet(truth: Judgements, _: Writing) -> bytes:
-    """One JSON object, videos in order of first appearance."""
+    """Write one JSON object, with videos in order of first appearance."""
     seconds = dict(zip(truth.videos, writers.require_durations(truth, "activitynet"), strict=True))
     return writers.dump(
         {
@@ -67,7 +67,7 @@ def read_cd(document: Document, reading: Reading) -> Judgements:
 
 
 def write_cd(truth: Judgements, _: Writing) -> bytes:
-    """Keys in the published files' order, as far as the truth has them."""
+    """Write the keys that the truth has, in the order of the published files."""
     seconds = dict(zip(truth.videos, writers.require_durations(truth, "charades-cd"), strict=True))
     result: dict[str, Any] = {}
     for v in writers.by_video(truth, "charades-cd"):
@@ -103,7 +103,7 @@ register("charades-cd", claims_cd, read_cd, write_cd)
 
 
 def claims_results(document: Document) -> bool:
-    """An object whose ``results`` are lists of predictions by video."""
+    """Whether a file is an object whose ``results`` are lists of predictions by video."""
     first = document.first_record
     if not checked.has_keys(first, "results") or not isinstance(first["results"], dict):
         return False
@@ -112,7 +112,7 @@ def claims_results(document: Document) -> bool:
 
 
 def read_results(document: Document, reading: Reading) -> Runs:
-    """One prediction per sentence: a video's entry i answers its sentence i, so the id is ``VIDEO:i``."""
+    """Read one prediction per sentence: entry i of a video answers its sentence i, so the id is ``VIDEO:i``."""
     results = checked.mapping(document).get("results")
     if not isinstance(results, dict):
         checked.wrong(document, "results", results, "{video: [predictions]}")
@@ -137,7 +137,7 @@ def read_results(document: Document, reading: Reading) -> Runs:
 
 
 def write_results(runs: Runs, _: Writing) -> bytes:
-    """Each query's only prediction, in its video's list; the query's place in that list stands for its id."""
+    """Write each query's only prediction into its video's list; ids are implied by the position in that list."""
     run = writers.single(runs, "activitynet-results")
     results: dict[str, list[dict[str, Any]]] = {}
     scores, texts_ = writers.groups(run, run.score.tolist()), writers.texts(run)

@@ -15,12 +15,12 @@ LONGEST_LINE = 4096
 
 
 def claims_truth(document: Document) -> bool:
-    """Text whose first line has three words before ``##``."""
+    """Whether a file is text whose first line has three words before ``##``."""
     return not document.is_json and LINE.match(document.data[:LONGEST_LINE].removeprefix(b"\xef\xbb\xbf")) is not None
 
 
 def read_truth(document: Document, reading: Reading) -> Judgements:
-    """One moment per line; durations come from the collection, if given."""
+    """Read one moment per line; durations come from the corpus, if given."""
     videos: list[str] = []
     starts: list[float] = []
     ends: list[float] = []
@@ -56,7 +56,7 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
 
 
 def write_truth(truth: Judgements, _: Writing) -> bytes:
-    """Lines in the order of the queries."""
+    """Write one line per query, in the order of the queries."""
     writers.require_ungraded(truth, "charades-sta")
     writers.require_one_annotator(truth, "charades-sta")
     writers.require_one_moment(truth, "charades-sta")

@@ -1,6 +1,6 @@
-"""Small readers' helpers: the shape of a record, and columns out of nested lists that are what they should be.
+"""Helpers of readers: check the shape of records, and extract columns of a known type from them.
 
-Whatever is missing, null or of the wrong type becomes one sentence that names the file and the record.
+A value that is missing, null or of the wrong type raises an error that names the file and the record.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from momentseek.measuring.formats.document import Document
 from momentseek.measuring.formats.registry import Reading
 
 SAME_DURATION = 1e-3
-"""Seconds by which two statements of one video's duration may differ, as rounded ones do."""
+"""Largest difference in seconds, due to rounding, between two durations given for one video."""
 
 
 def first_value(document: Document) -> Any:
-    """The first value of a JSON object in outline, or None where the document is anything else."""
+    """Return the first value of a JSON object's outline, or None if the document is anything else."""
     value = document.outline if document.is_json else None
     return next(iter(value.values())) if isinstance(value, dict) and value else None
 
@@ -40,14 +40,14 @@ def is_number(value: Any) -> bool:
 
 
 def mapping(document: Document) -> dict[str, Any]:
-    """The document as one JSON object."""
+    """Return the document as one JSON object."""
     if not isinstance(document.json, dict):
         raise MomentseekError(f"{document.path}: expected one JSON object, found {_kind(document.json)}")
     return document.json
 
 
 def records(document: Document) -> list[dict[str, Any]]:
-    """The document as JSON objects: a list of them, or one per line."""
+    """Return the document as a list of JSON objects: a JSON list, or one object per line."""
     found = document.records
     if set(map(type, found)) - {dict}:
         number, wrong = next((i, r) for i, r in enumerate(found, 1) if not isinstance(r, dict))
@@ -56,7 +56,7 @@ def records(document: Document) -> list[dict[str, Any]]:
 
 
 def column(records: Sequence[Any], key: str, document: Document) -> list[Any]:
-    """``record[key]`` of every record, or one clear sentence about the first that lacks it."""
+    """Return ``record[key]`` of every record, or raise an error that names the first record without it."""
     try:
         return [record[key] for record in records]
     except (KeyError, TypeError, IndexError):
@@ -65,27 +65,27 @@ def column(records: Sequence[Any], key: str, document: Document) -> list[Any]:
 
 
 def optional(records: Sequence[dict[str, Any]], key: str) -> list[Any]:
-    """``record[key]`` of every record, None where it is missing."""
+    """Return ``record[key]`` of every record, None where it is missing."""
     return [record.get(key) for record in records]
 
 
 def strings(records: Sequence[Any], key: str, document: Document) -> list[str]:
-    """A column of text; null and numbers are refused."""
+    """Return a column of texts; null and numbers raise an error."""
     return check_types(column(records, key, document), {str}, document, key, "text")
 
 
 def ids(records: Sequence[Any], key: str, document: Document) -> list[int | str]:
-    """A column of query ids: whole numbers or text."""
+    """Return a column of query ids: whole numbers or text."""
     return check_types(column(records, key, document), {int, str}, document, key, "a whole number or text")
 
 
 def lists(records: Sequence[Any], key: str, document: Document) -> list[list[Any]]:
-    """A column of lists."""
+    """Return a column of lists."""
     return check_types(column(records, key, document), {list}, document, key, "a list")
 
 
 def texts(records: Sequence[dict[str, Any]], document: Document, *keys: str) -> list[str]:
-    """Each record's text under the first of ``keys`` that any record has, and empty where there is none."""
+    """Return each record's text under the first of ``keys`` that any record has; empty where it is missing."""
     key = next((k for k in keys if any(k in r for r in records)), keys[-1])
     return check_types([r.get(key, "") for r in records], {str}, document, key, "text")
 
@@ -98,7 +98,7 @@ def check_types(
     wanted: str,
     positions: Sequence[int] | None = None,
 ) -> list[Any]:
-    """``values``, after making sure that each is of one of ``types``; ``positions`` are their records, from 0."""
+    """Return ``values`` after checking that each has one of ``types``; ``positions`` are their records, from 0."""
     if set(map(type, values)) - types:
         i, found = next((i, v) for i, v in enumerate(values) if type(v) not in types)
         wrong(document, f"{key!r} of record {(positions[i] if positions else i) + 1:,}", found, wanted)
@@ -106,7 +106,7 @@ def check_types(
 
 
 def numbers(values: Sequence[Any], document: Document, what: str, positions: Sequence[int] | None = None) -> FloatArray:
-    """One array of numbers; of those that stand in another order than in the file, ``positions`` are the records."""
+    """Return an array of numbers; ``positions`` are their records, if the order is not that of the file."""
     try:
         result = np.asarray(array("d", values))
         if not (document.may_hold_booleans and bool in set(map(type, values))):
@@ -127,7 +127,7 @@ def _fits(value: Any) -> bool:
 
 
 def levels(values: Sequence[Any], document: Document, positions: Sequence[int] | None = None) -> FloatArray:
-    """A column of relevance levels; their range is checked where judgements are built."""
+    """Return a column of relevance levels; ``Judgements`` checks their range."""
     result = numbers(values, document, "relevance", positions)
     if not np.isfinite(result).all():
         wrong(document, "a relevance", float(result[~np.isfinite(result)][0]), "a whole number")
@@ -135,10 +135,10 @@ def levels(values: Sequence[Any], document: Document, positions: Sequence[int] |
 
 
 def matrix(rows: Sequence[Any], width: int, document: Document, what: str) -> FloatArray:
-    """Rows of ``width`` numbers as one array; longer rows are refused, as are shorter ones and non-numbers."""
+    """Return rows of exactly ``width`` numbers as one array; anything else raises an error."""
     if not (set(map(type, rows)) - {list, tuple} or set(map(len, rows)) - {width}):
         try:
-            # Not np.fromiter, which takes null for NaN and text for a number.
+            # Not np.fromiter, which accepts null as NaN and text as a number.
             flat = list(chain.from_iterable(rows))
             if not (document.may_hold_booleans and bool in set(map(type, flat))):
                 return np.asarray(array("d", flat)).reshape(-1, width)
@@ -152,7 +152,7 @@ def matrix(rows: Sequence[Any], width: int, document: Document, what: str) -> Fl
 
 
 def durations_of(pairs: Iterable[tuple[Any, Any]], document: Document) -> dict[str, float]:
-    """Video → seconds; null means unknown. A video may stand several times, but has one duration."""
+    """Return video → seconds; null means unknown. A video may be listed several times with the same duration."""
     known: dict[str, float] = {}
     for video, seconds in pairs:
         if seconds is None or known.get(video) == seconds:
@@ -168,12 +168,12 @@ def durations_of(pairs: Iterable[tuple[Any, Any]], document: Document) -> dict[s
 
 
 def with_corpus(durations: dict[str, float], reading: Reading) -> Mapping[str, float]:
-    """The file's own durations, and the given collection's where it has none."""
+    """Return the file's own durations, completed from the given corpus."""
     return {**reading.corpus.durations, **durations} if reading.corpus else durations
 
 
 def number_by_video(videos: Sequence[str]) -> list[str]:
-    """Ids for queries that have none: the video and the query's place among its queries.
+    """Return ids for queries that have none: the video and the query's position among its queries.
 
     >>> number_by_video(["a", "b", "a"])
     ['a:0', 'b:0', 'a:1']
@@ -188,12 +188,12 @@ def number_by_video(videos: Sequence[str]) -> list[str]:
 
 
 def flatten(groups: Iterable[Iterable[Any]]) -> list[Any]:
-    """All groups' elements in one list."""
+    """Return the elements of all groups in one list."""
     return list(chain.from_iterable(groups))
 
 
 def wrong(document: Document, what: str, found: Any, wanted: str) -> NoReturn:
-    """Refuse a value in the readers' one form of words."""
+    """Raise the error for a wrong value, in the form that all readers use."""
     raise MomentseekError(f"{document.path}: {what} is {_short(found)}; expected {wanted}")
 
 
@@ -210,7 +210,7 @@ def _short(value: Any) -> str:
 
 
 def collection(entries: Iterable[tuple[str, Any, int | None]], document: Document) -> Corpus:
-    """The corpus of ``(video, seconds, index)``, the index None where the file has none."""
+    """Build a corpus from ``(video, seconds, index)``; the index is None if the file has none."""
     listed = list(entries)
     durations = durations_of(((video, seconds) for video, seconds, _ in listed), document)
     names = by_index(((video, index) for video, _, index in listed if index is not None), document)
@@ -218,7 +218,7 @@ def collection(entries: Iterable[tuple[str, Any, int | None]], document: Documen
 
 
 def by_index(pairs: Iterable[tuple[str, int]], document: Document) -> dict[int, str]:
-    """Index → video, where each has its own."""
+    """Return index → video; two videos with the same index raise an error."""
     names: dict[int, str] = {}
     for video, index in pairs:
         other = names.setdefault(index, video)

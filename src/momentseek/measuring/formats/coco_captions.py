@@ -1,4 +1,4 @@
-"""COCO's caption files: annotations (several captions per image) and results (one), without videos or times."""
+"""COCO's caption files, which have no videos or times: annotations (several captions per image) and results (one)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from momentseek.measuring.formats.registry import Reading, Writing, register
 
 
 def claims_annotations(document: Document) -> bool:
-    """One object with a list of annotations that caption images."""
+    """Whether a file is one object with a list of annotations that caption images."""
     if not document.is_json or not checked.has_keys(document.outline, "annotations"):
         return False
     annotations, images = document.outline["annotations"], document.outline.get("images", [])
@@ -22,13 +22,13 @@ def claims_annotations(document: Document) -> bool:
 
 
 def read_annotations(document: Document, reading: Reading) -> CaptionTable:
-    """The captions of each image, in the order of ``images``; an image without any stays, without captions."""
+    """Read the captions of each image, in the order of ``images``; images without captions are kept."""
     content = checked.mapping(document)
     annotations = _objects(content, "annotations", document)
     listed = checked.ids(_objects(content, "images", document), "id", document) if "images" in content else []
     found: dict[str, list[str]] = {str(image): [] for image in listed}
     if len(found) < len(listed):
-        raise MomentseekError(f"{document.path}: an image stands more than once among its images; keep one of them")
+        raise MomentseekError(f"{document.path}: an image is listed more than once; keep one of them")
     texts = checked.strings(annotations, "caption", document)
     for image, text in zip(checked.ids(annotations, "image_id", document), texts, strict=True):
         if listed and str(image) not in found:
@@ -45,7 +45,7 @@ def _objects(content: dict[str, Any], key: str, document: Document) -> list[dict
 
 
 def write_annotations(table: CaptionTable, _: Writing) -> bytes:
-    """With the parts that COCO's own tools look for."""
+    """Write annotations with all parts that COCO's own tools expect."""
     images = [writers.write_id(name) for name in table.query_ids]
     owners = [image for image, some in zip(images, table.groups(), strict=True) for _ in some]
     annotations = [
@@ -59,7 +59,7 @@ def write_annotations(table: CaptionTable, _: Writing) -> bytes:
 
 
 def read_results(document: Document, reading: Reading) -> CaptionTable:
-    """One caption per image."""
+    """Read one caption per image."""
     entries = checked.records(document)
     texts = checked.strings(entries, "caption", document)
     return CaptionTable.from_groups(
@@ -68,7 +68,7 @@ def read_results(document: Document, reading: Reading) -> CaptionTable:
 
 
 def write_results(table: CaptionTable, _: Writing) -> bytes:
-    """One caption per image; several are refused, since COCO's results have none."""
+    """Write one caption per image; another number raises an error, because COCO's results have exactly one."""
     for name, some in zip(table.query_ids, table.groups(), strict=True):
         if len(some) != 1:
             raise MomentseekError(

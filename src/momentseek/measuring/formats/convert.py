@@ -1,4 +1,4 @@
-"""Describing a file, and rewriting it in another format, with what the other format could not carry."""
+"""Describe a file, or convert it to another format and report what that format cannot hold."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_TIME_ROUNDING_SECONDS = 1e-6
 
 @dataclass(frozen=True)
 class Description:
-    """A file's format, the dataset it is, its size and what is odd about it."""
+    """A file's format, its dataset, its size and any problems found in it."""
 
     path: str
     format: str
@@ -43,7 +43,7 @@ class Description:
 
 @dataclass(frozen=True)
 class Conversion:
-    """What was read, what was written, and what was lost on the way."""
+    """What was read, what was written, and what was lost by the conversion."""
 
     source: str
     target: str
@@ -58,7 +58,7 @@ class Conversion:
 
 
 def describe(path: Path, corpus: Corpus | None = None) -> Description:
-    """Recognise and read a file, keeping whatever is broken in it."""
+    """Recognise and read a file; broken moments are kept and reported."""
     document = open_document(path)
     format = recognise(document)
     found = read_document(document, format, Reading("keep", corpus))
@@ -94,15 +94,16 @@ def convert(
     task: str | None = None,
     force: bool = False,
 ) -> Conversion:
-    """Read ``source`` (recognised, or as ``format``) and write it to ``target`` as ``to``, or as its ending says.
+    """Convert ``source`` to the format ``to``, or to the format of ``target``'s extension.
 
-    A truth may be written as captions (``to="tvc"``, …): its queries' words then caption its moments.
-    ``task`` picks one list of a TVR submission. An existing target is only replaced with ``force``.
+    The format of ``source`` is recognised unless ``format`` names it. A truth may be written as captions
+    (``to="tvc"``, …): the texts of its queries become the captions of its moments. ``task`` picks one list of a TVR
+    submission. An existing target is only replaced with ``force``.
     """
     path = pathlib.Path(target)
     if path.exists() and not force:
         raise MomentseekError(
-            f"{path}: is there already; choose another name, or overwrite it ({parameter('force', True)})"
+            f"{path}: already exists; choose another name, or overwrite it ({parameter('force', True)})"
         )
     document = open_document(source)
     reader = choose(document, format, None)
@@ -133,7 +134,7 @@ def convert(
 
 
 def lost_in(before: Judgements | CaptionTable | Runs, after: Any) -> tuple[str, ...]:
-    """What was lost by writing ``before`` and reading it back as ``after``, in words."""
+    """Describe what was lost by writing ``before`` and reading it back as ``after``."""
     return _lost_in_runs(before, after) if isinstance(before, tuple) else _lost_in_table(before, after)
 
 
@@ -183,7 +184,7 @@ def _lost_moments(before: MomentTable, after: MomentTable) -> list[str]:
 
 
 def _order(before: MomentTable, after: MomentTable) -> IntArray:
-    """For each row of ``before``, the row of ``after``; formats may regroup queries by video."""
+    """Return the row of ``after`` for each row of ``before``; formats may regroup queries by video."""
     position = np.array([after.position[q] for q in before.query_ids], dtype=np.int64)
     within = np.arange(len(before.start)) - before.offsets[before.row_query]
     rows: IntArray = after.offsets[position[before.row_query]] + within
@@ -191,7 +192,7 @@ def _order(before: MomentTable, after: MomentTable) -> IntArray:
 
 
 def count_words(n: int, what: str) -> str:
-    """A number of queries, moments or videos in words.
+    """Format a number of queries, moments or videos.
 
     >>> count_words(1, "queries"), count_words(1, "moments"), count_words(4001, "videos")
     ('1 query', '1 moment', '4,001 videos')
@@ -200,14 +201,14 @@ def count_words(n: int, what: str) -> str:
 
 
 def size_of(tables: Sequence[Judgements | Run | CaptionTable]) -> tuple[int, int, int]:
-    """Distinct queries, moments and captions of all tables together; what captions describe counts as a moment."""
+    """Count the distinct queries, the moments and the captions of all tables; captioned images count as moments."""
     if tables and isinstance(tables[0], CaptionTable):
         return 0, len(tables[0]), len(tables[0].captions)
     return len({query for table in tables for query in table.query_ids}), sum(len(t.start) for t in tables), 0
 
 
 def findings_of(tables: Sequence[Judgements | Run | CaptionTable]) -> tuple[str, ...]:
-    """Broken moments and what was done with them, in words."""
+    """Describe the broken moments of all tables and what was done with them."""
     return tuple(str(finding) for table in tables for finding in table.findings)
 
 
@@ -218,7 +219,7 @@ def _tables(found: Judgements | CaptionTable | Runs | Corpus) -> Sequence[Judgem
 
 
 def _read_back(path: pathlib.Path, data: bytes, writer: FileFormat) -> Document:
-    """What would be read back, if it is recognised as what it is."""
+    """Return the document to read back; raise an error if it would be recognised as another format."""
     document = Document(path, data)
     found = recognise(document)
     if found.name != writer.name:
@@ -230,7 +231,7 @@ def _read_back(path: pathlib.Path, data: bytes, writer: FileFormat) -> Document:
 
 
 def _reading_back(corpus: Corpus | None) -> Reading:
-    """Indices may come from the collection; durations only from the file itself."""
+    """Return settings for reading back: indices come from the corpus, durations only from the file itself."""
     if corpus is None:
         return Reading("keep")
     return Reading("keep", Corpus(dict.fromkeys(corpus.durations, float("nan")), corpus.names, corpus.source))

@@ -14,11 +14,11 @@ from momentseek.measuring.formats.registry import Reading, Writing, register
 
 SEGMENT_SECONDS = 5.0
 MIN_AGREEING_ANNOTATORS = 2
-"""TVR's evaluator counts a prediction as right if it matches two of the (at least four) annotators."""
+"""TVR's evaluator counts a prediction as correct if it matches two of the (at least four) annotators."""
 
 
 def read_truth(document: Document, reading: Reading) -> Judgements:
-    """Segments ``[a, b]`` include both ends: 5a to 5(b + 1) seconds. Every annotator is one row."""
+    """Read one row per annotator; a segment pair ``[a, b]`` includes both ends: 5a to 5(b + 1) seconds."""
     entries = checked.records(document)
     videos = checked.strings(entries, "video", document)
     times = checked.lists(entries, "times", document)
@@ -45,7 +45,7 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
 
 
 def write_truth(truth: Judgements, _: Writing) -> bytes:
-    """Write judgements as DiDeMo; times must lie on its grid of 5 s."""
+    """Write judgements as DiDeMo; times must be multiples of 5 s."""
     writers.require_ungraded(truth, "didemo")
     seconds = dict(zip(truth.videos, writers.require_durations(truth, "didemo"), strict=True))
     off = np.flatnonzero((truth.start % SEGMENT_SECONDS != 0) | (truth.end % SEGMENT_SECONDS != 0))

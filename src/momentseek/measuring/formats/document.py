@@ -1,4 +1,4 @@
-"""Getting a file into memory safely: gzip, size limits, and JSON that says where it is broken."""
+"""Load a file into memory safely: gzip, size limits, and JSON errors that name the position."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """A file's bytes and, on demand, what they hold."""
+    """A file's bytes, parsed on demand."""
 
     path: Path
     data: bytes
@@ -72,18 +72,18 @@ class Document:
 
     @cached_property
     def is_json(self) -> bool:
-        """Whether it begins like JSON or JSON Lines."""
+        """Whether the file begins like JSON or JSON Lines."""
         return self.data[:64].removeprefix(_BOM).lstrip()[:1] in (b"{", b"[")
 
     @cached_property
     def may_hold_booleans(self) -> bool:
-        """Whether it is worth looking for true and false in the place of numbers."""
+        """Whether the file may have true or false in place of numbers; False makes a slower check unnecessary."""
         return not self.is_json or b"true" in self.data or b"false" in self.data
 
     @cached_property
     def json(self) -> Any:
         """The JSON value; JSON Lines become a list of their values."""
-        with pause_gc():  # parsing makes millions of containers, none of them garbage
+        with pause_gc():  # parsing creates millions of containers, none of them garbage
             data = self.data.removeprefix(_BOM)
             try:
                 return orjson.loads(data)
@@ -96,17 +96,17 @@ class Document:
 
     @cached_property
     def record_lists(self) -> RecordLists | None:
-        """The file's lists of like records as columns, without parsing them; None if it is another kind of file."""
+        """The file's lists of uniform records as columns, without parsing them; None for any other file."""
         return cut_records(self.data.removeprefix(_BOM)) if self.is_json else None
 
     @cached_property
     def outline(self) -> Any:
-        """What tells a format: the JSON value, where long lists of records may be cut to their first."""
+        """The JSON value by which a format is recognised; long lists of records may be cut to their first element."""
         return self.json if self.record_lists is None else self.record_lists.outline()
 
     @property
     def first_record(self) -> Any:
-        """The first element of a JSON list or JSON Lines file, or the JSON value itself, in outline."""
+        """The first element of a JSON list or JSON Lines file, or the JSON value itself, from the outline."""
         value = self.outline if self.is_json else None
         return value[0] if isinstance(value, list) and value else value
 
@@ -114,19 +114,19 @@ class Document:
         try:
             self.data.decode()
         except UnicodeDecodeError as e:
-            if e.reason != "unexpected end of data":  # which is a file cut off within a letter
+            if e.reason != "unexpected end of data":  # that is a file cut off within a character
                 raise _not_utf8(self.path, f"byte {e.start:,}") from None
 
     def reject_repeated_names(self) -> None:
-        """Refuse an object in which a name stands twice, of which parsers silently keep the last."""
+        """Raise an error for an object with a repeated name, of which parsers silently keep the last."""
         with suppress(RecursionError, ValueError):
             json.loads(self.data.removeprefix(_BOM), object_pairs_hook=self._unique)
 
     def reject_repeats(self, key: str, expected: int) -> None:
-        """Refuse objects in which a name stands twice, quickly enough for large files.
+        """Raise an error for objects with repeated names, quickly enough for large files.
 
-        ``key`` occurs once in each of ``expected`` values that were read; more of them in the file mean that some
-        were lost, and only then is it worth the slow parser that sees all names.
+        ``key`` occurs once in each of the ``expected`` values that were read. If the file has more of them, some were
+        lost, and only then does the slow parser that sees all names run.
         """
         if self.data.count(f'"{key}"'.encode()) > expected:
             self.reject_repeated_names()
@@ -135,11 +135,11 @@ class Document:
         names = [name for name, _ in pairs]
         if len(set(names)) < len(names):
             twice = Counter(names).most_common(1)[0][0]
-            raise MomentseekError(f"{self.path}: {twice} stands more than once; keep one entry")
+            raise MomentseekError(f"{self.path}: {twice} occurs more than once; keep one entry")
 
     @property
     def records(self) -> list[Any]:
-        """The JSON as a list of records: a file of one line is a list of one."""
+        """The JSON as a list of records; a single object is a list of one."""
         return self.json if isinstance(self.json, list) else [self.json]
 
     def _json_lines(self, lines: list[bytes]) -> list[Any]:
@@ -198,7 +198,7 @@ def _read(path: Path, limit: int) -> bytes:
 
 
 def _is_wide(start: bytes) -> bool:
-    """Whether the first two letters are ASCII in two bytes each."""
+    """Whether the first two characters are ASCII in two bytes each, as in UTF-16 without a byte order mark."""
     even, odd = start[0::2], start[1::2]
     pairs = ((even, odd), (odd, even))
     return any(zeros == b"\0\0" and letters.isascii() and b"\0" not in letters for letters, zeros in pairs)
@@ -243,7 +243,7 @@ def _stands_alone(line: bytes) -> bool:
 
 
 def _loads(data: bytes) -> Any:
-    """As orjson, but with NaN: half a surrogate pair is no text, and could never be written again."""
+    """Parse like orjson, but accept NaN; half a surrogate pair raises an error, because it cannot be written."""
     value = json.loads(data)
     if b"\\ud" in data.lower():
         json.dumps(value, ensure_ascii=False).encode()
@@ -254,7 +254,7 @@ LONGEST_HEADER = 4096
 
 
 def header_of(document: Document) -> list[str]:
-    """The first line's columns; empty where the document is JSON or no text."""
+    """Return the columns of the first line; empty if the document is JSON or binary."""
     if document.is_json or b"\0" in document.data[:LONGEST_HEADER]:
         return []
     text = document.data[:LONGEST_HEADER].decode("utf-8-sig", errors="replace")
@@ -265,7 +265,7 @@ def header_of(document: Document) -> list[str]:
 
 
 def rows_of(document: Document, *columns: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line number and ``columns`` of every row that is not blank."""
+    """Yield line number and ``columns`` of every row that is not blank."""
     reader = csv.reader(io.StringIO(document.text, newline=""))
     try:
         header = [name.strip() for name in next(reader, [])]

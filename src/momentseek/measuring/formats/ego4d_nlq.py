@@ -1,7 +1,7 @@
 """Ego4D's natural-language queries: annotations (nlq_val.json) and the challenge's prediction files.
 
-A query's id is ``ANNOTATION_i``: the annotation's uid and the query's place in it, as the challenge numbers them. Times
-are seconds of the clip, and the clip (clip_uid) is the video that is searched.
+A query's id is ``ANNOTATION_i``: the annotation's uid and the query's position in it, as the challenge numbers them.
+Times are seconds of the clip, and the clip (clip_uid) is the video that is searched.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ CHALLENGE = "ego4d_nlq_challenge"
 
 
 def claims_truth(document: Document) -> bool:
-    """An object whose ``videos`` have clips."""
+    """Whether a file is an object whose ``videos`` have clips."""
     first = document.first_record
     videos = first.get("videos") if isinstance(first, dict) else None
     return isinstance(videos, list) and bool(videos) and checked.has_keys(videos[0], "video_uid", "clips")
 
 
 def read_truth(document: Document, reading: Reading) -> Judgements:
-    """One moment per query; queries without words, of which the release has a few, are left out as its users do."""
+    """Read one moment per query; the few queries of the release without text are left out, as is usual."""
     rows = [row for row in _queries(document) if row[2].get("query")]
     entries = [entry for _, _, entry in rows]
     if entries and not checked.has_keys(entries[0], "clip_start_sec", "clip_end_sec"):
@@ -51,7 +51,7 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
 
 
 def _queries(document: Document) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Each query's id, its clip and its entry."""
+    """Yield each query's id, its clip and its entry."""
     for video in checked.lists([checked.mapping(document)], "videos", document)[0]:
         for clip in checked.lists([video], "clips", document)[0]:
             for annotation in checked.lists([clip], "annotations", document)[0]:
@@ -64,7 +64,7 @@ def _queries(document: Document) -> Iterator[tuple[str, dict[str, Any], dict[str
 
 
 def _clip_seconds(clip: dict[str, Any]) -> float | None:
-    """The clip's length: where it starts and ends in its video, else in itself."""
+    """Return the clip's length from its times in the video, or else from its own times."""
     for start, end in (("video_start_sec", "video_end_sec"), ("clip_start_sec", "clip_end_sec")):
         if checked.is_number(clip.get(start)) and checked.is_number(clip.get(end)):
             return float(clip[end] - clip[start])
@@ -72,7 +72,7 @@ def _clip_seconds(clip: dict[str, Any]) -> float | None:
 
 
 def claims_results(document: Document) -> bool:
-    """An object of the challenge, or one whose results name an annotation and a query."""
+    """Whether a file is an object whose results name an annotation, a query and predicted times."""
     first = document.first_record
     results = first.get("results") if isinstance(first, dict) else None
     keys = ("annotation_uid", "query_idx", "predicted_times")
@@ -80,7 +80,7 @@ def claims_results(document: Document) -> bool:
 
 
 def read_results(document: Document, reading: Reading) -> Runs:
-    """Windows in the file's order, ``[start, end]`` or ``[start, end, score]``."""
+    """Read windows in the file's order, ``[start, end]`` or ``[start, end, score]``."""
     entries = checked.lists([checked.mapping(document)], "results", document)[0]
     checked.check_types(entries, {dict}, document, "results", "objects")
     windows = checked.lists(entries, "predicted_times", document)
@@ -108,7 +108,7 @@ def read_results(document: Document, reading: Reading) -> Runs:
 
 
 def write_results(runs: Runs, _: Writing) -> bytes:
-    """A file for the challenge: windows in rank order, without scores, which it does not take."""
+    """Write a file for the challenge: windows in rank order, without scores, which it does not accept."""
     run = writers.single(runs, "ego4d-nlq-predictions")
     results = []
     for query, clip, windows in zip(

@@ -1,4 +1,4 @@
-"""Reading any known file (recognise it, then let its format read it), and writing any format safely."""
+"""Read a file in any known format, which is recognised by its content, and write any format safely."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CAPTION_FORMAT_OF_SUFFIX = {".jsonl": "tvc"}
 RUN_FORMAT_ENDINGS = ("", "-run", "-submission", "-predictions", "-results")
 """``to="tvr"`` means tvr-submission when the file holds predictions."""
 PUBLISHED: dict[str, dict[str, str]] = tomllib.loads((files(__package__) / "published.toml").read_text("utf-8"))
-"""Format → size of a published file (queries, moments) → the dataset it is."""
+"""Format → size of a published file (queries, moments) → name of the dataset."""
 
 
 def read_truth(
@@ -39,21 +39,21 @@ def read_truth(
 def read_runs(
     path: Path, *, format: str | None = None, corpus: Corpus | None = None, invalid: Policy = "error"
 ) -> Runs:
-    """Predictions in any known format; a TVR submission has one run per task, most files have one."""
+    """Read predictions in any known format: one run per task in a TVR submission, a single run in most files."""
     document = open_document(path)
     runs: Runs = read_document(document, choose(document, format, "run"), Reading(invalid, corpus))
     return runs
 
 
 def read_run(path: Path, *, format: str | None = None, corpus: Corpus | None = None, invalid: Policy = "error") -> Run:
-    """Predictions of a file that holds one list; of several (TVR), the first."""
+    """Read the predictions of a file; the first run if it has several (TVR)."""
     return read_runs(path, format=format, corpus=corpus, invalid=invalid)[0]
 
 
 def read_captions(
     path: Path, *, format: str | None = None, corpus: Corpus | None = None, invalid: Policy = "error"
 ) -> CaptionTable:
-    """Captions of moments: a file of them, or ground truth whose queries describe moments (ActivityNet, TVR, …)."""
+    """Read captions of moments, from caption files or from ground truth whose queries describe moments (TVR, …)."""
     document = open_document(path)
     if format is not None:
         chosen = format_named(format, None)
@@ -66,7 +66,7 @@ def read_captions(
 
 
 def read_answers(path: Path, *, corpus: Corpus | None = None, invalid: Policy = "error") -> Runs | CaptionTable:
-    """What a system answered, whichever it is: ranked moments (one run per task), or captions."""
+    """Read a system's output, either ranked moments (one run per task) or captions."""
     document = open_document(path)
     format = _claimant(document, "captions") or recognise(document, "run")
     found: Runs | CaptionTable = read_document(document, format, Reading(invalid, corpus))
@@ -76,13 +76,13 @@ def read_answers(path: Path, *, corpus: Corpus | None = None, invalid: Policy = 
 def read_standard(
     path: Path, answers: Runs | CaptionTable, *, corpus: Corpus | None = None, invalid: Policy = "error"
 ) -> Judgements | CaptionTable:
-    """What answers are compared with: judgements of moments, or references for captions."""
+    """Read what answers are compared with: judgements for moments, or references for captions."""
     read = read_captions if isinstance(answers, CaptionTable) else read_truth
     return read(path, corpus=corpus, invalid=invalid)
 
 
 def read_corpus(path: Path) -> Corpus:
-    """A list of videos with durations (and indices where the file has them), or any truth that has durations."""
+    """Read a list of videos with durations (and indices, if the file has them), or any truth that has durations."""
     document = open_document(path)
     truth = _claimant(document, "truth")
     if truth is None:
@@ -96,9 +96,10 @@ def read_corpus(path: Path) -> Corpus:
 
 
 def read_document(document: Document, format: FileFormat, reading: Reading) -> Any:
-    """What an opened document holds: Judgements, a tuple of Runs, a CaptionTable or a Corpus, by the format's kind.
+    """Read an opened document as Judgements, a tuple of Runs, a CaptionTable or a Corpus, by the format's kind.
 
-    It is checked against the collection; a truth or captions of a published file's size get the dataset's name.
+    Its videos must be in the corpus, if one is given. A truth or captions of a published file's size get the dataset's
+    name.
     """
     found = format.read(document, reading)
     if format.kind == "corpus":
@@ -122,12 +123,12 @@ def _claimant(document: Document, kind: Kind) -> FileFormat | None:
 
 
 def choose(document: Document, name: str | None, kind: Kind | None) -> FileFormat:
-    """The format called ``name``, or the one the document's shape tells."""
+    """Return the format called ``name``, or else the one recognised from the document."""
     return recognise(document, kind) if name is None else format_named(name, kind)
 
 
 def format_named(name: str, kind: Kind | None) -> FileFormat:
-    """The format called ``name``, of the kind that is needed."""
+    """Return the format called ``name``; it must be of the given kind."""
     if name not in FORMATS or kind not in (None, FORMATS[name].kind):
         known = ", ".join(n for n, f in FORMATS.items() if kind in (None, f.kind))
         raise MomentseekError(
@@ -137,7 +138,7 @@ def format_named(name: str, kind: Kind | None) -> FileFormat:
 
 
 def writer_for(to: str | None, path: Path, kind: Kind) -> FileFormat:
-    """The format in which to write a file of a kind: the one called ``to``, or the one that the file's ending means.
+    """Return the format to write: the one called ``to``, or the one of the file's extension.
 
     >>> writer_for(None, "test.jsonl", "run").name, writer_for("tvr", "test.json", "run").name
     ('native-run', 'tvr-submission')
@@ -158,12 +159,12 @@ def writer_for(to: str | None, path: Path, kind: Kind) -> FileFormat:
 
 
 def write_truth(truth: Judgements, path: Path, *, format: str = "native", corpus: Corpus | None = None) -> None:
-    """Write judgements in a format that can carry them, or say what it cannot."""
+    """Write judgements; an error names whatever the format cannot hold."""
     write_bytes(path, format_named(format, "truth").to_bytes(truth, corpus))
 
 
 def write_runs(runs: Runs, path: Path, *, format: str = "native-run", corpus: Corpus | None = None) -> None:
-    """Write predictions, in the order they have."""
+    """Write predictions in their current order."""
     write_bytes(path, format_named(format, "run").to_bytes(runs, corpus))
 
 
@@ -173,5 +174,5 @@ def write_run(run: Run, path: Path, *, format: str = "native-run", corpus: Corpu
 
 
 def write_captions(table: CaptionTable, path: Path, *, format: str = "tvc", corpus: Corpus | None = None) -> None:
-    """Write captions in a format that can carry them, or say what it cannot."""
+    """Write captions; an error names whatever the format cannot hold."""
     write_bytes(path, format_named(format, "captions").to_bytes(table, corpus))

@@ -1,4 +1,4 @@
-"""Five people's re-annotations of Charades-STA and ActivityNet test queries, with times in percent of the video."""
+"""Re-annotations of Charades-STA and ActivityNet test queries by five people, with times in percent of the video."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def claims_truth(document: Document) -> bool:
 
 
 def read_truth(document: Document, reading: Reading) -> Judgements:
-    """One query per HIT, one row of relevance 1 per annotator, in seconds where the collection is given.
+    """Read one query per HIT and one row of relevance 1 per annotator, in seconds if a corpus is given.
 
     Without durations, times stay in percent, as if each video were 100 s long; the variant says so.
     """
@@ -51,7 +51,7 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
 
 
 def _name(video: str, corpus: Corpus | None) -> str:
-    """Without ``.mp4``; with ActivityNet's ``v_`` if that is what the collection calls it."""
+    """Return a video's name without ``.mp4``, and with ActivityNet's ``v_`` if the corpus has that."""
     name = video.removesuffix(".mp4")
     return f"v_{name}" if corpus and name not in corpus.videos and f"v_{name}" in corpus.videos else name
 

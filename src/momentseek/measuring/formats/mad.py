@@ -11,12 +11,12 @@ KEYS = ("movie", "timestamps", "sentence")
 
 
 def claims_mad(document: Document) -> bool:
-    """An object whose entries have a film, a sentence and its times."""
+    """Whether a file is an object whose entries have a film, a sentence and its times."""
     return checked.has_keys(checked.first_value(document), *KEYS)
 
 
 def read_mad(document: Document, reading: Reading) -> Judgements:
-    """One moment per sentence; the id is the entry's key."""
+    """Read one moment per sentence; the id is the entry's key."""
     by_id = checked.mapping(document)
     document.reject_repeats("sentence", len(by_id))
     entries = list(by_id.values())
@@ -37,7 +37,7 @@ def read_mad(document: Document, reading: Reading) -> Judgements:
 
 
 def write_mad(truth: Judgements, _: Writing) -> bytes:
-    """One entry per query, in order."""
+    """Write one entry per query, in order."""
     writers.require_ungraded(truth, "mad")
     writers.require_one_annotator(truth, "mad")
     writers.require_one_moment(truth, "mad")

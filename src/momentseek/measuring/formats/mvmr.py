@@ -15,16 +15,16 @@ from momentseek.measuring.formats.tacos import FPS, are_tacos_names, frame_durat
 
 
 def claims_truth(document: Document) -> bool:
-    """Captions with ``pos_moments`` and ``retrieval_pool``."""
+    """Whether a file has captions with ``pos_moments`` and ``retrieval_pool``."""
     first = checked.first_value(document)
     return writers.looks_like_captions(document) and "pos_moments" in first and "retrieval_pool" in first
 
 
 def read_truth(document: Document, reading: Reading) -> Judgements:
-    """Own moment first, then the positives, all of relevance 1 and each in its own video.
+    """Read each query's own moment first, then the positives, all of relevance 1 and each with its video.
 
-    TACoS' file is in frames, own moments and positives alike. (The public evaluator converts only the own ones,
-    so that hardly any other positive can be hit.)
+    TACoS' file is in frames, own moments and positives alike. (The public evaluator converts only the own ones, so
+    hardly any other positive can be hit.)
     """
     captions = writers.read_captions(document)
     positives = checked.check_types(

@@ -1,4 +1,4 @@
-"""Our own files: JSON Lines, one row per query and moment.
+"""Momentseek's own format: JSON Lines, one row per query and moment.
 
 ``{"query_id": "q1", "query": "a dog runs", "video": "a", "start": 0.0, "end": 5.0, "relevance": 4}``
 """
@@ -27,11 +27,11 @@ Columns = dict[str, list[Any]]
 REQUIRED = ("query_id", "video", "start", "end")
 OPTIONAL = ("query", "relevance", "score", "duration", "agreement", "task", "pool", "saliency", "judge")
 RESERVED = {*REQUIRED, *OPTIONAL}
-"""Every other column is a label of queries, if it is one text per query."""
+"""Reserved columns; every other column is a label of queries, if it has one text per query."""
 
 
 def truth_columns(truth: Judgements) -> Columns:
-    """The columns of judgements, one row per moment."""
+    """Return the columns of judgements, one row per moment."""
     rows = _Rows(truth)
     seconds = [None if d != d else d for d in truth.durations.tolist()]
     columns = rows.common()
@@ -52,7 +52,7 @@ def truth_columns(truth: Judgements) -> Columns:
 
 
 def run_columns(runs: Runs, format: str) -> Columns:
-    """Runs as rows, in rank order; several tasks follow each other, and every row names its own."""
+    """Return the columns of runs in rank order, one task after the other; every row names its task."""
     tasks = [run.task for run in runs]
     if len(set(tasks)) < len(tasks):
         raise MomentseekError(f"{format} holds one run per task, but {runs[0].source} has {', '.join(tasks)}")
@@ -86,7 +86,7 @@ class _Rows:
         return [None if r is None else values[r] for r in self.row]
 
     def once(self, bounds: list[int], values: list[Any]) -> list[Any]:
-        """Per-query lists, each on the query's first row."""
+        """Return per-query lists, each on the query's first row."""
         first = [True, *(a != b for a, b in zip(self.owner, self.owner[1:], strict=False))]
         return [values[bounds[q] : bounds[q + 1]] if new else None for q, new in zip(self.owner, first, strict=False)]
 
@@ -102,7 +102,7 @@ class _Rows:
 
 
 def truth_from(columns: Columns, document: Document, reading: Reading) -> Judgements:
-    """Rows as judgements; a query's rows need not stand together."""
+    """Build judgements from rows; a query's rows need not be adjacent."""
     moments = _Moments(columns, document)
     relevance = columns.get("relevance")
     pools = moments.per_query("pool", [], {list}, "a list") if "pool" in columns else None
@@ -129,7 +129,7 @@ def truth_from(columns: Columns, document: Document, reading: Reading) -> Judgem
 
 
 def runs_from(columns: Columns, document: Document, reading: Reading) -> Runs:
-    """Rows as one run per task; rank is the rows' order."""
+    """Build one run per task from rows, ranked in the order of the rows."""
     tasks = [t or "VCMR" for t in columns.get("task", [None] * len(columns["query_id"]))]
     checked.check_types(tasks, {str}, document, "task", "text")
     result = []
@@ -163,7 +163,7 @@ class _Moments:
     def __init__(self, columns: Columns, document: Document, records: list[int] | None = None) -> None:
         self.columns, self.document = columns, document
         self.records = records or range(len(columns["query_id"]))
-        """The record of the file, from 0, that each row is."""
+        """The number of each row's record in the file, from 0."""
         ids = checked.check_types(
             columns["query_id"], {int, str}, document, "query_id", "a whole number or text", self.records
         )
@@ -182,7 +182,7 @@ class _Moments:
         return [None] * len(self.rows) if values is None else [values[r] for r in self.rows]
 
     def per_query(self, name: str, default: Any, types: set[type], wanted: str) -> list[Any]:
-        """The first value each query has, or ``default``."""
+        """Return the first value of each query, or ``default``."""
         values = self.columns[name]
         checked.check_types(values, {*types, type(None)}, self.document, name, wanted, self.records)
         found: list[Any] = [default] * len(self.query_ids)
@@ -195,7 +195,7 @@ class _Moments:
         return self.per_query(name, "", {str}, "text") if name in self.columns else None
 
     def labels(self) -> dict[str, list[str]]:
-        """The columns we do not know that say one text per query; any others say something of moments."""
+        """Return the unreserved columns that have one text per query; others describe moments."""
         found = {}
         for name in (n for n, values in self.columns.items() if n not in RESERVED and str in set(map(type, values))):
             values = self.columns[name]
@@ -206,7 +206,7 @@ class _Moments:
         return found
 
     def judges(self) -> dict[str, list[str]]:
-        """Who judged each moment, where a language model did; empty for people."""
+        """Return the language model that judged each moment; empty if a person did."""
         names = self.of("judge")
         if not any(names):
             return {}
@@ -228,7 +228,7 @@ MOMENT_KEYS = ("query_id", "query", "video", "start", "end")
 
 @dataclass(frozen=True)
 class QuickRows:
-    """The columns of such a file, and where the lines of each query are."""
+    """The columns of a file that the fast reader understands, and the number of rows of each query."""
 
     query_ids: tuple[str, ...]
     counts: IntArray
@@ -237,15 +237,15 @@ class QuickRows:
     end: FloatArray
     queries: list[str] | None
     others: dict[str, FloatArray]
-    """Columns of numbers besides these."""
+    """All other columns, which hold numbers."""
 
     def groups(self) -> tuple[tuple[str, ...], list[int], EncodedNames, FloatArray, FloatArray]:
-        """What every table of moments is made from."""
+        """Return the arguments that all tables of moments are built from."""
         return self.query_ids, self.counts.tolist(), self.video, self.start, self.end
 
 
 def read_quickly(document: Document) -> QuickRows | None:
-    """The rows of a file of our own, or None where it has any that only its slow reader understands."""
+    """Read a native file with the fast reader; None if it has rows that only the slow reader understands."""
     lists = document.record_lists
     if lists is None or lists.rest != [0]:
         return None
@@ -265,7 +265,7 @@ def read_quickly(document: Document) -> QuickRows | None:
 
 
 def _queries(lists: RecordLists) -> tuple[tuple[str, ...], IntArray] | None:
-    """The queries, and the first line of each; None if one's lines stand apart."""
+    """Return the queries and the first row of each; None if the rows of a query are not adjacent."""
     column = lists.columns.get("query_id")
     if isinstance(column, EncodedNames):
         codes = column.codes.astype(np.int64)
@@ -280,17 +280,17 @@ def _queries(lists: RecordLists) -> tuple[tuple[str, ...], IntArray] | None:
     return tuple(map(str, names)), begins
 
 
-NULL_SAYS_SOMETHING = {*REQUIRED, "relevance", "score"}
+NULLABLE = {*REQUIRED, "relevance", "score"}
 
 
 def claims_run(document: Document) -> bool:
-    """Whether a file has rows of our own form without ``relevance``."""
+    """Whether a file has native rows without ``relevance``."""
     first = document.first_record
     return checked.has_keys(first, *REQUIRED) and "relevance" not in first
 
 
 def read_truth(document: Document, reading: Reading) -> Judgements:
-    """A query's rows need not stand together; a key we do not know is a label if it is one text per query."""
+    """Read judgements; a query's rows need not be adjacent, and an unknown key with one text per query is a label."""
     quick = read_quickly(document)
     if quick is not None and {"relevance"} <= set(quick.others) <= {"relevance", "duration"}:
         durations: dict[str, float] | None = {}
@@ -309,7 +309,7 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
 
 
 def read_runs(document: Document, reading: Reading) -> Runs:
-    """A query's rows are ranked as they stand; the score does not reorder them."""
+    """Read runs; a query's rows are ranked in their order in the file, whatever their scores."""
     if (quick := read_quickly(document)) is not None and set(quick.others) <= {"score"}:
         source, score = str(document.path), quick.others.get("score")
         groups = quick.groups()
@@ -328,7 +328,7 @@ def _columns(document: Document, *, labels: bool = False) -> Columns:
 
 def _lines(columns: Columns) -> bytes:
     names = tuple(columns)
-    optional = [n not in NULL_SAYS_SOMETHING for n in names]
+    optional = [n not in NULLABLE for n in names]
     rows = zip(*columns.values(), strict=True)
     return b"".join(
         orjson.dumps(

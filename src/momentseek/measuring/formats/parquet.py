@@ -25,7 +25,7 @@ DAMAGE_ERRORS = (OSError, ValueError, LookupError, TypeError, OverflowError, Mem
 
 
 def _claims(document: Document, *, graded: bool) -> bool:
-    """Whether a file is Parquet with our columns, and with ``relevance`` or without it."""
+    """Whether a file is Parquet with the native columns, and has ``relevance`` exactly if ``graded``."""
     names = _names(document)
     return set(REQUIRED) <= names and ("relevance" in names) == graded
 
@@ -44,7 +44,7 @@ def _open(document: Document) -> Any:
     try:
         source = pyarrow.BufferReader(document.data)
         schema = pyarrow.parquet.read_schema(source)
-        # Text is read as dictionaries: what repeats a million times is then held once.
+        # Text is read as dictionaries, so that a repeated text is held in memory once.
         text = [field.name for field in schema if pyarrow.types.is_string(field.type)]
         file = pyarrow.parquet.ParquetFile(source, read_dictionary=text)
         meta = file.metadata

@@ -1,9 +1,9 @@
-"""Answers of multimodal language models in prose, one JSON object per query.
+"""Prose answers of multimodal language models, one JSON object per query.
 
 ``{"query_id": "q1", "video": "a", "duration": 60.0, "answer": "It happens from 12s to 20s."}``
 
-``fps`` and ``units`` say how numbers are to be read where the model counts frames or shares of the video. A query whose
-answer holds no moment stays in the run with an empty list, and the findings count such queries by reason.
+``fps`` and ``units`` say how to read numbers if the model counts frames or fractions of the video. A query whose answer
+names no moment stays in the run with an empty list, and the findings count such queries by reason.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ANSWER_KEYS = ("answer", "response", "output", "prediction")
 
 @dataclass(frozen=True)
 class ProseAnswers:
-    """The answers of a file, as they were written and as they were understood."""
+    """The answers of a file, as text and parsed."""
 
     query_ids: tuple[str, ...]
     queries: tuple[str, ...]
@@ -40,7 +40,7 @@ class ProseAnswers:
     source: str
 
     def to_run(self) -> Run:
-        """The moments of all answers; a span without a confidence scores 1 / rank."""
+        """Return the moments of all answers; the score of a span without a confidence is 1 / rank."""
         spans = [answer.spans for answer in self.parsed]
         flat = [(span, rank) for some in spans for rank, span in enumerate(some, 1)]
         run = Run.from_groups(
@@ -57,7 +57,7 @@ class ProseAnswers:
         return replace(run, findings=(*run.findings, *self.findings()))
 
     def findings(self) -> tuple[DataFinding, ...]:
-        """The answers without a moment, by reason, and those of which something was cut or left out."""
+        """Count the answers without a moment, by reason, and those with a span that was cut or left out."""
         unanswered = [reason for reason in REASONS if reason != "answered"]
         groups = {f"no moment ({r})": [a.reason == r for a in self.parsed] for r in unanswered}
         for note in dict.fromkeys(note for answer in self.parsed for note in answer.notes):
@@ -72,7 +72,7 @@ class ProseAnswers:
 
 
 def claims_answers(document: Document) -> bool:
-    """One object per query with its video and a text that answers it, and no times of its own."""
+    """Whether a file has one object per query with its video and a text as its answer, and no times."""
     first = document.first_record
     keys = [_key(first, names) for names in (ID_KEYS, VIDEO_KEYS, ANSWER_KEYS)] if isinstance(first, dict) else [None]
     return (
@@ -85,7 +85,7 @@ def claims_answers(document: Document) -> bool:
 def parse_records(
     document: Document, reading: Reading, *, units: Units | None = None, fps: float | None = None
 ) -> ProseAnswers:
-    """The answers of a file; ``units`` and ``fps`` are for records that do not have them."""
+    """Parse the answers of a document; ``units`` and ``fps`` apply to records that do not have them."""
     rows = checked.records(document)
     first = rows[0] if rows else {}
     names = [_key(first, keys) or keys[0] for keys in (ID_KEYS, VIDEO_KEYS, ANSWER_KEYS)]
@@ -113,12 +113,12 @@ def parse_records(
 def read_prose(
     path: str, reading: Reading | None = None, *, units: Units | None = None, fps: float | None = None
 ) -> ProseAnswers:
-    """The answers of a file of them."""
+    """Read and parse a file of prose answers."""
     return parse_records(open_document(path), reading or Reading(), units=units, fps=fps)
 
 
 def read_answers(document: Document, reading: Reading) -> Runs:
-    """One run: the moments that each answer names, best first."""
+    """Read one run with the moments that each answer names, best first."""
     return (parse_records(document, reading).to_run(),)
 
 

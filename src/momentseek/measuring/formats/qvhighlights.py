@@ -19,7 +19,7 @@ ANNOTATORS_PER_CLIP = 3
 
 
 def read_truth(document: Document, reading: Reading) -> Judgements:
-    """Several moments of one video per query, relevance 1, and three annotators' saliency per 2 s clip."""
+    """Read several moments of one video per query, with relevance 1, and three annotators' saliency per 2 s clip."""
     entries = checked.records(document)
     videos = checked.strings(entries, "vid", document)
     windows = checked.lists(entries, "relevant_windows", document)
@@ -72,7 +72,7 @@ def _clips(entry: dict[str, Any], seconds: dict[str, float], document: Document)
 
 
 def write_truth(truth: Judgements, _: Writing) -> bytes:
-    """The release's form. Rated clips are those of the windows (so it is in the release) and any other not all 0."""
+    """Write the release's form; rated clips are those in the windows, and others with a score above 0."""
     writers.require_ungraded(truth, "qvhighlights")
     writers.require_one_annotator(truth, "qvhighlights")
     seconds = dict(zip(truth.videos, writers.require_durations(truth, "qvhighlights"), strict=True))
@@ -110,13 +110,13 @@ register("qvhighlights", None, read_truth, write_truth)
 
 
 def claims_submission(document: Document) -> bool:
-    """One object per line with predicted windows, saliency scores or both."""
+    """Whether a file has one object per line with predicted windows, saliency scores or both."""
     first = document.first_record
     return checked.has_keys(first, "qid") and ("pred_relevant_windows" in first or "pred_saliency_scores" in first)
 
 
 def read_submission(document: Document, reading: Reading) -> Runs:
-    """Windows in the file's order (R1 takes the first), saliency one score per 2 s clip."""
+    """Read windows in the file's order (R1 uses the first), and one saliency score per 2 s clip."""
     entries = checked.records(document)
     windows = checked.check_types(
         [e.get("pred_relevant_windows") or [] for e in entries], {list}, document, "pred_relevant_windows", "a list"
@@ -149,7 +149,7 @@ def read_submission(document: Document, reading: Reading) -> Runs:
 
 
 def write_submission(runs: Runs, _: Writing) -> bytes:
-    """Windows in rank order; a query without windows has no ``vid``, because its video is not known."""
+    """Write windows in rank order; a query without windows has no ``vid``, because its video is not known."""
     run = writers.single(runs, "qvhighlights-submission")
     rows = [[*span, score] for span, score in zip(writers.spans(run), run.score.tolist(), strict=True)]
     entries: list[dict[str, Any]] = []

@@ -1,10 +1,10 @@
-"""Columns straight from a file's bytes, for files that are mostly lists of like records.
+"""Extract columns directly from the bytes of a JSON file that consists mostly of lists of uniform records.
 
-Predictions of a system for a benchmark are some 300,000 small objects. Parsing them into dictionaries, to take these
-apart again, is most of the time that evaluating takes; so a compiled scan (``native/json_records.c``) cuts such lists
-out of the text and gives their columns, and what is left of the text is parsed as ever. It takes machine-written
-files alone: every record has the same names in the same order, and its values are texts, numbers or lists of equally
-many numbers. Of any other file it says nothing, and the readers parse it whole, with messages for what is wrong.
+A system's predictions for a benchmark are some 300,000 small objects. Parsing them into dictionaries and taking these
+apart again is most of the time of an evaluation. So a compiled scan (``native/json_records.c``) cuts such lists out of
+the text and returns their columns; the rest of the text is parsed as usual. It only accepts machine-written files:
+every record has the same names in the same order, and its values are texts, numbers or lists of numbers of one length.
+For any other file it returns nothing, and the readers parse the whole file and report what is wrong.
 """
 
 from __future__ import annotations
@@ -60,52 +60,53 @@ class _Cut(ctypes.Structure):
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """Numbers of all records, ``(records,)`` or, where each has a list, ``(records, width)``."""
+    """Numbers of all records: ``(records,)``, or ``(records, width)`` if each record has a list."""
 
     values: FloatArray
     whole: int
-    """How many of them are written as whole numbers."""
+    """How many of the numbers are written as whole numbers."""
 
 
 @dataclass(frozen=True)
 class RecordLists:
-    """The lists of records of a JSON value, as columns over all of them, and the value without them."""
+    """The lists of records of a JSON value as columns over all lists, and the value without them."""
 
     rest: Any
-    """The value; in the place of the i-th list that holds records stands ``[i]``."""
+    """The value, with ``[i]`` in place of the i-th list of records."""
     counts: IntArray
-    """How many records each list has."""
+    """Number of records of each list."""
     columns: dict[str, NumberColumn | EncodedNames]
 
     def sizes(self, lists: Sequence[Any]) -> list[int] | None:
-        """How many records each of these values of ``rest`` has, or None unless they are all lists there are."""
+        """Return the number of records of each of these values of ``rest``; None unless they are all of its lists."""
         if [some for some in lists if some != []] != [[i] for i in range(len(self.counts))]:
-            return None  # among them is something else, or a name stood twice and a parser kept the last
+            return None  # one is not a list of records, or a name occurred twice and a parser kept the last
         sizes = iter(self.counts.tolist())
         return [0 if some == [] else next(sizes) for some in lists]
 
     def numbers(self, name: str, width: int | None = None) -> FloatArray | None:
-        """A column of numbers, or of lists of ``width`` numbers; None if there is no such column."""
+        """Return a column of numbers, or of lists of ``width`` numbers; None if there is no such column."""
         column = self.columns.get(name)
         if not isinstance(column, NumberColumn) or column.values.shape[1:] != (() if width is None else (width,)):
             return None
         return column.values
 
     def texts(self, name: str) -> EncodedNames | None:
-        """A column of texts; None if there is no such column."""
+        """Return a column of texts; None if there is no such column."""
         column = self.columns.get(name)
         return column if isinstance(column, EncodedNames) else None
 
     def outline(self) -> Any:
-        """A value of the whole one's shape, with one record for every list of them: the first, since all are alike.
+        """Return the whole value, but with a single record in place of every list of records.
 
-        Of a list of anything else only the first element is looked into.
+        It is the first record of the file, because all have the same names. In other lists, only the first element is
+        filled in.
         """
         return _fill(self.rest, [{name: _first(column) for name, column in self.columns.items()}])
 
 
 def column_objects(column: NumberColumn | EncodedNames) -> list[Any] | None:
-    """A column's values as a JSON parser gives them; None for numbers of which some are whole and others not."""
+    """Return a column's values as a JSON parser does; None if some of its numbers are whole and others are not."""
     if isinstance(column, EncodedNames):
         return list(column)
     if column.whole not in (0, column.values.size):
@@ -115,7 +116,7 @@ def column_objects(column: NumberColumn | EncodedNames) -> list[Any] | None:
 
 
 def agreed_durations(videos: EncodedNames, seconds: FloatArray) -> dict[str, float] | None:
-    """Video → seconds, from the duration that stands beside each moment; None unless a video has one, and it is real.
+    """Return video → seconds from each moment's duration; None if a video has several durations or one ≤ 0.
 
     >>> agreed_durations(EncodedNames(("b", "a"), np.array([0, 1, 0], np.int32)), np.array([9.0, 5.0, 9.0]))
     {'b': 9.0, 'a': 5.0}
@@ -145,7 +146,7 @@ def _fill(value: Any, records: list[dict[str, Any]]) -> Any:
 
 
 def cut_records(data: bytes) -> RecordLists | None:
-    """The lists of records of a JSON text, or None where it is not of that kind or nothing is compiled.
+    """Return the lists of records of a JSON text; None if it has another form or the kernels are not compiled.
 
     >>> lists = cut_records(b'{"q": [{"video": "b", "span": [1, 2.5]}, {"video": "a", "span": [0, 1]}], "r": []}')
     >>> lists and (lists.rest, lists.counts.tolist(), list(lists.texts("video")), lists.numbers("span", 2).tolist())
@@ -163,7 +164,7 @@ def cut_records(data: bytes) -> RecordLists | None:
         return None
     try:
         return _gather(data, found.contents)
-    except ValueError:  # text that is not UTF-8, or a rest that is not JSON: whoever parses it whole says where
+    except ValueError:  # not UTF-8, or the rest is not JSON: parsing the whole file will report where
         return None
     finally:
         free(found)
@@ -175,7 +176,7 @@ def _gather(data: bytes, cut: _Cut) -> RecordLists | None:
     for column in cut.column[: cut.columns]:
         name = _text(data[column.key_at : column.key_at + column.key_size])
         if name in columns:
-            return None  # of a name that stands twice, parsers keep the last
+            return None  # parsers keep the last of a repeated name
         if column.kind == TEXT:
             names = _names(data, column)
             if names is None:
@@ -189,7 +190,7 @@ def _gather(data: bytes, cut: _Cut) -> RecordLists | None:
 
 
 def _names(data: bytes, column: _Column) -> tuple[str, ...] | None:
-    """The distinct texts; None if two that are written differently are the same."""
+    """Return the distinct texts; None if two different spellings (escapes) are the same text."""
     positions = zip(
         _copy(column.name_at, column.names).tolist(), _copy(column.name_size, column.names).tolist(), strict=True
     )

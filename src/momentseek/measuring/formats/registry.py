@@ -1,4 +1,4 @@
-"""What a format is, and the list of all of them."""
+"""The definition of a file format, and the registry of all formats."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Reading:
 
     invalid: Policy = "error"
     corpus: Corpus | None = None
-    """Durations and video indices from another file, where the format itself lacks them."""
+    """Durations and video indices from another file, if the format itself lacks them."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Writing:
     """What a writer may need in addition to the table."""
 
     corpus: Corpus | None = None
-    """Video indices (and durations) from another file, where the table has none."""
+    """Video indices (and durations) from another file, if the table has none."""
 
 
 Runs = tuple[Run, ...]
@@ -50,11 +50,11 @@ Writer = Callable[[Any, Writing], bytes]
 
 @dataclass(frozen=True)
 class FileFormat:
-    """A file format: how to recognise, read and (where we can) write it.
+    """A file format: how to recognise, read and (if supported) write it.
 
-    ``claims`` looks only at the document's shape. ``read`` returns Judgements for a truth, a tuple of Runs (one per
-    task) for a run, a CaptionTable for captions, a Corpus for a list of videos. ``write`` takes the same and returns
-    the file's bytes, or raises MomentseekError naming what the format cannot carry.
+    ``claims`` says whether a document has the format's structure. ``read`` returns Judgements for a truth, a tuple of
+    Runs (one per task) for a run, a CaptionTable for captions, and a Corpus for a list of videos. ``write`` takes the
+    same and returns the file's bytes, or raises a MomentseekError that names what the format cannot hold.
     """
 
     name: str
@@ -65,28 +65,28 @@ class FileFormat:
     write: Writer | None = None
     suffix: str = ".json"
     notes: str = ""
-    """The format's traps, in a sentence."""
+    """The format's pitfalls, in a sentence."""
 
     def to_bytes(self, table: Any, corpus: Corpus | None = None) -> bytes:
-        """What ``read`` returns as a file of this format; ``corpus`` numbers the videos where the format needs it."""
+        """Encode what ``read`` returns as the bytes of a file; ``corpus`` numbers the videos if the format needs it."""
         if self.write is None:
             raise MomentseekError(f"{self.title} ({self.name}) can be read but not written")
         return self.write(table, Writing(corpus))
 
 
 FORMATS: Registry[FileFormat] = Registry("format", "momentseek.measuring.formats", group="formats")
-"""Name → format; every file of this folder that defines one adds it with ``register``."""
+"""Name → format; the modules of this folder add theirs with ``register``."""
 ABOUT: dict[str, dict[str, Any]] = tomllib.loads((files(__package__) / "formats.toml").read_text("utf-8"))
 """Name → kind, keys, title, suffix and notes of the formats of this folder."""
 UNSUPPORTED_HINTS: list[tuple[Claims, str]] = []
-"""Files that no format reads but people try, and a hint for each."""
+"""Hints for files that no format reads but that people are likely to try."""
 
 
 def register(name: str, claims: Claims | None, read: Reader, write: Writer | None = None, **about: Any) -> None:
-    """Make a format known by its name, which no other may have.
+    """Register a format under a unique name.
 
-    ``about`` gives its kind, title, suffix and notes, and its ``keys`` where nothing else claims files of it; formats
-    of this folder have them in ``formats.toml``.
+    ``about`` gives its kind, title, suffix and notes, and the ``keys`` by which its files are recognised if ``claims``
+    is None. For the formats of this folder, ``formats.toml`` has them.
     """
     known = {**ABOUT.get(name, {}), **about}
     keys = known.pop("keys", ())
@@ -100,12 +100,12 @@ def _has_keys(keys: Sequence[str], document: Document) -> bool:
 
 
 def explain(claims: Claims, sentence: str) -> None:
-    """Have ``recognise`` say ``sentence`` of files that no format reads and ``claims`` knows."""
+    """Add ``sentence`` to the error for files that no format reads but that ``claims`` accepts."""
     UNSUPPORTED_HINTS.append((claims, sentence))
 
 
 def recognise(document: Document, kind: Kind | None = None) -> FileFormat:
-    """The format of a document, by its shape."""
+    """Return the format of a document, recognised by its structure."""
     for format in FORMATS.values():
         if (kind is None or format.kind == kind) and format.claims(document):
             return format

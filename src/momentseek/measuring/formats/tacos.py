@@ -1,6 +1,6 @@
-"""TACoS' truth in its two versions, 2D-TAN's and TALL's; both count time in frames.
+"""TACoS' truth in its two versions, 2D-TAN's and TALL's; both measure time in frames.
 
-The versions differ in their annotations, not only in form: scores on one say nothing about the other.
+The versions differ in their annotations, not only in form, so scores on the two cannot be compared.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from momentseek.measuring.formats.document import Document
 from momentseek.measuring.formats.registry import Reading, Writing, explain, register
 
 FPS = 29.4
-"""Frames per second of every TACoS video, which TALL's files do not give."""
+"""Frames per second of every TACoS video; TALL's files do not state it."""
 VIDEO_NAME = re.compile(r"s\d+-d\d+(\.avi)?")
 MIN_PLAUSIBLE_FRAMES = 1_410
-"""TACoS' videos last 1,420 to 41,224 frames, which is 48 to 1,402 s: a duration below this is in seconds."""
+"""A duration below this is in seconds: TACoS' videos have 1,420 to 41,224 frames, which is 48 to 1,402 s."""
 
 
 def are_tacos_names(videos: Iterable[str]) -> bool:
@@ -30,14 +30,14 @@ def are_tacos_names(videos: Iterable[str]) -> bool:
 
 
 def is_tacos(document: Document) -> bool:
-    """Either version, by its keys or by its videos' names and a duration in frames."""
+    """Whether a file is either version, by its keys or by its videos' names and a duration in frames."""
     return claims_2d_tan(document) or (
         _has_talls_shape(document) and any(map(_is_frames, _durations(checked.mapping(document))))
     )
 
 
 def claims_2d_tan(document: Document) -> bool:
-    """``{video: {timestamps, sentences, fps, num_frames}}``."""
+    """Whether a file is ``{video: {timestamps, sentences, fps, num_frames}}``."""
     first = checked.first_value(document)
     return (
         writers.looks_like_captions(document)
@@ -47,7 +47,7 @@ def claims_2d_tan(document: Document) -> bool:
 
 
 def claims_tall(document: Document) -> bool:
-    """ActivityNet Captions' shape, but of TACoS' videos and in frames: whole numbers, too large for seconds."""
+    """Whether a file is like ActivityNet Captions, but with TACoS' videos and times in whole frames."""
     return (
         _has_talls_shape(document)
         and all(map(_is_frames, _durations(checked.mapping(document))))
@@ -89,7 +89,7 @@ def _mixes_frames_and_seconds(document: Document) -> bool:
 
 
 def read_tacos(document: Document, reading: Reading) -> Judgements:
-    """Read TACoS, whose times are frames: seconds are frames / fps."""
+    """Read TACoS and convert its times from frames to seconds."""
     captions = writers.read_captions(document)
     fps = frame_rates(captions.entries, document)
     rate = np.array(checked.flatten([fps[v]] * n for v, n in zip(captions.entries, captions.counts, strict=True)))
@@ -107,7 +107,7 @@ def read_tacos(document: Document, reading: Reading) -> Judgements:
 
 
 def frame_rates(entries: Mapping[str, Any], document: Document) -> dict[str, float]:
-    """Frames per second of each video."""
+    """Return the frames per second of each video."""
     rates = {video: entry.get("fps", FPS) for video, entry in entries.items()}
     for video, rate in rates.items():
         if not checked.is_number(rate) or not rate > 0:
@@ -116,13 +116,13 @@ def frame_rates(entries: Mapping[str, Any], document: Document) -> dict[str, flo
 
 
 def frame_durations(entries: Mapping[str, Any], fps: Mapping[str, float], document: Document) -> dict[str, float]:
-    """Seconds of each video, from ``num_frames`` or TALL's ``duration``, which is in frames too."""
+    """Return the seconds of each video, from ``num_frames`` or TALL's ``duration``, which is also in frames."""
     frames = checked.durations_of(((v, e.get("num_frames", e.get("duration"))) for v, e in entries.items()), document)
     return {video: n / fps[video] for video, n in frames.items()}
 
 
 def to_frames(seconds: float, format: str) -> int:
-    """The frame at a time, which must be one.
+    """Convert a time to its frame number; the time must be that of a frame.
 
     >>> to_frames(141 / 29.4, "tacos")
     141
@@ -139,7 +139,7 @@ def write_2d_tan(truth: Judgements, _: Writing) -> bytes:
 
 
 def write_tall(truth: Judgements, _: Writing) -> bytes:
-    """TALL's form, which only TACoS' own video names and lengths tell from ActivityNet's."""
+    """Write TALL's form, which differs from ActivityNet's only by TACoS' video names and lengths."""
     if not are_tacos_names(truth.videos):
         raise MomentseekError(
             f"tacos-tall is recognised by names such as s30-d52.avi, and {truth.source} has others; write tacos instead"
@@ -163,6 +163,6 @@ register("tacos", claims_2d_tan, read_tacos, write_2d_tan)
 register("tacos-tall", claims_tall, read_tacos, write_tall)
 explain(
     _mixes_frames_and_seconds,
-    "it has TACoS' videos, some as long as frames would make them and other numbers that no frames are, so that its "
-    "times may be either frames or seconds",
+    "it has TACoS' videos, but some of its numbers look like frames and others do not, so its times may be either "
+    "frames or seconds",
 )

@@ -1,8 +1,8 @@
 """TREC's runs and judgements (qrels), with a moment as the document.
 
-A document is ``VIDEO@START-END`` in seconds, as in ``film@12.5-20``, so that tools of text retrieval can be used on
-moments and back; in runs a document without times is a whole video (task VR). As in trec_eval, a run is ranked by its
-scores, documents of one score by their names in reverse, and the column of ranks is not looked at.
+A document is ``VIDEO@START-END`` in seconds, such as ``film@12.5-20``, so that text retrieval tools can be used on
+moments. In runs, a document without times is a whole video (task VR). As in trec_eval, a run is ranked by its scores,
+documents with equal scores by their names in reverse order, and the column of ranks is ignored.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ def _is_number(text: str) -> bool:
 
 
 def claims_run(document: Document) -> bool:
-    """Six columns, the second Q0, a rank and a score."""
+    """Whether a file has six columns: the second is Q0, the fourth a rank and the fifth a score."""
     first = _first_line(document)
     return len(first) == RUN_COLUMNS and first[1].upper() == "Q0" and _is_number(first[3]) and _is_number(first[4])
 
 
 def claims_qrels(document: Document) -> bool:
-    """Four columns, the third a moment and the last a level."""
+    """Whether a file has four columns: the third is a moment and the last a level."""
     first = _first_line(document)
     return len(first) == QREL_COLUMNS and bool(MOMENT.fullmatch(first[2])) and first[3].lstrip("-").isdigit()
 
 
 def read_run(document: Document, reading: Reading) -> Runs:
-    """Each query's documents by falling score; queries in the order of the file."""
+    """Read each query's documents by descending score; queries are in the order of the file."""
     rows = list(_rows(document, RUN_COLUMNS))
     scores = checked.numbers([_score(row, line, document) for line, row in rows], document, "score").tolist()
     groups: dict[str, list[tuple[float, str]]] = {}
@@ -79,7 +79,7 @@ def read_run(document: Document, reading: Reading) -> Runs:
 
 
 def read_qrels(document: Document, reading: Reading) -> Judgements:
-    """One row per judged moment; a level below 0 (not judged, or spam) counts as 0."""
+    """Read one row per judged moment; a level below 0 (not judged, or spam) counts as 0."""
     rows = list(_rows(document, QREL_COLUMNS))
     found = []
     for line, (query, _, name, level) in rows:
@@ -121,7 +121,7 @@ def _score(row: list[str], line: int, document: Document) -> float:
 
 
 def write_run(runs: Runs, _: Writing) -> bytes:
-    """Six columns; scores that do not fall with the rank would rank it anew elsewhere, and are refused."""
+    """Write six columns; scores that do not fall with the rank raise an error, as other tools would reorder them."""
     if len(runs) != 1:
         raise MomentseekError(f"trec holds one list of predictions, but {runs[0].source} has {len(runs)}")
     run = runs[0]
@@ -141,7 +141,7 @@ def write_run(runs: Runs, _: Writing) -> bytes:
 
 
 def write_qrels(truth: Judgements, _: Writing) -> bytes:
-    """Four columns; a query without a judged moment has no line."""
+    """Write four columns; a query without a judged moment has no line."""
     names = _names(truth)
     queries = [truth.query_ids[q] for q in truth.row_query.tolist()]
     rows = zip(queries, names, truth.relevance.tolist(), strict=True)

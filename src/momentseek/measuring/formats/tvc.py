@@ -1,4 +1,4 @@
-"""TVC's captions of moments (JSON Lines): annotations with several per moment, predictions with one."""
+"""TVC's captions of moments (JSON Lines): several per moment in annotations, one in predictions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ def claims_captions(document: Document) -> bool:
 
 
 def read_captions(document: Document, reading: Reading) -> CaptionTable:
-    """One moment per clip id. Predictions need no ``vid_name`` and ``ts``; the public test split has no ``descs``."""
+    """Read one moment per clip id.
+
+    Predictions need no ``vid_name`` and ``ts``; the public test split has no ``descs``.
+    """
     entries = checked.records(document)
     placed = any("vid_name" in entry or "ts" in entry for entry in entries)
     videos = checked.strings(entries, "vid_name", document) if placed else []
@@ -48,7 +51,7 @@ def read_captions(document: Document, reading: Reading) -> CaptionTable:
 
 
 def write_captions(table: CaptionTable, _: Writing) -> bytes:
-    """As TVC's files are, without a newline at the end; predictions have no durations and another order of keys."""
+    """Write captions like TVC's files: no final newline; without durations, the keys have the order of predictions."""
     videos, times = writers.row_videos(table), writers.spans(table)
     seconds = dict(zip(table.videos, table.durations.tolist(), strict=True))
     entries: list[dict[str, Any]] = []

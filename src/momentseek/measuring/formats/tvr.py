@@ -1,4 +1,4 @@
-"""TVR's truth (JSON Lines), and its list of durations with the indices that submissions use."""
+"""TVR's truth (JSON Lines), and its list of durations with the video indices that submissions use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MIN_DIDEMO_ANNOTATORS = 4
 
 
 def read_truth(document: Document, reading: Reading) -> Judgements:
-    """One moment per query with relevance 1; DiDeMo-style entries have one per annotator."""
+    """Read one moment per query with relevance 1; DiDeMo-style entries have one per annotator."""
     entries = checked.records(document)
     videos = checked.strings(entries, "vid_name", document)
     times = [ts if ts and isinstance(ts[0], list) else [ts] for ts in checked.lists(entries, "ts", document)]
@@ -40,7 +40,7 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
 
 
 def write_truth(truth: Judgements, _: Writing) -> bytes:
-    """Exactly as TVR's files are: no newline at the end; several annotators' times only if they must agree."""
+    """Write exactly TVR's form: no final newline; several annotators' times only if two of them must agree."""
     writers.require_ungraded(truth, "tvr")
     seconds = dict(zip(truth.videos, writers.require_durations(truth, "tvr"), strict=True))
     videos = writers.query_videos(truth, "tvr")
@@ -67,13 +67,13 @@ def write_truth(truth: Judgements, _: Writing) -> bytes:
 
 
 def claims_durations(document: Document) -> bool:
-    """``{split: {video: [duration, index]}}``."""
+    """Whether a file is ``{split: {video: [duration, index]}}``."""
     split = checked.first_value(document)
     return isinstance(split, dict) and bool(split) and all(map(_is_pair, split.values()))
 
 
 def read_durations(document: Document, _: Reading) -> Corpus:
-    """All splits together; their indices do not collide."""
+    """Read all splits into one corpus; their indices do not overlap."""
     document.reject_repeated_names()
     entries: list[tuple[str, Any, int]] = []
     for name, split in checked.mapping(document).items():

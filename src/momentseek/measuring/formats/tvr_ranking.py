@@ -14,7 +14,7 @@ CARRIED_KEYS = ("pair_id", "caption", "similarity")
 
 
 def read_truth(document: Document, reading: Reading) -> Judgements:
-    """The current form. Training lists have no relevance: every moment counts as 1."""
+    """Read the current form; in training lists, which have no relevance, every moment counts as 1."""
     if (truth := _from_columns(document, reading)) is not None:
         return truth
     entries = checked.records(document)
@@ -29,7 +29,7 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
 
 
 def _from_columns(document: Document, reading: Reading) -> Judgements | None:
-    """The judgements of a file whose moments are like records, all graded or none, as published ones are."""
+    """Read a file whose moments are uniform records, like the published ones; None for any other file."""
     found = document.record_lists
     if found is None or not isinstance(found.rest, list) or set(map(type, found.rest)) - {dict}:
         return None
@@ -59,7 +59,7 @@ def _from_columns(document: Document, reading: Reading) -> Judgements | None:
 
 
 def read_flat(document: Document, reading: Reading) -> Judgements:
-    """Pairs are grouped by query, in order of first appearance."""
+    """Read pairs, grouped by query in order of first appearance."""
     pairs = checked.records(document)
     _check_in_order(pairs, document)
     by_query: dict[int | str, list[Any]] = {}
@@ -73,7 +73,7 @@ def read_flat(document: Document, reading: Reading) -> Judgements:
 
 
 def _check_in_order(pairs: list[dict[str, Any]], document: Document) -> None:
-    """Complain before the pairs are grouped, while a pair's place is its record's."""
+    """Check the pairs before they are grouped, so that errors name the right record."""
     checked.matrix(checked.column(pairs, "timestamp", document), 2, document, "the timestamp of record")
     checked.strings(pairs, "video_name", document)
     if checked.has_keys(next(iter(pairs), None), "relevance"):
@@ -119,7 +119,7 @@ def write_truth(truth: Judgements, _: Writing) -> bytes:
 
 
 def write_flat(truth: Judgements, _: Writing) -> bytes:
-    """The older form; pairs without an id are numbered in the order of the file."""
+    """Write the older form; pairs without an id are numbered in the order of the file."""
     moments = _moments(truth, "tvr-ranking-flat")
     queries = writers.texts(truth)
     return writers.dump_lines(

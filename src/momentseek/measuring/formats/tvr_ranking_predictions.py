@@ -16,7 +16,7 @@ from momentseek.measuring.formats.registry import Reading, Runs, Writing, regist
 from momentseek.measuring.formats.tvr_submission import indexed_entries, read_indexed, video_index
 
 Ranked = tuple[list[str], list[int], Sequence[str], FloatArray, FloatArray | None]
-"""Queries, their numbers of moments, and the videos, times (moments, 2) and scores of all moments."""
+"""Query ids, the number of moments of each, and the videos, times (moments, 2) and scores of all moments."""
 
 
 def claims_predictions(document: Document) -> bool:
@@ -26,12 +26,12 @@ def claims_predictions(document: Document) -> bool:
 
 
 def claims_spr(document: Document) -> bool:
-    """Whether a file is TVR-Ranking predictions with ``moment_rank`` in the place of a score."""
+    """Whether a file has TVR-Ranking predictions with ``moment_rank`` instead of a score."""
     return checked.has_keys(_first_moment(document), "video_name", "timestamp", "moment_rank")
 
 
 def _first_moment(document: Document) -> Any:
-    """The first prediction; ``{}`` if every list is empty, None if the shape is another."""
+    """Return the first prediction; ``{}`` if every list is empty, None if the file has another structure."""
     if not document.is_json or not isinstance(document.outline, dict) or not document.outline:
         return None
     some: Any = next((v for v in document.outline.values() if v != []), [{}])
@@ -39,7 +39,7 @@ def _first_moment(document: Document) -> Any:
 
 
 def read_predictions(document: Document, reading: Reading) -> Runs:
-    """Rank is the list's order, or SPR's ``moment_rank``, which as a score becomes minus itself."""
+    """Read predictions ranked in the order of the list, or by SPR's ``moment_rank``; the score is then −rank."""
     query_ids, counts, videos, times, score = _from_columns(document) or _from_records(document)
     given = (query_ids, counts, videos, times[:, 0], times[:, 1], score)
     return (Run.from_groups(*given, invalid=reading.invalid, source=str(document.path)),)
@@ -57,13 +57,13 @@ def _from_records(document: Document) -> Ranked:
     elif checked.has_keys(next(iter(moments), None), "moment_rank"):
         rank = checked.numbers(checked.column(moments, "moment_rank", document), document, "moment_rank")
         query = np.repeat(np.arange(len(per_query)), counts)
-        order = np.lexsort((rank, query))  # stable: of equal ranks, the first of the list is first
+        order = np.lexsort((rank, query))  # stable: equal ranks keep the order of the list
         moments, times, score = [moments[i] for i in order.tolist()], times[order], -rank[order]
     return list(by_query), counts, checked.strings(moments, "video_name", document), times, score
 
 
 def _from_columns(document: Document) -> Ranked | None:
-    """The same of a file that is nothing but lists of like records with scores, as machines write them."""
+    """Read the same from a file that consists of lists of uniform records; None for any other file."""
     lists = document.record_lists
     if lists is None or not isinstance(lists.rest, dict):
         return None
@@ -72,7 +72,7 @@ def _from_columns(document: Document) -> Ranked | None:
     if counts is None or videos is None or times is None or (score is None) != ("model_scores" not in lists.columns):
         return None
     if score is None and "moment_rank" in lists.columns:
-        return None  # which is another order than that of the lists
+        return None  # whose order is not that of the lists
     return list(lists.rest), counts, videos, times, score
 
 
@@ -102,7 +102,7 @@ def write_spr(runs: Runs, _: Writing) -> bytes:
 
 
 def read_indexed_predictions(document: Document, reading: Reading) -> Runs:
-    """Needs the file that numbers the videos."""
+    """Read the authors' form; this needs the file that numbers the videos."""
     if reading.corpus is None or not reading.corpus.names:
         raise MomentseekError(
             f"{document.path}: its predictions name videos by index; give the file that numbers them "
@@ -112,7 +112,7 @@ def read_indexed_predictions(document: Document, reading: Reading) -> Runs:
 
 
 def write_indexed(runs: Runs, writing: Writing) -> bytes:
-    """The authors' form; without the file that numbers the videos, nobody could read it."""
+    """Write the authors' form; this needs the file that numbers the videos."""
     run = writers.single(runs, "tvr-ranking-indexed")
     if writing.corpus is None or not writing.corpus.names:
         raise MomentseekError(

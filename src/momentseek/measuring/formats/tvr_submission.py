@@ -14,17 +14,17 @@ from momentseek.measuring.formats.document import Document
 from momentseek.measuring.formats.registry import Reading, Runs, Writing, register
 
 INDEX_KEYS = ("video2idx", "vid2idx")
-"""TVR's name for it, and SQuiDNet's."""
+"""Key of the video indices in TVR's submissions, and in SQuiDNet's."""
 
 
 def claims_submission(document: Document) -> bool:
-    """One object with ``video2idx`` (or SQuiDNet's ``vid2idx``) and at least one task's list."""
+    """Whether a file is one object with ``video2idx`` (or SQuiDNet's ``vid2idx``) and a list of at least one task."""
     first = document.first_record
     return isinstance(first, dict) and any(k in first for k in INDEX_KEYS) and any(t in first for t in TASKS)
 
 
 def read_submission(document: Document, reading: Reading) -> Runs:
-    """One Run per task list, in the official order. TVR-Ranking's oldest files say query_id for desc_id."""
+    """Read one run per task, in the official order; TVR-Ranking's oldest files have query_id instead of desc_id."""
     submission = checked.mapping(document)
     index = next((submission[k] for k in INDEX_KEYS if k in submission), None)
     if not isinstance(index, dict) or set(map(type, index.values())) - {int}:
@@ -34,7 +34,7 @@ def read_submission(document: Document, reading: Reading) -> Runs:
 
 
 def read_indexed(entries: Any, corpus: Corpus, document: Document, reading: Reading, *, task: str = "VCMR") -> Run:
-    """Lists of ``[video index, start, end, score?]`` per query, as TVR's and TVR-Ranking's models write them."""
+    """Read lists of ``[video index, start, end, score?]`` per query, as TVR's and TVR-Ranking's models write them."""
     if not isinstance(entries, list) or set(map(type, entries)) - {dict}:
         checked.wrong(document, f"the {task} list", entries, "a list of queries with their predictions")
     per_query = checked.lists(entries, "predictions", document)
@@ -75,7 +75,7 @@ def _names(numbers: np.ndarray[Any, np.dtype[np.float64]], corpus: Corpus, docum
 
 
 def write_submission(runs: Runs, writing: Writing) -> bytes:
-    """The given runs under their tasks, byte for byte as TVR's own tools print them (json.dump, one line)."""
+    """Write the runs under their tasks, byte for byte like TVR's own tools (json.dump, one line)."""
     index = video_index(runs, writing)
     submission: dict[str, Any] = {"video2idx": index}
     for task in TASKS:
@@ -92,7 +92,7 @@ def write_submission(runs: Runs, writing: Writing) -> bytes:
 def indexed_entries(
     run: Run, index: dict[str, int], query_ids: list[Any], keys: tuple[str, str], format: str
 ) -> list[dict[str, Any]]:
-    """The predictions of a run with videos as indices, as ``read_indexed`` reads them."""
+    """Return the predictions of a run with video indices, as ``read_indexed`` reads them."""
     writers.finite_scores(run, format)
     numbers = map(index.__getitem__, writers.row_videos(run))
     rows = [
@@ -106,7 +106,7 @@ def indexed_entries(
 
 
 def video_index(runs: Runs, writing: Writing) -> dict[str, int]:
-    """The collection's numbers for its videos, or, where there are none, the places of the sorted names."""
+    """Return the corpus' numbers for its videos; without them, number the sorted names."""
     used = {video for run in runs for video in run.videos}
     if writing.corpus is None or not writing.corpus.names:
         return {video: position for position, video in enumerate(sorted(used))}

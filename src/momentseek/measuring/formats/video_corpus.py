@@ -12,7 +12,7 @@ from momentseek.measuring.formats.registry import Reading, Writing, register
 
 
 def claims_corpus(document: Document) -> bool:
-    """``{video: duration}`` or ``{video: [duration, id]}``."""
+    """Whether a file is ``{video: duration}`` or ``{video: [duration, id]}``."""
     value = document.outline if document.is_json else None
     return isinstance(value, dict) and bool(value) and all(map(_is_entry, value.values()))
 
@@ -46,13 +46,13 @@ def _is_entry(value: Any) -> bool:
 
 
 def claims_charades(document: Document) -> bool:
-    """A CSV with the columns ``id`` and ``length``."""
+    """Whether a file is a CSV with the columns ``id`` and ``length``."""
     header = header_of(document)
     return "id" in header and "length" in header
 
 
 def read_charades(document: Document, _: Reading) -> Corpus:
-    """Charades' own durations, which are on average 0.16 s shorter than the decoded videos."""
+    """Read Charades' own durations, which are on average 0.16 s shorter than the decoded videos."""
     entries = []
     for line, row in rows_of(document, "id", "length"):
         try:

@@ -1,4 +1,4 @@
-"""What writers share: ids and numbers as the community's files hold them, and refusals in one sentence."""
+"""Helpers of writers: ids and numbers as community files have them, and checks of what a format can hold."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from momentseek.measuring.formats import checked
 from momentseek.measuring.formats.document import Document
 
 LONGEST_NUMBER = 18
-"""Digits that every reader of JSON takes for a whole number."""
+"""Maximum number of digits that every JSON reader accepts as a whole number."""
 
 
 def dump(value: Any) -> bytes:
-    """One JSON value, with the separators Python writes by default and no newline at the end."""
+    """Encode one JSON value with Python's default separators and no final newline."""
     return json.dumps(value).encode()
 
 
 def dump_lines(values: Iterable[Any]) -> bytes:
-    """JSON Lines without a newline at the end, as TVR's and QVHighlights' own files are."""
+    """Encode JSON Lines without a final newline, like TVR's and QVHighlights' own files."""
     return "\n".join(map(json.dumps, values)).encode()
 
 
 def write_id(query_id: str) -> int | str:
-    """A query id as the community's files hold it: a number where it is one.
+    """Return a query id as community files have it: as a number if possible.
 
     >>> write_id("90200"), write_id("3MSZA:2"), write_id("007")
     (90200, '3MSZA:2', '007')
@@ -43,7 +43,7 @@ def write_id(query_id: str) -> int | str:
 
 
 def numeric_ids(table: MomentTable, format: str, key: str) -> list[int]:
-    """All query ids as numbers, for formats that have nothing else."""
+    """Return all query ids as numbers, for formats that only have numbers."""
     ids = [write_id(q) for q in table.query_ids]
     for query in ids:
         if isinstance(query, str):
@@ -55,7 +55,7 @@ def numeric_ids(table: MomentTable, format: str, key: str) -> list[int]:
 
 
 def whole(value: float) -> int | float:
-    """A number as an integer where it is one.
+    """Return a number as an integer if it is whole.
 
     >>> whole(150.0), whole(2.5)
     (150, 2.5)
@@ -64,29 +64,29 @@ def whole(value: float) -> int | float:
 
 
 def texts(table: MomentTable) -> Sequence[str]:
-    """The queries' words, empty where unknown."""
+    """Return the texts of the queries, empty if unknown."""
     return table.queries if table.queries is not None else [""] * len(table)
 
 
 def groups(table: MomentTable, values: Sequence[Any]) -> list[Sequence[Any]]:
-    """One entry per row, cut into queries."""
+    """Split ``values``, one per row, by query."""
     bounds = table.offsets.tolist()
     return [values[a:b] for a, b in itertools.pairwise(bounds)]
 
 
 def spans(table: MomentTable) -> list[list[float]]:
-    """``[start, end]`` of every row."""
+    """Return ``[start, end]`` of every row."""
     result: list[list[float]] = np.column_stack([table.start, table.end]).tolist()
     return result
 
 
 def row_videos(table: MomentTable) -> list[str]:
-    """The video's name of every row."""
+    """Return the name of every row's video."""
     return [table.videos[code] for code in table.video.tolist()]
 
 
 def query_videos(table: MomentTable, format: str) -> list[str | None]:
-    """The one video each query's moments are in (None for a query without moments)."""
+    """Return the single video of each query's moments (None for a query without moments)."""
     found: list[str | None] = []
     for query, videos in zip(table.query_ids, groups(table, row_videos(table)), strict=True):
         if len(set(videos)) > 1:
@@ -98,7 +98,7 @@ def query_videos(table: MomentTable, format: str) -> list[str | None]:
 
 
 def require_ungraded(truth: Judgements, format: str) -> None:
-    """Refuse relevance levels other than 1."""
+    """Raise an error for relevance levels other than 1."""
     other = truth.relevance[truth.relevance != 1]
     if len(other):
         raise MomentseekError(
@@ -108,7 +108,7 @@ def require_ungraded(truth: Judgements, format: str) -> None:
 
 
 def require_one_moment(truth: Judgements, format: str) -> None:
-    """Refuse queries with no moment or several."""
+    """Raise an error for queries with no moment or several."""
     for query, count in zip(truth.query_ids, truth.counts.tolist(), strict=True):
         if count != 1:
             raise MomentseekError(
@@ -117,7 +117,7 @@ def require_one_moment(truth: Judgements, format: str) -> None:
 
 
 def require_one_annotator(truth: Judgements, format: str) -> None:
-    """Refuse truths whose hits depend on agreement between annotators."""
+    """Raise an error for a truth whose hits depend on agreement between annotators."""
     if truth.agreement is not None and (truth.agreement > 1).any():
         raise MomentseekError(
             f"{format} cannot say that a hit needs {truth.agreement.max()} annotators, as {truth.source} does; "
@@ -126,7 +126,7 @@ def require_one_annotator(truth: Judgements, format: str) -> None:
 
 
 def require_durations(truth: Judgements, format: str) -> list[float]:
-    """Seconds per entry of ``videos``, or a refusal where one is unknown."""
+    """Return the seconds of each of ``videos``; raise an error if one that is used is unknown."""
     used = np.unique(truth.video)
     unknown = used[np.isnan(truth.durations[used])]
     if len(unknown):
@@ -138,7 +138,7 @@ def require_durations(truth: Judgements, format: str) -> list[float]:
 
 
 def single(runs: Sequence[Run], format: str) -> Run:
-    """The one run of a format that holds one, with finite scores."""
+    """Return the only run, for formats that hold one; raise an error unless it has moments and finite scores."""
     if len(runs) != 1:
         tasks = ", ".join(r.task for r in runs)
         raise MomentseekError(f"{format} holds one list of predictions, but {runs[0].source} has {len(runs)} ({tasks})")
@@ -149,7 +149,7 @@ def single(runs: Sequence[Run], format: str) -> Run:
 
 
 def finite_scores(run: Run, format: str) -> None:
-    """Refuse scores that JSON has no notation for."""
+    """Raise an error for scores that JSON cannot represent."""
     bad = np.flatnonzero(~np.isfinite(run.score))
     if len(bad):
         query = run.query_ids[int(run.row_query[bad[0]])]
@@ -181,14 +181,14 @@ class Captions:
         return checked.flatten([f"{v}:{i}" for i in range(n)] for v, n in zip(self.entries, self.counts, strict=True))
 
     def per_sentence(self, key: str, document: Document) -> list[Any]:
-        """A further list that each video has, one entry per sentence."""
+        """Return another list of each video that has one entry per sentence."""
         values = checked.lists(list(self.entries.values()), key, document)
         _same_length(self.entries, values, self.counts, key, document)
         return checked.flatten(values)
 
 
 def read_captions(document: Document) -> Captions:
-    """The common part of all such files."""
+    """Read the part that all files of captions by video have in common."""
     entries = checked.mapping(document)
     for video, entry in entries.items():
         if not checked.has_keys(entry, "timestamps", "sentences"):
@@ -220,7 +220,7 @@ def _same_length(
 
 @dataclass(frozen=True)
 class VideoCaptions:
-    """What a writer needs of one video: its queries by place, and their times and sentences."""
+    """The queries of one video, for a writer: their positions, times and sentences."""
 
     video: str
     positions: list[int]
@@ -229,7 +229,7 @@ class VideoCaptions:
 
 
 def by_video(truth: Judgements, format: str) -> list[VideoCaptions]:
-    """The queries of each video, after refusing whatever this shape cannot carry."""
+    """Return the queries of each video; raise an error for whatever this structure cannot hold."""
     require_ungraded(truth, format)
     require_one_annotator(truth, format)
     require_one_moment(truth, format)

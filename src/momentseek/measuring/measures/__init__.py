@@ -1,4 +1,4 @@
-"""One file per measure, a grammar for their names, and the protocols that fix their options."""
+"""Measures, one module each, the grammar of their names, and the protocols that set their options."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """A run aligned with its truth: every prediction with the judged moments it could match.
 
-All measures read from here. The expensive parts (the join of predictions and judged moments of the same
-query and video, their overlaps, the greedy matching) are computed once for all cells of a table, as arrays
-over all queries at once.
+All measures are computed from an alignment. The expensive parts (the join of predictions and judged moments of the same
+query and video, their overlaps, the greedy matching) are computed once for all measures, as arrays over all queries.
 """
 
 from __future__ import annotations
@@ -29,7 +28,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class OverlapPairs:
-    """Predictions and judged moments of one query and video: ``row`` ascends, ``judged`` by falling relevance."""
+    """Pairs of a prediction and a judged moment of the same query and video.
+
+    Pairs are sorted by prediction (``row``), then by descending relevance of the judged moment.
+    """
 
     row: IntArray
     judged: IntArray
@@ -37,14 +39,14 @@ class OverlapPairs:
 
 
 class Alignment:
-    """Predictions whose query is judged, in rank order, with query (by place in the truth), rank and video.
+    """All predictions for judged queries, in rank order.
 
-    ``truth`` is shared; ``query``, ``rank``, ``video`` (a place in the truth's vocabulary, −1 if it has no
-    judged moment at all) and ``row`` (its row in the run) have one entry per prediction.
+    ``query`` (its position in the truth), ``rank`` (from 0), ``video`` (its position in the truth's videos, −1 if it
+    has no judged moment) and ``row`` (the prediction's row in the run) have one entry per prediction.
     """
 
     def __init__(self, run: Run, truth: Judgements, depth: int | None = None) -> None:
-        """``depth``: ranks that matter; what lies below them is left out, which changes nothing above."""
+        """Align a run with its truth, using only the first ``depth`` predictions of each query (None: all)."""
         self.run = run
         self.truth = truth
         position = np.fromiter(map(truth.position.get, run.query_ids, repeat(-1)), np.int64, len(run.query_ids))
@@ -61,7 +63,7 @@ class Alignment:
         self._known: dict[object, Any] = {}
 
     def once(self, key: object, compute: Callable[[], T]) -> T:
-        """The value of ``compute``, remembered under ``key``."""
+        """Return the value of ``compute``, cached under ``key``."""
         if key not in self._known:
             self._known[key] = compute()
         value: T = self._known[key]
@@ -93,13 +95,13 @@ class Alignment:
         return int(self.rank.max(initial=0)) + 1
 
     def has_predictions(self) -> BoolArray:
-        """Per judged query: does the run have at least one prediction for it?"""
+        """Whether the run has at least one prediction, for each judged query."""
         present = np.zeros(self.queries, dtype=bool)
         present[self.query] = True
         return present
 
     def restrict(self, task: Task, depth: int | None) -> Alignment:
-        """The first ``depth`` predictions; for SVMR only those in a judged video of the query, ranked again."""
+        """Keep the first ``depth`` predictions; for SVMR only those in a video with a relevant moment, ranked again."""
         if depth is None and task != "SVMR":
             return self
         return self.once(("restricted", task, depth), lambda: self._restrict(task, depth))
@@ -117,7 +119,7 @@ class Alignment:
         return part
 
     def in_judged_video(self) -> BoolArray:
-        """Per prediction: does its video hold a relevant moment of its query?"""
+        """Whether its video has a relevant moment of its query, for each prediction."""
         truth = self.truth
         relevant = truth.relevance > 0
         keys = np.unique(truth.row_query[relevant] * len(truth.videos) + truth.video[relevant])
@@ -125,7 +127,7 @@ class Alignment:
         return np.isin(wanted, keys)
 
     def pairs(self, overlap: Overlap = "union", videos: Videos = "same") -> OverlapPairs:
-        """Every prediction with every judged moment of its query (in the same video), and their IoU."""
+        """Return every prediction with every judged moment of its query (in the same video), and their IoU."""
         return self.once(("pairs", overlap, videos), lambda: self._pairs(overlap, videos))
 
     def _pairs(self, overlap: Overlap, videos: Videos) -> OverlapPairs:
@@ -161,7 +163,7 @@ class Alignment:
         return row, order[np.repeat(first[group] - ends + reps, reps) + np.arange(len(row))]
 
     def best_iou(self, overlap: Overlap = "union", videos: Videos = "same") -> NDArray[np.floating[Any]]:
-        """Per prediction: its highest IoU with a relevant moment of its query; 0 without one."""
+        """Return the highest IoU of each prediction with a relevant moment of its query; 0 if there is none."""
 
         def compute() -> NDArray[np.floating[Any]]:
             pairs = self.pairs(overlap, videos)
@@ -173,7 +175,7 @@ class Alignment:
         return self.once(("best", overlap, videos), compute)
 
     def matches(self, threshold: float, strict: bool, overlap: Overlap = "union", videos: Videos = "same") -> BoolArray:
-        """Per prediction: does it pass the threshold with a relevant moment (of its own video)?"""
+        """Whether each prediction passes the threshold with a relevant moment (of its own video)."""
         if strict or threshold > 0:
             return passes(self.best_iou(overlap, videos), threshold, strict)
         pairs = self.pairs(overlap, videos)
@@ -182,7 +184,7 @@ class Alignment:
         return paired
 
     def by_rank(self, values: NDArray[Any], k: int) -> FloatArray:
-        """Per-prediction values as a (queries, k) matrix; ranks a list does not reach are 0."""
+        """Arrange per-prediction values as a (queries, k) matrix, with 0 beyond the end of a list."""
         dense = np.zeros((self.queries, k))
         top = self.rank < k
         dense[self.query[top], self.rank[top]] = values[top]
@@ -190,7 +192,7 @@ class Alignment:
 
 
 def passes(overlap: NDArray[np.floating[Any]], threshold: float, strict: bool) -> BoolArray:
-    """``overlap > threshold`` or ``>=``, in the precision of ``overlap``."""
+    """Compare ``overlap > threshold`` or ``>=``, in the precision of ``overlap``."""
     limit = overlap.dtype.type(threshold)
     result: BoolArray = overlap > limit if strict else overlap >= limit
     return result

@@ -22,7 +22,7 @@ class DiscountedRecall(Measure):
 
     with boundaries divided by the video's duration (eq. 2). The paper does not say which prediction gives α
     for n > 1: by default the highest-ranked one that passes; ``alpha=best`` takes the closest passing one.
-    Boundaries are clipped to the video unless ``clip=no``; α is never negative. Where a truth asks for agreement
+    Boundaries are clipped to the video unless ``clip=no``; α is never negative. If a truth requires agreement
     (DiDeMo), a prediction passes as it does for R, and α is that of the annotator it overlaps most.
 
     >>> from momentseek.measuring.measures import parse

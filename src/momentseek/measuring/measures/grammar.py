@@ -30,7 +30,7 @@ MAX_CUTOFF = 1_000_000
 
 
 def expand(text: str) -> list[str]:
-    """All names a text with braces stands for, leftmost brace slowest.
+    """Expand braces to a list of names; the leftmost brace varies slowest.
 
     >>> expand("R@{1,5}[IoU>={0.5,0.7}]")
     ['R@1[IoU>=0.5]', 'R@1[IoU>=0.7]', 'R@5[IoU>=0.5]', 'R@5[IoU>=0.7]']
@@ -44,7 +44,7 @@ def expand(text: str) -> list[str]:
 
 
 def parse(name: str, options: Mapping[str, Any] | None = None) -> Measure:
-    """The measure called ``name``; ``options`` are a protocol's choices for what the name leaves open.
+    """Return the measure called ``name``; ``options`` are a protocol's choices for what the name leaves open.
 
     ``>`` in a name is always strict; ``>=`` is strict under a protocol that says so: TVR-Ranking's measure is
     called ``NDCG@K, IoU>=μ`` in the paper, and the authors' code compares with ``>``.
@@ -66,7 +66,7 @@ def parse(name: str, options: Mapping[str, Any] | None = None) -> Measure:
     for part in filter(None, (found["options"] or "").split(",")):
         option = _option(part, kind, name)
         if not given.keys().isdisjoint(option):
-            raise MomentseekError(f"measure {name!r}: {part!r} says again what was said before it; keep one of them")
+            raise MomentseekError(f"measure {name!r}: {part!r} repeats an option given before it; keep one of them")
         given.update(option)
     known = _options_of(kind)
     for key in given:
@@ -85,7 +85,7 @@ def parse(name: str, options: Mapping[str, Any] | None = None) -> Measure:
 
 
 def parse_all(texts: Iterable[str], options: Mapping[str, Any] | None = None) -> list[Measure]:
-    """Every measure that ``texts`` stand for, each once, in order."""
+    """Return all measures that ``texts`` expand to, each once, in order."""
     names = dict.fromkeys(name for text in texts for name in expand(text))
     return [parse(name, options) for name in names]
 
@@ -161,28 +161,28 @@ CAPTION_MEASURES = ("BLEU@{1,2,3,4}", "METEOR", "ROUGE-L", "CIDEr-D")
 
 @dataclass(frozen=True)
 class Protocol:
-    """``options`` apply to every measure that has them; ``measures`` are computed unless others are asked for."""
+    """A named set of options for all measures that have them, and the measures that are computed by default."""
 
     name: str
     about: str
     options: Mapping[str, Any] = field(default_factory=dict)
     measures: tuple[str, ...] = ()
     by_truth: bool = False
-    """Default measures by the truth: RANKED for graded judgements, UNGRADED for others, CAPTION for captions."""
+    """Whether the default measures depend on the truth: graded judgements, others, or captions."""
     percent: bool = False
-    """Whether its users print values times 100."""
+    """Whether its values are usually printed times 100."""
     captions: bool = False
-    """Whether it measures captions, not ranked moments; ``paper`` does both."""
+    """Whether it measures captions instead of ranked moments; ``paper`` does both."""
 
 
 PROTOCOLS: Registry[Protocol] = Registry("protocol", group="protocols")
-"""Name → protocol, as ``protocols.toml`` has them."""
+"""Name → protocol, from ``protocols.toml``."""
 for _name, _table in tomllib.loads((files(__package__) / "protocols.toml").read_text("utf-8")).items():
     PROTOCOLS.add(_name, Protocol(_name, **{**_table, "measures": tuple(_table.get("measures", ()))}))
 
 
 def describe_measures() -> list[dict[str, Any]]:
-    """Name, usage, one line, and the values of every option (its default first); those of captions last."""
+    """Return name, usage, description and option values (default first) of every measure; caption measures last."""
     return [
         {"name": kind.NAME, "usage": _usage(kind), "about": kind.ABOUT, "options": _options(kind)}
         for kind in sorted(MEASURES.values(), key=lambda kind: issubclass(kind, CaptionMeasure))
@@ -190,7 +190,7 @@ def describe_measures() -> list[dict[str, Any]]:
 
 
 def describe_protocols() -> list[dict[str, Any]]:
-    """Name, one line, the options it sets and the measures it computes by default."""
+    """Return name, description, options and default measures of every protocol."""
     return [
         {"name": p.name, "about": p.about, "options": dict(p.options), "measures": _defaults(p)}
         for p in PROTOCOLS.values()

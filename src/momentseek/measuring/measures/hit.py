@@ -15,7 +15,7 @@ from momentseek.measuring.measures.measure import Measure, register
 
 Level = Literal["fair", "good", "verygood"]
 MIN_RATINGS: dict[str, int] = {"fair": 2, "good": 3, "verygood": 4}
-"""The lowest annotator's score (0–4) at which a clip counts as a highlight."""
+"""Minimum annotator's score (0–4) for a clip to count as a highlight."""
 
 
 @register
@@ -49,7 +49,7 @@ class HitRate(Measure):
 
 
 def true_highlights(view: Alignment, level: Level) -> tuple[NDArray[np.bool_], IntArray]:
-    """(queries, clips, annotators): is the clip a highlight? And each query's number of clips."""
+    """Return which clips are highlights, (queries, clips, annotators), and each query's number of clips."""
     saliency = view.truth.saliency
     if saliency is None:
         raise MomentseekError(f"{view.truth.source}: has no saliency scores, which HIT and SaliencyAP need")
@@ -61,7 +61,7 @@ def true_highlights(view: Alignment, level: Level) -> tuple[NDArray[np.bool_], I
 
 
 def predicted_scores(view: Alignment, fill: float) -> tuple[FloatArray, IntArray]:
-    """(queries, clips): the run's scores, ``fill`` beyond a query's list; and how many clips each list has."""
+    """Return the run's scores, (queries, clips), with ``fill`` beyond a list's end, and the lengths of the lists."""
     saliency = view.run.saliency
     if saliency is None:
         raise MomentseekError(f"{view.run.source}: has no pred_saliency_scores, which HIT and SaliencyAP need")
@@ -78,7 +78,7 @@ def predicted_scores(view: Alignment, fill: float) -> tuple[FloatArray, IntArray
 
 
 def positions(offsets: IntArray) -> tuple[IntArray, IntArray]:
-    """Group and position within the group of every CSR entry.
+    """Return the group of every CSR entry and its position within the group.
 
     >>> positions(np.array([0, 2, 3]))
     (array([0, 0, 1]), array([0, 1, 0]))

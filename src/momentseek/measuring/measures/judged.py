@@ -1,4 +1,4 @@
-"""Judged@K: how much of what was returned has been judged at all?"""
+"""Judged@K: the share of the returned moments that have been judged."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from momentseek.measuring.measures.measure import Measure, register
 class JudgedShare(Measure):
     """Share of the top K predictions that overlap a judged moment of any relevance, 0 included.
 
-    Judgements are pooled from some systems' results, so a new system's good moments may simply be unknown: a
-    low share warns that its other figures are lower bounds. Without an IoU any overlap counts. A list shorter
-    than K is divided by its own length; an empty one by nothing (NaN).
+    Judgements are pooled from some systems' results, so good moments of a new system may be unjudged: a low share
+    warns that its other figures are lower bounds. Without an IoU, any overlap counts. The count for a list shorter
+    than K is divided by its own length; an empty list gives NaN.
 
     >>> from momentseek.measuring.measures import parse
     >>> from momentseek import Judgements, Run
@@ -29,7 +29,7 @@ class JudgedShare(Measure):
     """
 
     NAME = "Judged"
-    ABOUT = "share of the top K that overlaps a judged moment"
+    ABOUT = "share of the top K that overlap a judged moment"
 
     k: int
     iou: float = 0.0

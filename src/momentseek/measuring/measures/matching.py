@@ -1,7 +1,7 @@
 """The greedy matching of TVR-Ranking §4, for all queries at once.
 
-Predictions are taken in rank order; each takes the remaining judged moment it overlaps most, if that passes
-the threshold: a loop over every prediction, which a compiled kernel does (``native/matching.c``) where it is built.
+In rank order, each prediction takes the remaining judged moment it overlaps most, if the overlap passes the threshold.
+A compiled kernel (``native/matching.c``) runs this loop over all predictions, if it is built.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from momentseek.core.native.kernels import address, call, kernels, writable
 from momentseek.measuring.measures.alignment import Alignment, Overlap, OverlapPairs, passes
 
 MAX_COMPARISONS = 100_000_000
-"""Above this number, a sorted join is quicker than comparing every prediction with all moments of its query."""
+"""Above this number, a sorted join is faster than comparing every prediction with all moments of its query."""
 
 
 def match(view: Alignment, threshold: float, *, strict: bool, absorb: bool, overlap: Overlap = "union") -> IntArray:
-    """The judged moment each prediction gets (a row of the truth), or −1.
+    """Return the judged moment that each prediction is matched with (a row of the truth), or −1.
 
-    ``absorb``: moments of relevance 0 take part, and a prediction that overlaps one of them most is spent on it.
+    With ``absorb``, moments of relevance 0 can be matched too, and use up the prediction that overlaps them most.
     """
     key = ("match", threshold, strict, absorb, overlap)
     return view.once(key, lambda: _match(view, threshold, strict, absorb, overlap))
@@ -29,10 +29,10 @@ def match(view: Alignment, threshold: float, *, strict: bool, absorb: bool, over
 def sum_matched_gains(
     view: Alignment, threshold: float, gains: FloatArray, *, strict: bool, absorb: bool
 ) -> FloatArray:
-    """What the predictions of each query gain up to each rank: a row per query.
+    """Return the cumulative gain of the predictions of each query, (queries, ranks).
 
-    ``gains`` has a row for each grade of relevance and a column for each rank: what a prediction at that rank gains by
-    a moment of that grade. Sums go from the left, as the official code's do.
+    ``gains`` has a row for each grade of relevance and a column for each rank: the gain of a prediction at that rank
+    that matches a moment of that grade. Sums run from the left, like the official code's.
     """
     ranks = gains.shape[1]
     sums = np.zeros((view.queries, ranks))
@@ -66,7 +66,7 @@ def sum_matched_gains(
 
 
 def sum_best_gains(truth: Judgements, gains: FloatArray) -> FloatArray:
-    """What the moments of each query gain up to each rank if the most relevant come first: a row per query."""
+    """Return the cumulative gain of the moments of each query in the ideal order, (queries, ranks)."""
     grades, ranks = gains.shape
     sums = np.zeros((len(truth), ranks))
     if kernels() is None:
@@ -91,7 +91,7 @@ def sum_best_gains(truth: Judgements, gains: FloatArray) -> FloatArray:
 
 
 def _match(view: Alignment, threshold: float, strict: bool, absorb: bool, overlap: Overlap) -> IntArray:
-    touching = strict or threshold > 0  # pairs apart cannot pass
+    touching = strict or threshold > 0  # pairs that do not overlap cannot pass
     pairs = view.once(("preferred", overlap, touching), lambda: _pairs_by_preference(view, overlap, touching))
     good = passes(pairs.iou, threshold, strict)
     if not absorb:
@@ -100,7 +100,7 @@ def _match(view: Alignment, threshold: float, strict: bool, absorb: bool, overla
 
 
 def _pairs_by_preference(view: Alignment, overlap: Overlap, touching: bool) -> OverlapPairs:
-    """Each prediction's moments by falling overlap; equal overlaps stay in order of relevance."""
+    """Sort each prediction's moments by descending overlap; equal overlaps stay in order of relevance."""
     comparisons = len(view.query) * int(view.truth.counts.max(initial=0))
     if overlap == "union" and touching and comparisons < MAX_COMPARISONS and kernels() is not None:
         return _compiled_pairs(view)
@@ -135,7 +135,7 @@ def _compiled_pairs(view: Alignment) -> OverlapPairs:
 
 
 def _by_preference(pairs: OverlapPairs, touching: bool) -> OverlapPairs:
-    """Each prediction's moments by falling overlap; equal overlaps stay in order of relevance."""
+    """Sort each prediction's moments by descending overlap; equal overlaps stay in order of relevance."""
     if touching:
         near = pairs.iou > 0
         pairs = OverlapPairs(pairs.row[near], pairs.judged[near], pairs.iou[near])
@@ -144,7 +144,7 @@ def _by_preference(pairs: OverlapPairs, touching: bool) -> OverlapPairs:
 
 
 def greedy(row: IntArray, judged: IntArray, rows: int, moments: int) -> IntArray:
-    """Assign to each row, in row order, the first of its listed moments that no earlier row has taken.
+    """Assign to each row, in order, the first of its listed moments that no earlier row has taken.
 
     ``row`` ascends; ``judged`` lists each row's moments in order of preference.
 

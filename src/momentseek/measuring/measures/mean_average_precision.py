@@ -17,11 +17,11 @@ THRESHOLDS = tuple(round(0.5 + 0.05 * i, 2) for i in range(10))
 @register
 @dataclass(frozen=True, kw_only=True)
 class MeanAveragePrecision(Measure):
-    r"""Area under the interpolated precision–recall curve; without an IoU the mean over 0.5, 0.55, …, 0.95.
+    r"""Area under the interpolated precision–recall curve; without an IoU, the mean over 0.5, 0.55, …, 0.95.
 
-    The first K predictions of the list (10 unless said) are sorted by score; each takes the free moment it
+    The first K predictions of the list (10 by default) are sorted by score; each takes the free moment it
     overlaps most, if the IoU passes. Precision is made monotone from the right (VOC 2011) and summed over the
-    steps of recall. Moments outside ``length`` are left out, predictions are not (QVHighlights' evaluator).
+    steps of recall. Moments outside ``length`` are left out, but predictions are not (QVHighlights' evaluator).
 
     >>> from momentseek.measuring.measures import parse
     >>> from momentseek import Judgements, Run
@@ -70,7 +70,7 @@ class MeanAveragePrecision(Measure):
         return values
 
     def _candidates(self, view: Alignment) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-        """Top-K predictions by falling score, and each one's moments by falling IoU (ties: later moment first)."""
+        """Return the top K predictions by descending score, and their moments by descending IoU (ties: last first)."""
         top = np.flatnonzero(view.rank < self.k)
         position = top[np.lexsort((-view.score[top], view.query[top]))]
         number = np.full(len(view.query), -1, dtype=np.int64)
@@ -83,6 +83,6 @@ class MeanAveragePrecision(Measure):
 
 
 def _rank_in_query(query: IntArray) -> IntArray:
-    """Position of each entry within its run of equal queries."""
+    """Return the position of each entry within its sequence of equal queries."""
     start = np.flatnonzero(np.append(True, query[1:] != query[:-1])[: len(query)])
     return np.arange(len(query)) - np.repeat(start, np.diff(np.append(start, len(query))))

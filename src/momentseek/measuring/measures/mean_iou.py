@@ -1,4 +1,4 @@
-"""mIoU: how well the first prediction overlaps."""
+"""mIoU: the IoU of the first prediction."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class MeanIoU(Measure):
 
     @property
     def max_rank(self) -> int:
-        """Number of ranks that it looks at: the first alone."""
+        """Number of ranks it uses: only the first."""
         return 1
 
     def __call__(self, view: Alignment) -> FloatArray:

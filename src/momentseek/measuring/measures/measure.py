@@ -1,4 +1,4 @@
-"""What a measure is, and the list of all of them."""
+"""The base class of measures, and the registry of all measures."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from momentseek.measuring.measures.alignment import Alignment
 
 @dataclass(frozen=True, kw_only=True)
 class Measure(ABC):
-    """A number per query, between 0 and 1 unless its file says otherwise; NaN where a query does not count.
+    """A number per query, between 0 and 1 unless documented otherwise; NaN if a query does not count.
 
     The fields are its options: they can be set in its name (``NDCG@20[IoU>=0.5,gain=exp2]``) or by a protocol.
     """
 
     NAME: ClassVar[str]
     ABOUT: ClassVar[str]
-    """One line on what the measure says, and its source."""
+    """One line on what it measures, and its source."""
     COUNTS_EMPTY: ClassVar[bool] = False
-    """Whether an empty list is an answer to it, and not a query that the run left out."""
+    """Whether an empty list counts as an answer, instead of a query that the run left out."""
 
     LOWER_IS_BETTER: ClassVar[bool] = False
-    """Whether it is an error rate, so that a comparison favours the smaller figure."""
+    """Whether it is an error rate, for which a smaller figure is better."""
 
     name: str = field(default="", compare=False)
     """Name of the measure as the caller wrote it."""
 
     @property
     def title(self) -> str:
-        """The name with the comparison that is made: under a protocol that compares with ``>``, no ``>=``.
+        """The name with the comparison actually made: ``>`` instead of ``>=`` if the protocol compares strictly.
 
         >>> from momentseek.measuring.measures import parse
         >>> parse("R@1[IoU>=0.5]", {"strict": True}).title, parse("R@1[IoU>=0.5]").title
@@ -45,27 +45,27 @@ class Measure(ABC):
 
     @abstractmethod
     def __call__(self, view: Alignment) -> FloatArray:
-        """The value of each judged query, in the truth's order."""
+        """Return the value of each judged query, in the truth's order."""
 
     @property
     def max_rank(self) -> int | None:
-        """How many ranks it looks at; None for all."""
+        """Number of ranks it uses; None for all."""
         k: int | None = getattr(self, "k", None)
         return k
 
     def summarise(self, values: FloatArray) -> float:
-        """The figure for a whole run: the mean over the queries that count."""
+        """Return the figure for a whole run: the mean over the queries that count."""
         counted = values[~np.isnan(values)]
         return float(np.mean(counted)) if len(counted) else float("nan")
 
 
 MEASURES: Registry[type[Measure]] = Registry("measure", "momentseek.measuring.measures", group="measures")
-"""Name → measure; every file of this folder that defines one adds it with ``register``."""
+"""Name → measure; the modules of this folder add theirs with ``register``."""
 MeasureType = TypeVar("MeasureType", bound=type[Measure])
 
 
 def register(measure: MeasureType) -> MeasureType:
-    """Class decorator: make the measure known by its ``NAME``, which no other may have."""
+    """Register a measure under its ``NAME``, which must be unique (a class decorator)."""
     MEASURES.add(measure.NAME, measure)
     return measure
 
@@ -75,7 +75,7 @@ LENGTH_BOUNDS_SECONDS: dict[str, tuple[float, float]] = {"short": (0, 10), "midd
 
 
 def in_range(truth: Judgements, length: LengthRange) -> tuple[BoolArray, BoolArray]:
-    """Which judged moments lie in the range, and which queries have one that does."""
+    """Return which judged moments are in the range of lengths, and which queries have such a moment."""
     if length == "full":
         return np.ones(len(truth.video), dtype=bool), np.ones(len(truth), dtype=bool)
     low, high = LENGTH_BOUNDS_SECONDS[length]

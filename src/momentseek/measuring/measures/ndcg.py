@@ -1,4 +1,4 @@
-"""NDCG@K, IoU>=μ: graded, rank-aware, and blind to duplicates (TVR-Ranking §4)."""
+"""NDCG@K, IoU>=μ: graded and rank-aware; duplicates do not count (TVR-Ranking §4)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from momentseek.measuring.measures.measure import Measure, register
 @register
 @dataclass(frozen=True, kw_only=True)
 class NDCG(Measure):
-    r"""Discounted gain of the matched moments, over that of the best possible ranking of the judged ones.
+    r"""Discounted gain of the matched moments, divided by that of the ideal ranking of the judged moments.
 
     .. math:: DCG@K = \sum_{i=1}^{K} \frac{g(rel_i)}{\log_2(i + 1)}, \qquad NDCG@K = DCG@K / IDCG@K
 
@@ -47,7 +47,7 @@ class NDCG(Measure):
     zeros: Literal["absorb", "ignore"] = "absorb"
     """Whether judged moments of relevance 0 can be matched (and so absorb a prediction)."""
     empty: Literal["zero", "skip", "error"] = "zero"
-    """What a query without any relevant moment counts as."""
+    """How a query without any relevant moment counts."""
 
     def __call__(self, view: Alignment) -> FloatArray:
         matched = (self.iou, self.strict, self.zeros, self.gain)
@@ -63,21 +63,21 @@ class NDCG(Measure):
         return values
 
     def _matched_dcg(self, view: Alignment) -> FloatArray:
-        """(queries, ranks): DCG@1, DCG@2, … of every query."""
+        """Return DCG@1, DCG@2, … of every query, (queries, ranks)."""
         absorb = self.zeros == "absorb"
         return sum_matched_gains(view, self.iou, self._gains(view.longest), strict=self.strict, absorb=absorb)
 
     def _ideal_dcg(self, view: Alignment) -> FloatArray:
-        """The same of the judged moments in the best order."""
+        """Return the same for the judged moments in the ideal order."""
         return sum_best_gains(view.truth, self._gains(int(view.truth.counts.max(initial=1))))
 
     def _gains(self, ranks: int) -> FloatArray:
-        """(grades, ranks): what a moment gains by its relevance and the rank at which it is found."""
+        """Return the gain of a moment by its relevance and its rank, (grades, ranks)."""
         grade = np.arange(MAX_RELEVANCE + 1.0)
         gain = np.exp2(grade) - 1 if self.gain == "exp2" else grade
         return np.asarray(gain[:, None] / np.log2(np.arange(2, ranks + 2)), np.float64)
 
 
 def upto(dcg: FloatArray, k: int) -> FloatArray:
-    """DCG@k of every query, out of all its DCGs."""
+    """Return DCG@k of every query, from its DCGs at all ranks."""
     return dcg[:, min(k, dcg.shape[1]) - 1]

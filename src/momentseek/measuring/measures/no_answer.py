@@ -1,4 +1,4 @@
-"""FalseAlarm, FalseRejection and RejectionAUC: queries that have no answer, and systems that say so."""
+"""FalseAlarm, FalseRejection and RejectionAUC: does a system reject queries that have no answer?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from momentseek.measuring.measures.measure import Measure, register
 
 
 def is_answerable(view: Alignment) -> BoolArray:
-    """Per judged query: is there a relevant moment at all?"""
+    """Whether there is a relevant moment, for each judged query."""
     truth = view.truth
     answerable = np.zeros(view.queries, dtype=bool)
     answerable[truth.row_query[truth.relevance > 0]] = True
@@ -22,7 +22,7 @@ def is_answerable(view: Alignment) -> BoolArray:
 
 
 def best_scores(view: Alignment) -> FloatArray:
-    """Per judged query the highest score of its predictions; minus infinity for an empty list."""
+    """Return the highest score of each judged query's predictions; minus infinity for an empty list."""
     best = np.full(view.queries, -math.inf)
     np.maximum.at(best, view.query, view.score)
     return best
@@ -30,10 +30,10 @@ def best_scores(view: Alignment) -> FloatArray:
 
 @dataclass(frozen=True, kw_only=True)
 class RejectionMeasure(Measure):
-    """What the measures at a level share: which queries count as answered.
+    """Base class of the measures that decide at a score level which queries count as answered.
 
-    A query is answered if a prediction of it scores at least ``level``, or at least the level at which ``keep`` percent
-    of the queries that have an answer are answered; with neither, if it has any prediction.
+    A query is answered if one of its predictions scores at least ``level``, or at least the level at which ``keep``
+    percent of the queries that have an answer are answered; with neither, if it has any prediction.
     """
 
     COUNTS_EMPTY = True
@@ -49,7 +49,7 @@ class RejectionMeasure(Measure):
             raise MomentseekError(f"measure {self.name}: keep is a percentage from 1 to 100, not {self.keep}")
 
     def is_answered(self, view: Alignment) -> BoolArray:
-        """Per judged query: does the run answer it at this level?"""
+        """Whether the run answers each judged query at this level."""
         best = best_scores(view)
         level = -math.inf if self.level is None else self.level
         if self.keep is not None:
@@ -73,7 +73,7 @@ class FalseAlarm(RejectionMeasure):
     """
 
     NAME = "FalseAlarm"
-    ABOUT = "queries without a relevant moment that are answered all the same (lower is better)"
+    ABOUT = "queries without a relevant moment that are answered anyway (lower is better)"
 
     def __call__(self, view: Alignment) -> FloatArray:
         return np.where(is_answerable(view), np.nan, self.is_answered(view).astype(np.float64))
@@ -101,7 +101,7 @@ class FalseRejection(RejectionMeasure):
 @register
 @dataclass(frozen=True, kw_only=True)
 class RejectionAUC(Measure):
-    r"""How well scores tell queries with an answer from those without: the area under the ROC curve.
+    r"""How well scores separate queries with an answer from those without: the area under the ROC curve.
 
     .. math:: AUC(q) = P(s > s_q) + P(s = s_q) / 2
 

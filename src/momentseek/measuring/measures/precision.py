@@ -39,6 +39,6 @@ class AveragePrecision(Measure):
         found = np.cumsum(view.by_rank(view.matches(self.iou, self.strict), min(self.k, view.longest)), axis=1)
         seen = found.shape[1]
         total = (found / np.arange(1, seen + 1)).sum(axis=1)
-        # Below the longest list nothing is found any more, and precision falls as 1/k.
+        # Beyond the longest list nothing more is found, and precision falls as 1/k.
         mean: FloatArray = (total + found[:, -1] * (1 / np.arange(seen + 1, self.k + 1)).sum()) / self.k
         return mean

@@ -1,4 +1,4 @@
-"""R@K[IoU>=m]: is there a right answer among the first K?"""
+"""R@K[IoU>=m]: is there a correct answer among the first K?"""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Recall(Measure):
 
     .. math:: R@K = \mathbb{1}\{\exists k \le K: IoU(p_k, g) \ge m\}
 
-    ``task`` says what is compared: VCMR video and time, SVMR time within the right video (predictions in
-    other videos are skipped), VR the video alone (no IoU). Where a truth asks for agreement (DiDeMo), a
-    prediction must match that many annotators.
+    ``task`` says what is compared: video and time (VCMR), time within the right video (SVMR; predictions in other
+    videos are skipped), or only the video (VR; no IoU). If a truth requires agreement (DiDeMo), a prediction must
+    match that many annotators.
 
     >>> from momentseek.measuring.measures import parse
     >>> from momentseek import Judgements, Run
@@ -46,7 +46,7 @@ class Recall(Measure):
     videos: Videos = "same"
     """``ignore``: the query's video is given, so names are not compared (QVHighlights)."""
     depth: int | None = None
-    """Number of predictions per query that are looked at, before anything else; None for all."""
+    """Number of predictions per query that are used at all; None for all."""
     length: LengthRange = "full"
     """Range of lengths of the relevant moments that count; queries without such a moment do not count."""
     pools: Literal["any", "full"] = "any"
@@ -62,7 +62,7 @@ class Recall(Measure):
 
     @property
     def max_rank(self) -> int | None:
-        """All ranks for SVMR, which skips predictions in other videos."""
+        """Number of ranks it uses; for SVMR ``depth``, because predictions in other videos are skipped."""
         return self.depth if self.task == "SVMR" else self.k
 
     def __call__(self, view: Alignment) -> FloatArray:
@@ -95,14 +95,14 @@ class Recall(Measure):
 
 
 def first_match(view: Alignment, matches: BoolArray) -> IntArray:
-    """Per query, the rank (from 0) of its first matching prediction; ``NO_MATCH`` if there is none."""
+    """Return the rank (from 0) of each query's first matching prediction; ``NO_MATCH`` if there is none."""
     first = np.full(view.queries, NO_MATCH, dtype=np.int64)
     np.minimum.at(first, view.query[matches], view.rank[matches])
     return first
 
 
 def full_pools(view: Alignment) -> BoolArray:
-    """Per query: is its pool as large as the largest? All are, where the truth has no pools."""
+    """Whether each query's pool is as large as the largest; True for all if the truth has no pools."""
     pools = view.truth.pools
     if pools is None:
         return np.ones(view.queries, dtype=bool)

@@ -15,11 +15,11 @@ from momentseek.measuring.measures.measure import Measure, register
 @register
 @dataclass(frozen=True, kw_only=True)
 class SaliencyAP(Measure):
-    """Interpolated average precision of the clips' scores, mean over the annotators.
+    """Interpolated average precision of the clips' scores, averaged over the annotators.
 
-    Scores are cut or filled with zeros to the video's number of clips. An annotator without any highlight
-    gives 0. Clips of equal score enter together, and each step of recall counts once, however many highlights
-    enter in it: that is what the official evaluator does, and it matters for scores with ties.
+    Scores are cut or padded with zeros to the video's number of clips. An annotator without any highlight gives 0.
+    Clips of equal score enter together, and each step of recall counts once, however many highlights it adds, as in
+    the official evaluator. This matters for scores with ties.
     """
 
     NAME = "SaliencyAP"

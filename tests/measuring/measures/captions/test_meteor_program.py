@@ -1,4 +1,4 @@
-"""Talking to METEOR's Java program, whose part a small script plays."""
+"""Communicate with METEOR's Java program, which a small script replaces."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def test_a_program_that_ends_early_is_an_error(program):
         meteor_statistics([("a", ["b"])] * 2)
 
 
-def test_an_answer_that_is_not_meteors_is_an_error(program):
+def test_rejects_an_answer_of_another_program(program):
     program("print('Error: no such option')")
-    with pytest.raises(MomentseekError, match="said 'Error: no such option', which is not METEOR"):
+    with pytest.raises(MomentseekError, match="printed 'Error: no such option', which is not an answer of METEOR"):
         meteor_statistics([("a", ["b"])])
 
 

@@ -1,4 +1,4 @@
-"""Measures of captions, one file each: do a system's words say what people's do?"""
+"""Measures that compare a system's captions with people's, one module each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BLEU@n: how many of the caption's words, pairs, triples … also stand in a reference."""
+"""BLEU@n: the share of the captions' n-grams that are in a reference."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from momentseek.measuring.measures.captions.measure import (
 from momentseek.measuring.measures.measure import register
 
 TINY, SMALL = 1e-15, 1e-9
-"""What COCO's evaluator adds to counts and to what they are divided by, so that nothing is divided by 0."""
+"""Constants that COCO's evaluator adds to counts and to their divisors, so that nothing is divided by 0."""
 
 
 @register
@@ -26,9 +26,10 @@ class Bleu(CaptionMeasure):
 
     .. math:: \left(\prod_{j \le k} p_j\right)^{1/k} \min(1, e^{1 - r/c})
 
-    with :math:`p_j` the share of the captions' j-grams that stand in a reference (each at most as often as in the
+    with :math:`p_j` the share of the captions' j-grams that are in a reference (each at most as often as in the
     reference that has it most often), c the captions' words and r the words of the references closest in length.
-    Counted over all captions together, so it is no mean. Papineni et al., ACL 2002; as COCO's evaluator computes it.
+    It is counted over all captions together, so it is not a mean. Papineni et al., ACL 2002; as COCO's evaluator
+    computes it.
 
     >>> from momentseek.measuring.measures import parse
     >>> from momentseek import CaptionTable
@@ -40,12 +41,12 @@ class Bleu(CaptionMeasure):
     """
 
     NAME = "BLEU"
-    ABOUT = "n-grams of the captions that stand in a reference, up to n = K; of all captions together"
+    ABOUT = "share of the captions' n-grams that are in a reference, up to n = K; over all captions together"
 
     k: int
 
     def statistics(self, view: CaptionAlignment) -> FloatArray:
-        """Words, words of the closest reference, then matches and n-grams for each n."""
+        """Return the number of words, words of the closest reference, then matches and n-grams for each n."""
         words = view.words(self.letters)
         lengths = view.once(("closest", self.letters), lambda: closest_lengths(words))
         columns = [words.caption_lengths.astype(np.float64), lengths]
@@ -56,7 +57,7 @@ class Bleu(CaptionMeasure):
         return np.column_stack(columns)
 
     def figures(self, sums: FloatArray) -> FloatArray:
-        """BLEU of each row."""
+        """Return the BLEU of each row."""
         product = np.ones(len(sums))
         for order in range(self.k):
             product = product * ((sums[:, 2 + 2 * order] + TINY) / (sums[:, 3 + 2 * order] + SMALL))
@@ -67,7 +68,7 @@ class Bleu(CaptionMeasure):
 
 
 def count_matches(words: CaptionWords, order: int) -> FloatArray:
-    """For each moment the n-grams of its caption that a reference has, each as often as it has it at most."""
+    """Count the n-grams of each moment's caption that a reference has, each at most as often as in one reference."""
     grams = words.ngrams(order)
     moments = len(words.captions)
     mine, theirs = grams.rows(0, moments), grams.rows(moments, moments + len(words.references))

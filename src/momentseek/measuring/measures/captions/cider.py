@@ -1,4 +1,4 @@
-"""CIDEr and CIDEr-D: do captions share with the references the words that say something?"""
+"""CIDEr and CIDEr-D: similarity of captions and references in words that are rare among the references."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from momentseek.measuring.measures.captions.measure import CaptionAlignment, Cap
 from momentseek.measuring.measures.measure import register
 
 LONGEST = 4
-"""Longest n-grams that count, in words."""
+"""Length of the longest n-grams that count, in words."""
 SIGMA = 6.0
-"""Words by which lengths may differ before CIDEr-D minds."""
+"""Standard deviation, in words, of the Gaussian by which CIDEr-D penalises differences in length."""
 SCALE = 10.0
 
 
 @register
 @dataclass(frozen=True, kw_only=True)
 class CiderD(MeanCaptionMeasure):
-    r"""Cosine of rare-word vectors of caption and reference, clipped and damped where their lengths differ; 0 to 10.
+    r"""Cosine of TF-IDF vectors of caption and reference, clipped and penalised by difference in length; 0 to 10.
 
     .. math:: \frac{10}{4} \sum_{n \le 4} \operatorname{mean}_r \frac{\sum_g \min(c_g, r_g)\, r_g}{\|c\| \|r\|}
         e^{-(l_c - l_r)^2 / 72}
 
     The weight of an n-gram is its count times :math:`\ln N - \ln \max(1, df)`, where df of the N moments have it in a
-    reference: so a subset of the moments has other weights, and with one moment all are 0. Vedantam et al., CVPR
+    reference. So a subset of the moments has other weights, and with one moment all are 0. Vedantam et al., CVPR
     2015; as COCO's evaluator computes it, which counts pairs of words for l.
     """
 
     NAME = "CIDEr-D"
-    ABOUT = "similarity of the words, pairs … that are rare in the references, from 0 to 10"
+    ABOUT = "similarity in n-grams that are rare in the references, from 0 to 10"
 
     def scores(self, view: CaptionAlignment) -> FloatArray:
-        """The score of each caption."""
+        """Return the score of each caption."""
         words = view.words(self.letters)
         return similarity(words, clip=True)
 
@@ -42,7 +42,7 @@ class CiderD(MeanCaptionMeasure):
 @register
 @dataclass(frozen=True, kw_only=True)
 class Cider(MeanCaptionMeasure):
-    r"""CIDEr-D without clipping and without minding lengths: the plain cosine, from 0 to 10.
+    r"""CIDEr-D without clipping and length penalty: the plain cosine, from 0 to 10.
 
     .. math:: \frac{10}{4} \sum_{n \le 4} \operatorname{mean}_r \cos(c, r)
 
@@ -50,15 +50,15 @@ class Cider(MeanCaptionMeasure):
     """
 
     NAME = "CIDEr"
-    ABOUT = "CIDEr-D without clipping and length, from 0 to 10; CIDEr-D is what papers mean"
+    ABOUT = "CIDEr-D without clipping and length penalty, from 0 to 10; papers usually report CIDEr-D"
 
     def scores(self, view: CaptionAlignment) -> FloatArray:
-        """The score of each caption."""
+        """Return the score of each caption."""
         return similarity(view.words(self.letters), clip=False)
 
 
 def similarity(words: CaptionWords, clip: bool) -> FloatArray:
-    """The mean over the references of each caption's similarity to them, times 10."""
+    """Return each caption's mean similarity to its references, times 10."""
     moments, references = len(words.captions), len(words.references)
     per_order = np.stack([_cosines(words, order, clip) for order in range(1, LONGEST + 1)], axis=1)
     if clip:
@@ -73,12 +73,12 @@ def similarity(words: CaptionWords, clip: bool) -> FloatArray:
 
 
 def _cosines(words: CaptionWords, order: int, clip: bool) -> FloatArray:
-    """For each reference, the similarity of its moment's caption in n-grams of one order."""
+    """Return, for each reference, the similarity of its moment's caption in n-grams of one order."""
     grams = words.ngrams(order)
     moments, references = len(words.captions), len(words.references)
     mine, theirs = grams.rows(0, moments), grams.rows(moments, moments + references)
     owner, size = words.owner[grams.sentence[theirs] - moments], max(grams.kinds, 1)
-    seen = np.sort(owner * size + grams.gram[theirs])  # np.unique hashes, which takes five times as long here
+    seen = np.sort(owner * size + grams.gram[theirs])  # np.unique hashes, which is five times slower here
     once = seen[np.diff(seen, prepend=-1) != 0]
     frequency = np.bincount(once % size, minlength=grams.kinds).astype(np.float64)
     rarity = np.log(float(moments)) - np.log(np.maximum(1.0, frequency))
@@ -96,9 +96,9 @@ def _cosines(words: CaptionWords, order: int, clip: bool) -> FloatArray:
 
 
 def _shared_rows(captions: IntArray, references: IntArray, sentence: IntArray) -> tuple[Positions, Positions]:
-    """The rows of captions and references with equal keys, by the references' sentence, then as the captions stand.
+    """Return the rows of captions and references with equal keys, by reference sentence, then in caption order.
 
-    The order is that in which COCO's evaluator adds: so our sums are its sums, to the last bit.
+    COCO's evaluator adds in this order, so our sums equal its sums to the last bit.
     """
     order = np.argsort(captions)
     position = np.searchsorted(captions[order], references)

@@ -1,4 +1,4 @@
-"""What a measure of captions is: what each caption adds to the figure, and the figure of what was added."""
+"""The base class of caption measures, and the words and n-grams of captions that they count."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from momentseek.measuring.measures.measure import Measure
 
 @dataclass(frozen=True, eq=False)
 class Ngrams:
-    """``count[r]`` times the n-gram ``gram[r]`` stands in ``sentence[r]``; a sentence's in order of appearance."""
+    """The n-gram ``gram[r]`` occurs ``count[r]`` times in ``sentence[r]``; rows are in order of appearance."""
 
     sentence: IntArray
     gram: IntArray
@@ -29,10 +29,10 @@ class Ngrams:
     kinds: int
     """Number of different n-grams; ``gram`` is below it."""
     at: IntArray
-    """The n-gram that begins at each word of the text, -1 where its sentence ends too soon."""
+    """The n-gram that begins at each word of the text, -1 if its sentence ends before."""
 
     def rows(self, first: int, last: int) -> slice:
-        """The rows of the sentences from ``first`` to before ``last``."""
+        """Return the rows of the sentences from ``first`` up to, but not including, ``last``."""
         low, high = np.searchsorted(self.sentence, [first, last])
         return slice(int(low), int(high))
 
@@ -59,7 +59,7 @@ def count_ngrams(words: IntArray, offsets: IntArray, shorter: Ngrams | None) -> 
 
 
 def _extend(words: IntArray, owner: IntArray, shorter: IntArray) -> IntArray:
-    """The shorter n-gram at each word and the one at the next word name the longer one, if that is still inside."""
+    """Number each word's longer n-gram by the shorter ones at it and at the next word; -1 past a sentence's end."""
     longer = np.full(len(words), -1, dtype=np.int64)
     if len(words) > 1:
         size = int(shorter.max()) + 1
@@ -69,14 +69,14 @@ def _extend(words: IntArray, owner: IntArray, shorter: IntArray) -> IntArray:
 
 
 Letters = Literal["ascii", "all"]
-"""Which characters count: ASCII alone, as TVC's evaluator has it, or all."""
+"""Which characters count: only ASCII, as in TVC's evaluator, or all."""
 T = TypeVar("T")
 
 
 class CaptionAlignment:
     """The captions of ``run`` and the references of ``truth``, in the order of the references.
 
-    A moment without a caption has an empty one; whether that is right is asked before anything is measured.
+    A moment without a caption gets an empty one; ``evaluate`` checks beforehand whether that is allowed.
     """
 
     def __init__(self, run: CaptionTable, truth: CaptionTable) -> None:
@@ -96,7 +96,7 @@ class CaptionAlignment:
         return [i in run.position and bool(run.caption_counts[run.position[i]]) for i in self.truth.query_ids]
 
     def words(self, letters: Letters) -> CaptionWords:
-        """The words of all captions and references, computed once."""
+        """Return the words of all captions and references, computed once."""
         return self.once(("words", letters), lambda: self._words(letters))
 
     def _words(self, letters: Letters) -> CaptionWords:
@@ -110,17 +110,17 @@ class CaptionAlignment:
         return CaptionWords(caption_words(texts, ascii_only), references, self.truth.caption_offsets)
 
     def once(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """A result that several measures need, computed the first time it is asked for."""
+        """Return the value of ``compute``, cached under ``key``, for results that several measures need."""
         if key not in self._kept:
             self._kept[key] = compute()
         return cast(T, self._kept[key])
 
 
 class CaptionWords:
-    """Words of one caption per moment, and of all its references (``offsets`` says which are whose).
+    """Words of one caption per moment, and of all its references, grouped by ``offsets``.
 
-    A number written in several words (``1 1/2``, a telephone number) is one PTB token. COCO's evaluator takes it for
-    one word in ROUGE-L and cuts it elsewhere; so there are ``caption_tokens`` beside ``captions``.
+    A number written in several words (``1 1/2``, a telephone number) is one PTB token. COCO's evaluator counts it as
+    one word in ROUGE-L and splits it elsewhere, so there are both ``caption_tokens`` and ``captions``.
     """
 
     def __init__(self, captions: list[list[str]], references: list[list[str]], offsets: IntArray) -> None:
@@ -148,13 +148,13 @@ class CaptionWords:
 
     @cached_property
     def _sentences(self) -> tuple[IntArray, IntArray]:
-        """Every word's code, of the captions first and the references after them, and where each sentence begins."""
+        """The code of every word, first of the captions and then of the references, and where each sentence begins."""
         sentences = [*self.captions, *self.references]
         _, codes = encode_names(list(chain.from_iterable(sentences)))
         return codes.astype(np.int64), offsets_of(map(len, sentences))
 
     def ngrams(self, order: int) -> Ngrams:
-        """How often each run of ``order`` words stands in each sentence; captions first, references after them."""
+        """Count the n-grams of ``order`` words in each sentence: the captions first, then the references."""
         if order not in self._ngrams:
             shorter = self.ngrams(order - 1) if order > 1 else None
             self._ngrams[order] = count_ngrams(*self._sentences, shorter)
@@ -168,7 +168,7 @@ def _cut(tokens: list[str]) -> list[str]:
 
 
 def closest_lengths(words: CaptionWords) -> FloatArray:
-    """For each moment the length of the reference closest to the caption's; of two equally close, the shorter."""
+    """Return for each moment the reference length closest to the caption's; the shorter one of two equally close."""
     lengths = words.reference_lengths
     apart = np.abs(lengths - words.caption_lengths[words.owner])
     order = np.lexsort((lengths, apart, words.owner))
@@ -182,15 +182,15 @@ def closest_lengths(words: CaptionWords) -> FloatArray:
 class CaptionMeasure(Measure):
     """A measure of one caption per moment against the moment's references.
 
-    ``statistics`` has a row per moment; ``figures`` turns rows, or sums of rows, into figures. So one caption, a group
-    of them, a resample and the whole corpus are measured alike, whether the figure is a mean (CIDEr-D, ROUGE-L) or
-    not (BLEU, METEOR).
+    ``statistics`` has a row per moment; ``figures`` turns rows, or sums of rows, into figures. So a caption, a group
+    of captions, a resample and the whole corpus are measured in the same way, whether the figure is a mean (CIDEr-D,
+    ROUGE-L) or not (BLEU, METEOR).
     """
 
     letters: Letters = "ascii"
 
     def __call__(self, view: Alignment) -> FloatArray:
-        """Refuse: ranked moments have no captions."""
+        """Raise an error, because ranked moments have no captions."""
         raise MomentseekError(
             f"measure {self.name} compares captions, but {view.run.source} holds ranked moments; "
             "give captions and references, or choose another measure"
@@ -198,25 +198,25 @@ class CaptionMeasure(Measure):
 
     @abstractmethod
     def statistics(self, view: CaptionAlignment) -> FloatArray:
-        """What each moment's caption adds, ``(moments, columns)``."""
+        """Return what each moment's caption adds to the figure, ``(moments, columns)``."""
 
     @abstractmethod
     def figures(self, sums: FloatArray) -> FloatArray:
-        """The figure of each row of (summed) statistics."""
+        """Return the figure of each row of (summed) statistics."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeanCaptionMeasure(CaptionMeasure):
-    """A measure of captions whose figure is the mean of what each caption scores."""
+    """A caption measure whose figure is the mean of the scores of all captions."""
 
     @abstractmethod
     def scores(self, view: CaptionAlignment) -> FloatArray:
-        """The score of each moment's caption."""
+        """Return the score of each moment's caption."""
 
     def statistics(self, view: CaptionAlignment) -> FloatArray:
-        """The score of each caption, alone in its row."""
+        """Return the score of each caption as a row of one column."""
         return self.scores(view)[:, None]
 
     def figures(self, sums: FloatArray) -> FloatArray:
-        """The scores themselves."""
+        """Return the scores themselves."""
         return sums[:, 0]

@@ -1,4 +1,4 @@
-"""METEOR 1.5: words that match exactly, by stem, as synonyms or as paraphrases, and in how few pieces."""
+"""METEOR 1.5: words that match exactly, by stem, as synonyms or as paraphrases, penalised for fragmentation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from momentseek.measuring.measures.captions.measure import CaptionAlignment, Cap
 from momentseek.measuring.measures.measure import register
 
 JAR_PACKAGE = "pycocoevalcap"
-"""The package on PyPI that carries the program and its table of paraphrases."""
+"""The package on PyPI that contains the program and its table of paraphrases."""
 HEAP = "2G"
 COLUMNS = 23
 INSTALL_JAVA = "install a Java runtime (Debian: apt install default-jre-headless)"
@@ -30,7 +30,7 @@ INSTEAD = "or leave METEOR out (METEOR-exact, another measure, needs neither)"
 
 
 def meteor_jar() -> Path | None:
-    """Where the program lies, if the package that carries it is installed whole."""
+    """Return the path of METEOR's program; None unless the package that contains it is completely installed."""
     spec = find_spec(JAR_PACKAGE)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         jar = Path(folder) / "meteor" / "meteor-1.5.jar"
@@ -40,21 +40,21 @@ def meteor_jar() -> Path | None:
 
 
 def what_meteor_lacks() -> str | None:
-    """What has to be installed before METEOR can be computed, in words; None where all is there."""
+    """Say what must be installed before METEOR can be computed; None if nothing is missing."""
     lacking = [INSTALL_JAVA] * (which("java") is None) + [INSTALL_JAR] * (meteor_jar() is None)
     return " and ".join(lacking) or None
 
 
 def meteor_statistics(pairs: Sequence[tuple[str, Sequence[str]]]) -> FloatArray:
-    """What the program says of each caption and its references, given as words with blanks between them.
+    """Return the program's 23 numbers for each caption and its best reference.
 
-    A row of 23 numbers, of the best reference.
+    Captions and references are words separated by spaces.
     """
     lacking = what_meteor_lacks()
     jar, java = meteor_jar(), which("java")
     if lacking or jar is None or java is None:
         raise MomentseekError(
-            f"METEOR is computed by its authors' Java program, which is not here: {lacking}; {INSTEAD}"
+            f"METEOR is computed by its authors' Java program, which is not installed: {lacking}; {INSTEAD}"
         )
     if not pairs:
         return np.zeros((0, COLUMNS))
@@ -64,7 +64,7 @@ def meteor_statistics(pairs: Sequence[tuple[str, Sequence[str]]]) -> FloatArray:
 
 
 def _ask(command: Sequence[str], lines: Sequence[str]) -> list[str]:
-    """An answer to each line, from a program that answers line by line."""
+    """Return the answer to each line from a program that answers line by line."""
     try:
         with subprocess.Popen(
             command,
@@ -77,7 +77,7 @@ def _ask(command: Sequence[str], lines: Sequence[str]) -> list[str]:
         ) as program:
             assert program.stdin is not None
             assert program.stdout is not None
-            # A thread writes, since a pipe that nobody empties would stop both sides.
+            # A thread writes, because both sides would block on a full pipe that nobody reads.
             writer = threading.Thread(target=_write, args=(program.stdin, lines), daemon=True)
             writer.start()
             try:
@@ -101,7 +101,7 @@ def _write(stream: IO[str], lines: Sequence[str]) -> None:
         for line in lines:
             stream.write(line + "\n")
         stream.close()
-    except OSError:  # the program ended; what it said until then is counted
+    except OSError:  # the program ended; its answers so far are counted
         pass
 
 
@@ -111,12 +111,12 @@ def _numbers(answer: str) -> list[float]:
     except ValueError:
         numbers = []
     if len(numbers) != COLUMNS:
-        raise MomentseekError(f"METEOR's Java program said {answer[:60]!r}, which is not METEOR 1.5's answer")
+        raise MomentseekError(f"METEOR's Java program printed {answer[:60]!r}, which is not an answer of METEOR 1.5")
     return numbers
 
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75
-"""English, task ``rank``: weight of recall, shape and size of the penalty, weight of content against function words."""
+"""English, task ``rank``: weight of recall, shape and size of the penalty, weight of content versus function words."""
 STAGES = (1.0, 0.6, 0.8, 0.6)
 """Weights of matches: exact, stem, synonym, paraphrase."""
 
@@ -124,20 +124,20 @@ STAGES = (1.0, 0.6, 0.8, 0.6)
 @register
 @dataclass(frozen=True, kw_only=True)
 class Meteor(CaptionMeasure):
-    r"""Weighted precision and recall of matched words, less a penalty for the pieces into which the matches fall.
+    r"""Weighted precision and recall of matched words, minus a penalty for matches that are not contiguous.
 
     .. math:: F (1 - \gamma (\mathrm{chunks} / \mathrm{matches})^\beta), \quad F = \frac{P R}{\alpha P + (1 - \alpha) R}
 
-    for the reference that gives the most; of all captions from their summed statistics, so it is no mean. Denkowski
-    and Lavie, WMT 2014. The matching is done by the authors' own Java program, and where it is not there this measure
-    is refused: a part of it is not METEOR.
+    for the best reference. The figure of all captions is computed from their summed statistics, so it is not a mean.
+    Denkowski and Lavie, WMT 2014. The authors' own Java program does the matching; without it, this measure raises an
+    error, because a part of METEOR is not METEOR.
     """
 
     NAME = "METEOR"
     ABOUT = "METEOR 1.5 by its authors' program; needs Java and the package pycocoevalcap"
 
     def statistics(self, view: CaptionAlignment) -> FloatArray:
-        """What the program says of each caption: lengths, function words, matches of four kinds, chunks."""
+        """Return the program's numbers for each caption: lengths, function words, matches of four kinds, chunks."""
         words = view.words(self.letters)
         bounds = pairwise(words.offsets.tolist())
         pairs = [
@@ -147,11 +147,11 @@ class Meteor(CaptionMeasure):
         statistics = meteor_statistics(pairs)
         mine, theirs, chunks = statistics[:, [0, 21]], statistics[:, [1, 22]], statistics[:, 20]
         whole = (mine[:, 0] == mine[:, 1]) & (theirs[:, 0] == theirs[:, 1]) & (chunks == 1)
-        statistics[whole, 20] = 0  # as the program adds them: a caption that matches as a whole is in no pieces
+        statistics[whole, 20] = 0  # as the program adds them up: a caption that matches completely has no chunks
         return statistics
 
     def figures(self, sums: FloatArray) -> FloatArray:
-        """METEOR of each row."""
+        """Return the METEOR of each row."""
         matches = sums[:, 4:20].reshape(len(sums), 4, 4) * np.array(STAGES)[None, :, None]
         content, function = matches[:, :, :2].sum(axis=1), matches[:, :, 2:].sum(axis=1)
         found = DELTA * content + (1 - DELTA) * function
@@ -161,7 +161,7 @@ class Meteor(CaptionMeasure):
 
 
 def score(precision: FloatArray, recall: FloatArray, chunks: FloatArray, matches: FloatArray) -> FloatArray:
-    """F-measure less the penalty for the pieces in which the matches lie."""
+    """Return the F-measure reduced by the penalty for the number of chunks per match."""
     below = ALPHA * precision + (1 - ALPHA) * recall
     f = np.divide(precision * recall, below, out=np.zeros_like(below), where=below > 0)
     pieces = np.divide(chunks, matches, out=np.zeros_like(below), where=matches > 0)

@@ -1,4 +1,4 @@
-"""METEOR-exact: what METEOR would be if words only matched themselves. It is not METEOR."""
+"""METEOR-exact: METEOR's formula with exact word matches only. It is not METEOR."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from momentseek.measuring.measures.captions.meteor import score
 from momentseek.measuring.measures.measure import register
 
 BEAM = 40
-"""Partial alignments that are followed at once, as in METEOR."""
+"""Width of the beam of partial alignments, as in METEOR."""
 
 
 @register
@@ -25,15 +25,15 @@ class MeteorExact(CaptionMeasure):
 
     .. math:: F (1 - \gamma (\mathrm{chunks} / \mathrm{matches})^\beta), \quad F = \frac{P R}{\alpha P + (1 - \alpha) R}
 
-    with METEOR 1.5's :math:`\alpha = .85, \beta = .2, \gamma = .6`, for the reference that gives the most; of all
-    captions from their summed statistics. It needs no Java, is lower than METEOR, and must not be called METEOR.
+    with METEOR 1.5's :math:`\alpha = .85, \beta = .2, \gamma = .6`, for the best reference. The figure of all captions
+    is computed from their summed statistics. It needs no Java, is lower than METEOR, and must not be called METEOR.
     """
 
     NAME = "METEOR-exact"
     ABOUT = "METEOR's formula over words that match exactly; not METEOR, and not comparable with it"
 
     def statistics(self, view: CaptionAlignment) -> FloatArray:
-        """Words of caption and reference, matches, chunks; of the reference that gives the most."""
+        """Return the number of words of caption and best reference, matches and chunks."""
         words = view.words(self.letters)
         bounds = pairwise(words.offsets.tolist())
         rows = [
@@ -48,7 +48,7 @@ class MeteorExact(CaptionMeasure):
         return best
 
     def figures(self, sums: FloatArray) -> FloatArray:
-        """The figure of each row."""
+        """Return the figure of each row."""
         mine, theirs, matches, chunks = sums.T
         precision = np.divide(matches, mine, out=np.zeros_like(matches), where=mine > 0)
         recall = np.divide(matches, theirs, out=np.zeros_like(matches), where=theirs > 0)
@@ -56,10 +56,10 @@ class MeteorExact(CaptionMeasure):
 
 
 def match_words(caption: Sequence[str], reference: Sequence[str]) -> tuple[int, int]:
-    """As many matches of equal words as there can be, and the fewest chunks in which they can lie.
+    """Return the largest number of matches of equal words, and the smallest number of chunks they can form.
 
-    A chunk is a run of words that is adjacent, and in the same order, on both sides; a caption that is its reference
-    has none. Alignments are searched word by word along a beam, as METEOR does.
+    A chunk is a sequence of words that are adjacent and in the same order on both sides; a caption equal to its
+    reference has none. Alignments are found by a beam search word by word, as in METEOR.
 
     >>> match_words("the cat saw the dog".split(), "the dog saw the cat".split())
     (5, 3)
@@ -68,7 +68,7 @@ def match_words(caption: Sequence[str], reference: Sequence[str]) -> tuple[int, 
     positions: dict[str, list[int]] = {}
     for position, word in enumerate(reference):
         positions.setdefault(word, []).append(position)
-    # (chunks, place of the previous word's match or -2, places taken, matches, words that were left out)
+    # (chunks, position of the previous word's match or -2, positions taken, matches, words left out)
     beam: list[tuple[int, int, int, int, tuple[str, ...]]] = [(0, -2, 0, 0, ())]
     for word in caption:
         grown: dict[tuple[int, int, tuple[str, ...]], tuple[int, int, int, int, tuple[str, ...]]] = {}

@@ -1,7 +1,7 @@
-"""Words of a caption as the Penn Treebank writes them, and as the public caption evaluators count them.
+"""Tokenise captions as the Penn Treebank does, and as the public caption evaluators count words.
 
 COCO's evaluator, which TVC's calls, runs Stanford's PTB tokenizer (3.4.1, lower case) in Java and drops punctuation.
-These are its rules as its output shows them; its tokens are the measure of right and wrong here.
+The rules here were derived from its output, and its tokens are what this module must reproduce.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ PUNCTUATION = frozenset(_PUNCTUATION.split())
 """Tokens that do not count. They are compared after lower-casing, so brackets do count: as ``-lrb-`` and ``-rrb-``."""
 
 MAX_WORD_CHARACTERS = 1000
-"""Longer text without a blank is cut, so that no caption takes long."""
+"""Longer text without a space is cut, to limit the time that a caption can take."""
 NO_BREAK_SPACE = "\xa0"
-"""What stands inside a number that is written in several words, such as ``1 1/2``."""
+"""Separator inside a number that is written in several words, such as ``1 1/2``."""
 _TITLES = """adm al asst atty attys brig capt cmdr col comdr cpl det dr drs gen gov govs hon lieut lt maj messrs mr mrs
 ms msgr pfc pres prof profs pvt rep reps rev sen sens sgt spc st ste supt supts"""
 _DATES = "apr aug dec feb fri jan jul jun mar mon nov oct sep sept thu thurs tue tues wed"
@@ -33,7 +33,7 @@ _WITH_DOT_BEFORE_NUMBER = frozenset(["art", "ca", "fig", "figs", "no", "nos", "o
 _STARTS = """a about according additionally after an as at but earlier he her here however if in it last many more now
 once one other our she since so some such that the their then there these they this we what when while yet you"""
 _SENTENCE_STARTS = frozenset(_STARTS.split())
-"""Words before which the full stop after a single letter ends a sentence, if they have a capital."""
+"""Words that, if capitalised, show that the full stop after a single letter before them ends a sentence."""
 
 _ALNUM = r"[^\W_]"
 _LETTER = r"[^\W\d_]"
@@ -80,9 +80,9 @@ _RULES = (
     r"\.{3,}|-{2,}|_+|\*+|[?!]+|\#\#+|@@+|<<|>>|``|''",
     r"(?s:.)",
 )
-"""What a token can be; the longest that fits is taken."""
+"""Patterns of tokens; the longest match wins."""
 _IN_SENTENCE = (",", ";", ":")
-"""After a full stop these say that it belongs to the word."""
+"""Signs that show that the full stop before them belongs to the word."""
 _NEGATION = re.compile(rf"{_LETTER}+?(?=n['`]t)", re.IGNORECASE)
 _SPLIT = {
     "cannot": ("can", "not"),
@@ -106,9 +106,9 @@ _BRACKETS = re.compile(r"[()\[\]{}]")
 
 
 def caption_words(texts: Sequence[str], ascii_only: bool = True) -> list[list[str]]:
-    """The words of captions that count: PTB tokens in lower case without punctuation.
+    """Return the words of captions that count: PTB tokens in lower case without punctuation.
 
-    ``ascii_only`` puts a blank for every other character first, as TVC's evaluator does. The evaluators tokenise all
+    ``ascii_only`` first replaces every other character by a space, as TVC's evaluator does. The evaluators tokenise all
     captions as one text, so a full stop may depend on the next caption: "vitamin c." keeps it, unless a "The" follows.
 
     >>> caption_words(["Rachel's mug isn't (quite) full, so she can't leave..."])
@@ -128,9 +128,9 @@ def _blank(text: str) -> str:
 
 
 def ptb_tokens(text: str, following: str = "") -> list[str]:
-    """All tokens of a text in lower case, punctuation included (quotation marks always as ``''``).
+    """Return all tokens of a text in lower case, including punctuation (quotation marks always as ``''``).
 
-    ``following`` is the text after it, which says whether a full stop ends a sentence.
+    ``following`` is the text after it, which determines whether a full stop ends a sentence.
 
     >>> ptb_tokens("He gave 3-D chess, etc., to Mr. Smith at 5:30 p.m.")
     ['he', 'gave', '3-d', 'chess', ',', 'etc.', ',', 'to', 'mr.', 'smith', 'at', '5:30', 'p.m.']
@@ -156,7 +156,7 @@ def _join_numbers(found: re.Match[str]) -> str:
 
 
 def _what_follows(piece: str) -> str:
-    """All that matters of the next piece: ``number``, ``sentence`` or nothing."""
+    """Classify the next piece of text as ``number``, ``sentence`` or nothing."""
     if piece[:1].isdigit():
         return "number"
     return "sentence" if piece[:1].isupper() and piece.lower() in _SENTENCE_STARTS else ""
@@ -164,14 +164,14 @@ def _what_follows(piece: str) -> str:
 
 @cache
 def _rules() -> list[re.Pattern[str]]:
-    """The rules, compiled when the first caption is read: not everybody has captions."""
+    """Compile the rules when the first caption is read, because many users have no captions."""
     return [re.compile(pattern, re.IGNORECASE) for pattern in _RULES]
 
 
 @lru_cache(1 << 16)
 def _tokens_of_piece(piece: str, following: str) -> tuple[str, ...]:
-    """Tokens of text without blanks: at every place the longest that a rule allows."""
-    if piece.isalpha() and piece.isascii() and len(piece) not in (5, 6):  # no word of _SPLIT, which must be cut
+    """Return the tokens of text without spaces: at every position the longest that a rule allows."""
+    if piece.isalpha() and piece.isascii() and len(piece) not in (5, 6):  # not a word of _SPLIT, which must be split
         return (piece.lower(),)
     tokens: list[str] = []
     at = 0

@@ -13,15 +13,15 @@ from momentseek.measuring.measures.captions.measure import CaptionAlignment, Mea
 from momentseek.measuring.measures.measure import register
 
 BETA = 1.2
-"""How much more recall counts than precision."""
+"""Weight of recall relative to precision."""
 NO_WORDS = [""]
-"""An empty caption counts as one empty word, as COCO's evaluator has it."""
+"""An empty caption counts as one empty word, as in COCO's evaluator."""
 
 
 @register
 @dataclass(frozen=True, kw_only=True)
 class RougeL(MeanCaptionMeasure):
-    r"""F-measure of the longest common subsequence, its best precision and its best recall over the references.
+    r"""F-measure of the longest common subsequence, from its best precision and best recall over the references.
 
     .. math:: F = \frac{(1 + \beta^2) P R}{R + \beta^2 P}, \quad P = \max_r \frac{LCS(c, r)}{|c|},
         R = \max_r \frac{LCS(c, r)}{|r|}, \quad \beta = 1.2
@@ -33,7 +33,7 @@ class RougeL(MeanCaptionMeasure):
     ABOUT = "longest common subsequence of caption and reference, as an F-measure"
 
     def scores(self, view: CaptionAlignment) -> FloatArray:
-        """The F-measure of each caption."""
+        """Return the F-measure of each caption."""
         words = view.words(self.letters)
         bounds = pairwise(words.offsets.tolist())
         pairs = ((c, words.reference_tokens[a:b]) for c, (a, b) in zip(words.caption_tokens, bounds, strict=True))
@@ -41,7 +41,7 @@ class RougeL(MeanCaptionMeasure):
 
 
 def rouge_l_score(caption: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-    """The F-measure of one caption, which has at least one word.
+    """Return the F-measure of one caption, which must have at least one word.
 
     >>> round(rouge_l_score(["a", "dog", "runs"], [["a", "dog", "sleeps"]]), 4)
     0.6667
@@ -60,7 +60,7 @@ def rouge_l_score(caption: Sequence[str], references: Sequence[Sequence[str]]) -
 
 
 def _common_length(positions: dict[str, int], length: int, other: Sequence[str]) -> int:
-    """Length of the longest common subsequence, a row of the usual table in one whole number (Hyyrö, 2004).
+    """Return the length of the longest common subsequence, with each row of the table in one integer (Hyyrö, 2004).
 
     >>> _common_length({"a": 0b101, "b": 0b010}, 3, ["b", "a", "c"])
     2
