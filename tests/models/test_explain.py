@@ -41,6 +41,22 @@ def model_of(data: Data, name: str = "xml", **settings: object) -> CorpusModel:
     return build(name, chosen, Dims(columns.query, columns.video, columns.subtitle)).eval()
 
 
+def test_slates_curves_make_up_its_scores(data: Data, tmp_path: Path):
+    model, split = model_of(data, "slate", context=4), data.split("test")
+    found = explain(model, data, question(data, "test", split.truth.query_ids[3]), k=3)
+    assert set(found.attention) == {"what", "start", "end"}
+    assert (len(found.lengths), found.start_filter) == (8, ())
+    shown = [(view, moment) for view in found.views for moment in view.found]
+    assert len(shown) == 3
+    for view, moment in shown:
+        first = view.edges.index(moment.start)
+        last = int(np.searchsorted(view.edges, moment.end))
+        z = np.mean(view.curve[first:last]) + view.start_response[first] + view.end_response[last - 1]
+        assert z + found.lengths[last - first - 1] == pytest.approx(moment.score, abs=1e-3)
+    save(found, tmp_path / "why.png")
+    assert (tmp_path / "why.png").read_bytes().startswith(b"\x89PNG")
+
+
 @pytest.mark.parametrize("nms", [None, 0.5])
 @pytest.mark.parametrize("name", ["xml", "reloclnet"])
 def test_numbers_are_the_models(name: str, nms: float | None, data: Data):
@@ -93,9 +109,9 @@ def test_queries_by_text_and_what_cannot_be_asked(data: Data):
     assert question(data, "test", text).id == split.truth.query_ids[0]
     with pytest.raises(MomentseekError, match="has no query 999999"):
         question(data, "test", "999999")
-    with pytest.raises(MomentseekError, match="do not say which encoder"):
+    with pytest.raises(MomentseekError, match="do not name the encoder"):
         question(data, "test", "a text of my own")
-    with pytest.raises(MomentseekError, match="explain works for xml and reloclnet"):
+    with pytest.raises(MomentseekError, match="explain works for xml, reloclnet and slate"):
         explain(model_of(data, "tef-only"), data, question(data, "test", text))
 
 

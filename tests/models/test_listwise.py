@@ -37,11 +37,10 @@ def by_hand(scores: ListedScores, kind: str, temperature: float) -> list[float]:
         everything = sum(map(math.exp, z.values())) + others
         shares = {i: math.exp(y[i] / temperature) for i in rows}
         t = {i: shares[i] / sum(shares.values()) for i in rows}
-        if kind == "listnet":
-            values.append(-sum(t[i] * (z[i] - math.log(everything)) for i in rows))
-        elif kind == "unlisted":
-            terms = [y[i] * math.log(1 + others / math.exp(z[i])) for i in rows]
-            values.append(sum(terms) / max(1, len(terms)))
+        ordered = -sum(t[i] * (z[i] - math.log(everything)) for i in rows)
+        before = sum(y[i] * math.log(1 + others / math.exp(z[i])) for i in rows) / max(1, len(rows))
+        if kind in ("listnet", "unlisted", "both"):
+            values.append({"listnet": ordered, "unlisted": before, "both": ordered + before}[kind])
         elif kind == "bce":
             terms = [
                 -(y[i] ** 4) * math.log(1 / (1 + math.exp(-z[i])))
@@ -121,7 +120,7 @@ def iou(a: tuple[int, int], b: tuple[int, int]) -> float:
     return common / (a[1] - a[0] + 1 + b[1] - b[0] + 1 - common)
 
 
-def test_listed_moments_and_unlisted_spans_are_told_apart(spans: SpanScores) -> None:
+def test_separates_listed_moments_from_unlisted_spans(spans: SpanScores) -> None:
     found, pairs, grid = spans.listed_scores(), spans.pairs, spans.grid
     moments = [tuple(int(x[i]) for x in (pairs.query, pairs.video, pairs.start, pairs.end)) for i in range(4)]
     assert found.listed.tolist() == [grid[q, v, s, e - s].item() for q, v, s, e in moments]

@@ -37,7 +37,7 @@ def test_a_setting_out_of_range_is_named(settings: dict[str, object], what: str)
 @pytest.mark.parametrize("model", sorted(spec.name for spec in MODELS.values() if hasattr(spec.config, "heads")))
 def test_heads_share_out_what_is_hidden(model: str) -> None:
     kind = MODELS[model].config
-    with pytest.raises(MomentseekError, match="hidden 10 cannot be shared out among 4 heads"):
+    with pytest.raises(MomentseekError, match="hidden 10 cannot be divided among 4 heads"):
         build_config(kind, {"hidden": 10, "heads": 4}, "model")
     with pytest.raises(MomentseekError, match="heads must be at least 1, not 0"):
         build_config(kind, {"heads": 0}, "model")

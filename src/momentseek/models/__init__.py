@@ -1,4 +1,4 @@
-"""Trainable models on shared layers and losses: features, training, inference, export. torch lives only here."""
+"""Trainable models: their layers, features, training, inference and export. Only this package imports torch."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from momentseek.core.errors import optional_module
 
 
 def require_training() -> None:
-    """Refuse to go on where the packages of ``momentseek[train]`` are not installed."""
+    """Raise an error if the packages of ``momentseek[train]`` are not installed."""
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")

@@ -1,6 +1,6 @@
-"""What every captioner does: encode moments, say which word comes next, and give its loss; and captioners by name.
+"""The base class of captioners, their settings and batches, and the registry of captioners by name.
 
-A captioner describes a given moment, so it is no ``CorpusModel``, which finds moments; the same loop trains both.
+A captioner describes a given moment, while a ``CorpusModel`` finds moments; the same loop trains both.
 """
 
 from __future__ import annotations
@@ -28,31 +28,33 @@ class CaptionerConfig:
     """Settings that every captioner has; each adds its own in a subclass."""
 
     official: ClassVar[Mapping[str, Any]] = {}
-    """Settings that make it compute what the public implementation does (``as=official``)."""
+    """Settings that reproduce the public implementation (``as=official``)."""
 
     hidden: int = 768
     dropout: float = 0.1
     modalities: str = "video+subtitle"
-    """``video``, ``subtitle``, both, or ``none``: a language model that sees and reads nothing."""
+    """``video``, ``subtitle``, both, or ``none`` (a language model without input)."""
     columns: str | None = None
-    """Columns of the video features that are used, such as ``0:2048`` for ResNet in TVR's file; all if not said."""
+    """Columns of the video features to use, such as ``0:2048`` for ResNet in TVR's file; all by default."""
     max_clips: int = 18
-    """Clips of a moment; of longer ones this many, evenly spaced."""
+    """Maximum number of clips of a moment; longer moments are sampled evenly."""
     max_words: int = 28
-    """Words of the subtitles that are read."""
+    """Maximum number of words read from the subtitles."""
     max_caption: int = 18
-    """Words of a caption."""
+    """Maximum number of words of a caption."""
     end_clip: str = "inclusive"
-    """``official``: one clip more after a moment's last one, as MMT's public code has it."""
+    """Where a moment's clips end: with its last clip, or (``official``) one clip later, as in MMT's public code."""
     captions: str = "plain"
-    """``official``: captions may hold special words, all but [UNK], be empty, and be a word longer, as those of MMT's
-    public code."""
+    """``plain``, or ``official`` for captions as in MMT's public code.
+
+    Those may contain special words other than [UNK], be empty, and be one word longer.
+    """
     threshold: int = 5
-    """Words are known that occur more often than this in the training captions."""
+    """The vocabulary has the words that occur more often than this in the training captions."""
     beam: int = 1
-    """Captions kept while one is written; 1 is greedy, as in the paper."""
+    """Beam size of decoding; 1 is greedy, as in the paper."""
     length_penalty: float = 1.0
-    """How much long captions are favoured in a beam; 0 leaves their chance alone, which favours short ones."""
+    """How strongly beam search favours long captions; 0 compares plain probabilities, which favours short ones."""
 
     def __post_init__(self) -> None:
         at_least(self, 1, "hidden", "heads", "layers", "max_clips", "max_words", "max_caption")
@@ -62,7 +64,7 @@ class CaptionerConfig:
         heads: int = getattr(self, "heads", 1)
         if self.hidden % heads:
             raise MomentseekError(
-                f"model: hidden {self.hidden} cannot be shared out among {heads} heads; choose a multiple"
+                f"model: hidden {self.hidden} cannot be divided among {heads} heads; choose a multiple"
             )
         try:
             _ = self.preparation, self.decoding
@@ -71,7 +73,7 @@ class CaptionerConfig:
 
     @property
     def preparation(self) -> CaptionPreparation:
-        """How a moment becomes its input."""
+        """How a moment is prepared as the captioner's input."""
         return CaptionPreparation(
             modalities=self.modalities,
             max_clips=self.max_clips,
@@ -82,23 +84,23 @@ class CaptionerConfig:
 
     @property
     def decoding(self) -> DecodingSettings:
-        """How captions are found by default."""
+        """The default settings of decoding."""
         plain = self.captions == "plain"
         return DecodingSettings(self.beam, self.length_penalty, self.max_caption + (not plain), plain)
 
 
 @dataclass(frozen=True)
 class CaptionerDims:
-    """What a captioner is built for: the columns of a clip, and the words it knows."""
+    """The sizes of a captioner: the number of columns of a clip, and its vocabulary."""
 
     video: int
-    """Columns of the clips' features that are used; 0 for a captioner that sees none."""
+    """Number of used columns of the video features; 0 for a captioner without video."""
     vocabulary: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class CaptionBatch:
-    """Moments and a caption of each, as a training step takes them."""
+    """The input of a training step: moments with a caption each."""
 
     clips: Tensor
     """(captions, clips, columns), as ``MomentInputs.clips``."""
@@ -113,7 +115,7 @@ class CaptionBatch:
         return len(self.caption)
 
     def to(self, device: torch.device | str) -> CaptionBatch:
-        """The same batch on another device."""
+        """Copy the batch to a device."""
         return CaptionBatch(*(part.to(device) for part in (self.clips, self.tokens, self.mask, self.caption)))
 
 
@@ -129,11 +131,11 @@ class Captioner(Network):
 
     @abstractmethod
     def encode(self, clips: Tensor, tokens: Tensor, mask: Tensor) -> Tensor:
-        """(moments, rows, hidden): moments as the decoder reads them; ``mask`` says which rows are there."""
+        """(moments, rows, hidden): encode moments for the decoder; ``mask`` is False in the padding."""
 
     @abstractmethod
     def logits(self, memory: Tensor, mask: Tensor, begun: Tensor) -> Tensor:
-        """(moments, words, vocabulary): for each word of captions that have begun, what comes after it."""
+        """(moments, words, vocabulary): the logits of the next word after each word of unfinished captions."""
 
     @abstractmethod
     def loss(self, batch: CaptionBatch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
@@ -141,7 +143,7 @@ class Captioner(Network):
 
     @torch.no_grad()
     def describe(self, inputs: MomentInputs, decoding: DecodingSettings | None = None) -> list[str]:
-        """A caption for each moment."""
+        """Write a caption for each moment."""
         device = next(self.parameters()).device
         clips, tokens, mask = (torch.from_numpy(a).to(device) for a in (inputs.clips, inputs.tokens, inputs.mask))
         memory = self.encode(clips, tokens, mask)
@@ -156,7 +158,7 @@ class Captioner(Network):
 
 
 def caption_rows(captions: Sequence[Sequence[str]], vocabulary: Vocabulary, most: int) -> Tensor:
-    """Captions as rows of numbers: [BOS], at most ``most`` words, [EOS], then padding."""
+    """Turn captions into rows of word numbers: [BOS], at most ``most`` words, [EOS], then padding."""
     number = vocabulary.number
     rows = [[number[BOS], *vocabulary.numbers(words[:most]), number[EOS]] for words in captions]
     stacked = np.full((len(rows), max(map(len, rows))), number[PAD], np.int64)
@@ -169,5 +171,5 @@ CAPTIONERS: Registry[ModelSpec] = Registry("captioner", "momentseek.models.zoo",
 
 
 def register_captioner(name: str, config: type[CaptionerConfig], model: type[Captioner], summary: str) -> None:
-    """Make a captioner known by a name; its file calls this once, at its end."""
+    """Register a captioner by name; its file calls this once, at its end."""
     CAPTIONERS.add(name, ModelSpec(name, config, model, summary))

@@ -1,8 +1,8 @@
-"""CLIP's text tower from a Hugging Face folder, word by word: what EMScore compares frames with.
+"""CLIP's text tower from a Hugging Face folder, with a vector for each token, which EMScore compares with frames.
 
-A causal transformer whose layers normalise first (Radford et al., ICML 2021, section 2.4); the state of the last mark
-is the sentence, and every state is put into the space of pictures by the same projection. The folder has
-``config.json``, the weights and ``tokenizer.json`` of one of OpenAI's models.
+It is a causal transformer with pre-normalisation (Radford et al., ICML 2021, section 2.4). The state of the last token
+stands for the sentence, and one projection maps every state to the space of images. The folder has ``config.json``, the
+weights and ``tokenizer.json`` of one of OpenAI's models.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LAYER_NAMES = {
 
 @dataclass(frozen=True, eq=False)
 class ReadText:
-    """A text as CLIP reads it: its tokens, the marks included, the unit vector of each, and that of the whole."""
+    """A text encoded by CLIP: its tokens with the special ones, a unit vector for each, and one for the sentence."""
 
     tokens: NDArray[np.int64]
     words: Vectors
@@ -40,7 +40,7 @@ class ReadText:
 
 
 class ClipTextTower:
-    """CLIP's text tower, for texts of up to as many tokens as it has places."""
+    """CLIP's text tower; texts are cut to its maximum number of tokens."""
 
     def __init__(self, folder: Path) -> None:
         try:
@@ -53,7 +53,7 @@ class ClipTextTower:
                 f"{folder}: has no readable config.json of CLIP; give the folder of a Hugging Face model"
             ) from None
         if not (folder / "tokenizer.json").is_file():
-            raise MomentseekError(f"{folder}: has no tokenizer.json, by which CLIP cuts texts; copy it there")
+            raise MomentseekError(f"{folder}: has no tokenizer.json, which CLIP needs to split texts; copy it there")
         self.folder = folder
         self._layers = nn.ModuleList(
             nn.TransformerEncoderLayer(
@@ -80,12 +80,12 @@ class ClipTextTower:
 
     @property
     def dim(self) -> int:
-        """Columns of the space of pictures."""
+        """Number of columns of the space of images."""
         return len(self._state["project.weight"])
 
     @torch.inference_mode()
     def read(self, texts: Sequence[str]) -> list[ReadText]:
-        """Each text with the vectors of its tokens, of length 1."""
+        """Encode texts: the tokens of each with their vectors of length 1."""
         found: list[ReadText] = []
         places = self._state["places.weight"]
         for first in range(0, len(texts), TEXTS_AT_ONCE):
@@ -106,5 +106,5 @@ class ClipTextTower:
 
 
 def quick_gelu(x: Tensor) -> Tensor:
-    """``x sigmoid(1.702 x)``, which OpenAI's models have in the place of GELU."""
+    """``x sigmoid(1.702 x)``, which OpenAI's models use instead of GELU."""
     return x * torch.sigmoid(1.702 * x)

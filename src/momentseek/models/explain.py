@@ -1,6 +1,7 @@
-"""Why a trained model answers a query as it does: what it saw in the query and in its videos, and a figure of it.
+"""Explain the answers of a trained model: the weights of a query's words, and its scores along each video.
 
-The figure follows Figures 4 and 5 of the TVR paper: words, filters, and a strip per moment.
+The figure follows Figures 4 and 5 of the TVR paper: words, filters, and a strip per video. For Slate it shows the
+curves "what", "start" and "end" instead, and the score of each length.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from momentseek.models.inference.prediction import predict
 from momentseek.models.inputs import clips_of, words_of
 from momentseek.models.model import CorpusModel
 from momentseek.models.training.checkpoint import load_checkpoint, refuse_other_dims
+from momentseek.models.zoo.slate import POOLINGS, Slate
 from momentseek.models.zoo.xml import XML
 from momentseek.recognition.encoders.protocol import WordEncoder, fingerprint
 from momentseek.recognition.encoders.registry import text_encoder
@@ -38,8 +40,10 @@ from momentseek.recognition.exported.preparation import edges
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+FILTER_LABELS = ("query–clip similarity", "start filter", "end filter")
+SHOWN_POOLINGS = dict(zip(POOLINGS, ("what", "start", "end"), strict=True))
 OWN_TEXT_ID = "own"
-"""The id of a text that no truth knows."""
+"""The id of a text that is not a query of the split."""
 Numbers = tuple[float, ...]
 START, END, TRUTH, FOUND, CURVE = COLOURS[0], COLOURS[1], COLOURS[2], COLOURS[3], "#333333"
 WIDTH, HEAD, STRIP = 9.0, 1.55, 1.9
@@ -47,9 +51,9 @@ WIDTH, HEAD, STRIP = 9.0, 1.55, 1.9
 BAR_HEIGHT_SHARE = 0.17
 """Height of a bar as a share of the curve's."""
 MAX_LEVEL_WORDS = 12
-"""Number of words up to which they are written level rather than tilted."""
+"""Maximum number of words whose labels are horizontal; with more, they are tilted."""
 MAX_SHOWN_WORDS = 28
-"""Words that are shown in a row."""
+"""Maximum number of words in the figure."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,20 +73,20 @@ class WordTable:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """One query, as something to predict for."""
+    """A query to explain, with its words, its relevant moments and its features."""
 
     id: str
     text: str
     words: tuple[str, ...]
-    """The words that the rows of the query's features stand for."""
+    """The word for each row of the query's features."""
     relevant: tuple[tuple[Moment, int], ...]
-    """Relevant moments of the query and their levels, best first; empty for a text that is no query of the split."""
+    """Relevant moments of the query and their levels, best first; empty for a text that is not in the split."""
     split: DataSplit
-    """A split of this query alone."""
+    """A split with this query only."""
 
 
 def question(data: Data, split: str, asked: str) -> Question:
-    """The query that ``asked`` means: an id of the split, a text of it, or any other text."""
+    """Find the query for ``asked``, which is the id or the text of a query in the split, or any other text."""
     of = data.split(split)
     texts = of.truth.queries or ()
     if asked in of.truth:
@@ -94,8 +98,8 @@ def question(data: Data, split: str, asked: str) -> Question:
     source = sources_of(data.path).get("query")
     if source is None:
         raise MomentseekError(
-            f"no query of the split {split} reads {asked!r}, and the data do not say which encoder made their queries' "
-            "features, so that it cannot be encoded; give the id or the exact text of one"
+            f"no query of the split {split} reads {asked!r}, and the data do not name the encoder of their queries, "
+            "so that it cannot be encoded; give the id or the exact text of one"
         )
     encoder = text_encoder(source.spec)
     if not isinstance(encoder, WordEncoder) or (fingerprint(encoder) or encoder.name) != source.fingerprint:
@@ -117,7 +121,7 @@ def _judged_question(data: Data, of: DataSplit, id: str) -> Question:
 
 
 def _labels(data: Data, text: str, rows: int) -> tuple[str, ...]:
-    """What each row of a query's features stands for, as far as is known: tokens, words, or numbers."""
+    """A label for each row of a query's features: tokens or words if their number fits, else numbers."""
     source = sources_of(data.path).get("query")
     if source is not None:
         encoder = text_encoder(source.spec)
@@ -139,55 +143,62 @@ class PredictedMoment:
     start: float
     end: float
     score: float
-    """``log p_start + log p_end + alpha * match``."""
+    """``log p_start + log p_end + alpha * match``; Slate's z."""
     overlap: float | None
-    """The largest IoU with a relevant moment of its video; None if that has none."""
+    """The largest IoU with a relevant moment of its video; None if the video has none."""
 
 
 @dataclass(frozen=True)
 class VideoView:
-    """One video as the model sees it for the query, with what it found in it and what it should have found."""
+    """One video of an explanation: the model's scores along it, the predicted moments and the relevant ones."""
 
     video: str
     match: float
-    """The video's own score."""
+    """The score of the video as a whole."""
     found: tuple[PredictedMoment, ...]
-    """Best first; none in a video that is shown because it should have been found."""
+    """Predicted moments, best first; empty for a relevant video that the model did not find."""
     relevant: tuple[tuple[float, float, int], ...]
     """Relevant moments of this video: start, end, level."""
     edges: Numbers
-    """Seconds between which the clips lie."""
+    """Times of the clips' edges, in seconds."""
     curve: Numbers
     """Similarity of query and clip."""
     start_response: Numbers
-    """What the start filter answers to the curve."""
+    """Response of the start filter to the curve; for Slate, the rise of the start curve at each clip."""
     end_response: Numbers
-    start_probability: Numbers
-    end_probability: Numbers
+    """Response of the end filter to the curve; for Slate, the fall of the end curve after each clip."""
+    start_probability: Numbers = ()
+    """Probability of a start at each clip; empty for Slate, whose scores are not probabilities."""
+    end_probability: Numbers = ()
+    """Probability of an end at each clip; empty for Slate."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Everything that the figure of an explained query shows."""
+    """The explanation of a query's answers: all values that the figure shows."""
 
     query: str
     text: str
     words: tuple[str, ...]
     attention: Mapping[str, Numbers]
-    """Weights of the words for each modality; empty for a model without modular queries."""
+    """Weights of the words for each modality (Slate: for what, start and end); empty without modular queries."""
     start_filter: Numbers
     end_filter: Numbers
     views: tuple[VideoView, ...]
+    lengths: Numbers = ()
+    """Slate's score for each length, starting with the shortest; empty for other models."""
+    shortest: int = 1
+    """Length of the shortest span, in clips."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The explanation as a dictionary that JSON can hold."""
+        """The explanation as a dictionary for JSON."""
         return asdict(self)
 
 
 def explain_query(
     checkpoint: str | os.PathLike[str], data: str | os.PathLike[str], query: str, *, split: str = "val", k: int = 3
 ) -> Explanation:
-    """What the model of a checkpoint sees in a query of a split, given by its id or text, or in any other text."""
+    """Explain how the model of a checkpoint answers a query: the id or text of one in the split, or any other text."""
     loaded = load_checkpoint(checkpoint)
     training = loaded.config.training
     with Data.open(data) as opened:
@@ -206,20 +217,24 @@ def explain(
     end_time: str = "inclusive",
     nms: float | None = None,
 ) -> Explanation:
-    """The ``k`` best moments for a query by video, ranked as ``predict`` does; and a relevant video if none is."""
-    if not isinstance(model, XML):
+    """Explain the ``k`` best moments of a query, by video; add a relevant video if none of them is."""
+    if not isinstance(model, XML | Slate):
         raise MomentseekError(
-            f"{type(model).__name__} has no curve and filters to show; explain works for xml and reloclnet"
+            f"{type(model).__name__} has no curve and filters to show; explain works for xml, reloclnet and slate"
         )
     model.eval()
     config = model.config
     words = words_of(asked.split, [asked.id], config)
     attention: dict[str, Numbers] = {}
-    if config.modular:
-        attention = {m: _numbers(w[0]) for m, w in model.attention(words).items()}
+    if isinstance(model, Slate) or model.config.modular:
+        attention = {SHOWN_POOLINGS.get(m, m): _numbers(w[0]) for m, w in model.attention(words).items()}
     run = predict(model, data, asked.split, k=k, nms=nms, end_time=cast(EndTime, end_time))
     queries = model.encode_words(words)
-    start_filter, end_filter = (_numbers(kernel) for kernel in model.boundaries_head.filters.weight[:, 0])
+    filters: tuple[Numbers, Numbers] = (), ()
+    if isinstance(model, XML):
+        start, end = model.boundaries_head.filters.weight[:, 0]
+        filters = _numbers(start), _numbers(end)
+    lengths = _numbers(queries["lengths"][0]) if isinstance(model, Slate) else ()
 
     by_video: dict[str, list[tuple[int, float, float, float]]] = {}
     for row, code in enumerate(run.video.tolist()):
@@ -229,11 +244,11 @@ def explain(
         by_video[asked.relevant[0][0].video] = []
     views = [_view(model, data, asked, queries, video, moments) for video, moments in by_video.items()]
     shown = asked.words[: config.max_words]
-    return Explanation(asked.id, asked.text, shown, attention, start_filter, end_filter, tuple(views))
+    return Explanation(asked.id, asked.text, shown, attention, *filters, tuple(views), lengths, config.shortest)
 
 
 def _view(
-    model: XML,
+    model: XML | Slate,
     data: Data,
     asked: Question,
     queries: Encodings,
@@ -242,8 +257,15 @@ def _view(
 ) -> VideoView:
     config = model.config
     videos = model.encode_clips(clips_of(data, [video], config))
-    responses = model.responses(queries, videos)[0]
-    start, end = (part[0].exp() for part in model.boundaries(queries, videos))
+    if isinstance(model, Slate):
+        curve, start, end = model.curves(queries, videos)[:, 0]
+        rise, fall = start.diff(prepend=start.new_zeros(1)), -end.diff(append=end.new_zeros(1))
+        seen = {"curve": curve, "start_response": rise, "end_response": fall}
+    else:
+        responses = model.responses(queries, videos)[0]
+        chances = (part[0].exp() for part in model.boundaries(queries, videos))
+        seen = {"curve": model.curve(queries, videos)[0], "start_response": responses[0], "end_response": responses[1]}
+        seen |= dict(zip(("start_probability", "end_probability"), chances, strict=True))
     relevant = tuple((m.start, m.end, level) for m, level in asked.relevant if m.video == video)
     seconds = edges(data.rows(video), config.max_clips, config.fit, data.clip_seconds, asked.split.durations[video])
     return VideoView(
@@ -252,11 +274,7 @@ def _view(
         found=tuple(PredictedMoment(*moment, overlap=_overlap(moment[1], moment[2], relevant)) for moment in moments),
         relevant=relevant,
         edges=tuple(seconds.tolist()),
-        curve=_numbers(model.curve(queries, videos)[0]),
-        start_response=_numbers(responses[0]),
-        end_response=_numbers(responses[1]),
-        start_probability=_numbers(start),
-        end_probability=_numbers(end),
+        **{name: _numbers(values) for name, values in seen.items()},
     )
 
 
@@ -270,13 +288,13 @@ def _numbers(values: torch.Tensor) -> Numbers:
 
 
 def save(found: Explanation, path: Path) -> None:
-    """Draw it into a file, PNG, SVG or PDF by its ending; whole or not at all."""
+    """Write the figure of an explanation to a PNG, SVG or PDF file, chosen by its suffix."""
     (data,) = figure_bytes(lambda: draw(found), path.suffix.lstrip(".").lower())
     write_bytes(path, data)
 
 
 def draw(found: Explanation) -> Figure:
-    """The figure; a strip for each view."""
+    """Draw the figure of an explanation, with a strip for each video."""
     from matplotlib.figure import Figure
 
     strips = [STRIP * (1 + BAR_HEIGHT_SHARE * len(view.found) / 2) for view in found.views]
@@ -285,11 +303,11 @@ def draw(found: Explanation) -> Figure:
     rows = figure.add_gridspec(len(strips) + 1, 1, height_ratios=[HEAD, *strips], hspace=0.06)
     head = rows[0].subgridspec(1, 2, width_ratios=[3.4, 1], wspace=0.05)
     _words(figure.add_subplot(head[0]), found)
-    _filters(figure.add_subplot(head[1]), found)
+    (_lengths if found.lengths else _filters)(figure.add_subplot(head[1]), found)
     judged = any(view.relevant for view in found.views)
     for at, view in enumerate(found.views):
         _strip(figure, rows[at + 1], view, judged)
-    _legend(figure, judged)
+    _legend(figure, judged, ("what", "start", "end") if found.lengths else FILTER_LABELS)
     return figure
 
 
@@ -299,9 +317,9 @@ def _title(found: Explanation) -> str:
 
 
 def _words(axes: Any, found: Explanation) -> None:
-    """How much of the query's vector each word is, by modality (Figure 4)."""
+    """Draw the weight of each word in the query's vector, by modality (Figure 4)."""
     if not found.attention:
-        axes.text(0, 0.5, "This model has no modular queries: words have no weights of their own.", va="center")
+        axes.text(0, 0.5, "This model has no modular queries, so words have no weights.", va="center")
         axes.set_axis_off()
         return
     words = [word.removeprefix("##") for word in found.words[:MAX_SHOWN_WORDS]]
@@ -323,7 +341,7 @@ def _words(axes: Any, found: Explanation) -> None:
 
 
 def _filters(axes: Any, found: Explanation) -> None:
-    """The learned filters (Figure 5)."""
+    """Draw the learned filters (Figure 5)."""
     places = np.arange(len(found.start_filter)) - len(found.start_filter) // 2
     for values, colour, marker in ((found.start_filter, START, "o"), (found.end_filter, END, "s")):
         axes.plot(places, values, color=colour, marker=marker, markersize=4, linewidth=1.4)
@@ -334,8 +352,17 @@ def _filters(axes: Any, found: Explanation) -> None:
     axes.set_title("Filters", loc="left", fontsize=9)
 
 
+def _lengths(axes: Any, found: Explanation) -> None:
+    """Draw Slate's score of each length."""
+    axes.bar(range(found.shortest, found.shortest + len(found.lengths)), found.lengths, color=CURVE, width=0.7)
+    axes.axhline(0, color="#bbbbbb", linewidth=0.7, zorder=0)
+    axes.set_xlabel("clips", labelpad=1, fontsize=8)
+    axes.tick_params(labelsize=7)
+    axes.set_title("Score of each length", loc="left", fontsize=9)
+
+
 def _strip(figure: Figure, place: Any, view: VideoView, judged: bool) -> None:
-    """One video: the curve, what the filters answer to it, and truth next to prediction (Figures 4 and 5)."""
+    """Draw one video: the curve, the filters' responses, and truth and predictions (Figures 4 and 5)."""
     parts = place.subgridspec(
         3, 1, height_ratios=[1.0, 0.85, BAR_HEIGHT_SHARE * (judged + len(view.found))], hspace=0.0
     )
@@ -352,7 +379,8 @@ def _strip(figure: Figure, place: Any, view: VideoView, judged: bool) -> None:
     lower.stairs(view.start_response, seconds, color=START, linewidth=1.3, baseline=None)
     lower.stairs(view.end_response, seconds, color=END, linewidth=1.3, baseline=None)
     lower.axhline(0, color="#bbbbbb", linewidth=0.7, zorder=0)
-    for axes, label in ((upper, "similarity"), (lower, "filters")):
+    labels = ("similarity", "filters") if view.start_probability else ("what", "start, end")
+    for axes, label in zip((upper, lower), labels, strict=True):
         axes.set_ylabel(label, fontsize=8)
         axes.tick_params(labelsize=7, labelbottom=False, bottom=False)
         axes.locator_params(axis="y", nbins=3)
@@ -363,7 +391,7 @@ def _strip(figure: Figure, place: Any, view: VideoView, judged: bool) -> None:
 
 
 def _bars(axes: Any, view: VideoView, judged: bool) -> None:
-    """The true moments with their levels, and those found with their ranks, a row each if there are several."""
+    """Draw the relevant moments with their levels in one row, and each predicted moment with its rank in a row."""
     for start, end, level in view.relevant:
         axes.barh(0, end - start, 0.8, start, color=TRUTH)
         if level > 1:
@@ -389,14 +417,14 @@ def _caption(view: VideoView) -> str:
     return f"{shown}, match {view.match:.3f}{overlap}"
 
 
-def _legend(figure: Figure, judged: bool) -> None:
+def _legend(figure: Figure, judged: bool, labels: Sequence[str]) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     entries = [
-        Line2D([], [], color=CURVE, label="query–clip similarity"),
-        Line2D([], [], color=START, marker="o", markersize=4, label="start filter"),
-        Line2D([], [], color=END, marker="s", markersize=4, label="end filter"),
+        Line2D([], [], color=CURVE, label=labels[0]),
+        Line2D([], [], color=START, marker="o", markersize=4, label=labels[1]),
+        Line2D([], [], color=END, marker="s", markersize=4, label=labels[2]),
         Patch(color=FOUND, label="found"),
         *([Patch(color=TRUTH, label="truth")] if judged else []),
     ]

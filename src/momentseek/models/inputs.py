@@ -1,6 +1,6 @@
-"""From feature rows to a model's input: fitted, normalised, with endpoints if asked for, padded; one path for all uses.
+"""Prepare feature rows as a model's input: fit, normalise, add endpoints if asked for, and pad them.
 
-Training and inference both call this, so a model searches with exactly the preparation that it was trained with.
+Training and inference both use this module, so a model searches with the preparation that it was trained with.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from momentseek.recognition.captions.inputs import caption_words
 from momentseek.recognition.exported.preparation import MODALITIES
 
 PADDING, BEGIN, END, UNKNOWN = range(4)
-"""The first entries of a vocabulary: no word, the beginning and the end of a sentence, a word that is not known."""
+"""The first entries of a vocabulary: padding, the beginning and the end of a sentence, and an unknown word."""
 NOWHERE = torch.iinfo(torch.int64).max
-"""What stands in the unused places of a vocabulary."""
+"""The value of unused places of a vocabulary."""
 Floats = NDArray[np.float32]
 
 
 @cache
 def word_id(word: str) -> int:
-    """A number of a word, from 1 to 2^63 - 2, that depends on its letters only.
+    """The number of a word: a hash of its letters, from 1 to 2^63 - 2.
 
     >>> word_id("door") == word_id("door"), word_id("door") == word_id("doors")
     (True, False)
@@ -44,15 +44,14 @@ def word_id(word: str) -> int:
 
 
 def word_ids(texts: Sequence[str], most: int) -> Tensor:
-    """(texts, ``most``): the number of each of the first ``most`` words; 0 in the padding.
+    """(texts, ``most``): the numbers of the first ``most`` words of each text; 0 in the padding.
 
-    As wide for any texts, since texts and rows of features differ in length: what a model makes of them is kept row by
-    row.
+    The width does not depend on the texts, because a text and its feature rows can differ in length.
     """
     rows = [[word_id(word) for word in caption_words(text)[:most]] for text in texts]
     for text, row in zip(texts, rows, strict=True):
         if not row:
-            raise MomentseekError(f"a query has no text ({text!r}), and the model reads the words; give the texts")
+            raise MomentseekError(f"a query has no text ({text!r}), and the model reads its words; give the texts")
     found = torch.zeros(len(rows), most, dtype=torch.long)
     for i, row in enumerate(rows):
         found[i, : len(row)] = torch.tensor(row)
@@ -60,7 +59,7 @@ def word_ids(texts: Sequence[str], most: int) -> Tensor:
 
 
 class KnownWords(nn.Module):
-    """The words that a model knows: their numbers in order, kept with its weights."""
+    """The vocabulary of a model: the sorted numbers of its words, saved with its weights."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -68,11 +67,11 @@ class KnownWords(nn.Module):
 
     @property
     def entries(self) -> int:
-        """Number of entries, the special ones included."""
+        """Number of entries, including the special ones."""
         return len(self.known) + UNKNOWN + 1
 
     def learn(self, texts: Iterable[str]) -> None:
-        """Take the most frequent words of some texts; those that are as frequent go by the alphabet."""
+        """Fill the vocabulary with the most frequent words of some texts; ties are broken alphabetically."""
         seen = Counter(word for text in texts for word in caption_words(text))
         chosen = sorted(seen, key=lambda word: (-seen[word], word))[: len(self.known)]
         self.known.fill_(NOWHERE)
@@ -80,7 +79,7 @@ class KnownWords(nn.Module):
             self.known[: len(chosen)] = torch.tensor(sorted(map(word_id, chosen)))
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Entries of the vocabulary, of any shape.
+        """The entries of the vocabulary for word numbers of any shape.
 
         >>> words = KnownWords(5)
         >>> words.learn(["a dog runs"])
@@ -93,7 +92,7 @@ class KnownWords(nn.Module):
 
 
 def clips_of(data: Data, names: Sequence[str], config: ModelConfig, cache: ArrayCache | None = None) -> Clips:
-    """The clips of videos as input of a model with this config, padded to the longest video."""
+    """Prepare the clips of videos for a model with this config, padded to the longest video."""
     kept = cache if cache is not None else ArrayCache(0)
 
     def rows(table: Features, name: str, modality: str) -> Floats:
@@ -107,7 +106,7 @@ def clips_of(data: Data, names: Sequence[str], config: ModelConfig, cache: Array
 
 
 def words_of(split: DataSplit, query_ids: Sequence[str], config: ModelConfig, cache: ArrayCache | None = None) -> Words:
-    """The first ``max_words`` words of queries as input of a model with this config, padded to the longest query."""
+    """Prepare the first ``max_words`` words of queries for a model with this config, padded to the longest query."""
     kept = cache if cache is not None else ArrayCache(0)
 
     def rows(query: str) -> Floats:
@@ -141,9 +140,9 @@ def tables(data: Data, config: ModelConfig) -> tuple[Features | None, Features |
 
 
 def dims_of(data: Data, config: ModelConfig, split: str | None = None) -> Dims:
-    """Columns of the features that a model with this config uses, with the queries of ``split`` (default: the first).
+    """The number of columns of the features that a model with this config uses.
 
-    A model adds the two columns of the endpoint feature itself.
+    Queries are those of ``split``, by default of the first one. A model adds the two columns of endpoints itself.
     """
     columns = data.dims_of(split) if split else data.dims
     video, subtitle = tables(data, config)
@@ -155,7 +154,7 @@ def dims_of(data: Data, config: ModelConfig, split: str | None = None) -> Dims:
 
 
 def stack_clips(video: Sequence[Floats] | None, subtitle: Sequence[Floats] | None, names: Sequence[str]) -> Clips:
-    """The prepared rows of several videos as one padded batch."""
+    """Stack the prepared rows of several videos into a padded batch."""
     for name, v, s in zip(names, video or (), subtitle or (), strict=False):
         if len(v) != len(s):
             raise MomentseekError(
@@ -173,12 +172,12 @@ def stack_clips(video: Sequence[Floats] | None, subtitle: Sequence[Floats] | Non
 
 
 def needs_roles(config: ModelConfig) -> bool:
-    """Whether the model uses the roles of words, who does what in a query (MDD's tree)."""
+    """Whether the model uses the roles of a query's words, such as verb and noun (MDD's tree)."""
     return bool(getattr(config, "tree", False))
 
 
 def needs_text(config: ModelConfig) -> bool:
-    """Whether the model reads the words of queries themselves, in addition to their features (WSSL)."""
+    """Whether the model reads the texts of queries, in addition to their features (WSSL)."""
     return bool(getattr(config, "vocabulary", 0))
 
 
@@ -191,9 +190,9 @@ def stack_words(
     parts: Sequence[Floats], texts: Sequence[str] | None = None, counts: Sequence[int] | None = None,
     parse: str = "auto",
 ) -> Words:  # fmt: skip
-    """The prepared rows of several queries as one padded batch; with the queries' texts, also the role of each word.
+    """Stack the prepared rows of several queries into a padded batch; with ``texts``, add the role of each word.
 
-    ``counts`` are the rows that each query had before it was cut to ``max_words``: they say which row is which word.
+    ``counts`` has the number of rows of each query before it was cut to ``max_words``, to assign rows to words.
 
     >>> stack_words([np.ones((3, 2), np.float32)], ["she opens doors"]).roles.tolist()
     [[0, 1, 2]]
@@ -216,7 +215,7 @@ def _parse_roles(text: str, parse: str) -> Roles:
 
 
 def pad_rows(parts: Sequence[Floats]) -> tuple[Tensor, Tensor]:
-    """Tables with different numbers of rows as one tensor, padded by zeros, and the mask of the real rows.
+    """Stack tables with different numbers of rows into a tensor padded with zeros, and return the mask of real rows.
 
     >>> features, mask = pad_rows([np.ones((1, 2), np.float32), np.ones((2, 2), np.float32)])
     >>> features[:, :, 0].tolist(), mask.tolist()

@@ -1,4 +1,4 @@
-"""Losses that several models share: one value per pair, made one number by ``weighted_mean``."""
+"""Losses that several models share; ``weighted_mean`` averages their values per pair."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from momentseek.models.batch import BatchPairs
 
 @dataclass(frozen=True)
 class Negatives:
-    """The schedule of hard negatives: from epoch ``hard_from`` on, one of the ``pool`` best-scored ones is drawn."""
+    """The schedule of hard negatives: from epoch ``hard_from`` on, draw from the ``pool`` best-scored ones."""
 
     hard_from: int | None = 20
     """First epoch, counted from 0, with hard negatives; None for never."""
     pool: int = 20
 
     def at(self, epoch: int) -> int | None:
-        """How many of the hardest are drawn from in an epoch; None for all.
+        """The number of best-scored negatives to draw from in an epoch; None for all.
 
         >>> Negatives(hard_from=2, pool=5).at(1), Negatives(hard_from=2, pool=5).at(2), Negatives(None).at(99)
         (None, 5, None)
@@ -30,9 +30,9 @@ class Negatives:
 
 
 def draw_negatives(scores: Tensor, allowed: Tensor, pool: int | None, rng: torch.Generator) -> tuple[Tensor, Tensor]:
-    """One column of each row, uniformly among the allowed or among the ``pool`` best-scored of them.
+    """Draw one column of each row, uniformly among the allowed ones or the ``pool`` best-scored of them.
 
-    Returns the columns (rows,) and whether there was any to draw (rows,); where there was none, the column is 0.
+    Returns the columns (rows,) and whether a row has an allowed column (rows,); without one, the column is 0.
 
     >>> scores = torch.tensor([[9.0, 1.0, 5.0], [1.0, 2.0, 3.0]])
     >>> allowed = torch.tensor([[False, True, True], [False, False, False]])
@@ -55,13 +55,13 @@ class RelatedMasks:
     """Which videos and queries of a batch are related to each pair."""
 
     videos: Tensor
-    """(pairs, videos), True where the video answers the pair's query."""
+    """(pairs, videos), True if the video answers the pair's query."""
     queries: Tensor
-    """(pairs, queries), True where the query is answered by the pair's video."""
+    """(pairs, queries), True if the pair's video answers the query."""
 
 
 def related_masks(pairs: BatchPairs, *, masked: bool = True) -> RelatedMasks:
-    """Masks of what is related to each pair: all that the training set says, or (unmasked) only the pair itself."""
+    """Masks of what is related to each pair: all relations of the training set, or (unmasked) only the pair itself."""
     queries, videos = pairs.positive.shape
     own_video = pairs.video[:, None] == torch.arange(videos, device=pairs.video.device)
     own_query = pairs.query[:, None] == torch.arange(queries, device=pairs.query.device)
@@ -82,10 +82,10 @@ def hinge(positive: Tensor, negative: Tensor, margin: float) -> Tensor:
 def ranking_hinge(
     scores: Tensor, pairs: BatchPairs, known: RelatedMasks, margin: float, pool: int | None, rng: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Two values per pair (q, v) from ``scores`` (queries, videos): against a wrong video, and against a wrong query.
+    """Two hinge losses per pair (q, v) from ``scores`` (queries, videos): for a wrong video and for a wrong query.
 
-    ``max(0, D + s(v'|q) - s(v|q))`` and ``max(0, D + s(v|q') - s(v|q))`` with one v' and one q' drawn from what
-    ``known`` does not hold for related; 0 where the batch has no such.
+    ``max(0, D + s(v'|q) - s(v|q))`` and ``max(0, D + s(v|q') - s(v|q))``, with one v' and one q' drawn from those that
+    are not related by ``known``; 0 if the batch has none.
     """
     own = scores[pairs.query, pairs.video]
     values = []
@@ -101,7 +101,7 @@ WEIGHTINGS: dict[str, Callable[[Tensor], Tensor]] = {
     "exponential": lambda similarity: torch.exp(10.0 * (similarity - 0.7)),
     "none": torch.ones_like,
 }
-"""The paper multiplies by the similarity; runs of the public code of March 2024 by exp(10 (similarity - 0.7))."""
+"""Weights of pairs by similarity: ``linear`` as in TVR-Ranking's paper, ``exponential`` as in code of March 2024."""
 
 
 def pair_weights(similarity: Tensor, how: str) -> Tensor:
@@ -116,7 +116,7 @@ def pair_weights(similarity: Tensor, how: str) -> Tensor:
 
 
 def weighted_mean(values: Tensor, weight: Tensor) -> Tensor:
-    """The mean of the values, each multiplied by its weight (which are not made to add up to 1)."""
+    """The mean of the values multiplied by their weights; the weights are not normalised."""
     return (values * weight).mean()
 
 

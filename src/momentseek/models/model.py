@@ -1,9 +1,9 @@
-"""What every model does: encode queries, encode videos, match the two, score spans, and give its loss.
+"""The base class of all models: it encodes queries and videos, matches them, scores spans, and computes a loss.
 
-Video retrieval (VR) is ``match``; moment retrieval in a known video (SVMR) is ``spans``; over a corpus (VCMR, RVMR)
-the best videos by ``match`` are searched by ``spans`` and a moment's score is ``span + alpha * match``, which orders
-moments as XML's ``p_start p_end exp(alpha s)`` does (TVR, section 4.4). All three come from the same encodings. Models
-that predict times rather than clips give ``moments`` instead of ``spans``, and are searched in the same way.
+Video retrieval (VR) uses ``match``. Moment retrieval in a known video (SVMR) uses ``spans``. Over a corpus (VCMR, RVMR)
+``spans`` searches the best videos by ``match``, and a moment's score is ``span + alpha * match``, which orders moments
+as XML's ``p_start p_end exp(alpha s)`` does (TVR, section 4.4). All three use the same encodings. A model that predicts
+times rather than clips has ``moments`` instead of ``spans`` and is searched in the same way.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from momentseek.models.features.data import Dims
 from momentseek.recognition.exported.preparation import FIT_METHODS, MODALITIES, Preparation, parse_modalities
 
 REST = ""
-"""The group of all parameters that no other group names."""
+"""The group of all parameters that are in no other group."""
 Predicted = tuple[Tensor, Tensor, Tensor]
 """Predicted moments: starts and ends as shares of the video, and scores, each (n, k)."""
 
 
 @dataclass(frozen=True)
 class Phase:
-    """What is trained in a step."""
+    """A phase of training: the factor of the learning rate for each group of parameters."""
 
     name: str = ""
-    """What the model calls it; its ``loss`` may look."""
+    """The model's name for the phase, which its ``loss`` may read."""
     rates: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    """Factors of the learning rate by group of parameters, 1 where nothing is said; 0 leaves a group as it is."""
+    """Factors of the learning rate by group of parameters; 1 by default, and 0 freezes a group."""
 
     def rate(self, group: str) -> float:
         """The factor of a group's learning rate.
@@ -51,11 +51,11 @@ class Phase:
 
 
 EVERYTHING = Phase()
-"""All parameters at the same rate: what models without phases train in every step."""
+"""The phase that trains all parameters at the same rate, for models without phases of their own."""
 
 
 def group_of(parameter: str, groups: Iterable[str]) -> str:
-    """The group of a parameter: the longest prefix of its name, at whole parts, that is one of the groups.
+    """The group of a parameter: the longest group that is a prefix of its name, in whole dotted parts.
 
     >>> group_of("leaf.2.weight", ["leaf", "leaf.2"]), group_of("leafage.weight", ["leaf"])
     ('leaf.2', '')
@@ -64,7 +64,7 @@ def group_of(parameter: str, groups: Iterable[str]) -> str:
 
 
 def at_least(config: Any, least: float, *names: str, section: str = "model") -> None:
-    """Refuse settings below ``least`` or infinite; those that a config does not have, or None, are left out.
+    """Refuse settings below ``least`` or infinite; skips those that are None or that the config lacks.
 
     >>> at_least(ModelConfig(alpha=-1.0), 0, "videos", "alpha")
     Traceback (most recent call last):
@@ -100,29 +100,29 @@ def one_of(config: Any, name: str, *choices: str, section: str = "model") -> Non
 
 
 class Network(nn.Module, ABC):
-    """A network with settings; ``CorpusModel`` and ``Captioner`` say what else it does."""
+    """A network with settings and a loss: the base class of ``CorpusModel`` and ``Captioner``."""
 
     rate_groups: ClassVar[tuple[str, ...]] = ()
-    """Parts of the model, by the prefixes of their parameters' names, that ``phase_at`` gives rates of their own."""
+    """Prefixes of parameter names whose learning rates ``phase_at`` can set separately."""
 
     def __init__(self, config: Any, dims: Any) -> None:
         super().__init__()
         self.config = config
         self.dims = dims
         self.phase = EVERYTHING
-        """The phase of the step that is being trained; training sets it before it asks for the loss."""
+        """The phase of the current training step; training sets it before it computes the loss."""
 
     def phase_at(self, step: int, epoch: int) -> Phase:
-        """What is trained in a step, counted from 0, of an epoch: everything at the same rate, if not said."""
+        """The phase of a step (counted from 0) of an epoch; by default, all parameters at the same rate."""
         return EVERYTHING
 
     @abstractmethod
     def loss(self, batch: Any, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
-        """The terms of the loss by name, weighted; training minimises their sum. ``rng`` decides what is sampled."""
+        """The weighted terms of the loss by name; training minimises their sum. Sampling uses ``rng``."""
 
 
 def parse_columns(text: str | None) -> tuple[int, int] | None:
-    """The first column that is used and the first after them; None for all.
+    """The first used column and the end of the range; None for all columns.
 
     >>> parse_columns("2048:3072"), parse_columns(None)
     ((2048, 3072), None)
@@ -140,38 +140,43 @@ class ModelConfig:
     """Settings that every model has; each model adds its own in a subclass."""
 
     official: ClassVar[Mapping[str, Any]] = {}
-    """Settings that make the model compute what the public implementation does, quirks included (``as=official``)."""
+    """Settings that reproduce the public implementation, including its quirks (``as=official``)."""
 
     hidden: int = 256
+    """Number of hidden units."""
     dropout: float = 0.1
     max_words: int = 30
+    """Maximum number of words of a query; further words are cut off."""
     max_clips: int = 100
+    """Maximum number of clips of a video; ``fit`` says how longer videos are fitted to it."""
     fit: str = "truncate"
     """How videos are fitted to ``max_clips``: ``truncate`` (XML), ``resample`` (ReLoCLNet), ``stretch`` (2D-TAN), or
-    ``rounded`` (as its public code stretches, by whole rows)."""
+    ``rounded`` (stretching by whole rows, as in 2D-TAN's public code)."""
     modalities: str = "video+subtitle"
     """``video``, ``subtitle`` or both."""
     normalise: bool = True
     """Normalise feature rows to length 1."""
     normalise_words: bool | None = None
-    """Normalise the rows of queries' words; nothing: as ``normalise`` says."""
+    """Normalise the feature rows of queries; by default, the value of ``normalise``."""
     normalise_subtitles: bool | None = None
-    """Normalise the rows of subtitles; nothing: as ``normalise`` says."""
+    """Normalise the feature rows of subtitles; by default, the value of ``normalise``."""
     fit_first: bool = True
-    """Fit videos to their number of clips before rows are normalised; false: after (2D-TAN, MMN)."""
+    """Fit videos to ``max_clips`` before normalising their rows; false fits them afterwards (2D-TAN, MMN)."""
     streams: tuple[int, ...] = ()
-    """Columns of each file of video features, which are then normalised each by itself (Moment-DETR: SlowFast's 2304
-    and CLIP's 512); nothing: rows are normalised as a whole."""
+    """Number of columns of each kind of video features, to normalise each kind separately.
+
+    Moment-DETR uses SlowFast's 2304 and CLIP's 512 columns. By default, rows are normalised as a whole.
+    """
     endpoints: bool = False
     """Append the temporal endpoint feature (TEF) [i/L, (i+1)/L] to the clip features."""
     shortest: int = 1
-    """Clips of the shortest span considered."""
+    """Length of the shortest span considered, in clips."""
     longest: int = 16
-    """Clips of the longest span considered."""
+    """Length of the longest span considered, in clips."""
     alpha: float = 20.0
-    """Weight of the video's score next to the span's."""
+    """Weight of the video's score that is added to the span's score."""
     videos: int = 100
-    """Videos searched for moments, per query."""
+    """Number of videos searched for moments, per query."""
 
     def __post_init__(self) -> None:
         heads: int | None = getattr(self, "heads", None)
@@ -182,19 +187,19 @@ class ModelConfig:
         below_one(self, "dropout")
         if heads is not None and self.hidden % heads:
             raise MomentseekError(
-                f"model: hidden {self.hidden} cannot be shared out among {heads} heads; choose a multiple"
+                f"model: hidden {self.hidden} cannot be divided among {heads} heads; choose a multiple"
             )
         one_of(self, "fit", *FIT_METHODS)
         parse_modalities(self.modalities)
 
     @property
     def preparation(self) -> Preparation:
-        """How features become the model's input."""
+        """How features are prepared as the model's input."""
         return Preparation.of(vars(self))
 
     @property
     def modality_names(self) -> tuple[str, ...]:
-        """The modalities the model uses, video first.
+        """The modalities that the model uses, video first.
 
         >>> ModelConfig(modalities="subtitle+video").modality_names
         ('video', 'subtitle')
@@ -205,7 +210,10 @@ class ModelConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class GroundingConfig(ModelConfig):
-    """Settings of models that find moments in given videos: they see, and another model's few videos are searched."""
+    """Settings of models that find moments in given videos, by video features only.
+
+    They search a few videos, which another model finds.
+    """
 
     modalities: str = "video"
     alpha: float = 0.0
@@ -215,10 +223,11 @@ class GroundingConfig(ModelConfig):
 
 @dataclass(frozen=True, eq=False)
 class CurveFilters:
-    """Spans by two filters over a curve: what the curve is the mean of, and the filters of starts and ends.
+    """A description of span scores as two filters (for starts and ends) over a curve.
 
-    A term names a query's vector, the clips' vectors that are multiplied by it, and what multiplies the products (or
-    nothing). ``weights`` are (2, taps); what they answer becomes probabilities over the video's clips.
+    The curve is the mean of ``terms``. A term names a query's vector, the clips' vectors that it is multiplied by, and
+    a factor of the products (or ""). ``weights`` (2, taps) are the filters; a softmax over the video's clips turns
+    their responses into probabilities.
     """
 
     terms: tuple[tuple[str, str, str], ...]
@@ -226,16 +235,16 @@ class CurveFilters:
 
 
 class CorpusModel(Network):
-    """The base class of all models: ``training`` trains it, and ``models.inference`` searches with it."""
+    """The base class of all models that find moments; ``training`` trains and ``inference`` uses it."""
 
     retrieves: ClassVar[bool] = True
-    """Whether ``match`` can rank videos; if not, the videos must come from another model."""
+    """Whether ``match`` can rank videos; if not, another model must find the videos."""
     hard_negatives: ClassVar[bool] = False
-    """Whether the loss uses hard negatives (``BatchPairs.hard_videos``); ``match`` is then a score's logarithm."""
+    """Whether the loss uses hard negatives (``BatchPairs.hard_videos``); ``match`` is then the logarithm of a score."""
     whole_queries: ClassVar[bool] = False
-    """Whether a training step has all moments of a query in a video, and the clips' ratings where there are any."""
+    """Whether a training step needs all moments of a query in a video, and the clips' ratings if the data have them."""
     rates_clips: ClassVar[bool] = False
-    """Whether the model says how salient clips are (``saliency``)."""
+    """Whether the model rates the saliency of clips (``saliency``)."""
 
     config: ModelConfig
     dims: Dims
@@ -245,19 +254,24 @@ class CorpusModel(Network):
 
     @property
     def listed_negatives(self) -> int:
-        """How many wrong videos of each query the loss takes from a first stage's list."""
+        """Number of wrong videos per query that the loss takes from a first stage's list."""
+        return 0
+
+    @property
+    def mined_videos(self) -> int:
+        """Maximum number of videos per step from a first stage's lists, with all their pairs; 0 for no limit."""
         return 0
 
     def prepare(self, queries: Iterable[tuple[str, NDArray[np.float32]]]) -> None:
-        """Look at the training queries, each a text and its words' features, before the first step of new training."""
+        """Prepare a new training run with its queries, each a text and its word features, before the first step."""
 
     @property
     def goes_on(self) -> bool:
-        """Whether the settings are those of a later stage, which begins from the checkpoint of an earlier one."""
+        """Whether the settings are of a later stage of training, which needs the checkpoint of an earlier one."""
         return False
 
     def check_lengths(self, clips: Mapping[str, int]) -> None:
-        """Refuse videos, given by their numbers of clips, that the model cannot be trained on; by default none."""
+        """Refuse videos (name → number of clips) that the model cannot be trained on; by default none."""
 
     @abstractmethod
     def encode_words(self, words: Words) -> Encodings:
@@ -265,12 +279,12 @@ class CorpusModel(Network):
 
     @abstractmethod
     def encode_clips(self, clips: Clips) -> Encodings:
-        """Encode videos; the encodings always have a ``mask``, (videos, clips). Padding changes nothing else."""
+        """Encode videos; the encodings include a ``mask`` (videos, clips) and do not depend on padding."""
 
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
         """(queries, videos): the score of each video for each query.
 
-        If a model does not say otherwise, that of its best span, or moment, pair by pair: costly, for small sets.
+        By default, this is the score of the video's best span or moment, computed pair by pair, which is slow.
         """
         mask, found = videos["mask"], []
         for i in range(len(next(iter(queries.values())))):
@@ -281,73 +295,76 @@ class CorpusModel(Network):
 
     @property
     def best_clip_parts(self) -> tuple[str, ...]:
-        """Encodings of queries and clips for which ``match`` is the mean of the best clips' dot products, if it is."""
+        """Names of encodings for which ``match`` is the mean, over these names, of the best clip's dot product.
+
+        Empty if ``match`` is anything else.
+        """
         return ()
 
     @property
     def unit_depth(self) -> int:
-        """How many parts of all videos together moments are made of (``unit_scores``); 0: of any part of a video."""
+        """Number of best parts of all videos that moments may consist of (see ``unit_scores``); 0 for no limit."""
         return 0
 
     def unit_scores(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """(n, parts): the score of each part of video i for query i; minus infinity where there is none.
+        """(n, parts): the score of each part of video i for query i; minus infinity for padding.
 
-        Where ``unit_depth`` is above 0, ``moments`` gets the score of each query's last part as ``cutoff``.
+        If ``unit_depth`` is above 0, ``moments`` gets the score of each query's last part as ``cutoff``.
         """
-        raise NotImplementedError(f"{type(self).__name__} retrieves no parts of videos")
+        raise NotImplementedError(f"{type(self).__name__} does not score parts of videos")
 
     @property
     def continuous(self) -> bool:
-        """Whether the model predicts times (``moments``), which need not lie between clips, and not ``spans``."""
+        """Whether the model predicts arbitrary times (``moments``) instead of spans of clips (``spans``)."""
         return type(self).moments is not CorpusModel.moments
 
     def moments(self, queries: Encodings, videos: Encodings) -> Predicted:
-        """Moments of video i for query i at any time: starts, ends and scores, each (n, k) with any k.
+        """Predict moments of video i for query i at arbitrary times: starts, ends and scores, each (n, k).
 
-        Starts and ends are shares of the time that the video's clips cover, as ``BatchPairs.times`` are; a score of
-        minus infinity stands where there is no moment. What leaves the video is cut when the times become seconds, and
-        what is then empty is dropped. A model has either this or ``spans``.
+        Starts and ends are shares of the time that the video's clips cover, like ``BatchPairs.times``. Missing moments
+        have a score of minus infinity. ``to_seconds`` cuts times that leave the video, and moments that are then empty
+        are dropped. A model has either this method or ``spans``.
         """
         raise NotImplementedError(f"{type(self).__name__} predicts spans of clips")
 
     def to_seconds(
         self, start: FloatArray, end: FloatArray, score: FloatArray, covered: FloatArray, duration: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Predicted shares (n, k) as seconds inside their videos, and the scores that go with them.
+        """Convert predicted shares (n, k) to seconds inside their videos; returns starts, ends and scores.
 
-        ``covered`` are the seconds that a video's clips cover, ``duration`` those that it lasts (NaN if unknown), both
-        (n, 1).
+        ``covered`` (n, 1) is the number of seconds that a video's clips cover, ``duration`` (n, 1) its duration, NaN if
+        unknown.
         """
         last = np.fmin(covered, duration)
         return np.clip(start * covered, 0, last), np.clip(end * covered, 0, last), score
 
     def saliency(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """(n, clips): how salient each clip of video i is for query i."""
-        raise NotImplementedError(f"{type(self).__name__} rates no clips")
+        """(n, clips): the saliency of each clip of video i for query i."""
+        raise NotImplementedError(f"{type(self).__name__} does not rate clips")
 
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """(n, clips, lengths): row i scores spans of video i for query i, by first clip and length.
+        """(n, clips, lengths): the scores of spans of video i for query i, by first clip and length.
 
         Entry ``[i, s, w]`` is the span of clips ``s`` to ``s + shortest - 1 + w`` (included), with
-        ``w < longest - shortest + 1``; spans that leave the video are minus infinity. Scores are logarithms of
-        probabilities where the model has such.
+        ``w < longest - shortest + 1``. Spans that leave the video score minus infinity. Scores are log-probabilities
+        if the model has probabilities.
         """
-        raise NotImplementedError(f"{type(self).__name__} predicts moments at any time")
+        raise NotImplementedError(f"{type(self).__name__} predicts moments at arbitrary times")
 
     @property
     def curve_filters(self) -> CurveFilters | None:
-        """What ``spans`` are made of where it is this and nothing else."""
+        """The filters that ``spans`` consists of, so that a kernel can compute it; None for any other ``spans``."""
         return None
 
     @property
     def pair_numbers(self) -> int:
-        """Numbers that are held for each clip, besides its encodings, while one pair of query and video is scored."""
+        """Number of temporary values per clip, besides its encodings, while one query and video are scored."""
         return 0
 
     def weigh_first_stage(self, scores: FloatArray) -> FloatArray:
-        """What ``alpha`` multiplies of another system's scores of videos: the scores themselves, if not said."""
+        """Transform the video scores of another first stage before ``alpha`` multiplies them; by default, unchanged."""
         return scores
 
     @abstractmethod
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
-        """The terms of the loss by name, weighted; training minimises their sum. ``rng`` decides what is sampled."""
+        """The weighted terms of the loss by name; training minimises their sum. Sampling uses ``rng``."""

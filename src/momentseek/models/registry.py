@@ -1,4 +1,4 @@
-"""Models by name: a file in ``zoo`` that calls ``register`` is all it takes to add one."""
+"""The registry of models by name; a file in ``zoo`` that calls ``register`` adds a model."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from momentseek.models.features.data import Dims
 from momentseek.models.model import CorpusModel, ModelConfig
 
 SETTING_ALIASES = {"as": "follow"}
-"""Other spellings of settings: ``as=official`` cannot be the name of an attribute."""
+"""Other spellings of settings; ``as`` is a keyword of Python and cannot be a field's name."""
 FOLLOWED = ("paper", "official")
-"""Whose ways a model has: its paper's, or its public implementation's with all its quirks."""
+"""What a model follows: its paper, or its public implementation with its quirks."""
 C = TypeVar("C")
 MAX_SETTING = 8192
-"""The largest number of columns, clips or the like that settings may name beyond the sizes of the weights."""
+"""The largest size that a setting may have even if no weight is that large."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class ModelSpec:
     model: type[Any]
     summary: str
     format: int = 1
-    """Counts up whenever the network computes something else with the same weights and settings."""
+    """Version of the network: increased when it computes a different result with the same weights and settings."""
 
 
 MODELS: Registry[ModelSpec] = Registry("model", "momentseek.models.zoo", group="models")
@@ -50,18 +50,18 @@ def register(
     *,
     format: int = 1,
 ) -> None:
-    """Make a model known by a name; its file calls this once, at its end."""
+    """Register a model by name; its file calls this once, at its end."""
     MODELS.add(name, ModelSpec(name, config, model, summary, format))
 
 
 def build(name: str, settings: Mapping[str, Any], dims: Dims) -> CorpusModel:
-    """A new model with these settings, and defaults for the others."""
+    """Build a new model with some settings, and defaults for the others."""
     spec = MODELS[name]
     return spec.model(build_config(spec.config, settings, f"model {name}"), dims)
 
 
 def build_config(kind: type[C], settings: Mapping[str, Any], what: str) -> C:
-    """An instance of a settings class from named values, each checked for its name and type.
+    """Build an instance of a settings class from values by name, and check each name and type.
 
     >>> build_config(ModelConfig, {"hidden": 64, "dropout": 0}, "model").dropout
     0.0
@@ -82,9 +82,9 @@ def build_config(kind: type[C], settings: Mapping[str, Any], what: str) -> C:
 
 
 def plain_settings(kind: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings under their own names; ``as=official`` stands for all that the public implementation does otherwise.
+    """Replace aliases of settings, and ``as=official`` by the settings of the public implementation.
 
-    Settings that are given as well take precedence.
+    Settings that are given explicitly take precedence.
 
     >>> from momentseek.models.zoo.conquer import ConquerConfig
     >>> plain_settings(ConquerConfig, {"weighting": "linear", "as": "official"})
@@ -116,9 +116,9 @@ def _check_type(value: Any, hint: Any, where: str) -> Any:
 
 
 def refuse_absurd_sizes(config: Any, weights: Mapping[str, Tensor]) -> None:
-    """Refuse settings whose model would be far larger than the weights, before memory is taken for it."""
+    """Raise an error if the settings describe a far larger model than the weights; no memory is allocated before."""
     largest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
     for name, value in asdict(config).items():
         limit = len(weights) if name.endswith("layers") else max(MAX_SETTING, largest)
-        if type(value) is int and value > limit and name != "videos":  # these are searched: no memory is taken for it
+        if type(value) is int and value > limit and name != "videos":  # `videos` needs no memory
             raise MomentseekError(f"the model's {name} is {value:,}, and at most {limit:,} fits its weights")

@@ -1,4 +1,4 @@
-"""Folders of Hugging Face language models: where they are, their sizes, tokens of texts, and their weights.
+"""Read the folders of Hugging Face language models (text towers): sizes, tokenizers and weights.
 
 A folder of DistilBERT, BERT or RoBERTa has ``config.json``, the weights (``model.safetensors`` or
 ``pytorch_model.bin``) and a tokenizer (``tokenizer.json``, or ``vocab.txt``, or ``vocab.json`` and ``merges.txt``).
@@ -23,12 +23,12 @@ from momentseek.recognition.weights.hub import check_model
 WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
 DEFAULT_TOWER = "distilbert"
 NO_TOKEN = -1
-"""What stands in the padding of rows of tokens."""
+"""The value in the padding of rows of tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TowerSizes:
-    """The sizes of a tower, by its ``config.json``."""
+    """The sizes of a tower, from its ``config.json``."""
 
     kind: str
     pieces: int
@@ -39,11 +39,11 @@ class TowerSizes:
     feedforward: int
     epsilon: float
     first_place: int
-    """The place of a text's first piece: RoBERTa counts from after the padding's number."""
+    """The position of a text's first token; RoBERTa counts from the padding's number plus 1."""
 
 
 def read_tower_sizes(folder: Path) -> TowerSizes:
-    """The sizes of the tower in a folder; another kind of network is refused."""
+    """Read the sizes of the tower in a folder; refuses other kinds of networks."""
     try:
         found = json.loads((folder / "config.json").read_text())
         kind = found["model_type"]
@@ -61,7 +61,7 @@ def read_tower_sizes(folder: Path) -> TowerSizes:
         what = "no readable config.json of DistilBERT, BERT or RoBERTa"
         raise MomentseekError(f"{folder}: has {what}; give the folder of a Hugging Face model") from None
     if gelu != "gelu":
-        raise MomentseekError(f"{folder}: has the activation {gelu!r}, and gelu is what is known; give another model")
+        raise MomentseekError(f"{folder}: has the activation {gelu!r}, and only gelu is supported; give another model")
     first = int(found.get("pad_token_id", 1)) + 1 if kind == "roberta" else 0
     return TowerSizes(
         kind=kind, pieces=pieces, places=places, hidden=hidden, layers=layers, heads=heads, feedforward=wide,
@@ -70,7 +70,10 @@ def read_tower_sizes(folder: Path) -> TowerSizes:
 
 
 def resolve_tower(name: str | None) -> str | None:
-    """How a run keeps the name of its tower: a folder's path in full; ``auto`` as the model that is there, or none."""
+    """The name of a tower as a config stores it: a model's name, the absolute path of a folder, or None.
+
+    ``auto`` becomes the default model if it is downloaded, else None.
+    """
     if name != "auto":
         return name if not name or name in HUB_MODELS else str(Path(name).resolve())
     try:
@@ -81,7 +84,7 @@ def resolve_tower(name: str | None) -> str | None:
 
 
 def find_tower(name: str | None) -> Path | None:
-    """The folder of a tower: one that is named, or of a model that `momentseek models get` has downloaded."""
+    """The folder of a tower: a path, or that of a model downloaded by `momentseek models get`."""
     found = resolve_tower(name)
     return _hub_folder(found) if found in HUB_MODELS else Path(found) if found else None
 
@@ -93,7 +96,7 @@ def _hub_folder(name: str) -> Path:
 
 @cache
 def read_tokenizer(folder: Path) -> Any:
-    """The tokenizer of a folder, with the marks around a text that its network was trained with."""
+    """Read the tokenizer of a folder, which adds the special tokens around a text."""
     tokenizers = optional_module("tokenizers", "search")
     try:
         if (folder / "tokenizer.json").is_file():
@@ -115,7 +118,7 @@ def read_tokenizer(folder: Path) -> Any:
 
 
 def tower_tokens(folder: Path, texts: Sequence[str], most: int) -> Tensor:
-    """(texts, longest): the tokens of texts with their marks, at most ``most`` each; -1 in the padding."""
+    """(texts, longest): the tokens of texts with special tokens, at most ``most`` each; -1 in the padding."""
     tokenizer = read_tokenizer(folder)
     tokenizer.enable_truncation(most)
     rows = [torch.tensor(tokenizer.encode(text).ids) for text in texts]
@@ -123,7 +126,7 @@ def tower_tokens(folder: Path, texts: Sequence[str], most: int) -> Tensor:
 
 
 def read_tower_weights(folder: Path) -> dict[str, Tensor]:
-    """The tensors of a folder's file of weights; nothing in it is run."""
+    """Read the weights of a folder; code in the file is never run."""
     loader = optional_module("safetensors.torch", "train")
     file = next((folder / name for name in WEIGHT_FILES if (folder / name).is_file()), None)
     if file is None:

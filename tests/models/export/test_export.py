@@ -83,7 +83,7 @@ def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: py
     assert model.training
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out"]
     assert json.loads((out / "model.json").read_text())["trained"] == {"step": 7}
-    with pytest.raises(MomentseekError, match="is there already"):
+    with pytest.raises(MomentseekError, match="already exists"):
         export(model, "xml", out, encoders=SOURCES)
     monkeypatch.setattr(writing, "fingerprint_of", _full)
     with pytest.raises(MomentseekError, match="cannot be written"):

@@ -66,5 +66,5 @@ def test_a_changed_export_is_refused(tmp_path: Path) -> None:
     manifest.write_text(json.dumps({**values, "clip_seconds": 3.0}))
     with pytest.raises(MomentseekError, match="was changed after the export"):
         ExportedCaptioner(tmp_path / "out")
-    with pytest.raises(MomentseekError, match="is there already"):
+    with pytest.raises(MomentseekError, match="already exists"):
         export_captioner(build_mmt(), "mmt", tmp_path / "out")

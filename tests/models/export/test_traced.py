@@ -130,3 +130,9 @@ def test_a_graph_that_gives_no_numbers_is_not_the_model() -> None:
     given = {"x": torch.ones(1, 3)}
     assert difference_from_torch(Honest(), trace(Honest(), given, ("times", "scores"), {}), [given]) == 0.0
     assert difference_from_torch(Honest(), trace(Broken(), given, ("times", "scores"), {}), [given]) == np.inf
+
+
+def test_a_module_that_torch_cannot_follow_prints_no_graph(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(torch.onnx.errors.UnsupportedOperatorError):
+        trace(torch.nn.Bilinear(2, 3, 1), {"x": torch.ones(1, 2), "y": torch.ones(1, 3)}, ("z",), {})
+    assert capfd.readouterr() == ("", "")

@@ -211,7 +211,7 @@ def test_suppression_fills_the_list_from_below(small):
     assert predict(model, world, world, k=8, nms=0.4).counts.tolist() == [8] * len(world.truth)
 
 
-def test_progress_is_told_for_every_stage(small):
+def test_reports_progress_of_every_stage(small):
     world, model, told = small.world(), small.model(), []
     predict(model, world, world, cells=20, batch=2, progress=lambda *step: told.append(step))
     assert list(dict.fromkeys(stage for stage, _, _ in told)) == [

@@ -60,5 +60,5 @@ def test_dropout_acts_only_in_training() -> None:
 
 
 def test_heads_must_share_the_width() -> None:
-    with pytest.raises(MomentseekError, match="hidden 10 cannot be shared out among 4 heads"):
+    with pytest.raises(MomentseekError, match="hidden 10 cannot be divided among 4 heads"):
         Attention(10, 4, 0.1)

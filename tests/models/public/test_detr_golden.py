@@ -92,7 +92,7 @@ def check_outputs(golden: DetrFile, model: object, section: str) -> None:
     if "other" in found.more:
         golden.check(found.more["other"], f"{section}/saliency_scores_neg", clips.mask)
     if "queries" in found.more:
-        golden.check(found.more["queries"], f"{section}/proj_queries")
+        golden.check(found.more["queries"][-1], f"{section}/proj_queries")
         golden.check(found.more["words"], f"{section}/proj_txt_mem")
     for layer in range(len(found.logits)):
         name = section if layer == len(found.logits) - 1 else f"{section}/aux_{layer}"

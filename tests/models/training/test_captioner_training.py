@@ -110,7 +110,7 @@ def test_columns_choose_one_kind_of_features(corpus: Data, tmp_path: Path) -> No
         (["train=tvr_train"], "split tvr_train has queries and no captions; did you mean 'tvc_train'"),
         (["train=tvc_trian"], "there is no split 'tvc_trian'; did you mean 'tvc_train'"),
         (["begin=somewhere"], "mmt describes moments and has no use for begin"),
-        (["measure=R@1[IoU>=0.5]"], "R@1.* is of ranked moments, and there are captions to measure"),
+        (["measure=R@1[IoU>=0.5]"], "R@1.* is for ranked moments, not for captions"),
     ],
 )
 def test_what_cannot_be_is_said_before_the_first_step(
@@ -129,7 +129,7 @@ def test_subtitles_that_are_not_there_are_named(spoilt: Path, tmp_path: Path) ->
         assert train(base("modalities=video", "steps=1", "report=[]"), data, tmp_path / "video").stopped == "done"
 
 
-def test_checkpoints_of_captioners_and_of_others_are_told_apart(straight: Path, tmp_path: Path, corpus: Data) -> None:
+def test_distinguishes_checkpoints_of_captioners(straight: Path, tmp_path: Path, corpus: Data) -> None:
     with pytest.raises(MomentseekError, match="mmt, which describes moments and finds none"):
         load_checkpoint(straight)
     settings = ["hidden=8", "heads=2", "steps=1", "max_clips=20", "report=[]", "test="]

@@ -25,6 +25,22 @@ def test_every_papers_preset_is_a_config_and_survives_its_file(name: str, tmp_pa
     assert again.network_config == config.network_config
 
 
+def test_models_of_windows_are_trained_as_their_code_does() -> None:
+    for name, layers, hidden, milestones in (
+        ("moment_detr", 2, 256, ()),
+        ("qd_detr", 2, 256, ()),
+        ("univtg", 4, 1024, (80, 160)),
+    ):
+        config = configure(preset_table("qvhighlights"), name)
+        training, model = config.training, config.network_config
+        assert (training.lr, training.weight_decay, training.clip, training.batch, training.epochs) == (
+            1e-4, 1e-4, 0.1, 32, 200,
+        )  # fmt: skip
+        assert (training.warmup * training.epochs, training.milestones) == (10 if milestones else 0, milestones)
+        assert (model.encoder_layers, model.hidden, model.feedforward, model.heads) == (layers, hidden, 1024, 8)
+        assert (model.input_dropout, model.max_clips, model.streams) == (0.5, 75, (2304, 512))
+
+
 def test_the_papers_are_there() -> None:
     papers = {"tvr-xml", "tvr-reloclnet", "tvr-ranking-xml", "tvr-ranking-reloclnet", "tvr-ranking-conquer"}
     assert papers <= set(PAPERS)

@@ -186,7 +186,7 @@ def test_a_loss_that_is_no_number_stops_training(corpus: Data, config: TrainConf
 
 def test_a_run_is_not_overwritten_by_accident(straight: Path, corpus: Data, tmp_path: Path) -> None:
     before = (straight / "last.safetensors").read_bytes()
-    with pytest.raises(MomentseekError, match="holds a training run already"):
+    with pytest.raises(MomentseekError, match="already holds a training run"):
         train(base(), corpus, straight)
     assert (straight / "last.safetensors").read_bytes() == before
 

@@ -255,7 +255,7 @@ def test_crocs_may_begin_from_mmn(corpus: Data, tmp_path: Path) -> None:
     [
         ("mmn", ["hard_videos=2", "begin={first}"], "mmn does not learn from hard negatives; train crocs"),
         ("crocs", ["hard_queries=2"], r"name its checkpoint \(begin=PATH\)"),
-        ("tan2d", ["begin={first}"], "is a checkpoint of crocs, and tan2d cannot begin there"),
+        ("tan2d", ["begin={first}"], "is a checkpoint of crocs, and tan2d cannot begin from it"),
         ("crocs", ["begin={first}", "hidden=12"], "do not fit .*hidden=8 there and 12 here"),
         ("crocs", ["begin={first}/no"], "there is no such checkpoint"),
         ("crocs", ["hard_videos=-1"], "hard_videos must be at least 0"),

@@ -105,7 +105,7 @@ def test_a_finished_run_is_not_made_another(
     assert (finished / "seed-0" / "report.json").read_text() == before
 
 
-def test_what_ran_out_of_patience_goes_on_with_more(finished: Path, short: TrainConfig, tmp_path: Path) -> None:
+def test_continues_with_more_patience(finished: Path, short: TrainConfig, tmp_path: Path) -> None:
     report = json.loads((finished / "seed-0" / "report.json").read_text())
     report["config"]["training"]["patience"] = 2
     report["stopped"] = "patience"
@@ -116,7 +116,7 @@ def test_what_ran_out_of_patience_goes_on_with_more(finished: Path, short: Train
             refuse_other_limits(report, short.with_changes(["patience=2", other]), tmp_path)
 
 
-def test_force_trains_anew(corpus: Data, short: TrainConfig, tmp_path: Path) -> None:
+def test_force_trains_again(corpus: Data, short: TrainConfig, tmp_path: Path) -> None:
     steps: list[int] = []
 
     def tell(progress: TrainingProgress) -> None:

@@ -140,7 +140,7 @@ def test_the_query_weighs_the_modalities(make_batch: Make, dims: Dims) -> None:
         ({"negatives_from": "corpus"}, "list or batch"),
         ({"alpha": 2.0}, "set score to general"),
         ({"kernel": 4}, "must be odd"),
-        ({"heads": 3}, "cannot be shared out among 3 heads"),
+        ({"heads": 3}, "cannot be divided among 3 heads"),
     ],
     ids=["score", "no alpha", "negatives", "alpha", "kernel", "heads"],
 )

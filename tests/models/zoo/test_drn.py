@@ -119,7 +119,7 @@ def test_each_stage_trains_its_terms_and_a_checkpoint_knows_whether_grades_count
 
 def test_a_later_stage_without_an_earlier_one_is_refused() -> None:
     config = TrainConfig.of({"model": {"name": "drn", **SMALL, "stage": "second"}})
-    with pytest.raises(MomentseekError, match=r"^drn with stage=second goes on .* \(begin=PATH\), or set stage=all$"):
+    with pytest.raises(MomentseekError, match=r"^drn with stage=second continues .* \(begin=PATH\), or set stage=all$"):
         check_later_stage(config, make(stage="second"))
     check_later_stage(config.with_changes(["begin=somewhere"]), make(stage="second"))
 

@@ -46,7 +46,7 @@ def by_hand(model: ExCL, batch: Batch, query: int, video: int) -> tuple[torch.Te
 
 @torch.no_grad()
 @pytest.mark.parametrize("predictor", ["mlp", "tied-lstm", "conditioned-lstm"])
-def test_boundaries_are_read_off_clips_beside_the_query(make_batch: Make, dims: Dims, predictor: str) -> None:
+def test_predicts_boundaries_from_clips_joined_with_the_query(make_batch: Make, dims: Dims, predictor: str) -> None:
     model, batch = excl(dims, predictor=predictor), make_batch()
     queries, videos = model.encode_words(batch.words), model.encode_clips(batch.clips)
     pick = torch.arange(4)

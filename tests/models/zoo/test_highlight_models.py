@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from torch.nn import functional as F
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, BatchPairs, Clips, Encodings, Words, take_rows
 from momentseek.models.features.data import Dims
+from momentseek.models.inference.second_stage import moments_in_seconds
 from momentseek.models.layers.highlights import HighlightModel
 from momentseek.models.layers.set_prediction import SaliencyTargets, saliency_targets, window_samples
 from momentseek.models.registry import build
@@ -256,23 +258,37 @@ def test_windows_of_clips() -> None:
 
 
 def test_the_contrast_of_matched_predictions_by_loops() -> None:
-    model, batch = model_of("moment_detr", align_columns=5, align=0.5), batch_of()
-    queries, videos = encode(model, batch)
+    """Every layer of the decoder is contrasted, as the public code has it with auxiliary losses; or the last alone."""
+    model, batch = model_of("moment_detr", align_columns=5, align=0.5, decoder_layers=3), batch_of()
     with torch.no_grad():
-        found = model.detect(queries, videos)
+        found = model.detect(*encode(model, batch))
         samples = window_samples(batch.pairs, 5, torch.Generator())
         wanted = [torch.stack([t.mean(1), t[:, 1] - t[:, 0]], 1) for t in samples.times]
-        matching = model.matchings(found, wanted)[-1]
-        value = model.further_terms(found, matching)["align"]
-    total = 0.0
-    for b, (rows, _) in enumerate(matching):
-        near = [
-            sum(float(found.more["queries"][b, q] @ found.more["words"][b, w]) for w in range(4)) / 0.07
-            for q in range(10)
-        ]
-        assert not found.more["words"][b, int(batch.words.mask[b].sum()) :].any()
-        total += np.log(sum(np.exp(near))) - sum(near[q] for q in rows.tolist()) / len(rows)
-    assert float(value) == pytest.approx(0.5 * total / 3, abs=1e-3)
+        matchings = model.matchings(found, wanted)
+        terms = model.further_terms(found, matchings)
+    assert set(terms) == {"align_0", "align_1", "align"}
+    for layer, name in enumerate(("align_0", "align_1", "align")):
+        total = 0.0
+        for b, (rows, _) in enumerate(matchings[layer]):
+            near = [
+                sum(float(found.more["queries"][layer, b, q] @ found.more["words"][b, w]) for w in range(4)) / 0.07
+                for q in range(10)
+            ]
+            assert not found.more["words"][b, int(batch.words.mask[b].sum()) :].any()
+            total += np.log(sum(np.exp(near))) - sum(near[q] for q in rows.tolist()) / len(rows)
+        assert float(terms[name]) == pytest.approx(0.5 * total / 3, abs=1e-3)
+    last = model_of("moment_detr", align_columns=5, decoder_layers=3, auxiliary=False)
+    assert {n for n in last.loss(batch, 0, torch.Generator()) if n.startswith("align")} == {"align"}
+
+
+def test_what_rounding_makes_equal_stays_in_the_order_of_the_scores() -> None:
+    model = model_of("univtg", **{"as": "official"})
+    score = np.array([[0.50001, 0.50003, -np.inf, 0.50002]], np.float32)
+    start, end = np.array([[0.1, 0.2, 0.0, 0.3]], np.float32), np.array([[0.4, 0.5, 0.0, 0.6]], np.float32)
+    times: Any = SimpleNamespace(covered=np.array([10.0]), duration=np.array([10.0]))
+    found = moments_in_seconds(model, start, end, score, np.array([0]), times)
+    assert found[0].tolist() == [[2.0, 3.0, 1.0, 0.0]]
+    assert found[2].tolist() == [[0.5, 0.5, 0.5, -np.inf]]
 
 
 @pytest.mark.parametrize(("name", "settings", "message"), [

@@ -40,7 +40,7 @@ def batch() -> Batch:
     return Batch(words, clips, BatchPairs(query, video, first, last, torch.tensor([1.0, 0.5, 0.8]), positive, times))
 
 
-def test_queries_whose_words_cannot_be_told_apart_are_refused() -> None:
+def test_rejects_queries_without_a_row_per_word() -> None:
     """Five rows for three words: [CLS] and [SEP] are among them."""
     fitting = [("she opens doors", np.zeros((3, 5), np.float32))]
     strange = [("she opens doors", np.zeros((5, 5), np.float32)), ("", np.zeros((2, 5), np.float32))]

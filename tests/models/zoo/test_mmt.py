@@ -185,7 +185,7 @@ def test_a_captioner_that_is_given_nothing_says_the_same_of_everything() -> None
 @pytest.mark.parametrize(
     ("settings", "what"),
     [
-        ({"heads": 3}, "hidden 16 cannot be shared out among 3 heads"),
+        ({"heads": 3}, "hidden 16 cannot be divided among 3 heads"),
         ({"layers": 0}, "layers must be at least 1, not 0"),
         ({"smoothing": 1.0}, "smoothing must be from 0 to below 1, not 1"),
         ({"columns": "all"}, "columns must be two numbers such as 0:2048, not 'all'"),

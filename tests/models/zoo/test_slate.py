@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
 import torch
 from torch.nn.functional import layer_norm
 
+from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, Clips, Words, take_rows
 from momentseek.models.features.data import Dims
+from momentseek.models.losses import ranking_hinge, related_masks
 from momentseek.models.registry import build
 from momentseek.models.zoo.slate import POOLINGS, Slate, windowed_mean
 
@@ -123,7 +126,7 @@ def test_queries_are_pooled_by_attention_of_length_scale(make_batch: Make, dims:
 @torch.no_grad()
 def test_parts_can_be_left_out(make_batch: Make, dims: Dims) -> None:
     words = make_batch().words
-    plain = made(dims, edges=False, lengths=False).encode_words(words)
+    plain = made(dims, edges=False, lengths="none").encode_words(words)
     assert not plain["start"].any()
     assert not plain["lengths"].any()
     assert made(dims, context=0).around is None
@@ -143,3 +146,122 @@ def test_the_loss_has_its_three_terms_and_moves_every_weight(make_batch: Make, d
     assert set(terms) == {"list", "span", "scan"}
     sum(terms.values()).backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+def loop_scores(model: Slate, batch: Batch) -> tuple[list[list[dict[tuple[int, int], float]]], list[list[float]]]:
+    """z of every span, by query and video, and every video's best clip: the equations as loops."""
+    queries, videos = model.encode_words(batch.words), model.encode_clips(batch.clips)
+    scores: list[list[dict[tuple[int, int], float]]] = []
+    best: list[list[float]] = []
+    for q in range(len(queries["clips"])):
+        scores.append([])
+        best.append([])
+        for v in range(len(batch.clips)):
+            x = videos["clips"][v, : int(videos["mask"][v].sum())]
+            found = {}
+            for s in range(len(x)):
+                for e in range(s, min(len(x), s + 4)):
+                    rise = x[s] - (x[s - 1] if s else 0 * x[s])
+                    fall = x[e] - (x[e + 1] if e + 1 < len(x) else 0 * x[e])
+                    z = queries["clips"][q] @ x[s : e + 1].mean(0) + queries["start"][q] @ rise
+                    found[s, e] = float(z + queries["end"][q] @ fall + queries["lengths"][q, e - s])
+            scores[q].append(found)
+            best[q].append(max(float(queries["clips"][q] @ row) for row in x))
+    return scores, best
+
+
+def loop_iou(a: tuple[int, int], b: tuple[int, int]) -> float:
+    common = max(0, min(a[1], b[1]) - max(a[0], b[0]) + 1)
+    return common / (a[1] - a[0] + 1 + b[1] - b[0] + 1 - common)
+
+
+def loop_log_sum(values: list[float]) -> float:
+    return math.log(sum(map(math.exp, values)))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("per_video", [False, True])
+def test_the_loss_is_its_three_equations(make_batch: Make, dims: Dims, per_video: bool) -> None:
+    model, batch = made(dims, per_video=per_video), make_batch(queries=4, videos=4, pairs=7)
+    pairs = batch.pairs
+    scores, best = loop_scores(model, batch)
+    if per_video:
+        scores = [
+            [
+                {w: z - loop_log_sum(list(own.values())) + best[q][v] for w, z in own.items()}
+                for v, own in enumerate(row)
+            ]
+            for q, row in enumerate(scores)
+        ]
+    listed: dict[int, list[tuple[int, tuple[int, int], float]]] = {}
+    columns = (pairs.query, pairs.video, pairs.start, pairs.end, pairs.weight)
+    for q, v, s, e, y in zip(*(x.tolist() for x in columns), strict=True):
+        listed.setdefault(q, []).append((v, (s, e), y))
+    lists, scans, spans = [], [], []
+    for q, own in listed.items():
+        shares = [math.exp(y / 0.1) for _, _, y in own]
+        # a moment of more than four clips is scored as its first four
+        z = [scores[q][v][s, min(e, s + 3)] for v, (s, e), _ in own]
+        others = [
+            value
+            for v, row in enumerate(scores[q])
+            for span, value in row.items()
+            if all(loop_iou(span, m) < 0.3 for w, m, _ in own if w == v)
+        ]
+        total = loop_log_sum(z + others)
+        ordered = -sum(t / sum(shares) * (value - total) for t, value in zip(shares, z, strict=True))
+        rest = loop_log_sum(others)
+        before = [y * math.log(1 + math.exp(rest - value)) for (_, _, y), value in zip(own, z, strict=True)]
+        lists.append(ordered + sum(before) / len(before))
+        wrong = [best[q][v] for v in range(4) if v not in {w for w, _, _ in own}]
+        total = loop_log_sum([best[q][v] for v, _, _ in own] + wrong)
+        ordered = -sum(t / sum(shares) * (best[q][v] - total) for t, (v, _, _) in zip(shares, own, strict=True))
+        rest = loop_log_sum(wrong)
+        before = [y * math.log(1 + math.exp(rest - best[q][v])) for v, _, y in own]
+        scans.append(ordered + sum(before) / len(before))
+        for v, moment, _ in own:
+            row = scores[q][v]
+            goal = {span: math.exp(loop_iou(span, moment) / 0.1) for span in row}
+            total = loop_log_sum(list(row.values()))
+            spans.append(
+                sum(
+                    g / sum(goal.values()) * (math.log(g / sum(goal.values())) - row[w] + total)
+                    for w, g in goal.items()
+                )
+            )
+    found = model.loss(batch, 0, torch.Generator())
+    assert found["list"].item() == pytest.approx(sum(lists) / len(lists), rel=1e-4)
+    assert found["span"].item() == pytest.approx(0.5 * sum(spans) / len(spans), rel=1e-4)
+    assert found["scan"].item() == pytest.approx(0.2 * sum(scans) / len(scans), rel=1e-4)
+
+
+@torch.no_grad()
+def test_a_linear_matcher_has_one_map_per_side(make_batch: Make, dims: Dims) -> None:
+    model, batch = made(dims, encoder="linear"), make_batch()
+    queries, videos = model.encode_words(batch.words), model.encode_clips(batch.clips)
+    words = batch.words.features[0, : int(batch.words.mask[0].sum())]
+    q = model.poolings[0](model.word_input(words).mean(0))
+    torch.testing.assert_close(queries["clips"][0], model.scale[0] * q / q.norm())
+    assert batch.clips.video is not None
+    assert batch.clips.subtitle is not None
+    x = model.clip_inputs["video"](batch.clips.video[0, 0]) + model.clip_inputs["subtitle"](batch.clips.subtitle[0, 0])
+    x = model.clip_output(x)
+    torch.testing.assert_close(videos["clips"][0, 0], x / x.norm())
+
+
+@torch.no_grad()
+def test_lengths_may_be_the_same_for_all_queries(make_batch: Make, dims: Dims) -> None:
+    lengths = made(dims, lengths="prior").encode_words(make_batch().words)["lengths"]
+    assert lengths[0].any()
+    torch.testing.assert_close(lengths, lengths[:1].expand_as(lengths))
+
+
+def test_the_hinge_is_xmls_on_cosines(make_batch: Make, dims: Dims) -> None:
+    model, batch = made(dims, objective="hinge", per_video=True, alpha=3.0), make_batch()
+    found = model.loss(batch, 0, torch.Generator().manual_seed(3))
+    cosine = model.match(model.encode_words(batch.words), model.encode_clips(batch.clips)) / model.scale[0].abs()
+    rng = torch.Generator().manual_seed(3)
+    wrong = ranking_hinge(cosine, batch.pairs, related_masks(batch.pairs), 0.1, None, rng)
+    torch.testing.assert_close(found["hinge"], ((wrong[0] + wrong[1]) * batch.pairs.weight).mean())
+    with pytest.raises(MomentseekError, match="per_video"):
+        build("slate", SMALL | {"objective": "hinge"}, dims)

@@ -208,7 +208,7 @@ def test_without_texts_it_says_so(model: Wssl, batch: Batch) -> None:
         model.encode_words(replace(batch.words, ids=None))
 
 
-def test_it_learns_captions_by_heart_and_then_the_anchors_that_they_name(model: Wssl, batch: Batch) -> None:
+def test_learns_captions_then_their_anchors(model: Wssl, batch: Batch) -> None:
     """From whole videos the captioner learns to write the queries; the localiser then learns the anchor of each."""
     model.train()
     for phase in ("caption", "localise"):

@@ -1,1 +1,1 @@
-"""Trained models as ONNX files, so that adding videos and searching need no torch."""
+"""Export trained models as ONNX files, so that indexing and searching need no torch."""

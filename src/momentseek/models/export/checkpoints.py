@@ -1,4 +1,4 @@
-"""Exporting what a checkpoint holds: a captioner's two graphs, or a model with the encoders of its features."""
+"""Export a checkpoint: a captioner, or a model together with the encoders of its features."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from momentseek.recognition.exported.captioner import CAPTION_KIND, MOMENTS_GRAP
 from momentseek.recognition.exported.manifest import MANIFEST_FORMAT, EncoderRef, sources_of
 
 COVERED_VIDEOS_SHARE = 0.95
-"""Share of the training videos that are not longer than the longest that a model is given at once."""
+"""Share of the training videos that fit into the longest window that a model reads at once."""
 UNUSABLE = "this export cannot serve a library: "
 PathLike = str | os.PathLike[str]
 
 
 class MomentMemory(PartOfModel):
-    """Moments as the decoder reads them."""
+    """The encoder of a captioner, for its own graph."""
 
     model: MMT
 
@@ -50,7 +50,7 @@ class MomentMemory(PartOfModel):
 
 
 class NextWord(PartOfModel):
-    """Scores of the word that comes next."""
+    """The decoder of a captioner, which scores the next word, for its own graph."""
 
     model: MMT
 
@@ -69,7 +69,7 @@ def export_captioner(
     trained: Mapping[str, Any] | None = None,
     force: bool = False,
 ) -> ExportReport:
-    """Write a captioner as a folder that ``recognition.exported`` runs without torch, whole or not at all."""
+    """Write a captioner as a folder that ``recognition.exported`` runs without torch; the folder appears complete."""
     if not isinstance(model, MMT):
         raise MomentseekError(f"{name} cannot be exported yet; train mmt")
     was = model.training
@@ -91,7 +91,7 @@ def export_captioner(
 
 
 def draw(model: MMT) -> tuple[dict[str, bytes], float]:
-    """Both graphs, and their largest difference from torch."""
+    """Trace both graphs, and return them with their largest difference from torch."""
     rows = ("moments", "rows")
     moments = [_random_moments(model, clips, words) for clips, words in ((2, 3), (1, 1), (3, 2), (0, 1))]
     axes: Axes = {"clips": ("moments", "clips"), **dict.fromkeys(("tokens", "mask", "memory"), rows)}
@@ -112,7 +112,7 @@ def draw(model: MMT) -> tuple[dict[str, bytes], float]:
 
 
 def _random_moments(model: MMT, clips: int, words: int) -> Inputs:
-    """Three moments of at most this many random clips and words, as far as the model sees and reads."""
+    """Three moments of at most this many random clips and words, for the modalities that the model uses."""
     rng, known, prepared = np.random.default_rng(clips), model.vocabulary, model.config.preparation
     parts = [
         MomentParts(
@@ -128,14 +128,14 @@ def _random_moments(model: MMT, clips: int, words: int) -> Inputs:
 
 @dataclass(frozen=True)
 class FeatureSources:
-    """What an export must know of the data that a model was trained on."""
+    """What an export needs to know about a model's training data."""
 
     encoders: dict[str, EncoderRef] = field(default_factory=dict)
     clip_seconds: float = 1.5
     longest: float | None = None
-    """Seconds that nearly all training videos do not exceed."""
+    """Duration in seconds that nearly all training videos do not exceed."""
     median: float | None = None
-    """Seconds of the training videos' median length."""
+    """Median duration of the training videos, in seconds."""
     missing: str = ""
     """Why the export cannot serve a library; empty if it can."""
 
@@ -148,10 +148,11 @@ def export_checkpoint(
     window: float | None = None,
     force: bool = False,
 ) -> tuple[ExportReport, str | None]:
-    """Write the model of a checkpoint as a folder; the report, and why it cannot serve a library (empty if it can).
+    """Export the model of a checkpoint as a folder.
 
-    ``data`` are those that it was trained on, if they are no longer where they were then. ``window`` is, for a model
-    that stretches whole videos, the seconds of the longest that is read at once. A captioner serves no library.
+    Returns the report, and why the export cannot serve a library: empty if it can, None for a captioner. ``data`` are
+    the training data, if they were moved since. ``window`` is, for a model that stretches whole videos, the number of
+    seconds that it reads at once.
     """
     if is_captioner(checkpoint):
         if window is not None:
@@ -204,7 +205,7 @@ def _origin(loaded: SavedTraining) -> dict[str, object]:
 
 
 def _sources(folder: PathLike, trained: Checkpoint, *, asked: bool) -> FeatureSources:
-    """What the data say that a model was trained on; where they were not asked for, what is wrong with them."""
+    """Read the sources of the training data's features; without ``asked``, problems are returned in ``missing``."""
     if not folder:
         return FeatureSources(
             missing=f"{UNUSABLE}the checkpoint does not say where its data are; give {parameter('data', ...)}"
@@ -214,7 +215,7 @@ def _sources(folder: PathLike, trained: Checkpoint, *, asked: bool) -> FeatureSo
             same = trained.imported or trained.was_trained_on(data)
             data.use(trained.model.config.modalities)
             split = trained.config.data.train
-            if trained.imported:  # public weights know no data: only the widths can be compared
+            if trained.imported:  # their training data are unknown, so compare widths only
                 refuse_other_dims(trained, data, split if split in data.splits else data.splits[0], str(folder))
             known = same and split in data.splits
             found = FeatureSources(
@@ -237,20 +238,19 @@ def _sources(folder: PathLike, trained: Checkpoint, *, asked: bool) -> FeatureSo
 
 
 def check_window(model: CorpusModel, name: str) -> None:
-    """Refuse a window for a model that reads clips as they are, as many as it was made for."""
+    """Refuse a window for a model that does not stretch videos."""
     if isinstance(model, XML) or model.config.fit == "truncate":
         raise MomentseekError(
             f"{name} reads videos by at most {model.config.max_clips} clips at once and stretches none, so "
-            f"{parameter('window')} "
-            "changes nothing; leave it out"
+            f"{parameter('window')} changes nothing; leave it out"
         )
 
 
 def longest_video(data: Data, split: str, share: float = COVERED_VIDEOS_SHARE) -> float:
-    """Seconds that ``share`` of the videos with a training moment do not exceed, in whole clips.
+    """Duration in seconds that ``share`` of the videos with a training moment do not exceed, in whole clips.
 
-    Not the longest: one video of ten minutes among thousands of thirty seconds would have every film cut into pieces of
-    ten minutes, of which 16 clips tell nothing.
+    The maximum would be misleading: one video of ten minutes among thousands of thirty seconds would make windows of
+    ten minutes, for which a model's 16 clips are too coarse.
     """
     clips = [data.rows(name) for name in data.split(split).truth.videos] or [1]
     return data.clip_seconds * float(np.quantile(clips, share, method="higher"))

@@ -1,8 +1,8 @@
-"""ONNX graphs of models: followed through their layers by torch's exporter, and compared with torch.
+"""Trace models as ONNX graphs with torch's exporter, and compare the graphs with torch.
 
-The exporter is TorchScript's (``dynamo=False``): the one that follows it fails on LSTMs and on six of seven variants of
-2D-TAN and MDD, and takes minutes for what this one does in seconds. It follows one call and fixes what it has seen, so
-that only axes that are named stay free; every graph is run on other sizes before it counts.
+The exporter is that of TorchScript (``dynamo=False``). Its successor fails on LSTMs and on six of seven variants of
+2D-TAN and MDD, and takes minutes where this one takes seconds. It traces one call and fixes the sizes that it sees,
+except for named axes; so every graph is tested with other sizes.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ OPSET = 17
 
 Inputs = Mapping[str, Tensor]
 Axes = Mapping[str, tuple[str, ...]]
-"""Names of the free axes of inputs and outputs, from the first on; "" for one that is fixed."""
+"""Names of the axes of inputs and outputs whose sizes may vary, starting with the first; "" for a fixed axis."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelGraphs:
-    """The ONNX graphs of a model, and what the manifest says of its head."""
+    """The ONNX graphs of a model, and the ``head`` section of its manifest."""
 
     graphs: Mapping[str, bytes]
-    """Files of the export by their names."""
+    """File name → graph."""
     modalities: tuple[str, ...]
-    """Features of a video that the graphs take."""
+    """Modalities of a video that the graphs use."""
     head: Mapping[str, Any]
     """What search needs besides the graphs, for the manifest."""
     difference: float
-    """The largest difference between the graphs and torch, as a share of the largest number."""
+    """The largest difference between the graphs and torch, relative to the largest value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +50,13 @@ class ExportableKind:
 
     takes: tuple[type[CorpusModel], ...]
     names: tuple[str, ...]
-    """Names by which models of this kind are trained."""
+    """Names of the models of this kind."""
     draw: Callable[[Any, Mapping[str, Any]], ModelGraphs]
-    """Makes the graphs of a model in evaluation mode, with the settings of the export (``end_time``, ``window``, …)."""
+    """Traces the graphs of a model in evaluation mode, with settings of the export (``end_time``, ``window``, …)."""
 
 
 class PartOfModel(nn.Module):
-    """What a model computes for one graph, as a module by itself."""
+    """A part of a model as a module of its own, to be traced as one graph."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
@@ -64,36 +64,38 @@ class PartOfModel(nn.Module):
 
 
 def trace(module: nn.Module, given: Inputs, outputs: Sequence[str], axes: Axes) -> bytes:
-    """A module as an ONNX graph, from one call; ``given`` are its arguments in order. Unused ones are left out."""
+    """Trace a module as an ONNX graph from one call with the arguments ``given``; unused arguments are left out."""
     optional_module("onnx", "train")
     free = {name: {i: axis for i, axis in enumerate(names) if axis} for name, names in axes.items()}
-    file, fast = io.BytesIO(), torch.backends.mha.get_fastpath_enabled()
+    file, fast, log = io.BytesIO(), torch.backends.mha.get_fastpath_enabled(), torch._C._jit_onnx_log
     torch.onnx.register_custom_op_symbolic("aten::log_sigmoid", _log_sigmoid, OPSET)
-    torch.backends.mha.set_fastpath_enabled(False)  # it is one operator, which the exporter does not know
+    torch.backends.mha.set_fastpath_enabled(False)  # the exporter does not know its operator
+    torch._C._jit_onnx_log = lambda *_: None  # it would print the whole graph of a module that fails
     try:
         with warnings.catch_warnings(), torch.no_grad():
-            warnings.simplefilter("ignore")  # a deprecated exporter, and branches that depend on sizes, which are fixed
+            warnings.simplefilter("ignore")  # about the deprecated exporter, and branches that depend on fixed sizes
             torch.onnx.export(
                 module.eval(), tuple(given.values()), file, dynamo=False, opset_version=OPSET,
                 input_names=list(given), output_names=list(outputs), dynamic_axes=free,
             )  # fmt: skip
     finally:
+        torch._C._jit_onnx_log = log
         torch.backends.mha.set_fastpath_enabled(fast)
         torch.onnx.unregister_custom_op_symbolic("aten::log_sigmoid", OPSET)
     return file.getvalue()
 
 
 def _log_sigmoid(graph: Any, x: Any) -> Any:
-    """``-log(1 + exp(-x))``: the exporter's own ``log(sigmoid(x))`` is off by 5e-3 where x is far below 0."""
+    """``-log(1 + exp(-x))``, because the exporter's ``log(sigmoid(x))`` is off by 5e-3 for x far below 0."""
     return graph.op("Neg", graph.op("Softplus", graph.op("Neg", x)))
 
 
 @torch.no_grad()
 def difference_from_torch(module: nn.Module, graph: bytes, samples: Sequence[Inputs]) -> float:
-    """The largest difference between a graph and torch, as a share of the largest number.
+    """The largest difference between a graph and torch, relative to the largest value.
 
-    Infinite if one has a value that the other does not have: where the last output, the scores, is minus infinity,
-    there is none.
+    Entries whose score (the last output) is minus infinity are ignored; if these entries differ, the result is
+    infinite.
     """
     module.eval()
     run, worst = session(graph), 0.0
@@ -113,8 +115,9 @@ def difference_from_torch(module: nn.Module, graph: bytes, samples: Sequence[Inp
 
 
 def relative_difference(ours: NDArray[Any], torchs: NDArray[Any], mask: Any = np.True_) -> float:
-    """The largest difference where the mask is true, as a share of the largest number or of 1; infinite if only one of
-    both is a number.
+    """The largest difference where the mask is true, relative to the largest value (at least 1).
+
+    It is infinite if NaNs are in different places.
 
     >>> relative_difference(np.array([1.0, 5.0]), np.array([1.5, 9.0]), np.array([True, False]))
     0.3333333333333333
@@ -126,6 +129,6 @@ def relative_difference(ours: NDArray[Any], torchs: NDArray[Any], mask: Any = np
 
 
 def random_rows(rows: int, columns: int, counts: Sequence[int], rng: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Random tables of ``counts`` rows, filled up to ``rows`` by zeros, and the mask of the rows that are there."""
+    """Random tables of ``counts`` rows, padded with zeros to ``rows``, and the mask of the real rows."""
     mask = torch.arange(rows) < torch.tensor(counts)[:, None]
     return torch.randn(len(counts), rows, columns, generator=rng) * mask[..., None], mask

@@ -1,8 +1,8 @@
-"""Models that read query and video together, as one graph: words and clips in, scores of spans or times out.
+"""Export models that read query and video together, as one graph from words and clips to scores of spans or times.
 
-Nothing can be kept of a video before the query is known, so these models re-rank: another search says which videos are
-worth a look (``search --rerank``). A graph takes one video at a time, filled up to the number of rows that the model
-reads at most; only the number of words is free.
+These models cannot encode a video before the query is known, so they re-rank the videos that another search finds
+(``search --rerank``). A graph takes one video at a time, padded to the model's maximum number of rows; only the number
+of words varies.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from momentseek.recognition.exported.manifest import JOINT_GRAPH, JOINT_KIND, SP
 
 
 class AnswerOfPair(nn.Module):
-    """A model as one function of the words of a query and the clips of a video."""
+    """A model as one function of a query's words and a video's clips."""
 
     def __init__(self, model: CorpusModel) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class AnswerOfPair(nn.Module):
         roles = ("roles", "phrase") if needs_roles(model.config) else ()
         self.names = ("words", *roles, "mask", *model.config.modality_names)
         self.most = model.config.max_words if isinstance(model, Cet) else None
-        """Words that queries are filled up to where torch's attention would fix the number that it has seen."""
+        """Number of words that queries are padded to, for models whose traced attention has a fixed size; else None."""
 
     def forward(self, *given: Tensor) -> tuple[Tensor, ...]:
         """(1, words, columns), (1, clips) and the modalities' (1, clips, columns) -> times, or scores of spans."""
@@ -65,7 +65,7 @@ class AnswerOfPair(nn.Module):
 
 
 def draw(model: CorpusModel, settings: Mapping[str, Any]) -> ModelGraphs:
-    """The graph, and what re-ranking must know besides."""
+    """Trace the graph of a model, and return it with the other values that re-ranking needs."""
     config, graph = model.config, network(model)
     head = {
         "kind": JOINT_KIND,
@@ -81,10 +81,10 @@ def draw(model: CorpusModel, settings: Mapping[str, Any]) -> ModelGraphs:
 
 
 def network(model: CorpusModel) -> bytes:
-    """``words`` (1, words, columns), ``mask`` (1, clips) and the modalities to ``start``, ``end`` and ``score`` (1, k).
+    """Trace a model from words, mask and modalities to ``start``, ``end`` and ``score`` (1, k).
 
-    A model of spans has ``spans`` (1, clips, lengths) instead, and MDD takes the words' ``roles`` and ``phrase``.
-    Inputs that change nothing are left out of the graph.
+    ``words`` is (1, words, columns) and ``mask`` (1, clips). A model of spans returns ``spans`` (1, clips, lengths).
+    MDD also takes the words' ``roles`` and ``phrase``. Unused inputs are left out of the graph.
     """
     outputs = TIMES_OUTPUTS if model.continuous else (SPANS_OUTPUT,)
     given = random_pair(model, min(2, model.config.max_words), model.config.preparation.rows)
@@ -102,7 +102,7 @@ def difference(model: CorpusModel, graph: bytes) -> float:
 
 
 def random_pair(model: CorpusModel, words: int, clips: int, seed: int = 0) -> Inputs:
-    """The inputs of a graph: a query of random words, and a video of ``clips`` random clips, filled up with zeros."""
+    """Random inputs of a graph: a query of ``words`` words, and a video of ``clips`` clips, padded with zeros."""
     rng, rows = torch.Generator().manual_seed(seed), model.config.preparation.rows
     given = {
         "words": torch.randn(1, words, model.dims.query, generator=rng),

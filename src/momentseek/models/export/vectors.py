@@ -1,6 +1,6 @@
-"""Models that make a library's vectors: one graph for videos, one for queries.
+"""Export models that encode videos as a library's vectors: one graph for videos, one for queries.
 
-XML and ReLoCLNet keep vectors of clips, MMN, CroCs and G2L vectors of candidate moments.
+XML, ReLoCLNet and Slate have vectors of clips; MMN, CroCs and G2L have vectors of candidate moments.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Clips, Words
 from momentseek.models.export.graphs import (
     ExportableKind,
@@ -26,17 +27,21 @@ from momentseek.models.export.graphs import (
 from momentseek.models.layers.projection import clip_width
 from momentseek.models.model import CorpusModel
 from momentseek.models.zoo.mmn import OVERLAP_SHARPNESS, Mmn
+from momentseek.models.zoo.slate import POOLINGS, Slate
 from momentseek.models.zoo.xml import XML
 from momentseek.recognition.exported.manifest import CLIPS_GRAPH, WORDS_GRAPH
 
 
 class ClipVectors(PartOfModel):
-    """XML's clips: unit vectors to match, side by side and divided by the root of their number, and the last layers."""
+    """XML's clips: the modalities' unit vectors for ``match``, joined and divided by the root of their number.
+
+    The second output joins the last layers, for ``spans``.
+    """
 
     model: XML
 
     def forward(self, mask: Tensor, *parts: Tensor) -> tuple[Tensor, Tensor]:
-        """(videos, clips) and each modality's (videos, clips, columns); what stands in padding means nothing."""
+        """(videos, clips), each modality's (videos, clips, columns) -> ``match``, ``spans``, undefined in padding."""
         names = self.model.modalities
         stacks = self.model.clip_stack(_clips(names, parts, mask))
         match = [normalize(stacks[name][self.model.match_layer], dim=-1) for name in names]
@@ -46,8 +51,8 @@ class ClipVectors(PartOfModel):
 class QueryVectors(PartOfModel):
     """XML's queries.
 
-    The dot product of a query's and a clip's ``match`` is the mean of the modalities' cosines, that of their ``spans``
-    the model's curve.
+    The dot product of a query's and a clip's ``match`` is the mean of the modalities' cosines. That of their ``spans``
+    is the model's curve.
     """
 
     model: XML
@@ -60,9 +65,9 @@ class QueryVectors(PartOfModel):
 
 
 class MomentVectors(PartOfModel):
-    """MMN's candidate moments in both spaces, side by side, of length 1 together.
+    """MMN's candidate moments: the vectors of both spaces joined, with length 1 together.
 
-    The product with a query's vector is the mean of both cosines.
+    The dot product with a query's vector is the mean of both cosines.
     """
 
     model: Mmn
@@ -75,7 +80,7 @@ class MomentVectors(PartOfModel):
 
 
 class MomentQueryVectors(PartOfModel):
-    """MMN's queries in both spaces, as ``MomentVectors`` has the moments."""
+    """MMN's queries: the vectors of both spaces joined, as in ``MomentVectors``."""
 
     model: Mmn
 
@@ -85,10 +90,61 @@ class MomentQueryVectors(PartOfModel):
         return torch.cat([found["match"], found["overlap"]], -1) * math.sqrt(0.5)
 
 
+class SlateClips(PartOfModel):
+    """Slate's clips as unit vectors, without padding."""
+
+    model: Slate
+
+    def forward(self, *parts: Tensor) -> Tensor:
+        """Each modality's (videos, clips, columns) -> (videos, clips, columns)."""
+        mask = torch.ones(parts[0].shape[:2], dtype=torch.bool)
+        found: Tensor = self.model.encode_clips(_clips(self.model.modalities, parts, mask))["clips"]
+        return found
+
+
+class SlateQueries(PartOfModel):
+    """Slate's queries: the vectors for what, start and end and the scores of lengths, as one row."""
+
+    model: Slate
+
+    def forward(self, words: Tensor, mask: Tensor) -> Tensor:
+        """(queries, words, columns), (queries, words) -> (queries, columns)."""
+        found = self.model.encode_words(Words(words, mask))
+        return torch.cat([found[name] for name in (*POOLINGS, "lengths")], -1)
+
+
+def draw_slate(model: Slate, settings: Mapping[str, Any]) -> ModelGraphs:
+    """Trace both graphs of Slate; the head includes how many neighbours a clip's vector depends on (``halo``)."""
+    config, rng = model.config, torch.Generator().manual_seed(0)
+    if config.endpoints:
+        raise MomentseekError(
+            "slate: endpoints=true makes clips depend on their place in the video, and a library encodes long videos "
+            "in parts; train it without"
+        )
+    if config.per_video:
+        raise MomentseekError(
+            "slate: per_video=true makes scores that are comparable only within a video, so a library cannot use them; "
+            "train it without"
+        )
+    halo = config.blocks * (config.kernel // 2) + config.context
+    samples = [
+        {name: torch.randn(1, clips, width, generator=rng) for name, width in _widths(model).items()}
+        for clips in (7, 2 * halo + 9, 1)
+    ]
+    axes = dict.fromkeys((*samples[0], "match"), ("videos", "clips"))
+    clips = trace(SlateClips(model), samples[1], ("match",), axes)
+    words, worst = _trace_queries(SlateQueries(model), model, ("spans",))
+    worst = max(worst, difference_from_torch(SlateClips(model), clips, samples))
+    columns = config.space or config.hidden
+    head = {
+        "kind": "spans", "match": columns, "spans": 3 * columns + config.longest - config.shortest + 1, "halo": halo,
+        "scales": model.scale.detach().abs().tolist(), "videos": config.videos, "end_time": settings["end_time"],
+    }  # fmt: skip
+    return ModelGraphs({CLIPS_GRAPH: clips, WORDS_GRAPH: words}, tuple(model.modalities), head, worst)
+
+
 def draw_clips(model: XML, settings: Mapping[str, Any]) -> ModelGraphs:
-    """Both graphs of XML, and the filters for the manifest. Padding reaches no exported score, whatever the model
-    allows.
-    """
+    """Trace both graphs of XML, with the filters for the manifest; exported scores never depend on padding."""
     if not model.config.masked:
         model = _masked_twin(model)
     rng, most = torch.Generator().manual_seed(0), model.config.max_clips
@@ -112,10 +168,10 @@ def draw_clips(model: XML, settings: Mapping[str, Any]) -> ModelGraphs:
 
 
 def draw_moments(model: Mmn, settings: Mapping[str, Any]) -> ModelGraphs:
-    """Both graphs of MMN, and what turns two cosines into a score.
+    """Trace both graphs of MMN, with the values that turn two cosines into a score.
 
-    In clips of the data, ``whole`` is how many are stretched to the model's at most; longer videos are cut into
-    windows of ``window``.
+    ``whole`` is the maximum number of the data's clips that are stretched to the model's; longer videos are cut into
+    windows of ``window`` clips.
     """
     config, seconds, rng = model.config, settings["clip_seconds"], torch.Generator().manual_seed(0)
     rows = config.preparation.rows
@@ -139,7 +195,7 @@ def draw_moments(model: Mmn, settings: Mapping[str, Any]) -> ModelGraphs:
 
 
 def _trace_queries(module: nn.Module, model: CorpusModel, outputs: tuple[str, ...]) -> tuple[bytes, float]:
-    """The graph of queries of any number and length, and its difference from torch."""
+    """Trace the graph of queries, for any number and length, and return it with its difference from torch."""
     rng, most = torch.Generator().manual_seed(1), model.config.max_words
     samples = []
     for counts in ((min(4, most), 1), (most, max(1, most // 2), 1), (1,)):
@@ -150,9 +206,9 @@ def _trace_queries(module: nn.Module, model: CorpusModel, outputs: tuple[str, ..
     return graph, difference_from_torch(module, graph, samples)
 
 
-def _widths(model: XML | Mmn) -> dict[str, int]:
-    """Columns of each modality as a graph takes them, endpoints included."""
-    names = model.modalities if isinstance(model, XML) else model.clips.modalities
+def _widths(model: XML | Mmn | Slate) -> dict[str, int]:
+    """Number of columns of each modality in a graph's input, including endpoints."""
+    names = model.clips.modalities if isinstance(model, Mmn) else model.modalities
     return {name: clip_width(model.dims, model.config, name) for name in names}
 
 
@@ -162,7 +218,7 @@ def _clips(names: tuple[str, ...], parts: tuple[Tensor, ...], mask: Tensor) -> C
 
 
 def _masked_twin(model: XML) -> XML:
-    """The same weights in a model that keeps padding out."""
+    """A copy of a model with ``masked=True``, which ignores padding."""
     twin = type(model)(dataclasses.replace(model.config, masked=True), model.dims).eval()
     twin.load_state_dict(model.state_dict())
     return twin
@@ -171,4 +227,5 @@ def _masked_twin(model: XML) -> XML:
 VECTOR_KINDS = (
     ExportableKind((XML,), ("xml", "reloclnet"), draw_clips),
     ExportableKind((Mmn,), ("mmn", "crocs", "g2l"), draw_moments),
+    ExportableKind((Slate,), ("slate",), draw_slate),
 )

@@ -1,4 +1,4 @@
-"""Writing a model as a folder that a library can use: its graphs and ``model.json``."""
+"""Write a model as a folder that a library can use, with its graphs and ``model.json``."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ EXPORTABLE_KINDS: tuple[ExportableKind, ...] = (*VECTOR_KINDS, RERANKER_KIND)
 EXPORTABLE = tuple(name for kind in EXPORTABLE_KINDS for name in kind.names)
 
 MAX_DIFFERENCE = 1e-4
-"""How far the graphs may be from torch, as a share of the largest number."""
+"""Maximum difference between the graphs and torch, relative to the largest value."""
 
 
 @dataclass(frozen=True)
 class ExportReport:
-    """The folder that an export has written, and how far at most its graphs are from torch."""
+    """The folder of an export, and the largest difference between its graphs and torch."""
 
     folder: Path
     model: str
@@ -53,12 +53,13 @@ def export(
     trained: Mapping[str, Any] | None = None,
     force: bool = False,
 ) -> ExportReport:
-    """Write a model called ``name`` as a folder ``out``, whole or not at all.
+    """Write a model called ``name`` as a folder ``out``, which appears when it is complete.
 
-    ``encoders`` are those of the features it was trained on, by ``video``, ``subtitle`` and ``query``; without them the
-    export cannot serve a library. ``window`` is, for a model that stretches whole videos, the seconds of the longest it
-    is given; longer ones are cut, by a model of moments into windows of ``cut`` seconds if that is less. ``nms`` is the
-    overlap above which a model drops the worse of two moments. ``trained`` goes into the manifest: step, measure, data.
+    ``encoders`` are those of the training features, by ``video``, ``subtitle`` and ``query``; without them the export
+    cannot serve a library. ``window`` is, for a model that stretches whole videos, the longest video in seconds that it
+    reads at once. Longer videos are cut; a model of moments cuts them into windows of ``cut`` seconds if that is less.
+    ``nms`` is the IoU above which a model drops the worse of two moments. ``trained`` is stored in the manifest: step,
+    measure, data.
     """
     settings = {"end_time": end_time, "window": window, "cut": cut, "clip_seconds": clip_seconds, "nms": nms}
     found = draw_graphs(model, name, settings)
@@ -79,7 +80,7 @@ def export(
 def write_export(
     out: Path, graphs: Mapping[str, bytes], values: dict[str, Any], difference: float, *, force: bool
 ) -> ExportReport:
-    """Write graphs and their manifest as a folder, whole or not at all."""
+    """Write graphs and their manifest as a folder, under a temporary name until it is complete."""
     if not difference <= MAX_DIFFERENCE:
         raise MomentseekError(
             f"{values['model']}: the exported graphs differ from the model by {difference:.1e}; nothing was written, "
@@ -117,12 +118,12 @@ def _check_place(out: Path, force: bool) -> None:
         raise MomentseekError(f"{out}: holds other files; name a new folder for the exported model")
     if not force:
         raise MomentseekError(
-            f"{out}: is there already; choose another name, or overwrite it ({parameter('force', True)})"
+            f"{out}: already exists; choose another name, or overwrite it ({parameter('force', True)})"
         )
 
 
 def draw_graphs(model: CorpusModel, name: str, settings: Mapping[str, Any]) -> ModelGraphs:
-    """The graphs of a model; a kind that cannot be drawn is refused."""
+    """Trace the graphs of a model; refuses a kind that cannot be exported."""
     kind = next((kind for kind in EXPORTABLE_KINDS if isinstance(model, kind.takes)), None)
     if source_of(type(model).__module__) is not None:
         return _draw_plugin(model, name, kind or RERANKER_KIND, settings)
@@ -144,12 +145,12 @@ def _draw(model: CorpusModel, kind: ExportableKind, settings: Mapping[str, Any])
 
 
 def _draw_plugin(model: CorpusModel, name: str, kind: ExportableKind, settings: Mapping[str, Any]) -> ModelGraphs:
-    """The graphs of a model from outside: as the model of ours that it extends, or else as one that re-ranks."""
+    """Trace the graphs of a plug-in's model, as the built-in kind that it extends, or else as a re-ranker."""
     try:
         return _draw(model, kind, settings)
     except MomentseekError:
         raise
-    except Exception as e:  # anybody's code, followed by torch's exporter
+    except Exception as e:  # the exporter runs the plug-in's code
         why = (str(e) or type(e).__name__).strip().splitlines()[0]
         raise MomentseekError(
             f"{name} cannot be exported, since torch's exporter cannot follow it ({why}); change it, or search with "

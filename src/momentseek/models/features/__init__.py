@@ -1,1 +1,1 @@
-"""Features of clips and words: HDF5 files as the community keeps them, streamed; numpy and h5py only."""
+"""Features of clips and words: data folders, and readers of the file formats in common use."""

@@ -1,29 +1,29 @@
-"""A data folder: which feature files belong to which truths, said once in ``data.toml``.
+"""Data folders: ``data.toml`` says which feature files and truths belong together.
 
     name = "TVR-Ranking"
     clip_seconds = 1.5
-    preset = "tvr-ranking-reloclnet"    # optional: what `train` takes by default
+    preset = "tvr-ranking-reloclnet"    # optional: the default preset of `train`
     [features]
     video = ["tvr_i3d_rgb600_avg_cl-1.5.h5"]
     subtitle = "tvr_sub_pretrained_w_sub_query_max_cl-1.5.h5"
-    shortest = false                    # optional: cut a video's streams to the shortest, however much they differ
+    shortest = false                    # optional: cut a video's streams to the shortest, even if they differ much
     [splits.train_top40]
     truth = "train_top40.json"
     query = "query_bert.h5"
-    corpus = "video_corpus.json"        # the videos searched; without it, those the truth names
-    durations = "durations.json"        # optional: seconds of the videos, where the truth has none
-    related = "related.json"            # optional: {query: [videos that answer it too]}, never negatives in training
+    corpus = "video_corpus.json"        # optional: the videos to search; by default those in the truth
+    durations = "durations.json"        # optional: durations of the videos in seconds, if the truth has none
+    related = "related.json"            # optional: {query: [more videos that answer it]}, never negatives in training
 
-A stream is an HDF5 file, a folder of npz, npy, pt or safetensors files, a pt or safetensors file, or what a plug-in
-reads. It may be a table, which says more: ``video = [{path = "clip", key = "features", normalise = true}]``.
+A stream is an HDF5 file, a folder of npz, npy, pt or safetensors files, a pt or safetensors file, or a format that a
+plug-in reads. A table can set more: ``video = [{path = "clip", key = "features", normalise = true}]``.
 
-Captioners learn from splits of moments with captions, and read what is said as text:
+Captioners learn from splits of moments with captions, and read subtitles as text:
 
     subtitles = "tvqa_preprocessed_subtitles.jsonl"
     [splits.tvc_train]
     captions = "tvc_train_release.jsonl"
 
-Paths are relative to the file. Nothing is read until it is asked for, and features never as a whole.
+Paths are relative to the file. Files are read when needed, and features one video or query at a time.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ DATA_FILE = "data.toml"
 SPLIT_KEYS = ("truth", "query", "corpus", "durations", "related")
 """Settings that a split of queries may have."""
 CAPTIONS_KEY = "captions"
-"""The one setting of a split of captions."""
+"""The only setting of a split of captions."""
 
 
 class SubtitleLine(NamedTuple):
-    """A line that is said, with its times in seconds."""
+    """A line of subtitles, with its times in seconds."""
 
     start: float
     end: float
@@ -66,7 +66,7 @@ class SubtitleLine(NamedTuple):
 
 
 def read_subtitles(path: Path) -> dict[str, tuple[SubtitleLine, ...]]:
-    """Read the lines of every video, in order of their times."""
+    """Read the subtitle lines of every video, in the order of their times."""
     found: dict[str, tuple[SubtitleLine, ...]] = {}
     entries = open_document(path).records
     for number, entry in enumerate(entries, start=1):
@@ -102,32 +102,32 @@ class Dims:
 
 @dataclass(frozen=True, eq=False)
 class DataSplit:
-    """One split of a data folder: its truth, its queries' features, and the videos that are searched."""
+    """One split of a data folder: its truth, its queries' features, and the videos to search."""
 
     name: str
     truth: Judgements
     query: Features
     corpus: tuple[str, ...]
     durations: Mapping[str, float]
-    """Seconds of every video of the corpus and the truth; from its clips where no file says."""
+    """Duration in seconds of every video of the corpus and the truth; computed from its clips if no file has it."""
     related: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Further videos that answer a query, by its id; these are never negatives in training."""
+    """More videos that answer a query, by its id; these are never negatives in training."""
 
     @property
     def timed_truth(self) -> Judgements:
-        """The truth, with the durations that files or clips give."""
+        """The truth with the durations of this split."""
         seconds = np.array([self.durations[video] for video in self.truth.videos], dtype=np.float64)
         return replace(self.truth, durations=seconds)
 
 
 @dataclass(frozen=True, eq=False)
 class CaptionSplit:
-    """One split of moments with captions, and what is said in their videos."""
+    """One split of moments with captions, and the subtitles of their videos."""
 
     name: str
     table: CaptionTable
     subtitles: Mapping[str, tuple[SubtitleLine, ...]]
-    """The lines of each video; empty where the data have none."""
+    """The lines of each video; empty if the data have no subtitles."""
 
 
 class Data:
@@ -176,15 +176,15 @@ class Data:
         return str((self.folder if self.path.name == DATA_FILE else self.path).resolve())
 
     def use(self, modalities: str) -> None:
-        """Say which features are used (``video``, ``subtitle`` or ``video+subtitle``); the others may have gaps.
+        """Set which features are used (``video``, ``subtitle`` or ``video+subtitle``); the others may have gaps.
 
-        ``check`` and ``rows`` then look at these only. At first all are used.
+        ``check`` and ``rows`` then consider these only. By default, all are used.
         """
         named = parse_modalities(modalities)
         self._used = tuple(name for name in MODALITIES if name in named)
 
     def split(self, name: str) -> DataSplit:
-        """The split called ``name``, read once."""
+        """The split called ``name``, which is read once."""
         if name not in self._splits:
             self._splits[name] = self._read_split(name)
         return self._splits[name]
@@ -199,14 +199,14 @@ class Data:
 
     @property
     def subtitles(self) -> Mapping[str, tuple[SubtitleLine, ...]]:
-        """What is said in each video, as text; empty if the data have no subtitles."""
+        """The subtitle lines of each video; empty if the data have no subtitles."""
         if self._subtitles is None:
             name = self._settings.get("subtitles")
             self._subtitles = read_subtitles(self.folder / name) if name else {}
         return self._subtitles
 
     def dims_of(self, split: str) -> Dims:
-        """Number of columns of the features, with those of the queries of one split."""
+        """Number of columns of the features, with the queries of one split."""
         return Dims(
             self._query(split).dim,
             self.video.dim if self.video else None,
@@ -221,7 +221,7 @@ class Data:
         return self.dims_of(self.splits[0])
 
     def rows(self, video: str) -> int:
-        """Number of clips of a video, which all features in use must agree on."""
+        """Number of clips of a video, which must be the same in all features in use."""
         key = (self._used, video)
         if key not in self._rows:
             used = [f for name, f in zip(MODALITIES, (self.video, self.subtitle), strict=True) if name in self._used]
@@ -265,7 +265,7 @@ class Data:
     def fingerprint_of(self, splits: Iterable[str]) -> str:
         """A hash of the files of these splits, computed once; files of other splits need not exist.
 
-        Truth, corpus, durations and related videos count whole, features by ``Features.fingerprint``.
+        It covers truth, corpus, durations and related videos completely, and features by ``Features.fingerprint``.
         """
         names = tuple(sorted(set(splits)))
         if names not in self._prints:
@@ -337,7 +337,7 @@ class Data:
 
 @contextmanager
 def open_data(data: Data | str | os.PathLike[str]) -> Iterator[Data]:
-    """Open the data of a folder and close them at the end; data that are open already are left open."""
+    """Open the data of a folder and close them at the end; data that are already open stay open."""
     if isinstance(data, Data):
         yield data
     else:
@@ -391,7 +391,7 @@ def _check_settings(file: Path, settings: Mapping[str, Any]) -> None:
 
 
 def _check_streams(declared: Any, where: str) -> None:
-    """Refuse what does not declare streams: a path, a table with a path, or a list of these."""
+    """Refuse a declaration of streams that is not a path, a table with a path, or a list of these."""
     known = {field.name: kind for field, kind in zip(fields(FeatureStream), (str, str, bool), strict=True)}
     for stream in declared if isinstance(declared, list) else [declared]:
         if isinstance(stream, str):

@@ -1,4 +1,4 @@
-"""Describing and checking features: videos, widths, lengths, types, NaNs, and what annotations miss."""
+"""Describe and check features: number of entries, columns, rows, types, NaNs, and missing videos and queries."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ from momentseek.models.features.data import DATA_FILE, Data
 from momentseek.models.features.sources import FeatureSource, open_source
 
 NAMED = 3
-"""Entries that a report names; it counts the others."""
+"""Maximum number of entries that a report names; it counts the others."""
 WIDE_SHARE = 0.1
-"""Share by which clips may cover more or less than their video before the report says so."""
+"""Share by which the number of clips may differ from the video's duration before the report mentions it."""
 
 
 @dataclass(frozen=True)
 class StreamReport:
-    """What one file or folder of features holds, and what is wrong with it."""
+    """The contents of one file or folder of features, and its problems."""
 
     path: str
     holds: str
-    """What its entries are: ``video``, ``subtitle``, or ``query`` with the split."""
+    """The kind of its entries: ``video``, ``subtitle``, or ``query`` with the split."""
     entries: int
     bytes: int
     columns: tuple[int, ...]
     """Numbers of columns; more than one is an error."""
     rows: tuple[int, float, int] | None
-    """Fewest, median and most rows; None if nothing could be read."""
+    """Minimum, median and maximum number of rows; None if nothing could be read."""
     dtypes: tuple[str, ...]
     not_finite: tuple[str, ...] = ()
     """Entries with NaN or infinite values."""
     empty: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
-    """What was said of each entry that could not be read."""
+    """The error message of each entry that could not be read."""
     missing: tuple[str, ...] = ()
     """Videos or queries of the annotations without an entry."""
     unused: int = 0
-    """Entries that no annotation names."""
+    """Number of entries that no annotation names."""
     coverage: float | None = None
-    """Median of a video's rows by its duration's clips, where durations are known; 1 where all is well."""
+    """Median ratio of a video's rows to the clips of its duration, which should be 1; None without durations."""
 
     @property
     def problems(self) -> list[str]:
-        """Everything that would make training fail, or mislead it, in sentences."""
+        """Sentences about everything that would make training fail or learn from wrong data."""
         found = [
             _count(self.not_finite, "NaN or infinite values in"),
             _count(self.empty, "no rows in"),
@@ -99,7 +99,7 @@ def entry_count(path: Path) -> int:
 
 
 def _streams(data: Data) -> list[tuple[str, FeatureSource, set[str]]]:
-    """What each stream holds, the stream, and the names that the annotations want in it."""
+    """For each stream: its kind, the open source, and the names that the annotations expect in it."""
     splits = [data.split(name) for name in data.splits]
     videos = {video for split in splits for video in (*split.corpus, *split.truth.videos)}
     found = [

@@ -1,8 +1,8 @@
-"""What a file or folder of features is to its users, and the readers that open them, by name.
+"""The interface of feature files and folders, and the registry of readers that open them.
 
-A reader is a plug-in (``readers/``, and the entry points ``momentseek.features``): ``claims`` says by a path's look
-whether it can read it, ``open`` gives a :class:`FeatureSource`. One that holds an array per video or query is best a
-:class:`TableSource`, which finds an array by its name and nothing else.
+A reader is a plug-in (``readers/``, and the entry points ``momentseek.features``). Its ``claims`` says whether it can
+read a path, and ``open`` returns a :class:`FeatureSource`. A source with an array per video or query is most easily
+written as a :class:`TableSource`, which needs ``names`` and ``find`` only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Array = NDArray[np.float32]
 
 
 class FeatureSource(Protocol):
-    """One file or folder of features, open for reading: a table of numbers by the name of its video or query."""
+    """One file or folder of features, open for reading: a table of numbers for each video or query."""
 
     path: Path
 
@@ -36,7 +36,7 @@ class FeatureSource(Protocol):
         """Number of bytes on disk."""
 
     def where(self, name: str) -> str:
-        """What a message says of an entry."""
+        """The name of an entry in messages."""
 
     def names(self) -> set[str]:
         """Names of all entries."""
@@ -44,34 +44,34 @@ class FeatureSource(Protocol):
     def __contains__(self, name: object) -> bool: ...
 
     def shape(self, name: str) -> tuple[int, int]:
-        """Rows and columns of an entry, without reading them; an error if there is none or it is not a table."""
+        """Rows and columns of an entry, without reading it; an error if it is missing or not a table."""
 
     def shape_text(self, name: str) -> str:
-        """The shape of an entry as text; an entry that nobody uses need not be a table."""
+        """The shape of an entry as text, for any entry, table or not."""
 
     def dtype(self, name: str) -> str:
-        """The type of an entry's numbers as they are stored."""
+        """The type of an entry's values as stored."""
 
     def values(self, name: str) -> bytes:
-        """The bytes of an entry, to be hashed."""
+        """The bytes of an entry, for hashing."""
 
     def read(self, name: str) -> Array:
-        """The rows of an entry, float32; what is too large for that becomes infinite."""
+        """The rows of an entry as float32; values that are too large become infinite."""
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close open files."""
 
 
 @dataclass(frozen=True)
 class FeatureReader:
-    """How a kind of feature files is recognised and opened."""
+    """Recognises and opens one kind of feature files."""
 
     about: str
-    """The kind of files, in a few words."""
+    """A short description of the kind of files."""
     claims: Callable[[Path], bool]
-    """Whether a path that exists is of this kind, by its name and first bytes."""
+    """Whether an existing path is of this kind, by its name and first bytes."""
     open: Callable[[Path, str, str | None], FeatureSource]
-    """Opens a path; further, what its names are (``video`` or ``query``), and the key of the array in each file."""
+    """Opens a path, given what its entries are (``video`` or ``query``) and the key of the array in each file."""
 
 
 READERS: Registry[FeatureReader] = Registry("feature reader", "momentseek.models.features.readers", group="features")
@@ -79,11 +79,11 @@ UNREAD_HINTS: dict[str, tuple[Callable[[Path], bool], str]] = {
     "lmdb": (lambda path: (path / "data.mdb").is_file(), "an LMDB"),
     "webdataset": (lambda path: path.suffix == ".tar" or any(path.glob("*.tar")), "a WebDataset"),
 }
-"""Kinds of files that are read by plug-ins: how they look, and what to call them."""
+"""Kinds of files that only plug-ins read: how to recognise them, and their names in messages."""
 
 
 def open_source(path: Path, what: str, key: str | None = None) -> FeatureSource:
-    """Open a file or folder of features by the first reader that claims it."""
+    """Open a file or folder of features with the first reader that claims it."""
     if not path.exists():
         raise MomentseekError(f"{path}: there is no such feature file; check the path in data.toml")
     for reader in READERS.values():
@@ -99,22 +99,22 @@ def open_source(path: Path, what: str, key: str | None = None) -> FeatureSource:
 
 @dataclass(frozen=True)
 class StoredTable:
-    """An array in a file: what its header says, and a function that reads it."""
+    """An array in a file: its shape and type from the header, and a function that reads it."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any] | str
     stored: int
-    """Number of bytes that it takes in the file."""
+    """Number of bytes in the file."""
     read: Callable[[], NDArray[Any]]
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its values in memory, as they are stored or as float32, whichever is more."""
+        """Number of bytes in memory, as stored or as float32, whichever is more."""
         return math.prod(self.shape) * max(4, getattr(self.dtype, "itemsize", 8))
 
 
 class TableSource(ABC):
-    """Features of which each video or query has an array of its own; a subclass finds it."""
+    """Features with one array per video or query; a subclass finds the array by name."""
 
     def __init__(self, path: Path, what: str, key: str | None = None) -> None:
         self.path, self.what, self.key = path, what, key
@@ -126,7 +126,7 @@ class TableSource(ABC):
 
     @abstractmethod
     def find(self, name: str) -> StoredTable | None:
-        """The array of an entry, None if there is none."""
+        """The array of an entry; None if it is missing."""
 
     @property
     def size(self) -> int:
@@ -165,7 +165,7 @@ class TableSource(ABC):
             return _read_checked(table, self.where(name)).astype(np.float32, copy=False)
 
     def close(self) -> None:
-        """Close what a subclass has opened; here, nothing is."""
+        """Close open files; by default there are none."""
         return
 
     def _array_of(self, name: str) -> StoredTable:
@@ -189,7 +189,7 @@ def _read_checked(table: StoredTable, where: str) -> NDArray[Any]:
 
 
 def missing_entry(path: Path, what: str, name: str) -> MomentseekError:
-    """What to say of a video or query that has no features."""
+    """The error for a video or query without features."""
     remedy = (
         "extract it, or leave it out of the split's corpus and truth"
         if what == "video"
@@ -199,13 +199,13 @@ def missing_entry(path: Path, what: str, name: str) -> MomentseekError:
 
 
 def not_a_table(where: str, shape: object) -> MomentseekError:
-    """What to say of an entry of another shape than (rows, columns)."""
+    """The error for an entry whose shape is not (rows, columns)."""
     return MomentseekError(f"{where} must be a table of numbers (rows, columns), not {shape}")
 
 
 @contextlib.contextmanager
 def say_damage(where: str) -> Iterator[None]:
-    """Turn what a library raises on damaged or hostile files into one sentence."""
+    """A context that turns a library's errors on damaged or hostile files into one sentence."""
     try:
         yield
     except MomentseekError:

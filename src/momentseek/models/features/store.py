@@ -1,6 +1,6 @@
-"""Features of one or several streams, joined by columns and read by name, never as a whole; and writing them.
+"""Read features of one or several streams by name, joined by columns; and write features.
 
-What a stream's file or folder may be is up to its reader (``sources``); HDF5 files and folders of npz are written.
+Readers (``sources``) open the files or folders of streams. Features are written as HDF5 files or folders of npz.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from momentseek.models.features.sources import Array, FeatureSource, open_source
 
 PathLike = str | os.PathLike[str]
 MAX_ROW_DIFFERENCE = 2
-"""Rows by which files of the same video may differ; the extra ones are cut (I3D windows and ResNet frames do)."""
+"""Maximum difference in rows between files of a video, such as I3D windows and ResNet frames; extra rows are cut."""
 NORM_EPSILON = 1e-5
-"""Added to the length that a row is divided by, as Moment-DETR and its successors do."""
+"""Added to the norm that a row is divided by, as in Moment-DETR and its successors."""
 FINGERPRINT_SAMPLES = 48
-"""Entries of a file whose values are in its fingerprint, spread evenly over the names."""
+"""Number of entries of a file whose values are in its fingerprint, spread evenly over the names."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class FeatureStream:
 
     path: Path
     key: str | None = None
-    """The array that counts, where a file per video or query holds several."""
+    """The key of the array to read, if the file of a video or query holds several."""
     normalise: bool = False
-    """Give every row the length 1, before streams are joined."""
+    """Normalise every row to length 1 before the streams are joined."""
 
 
 Stream = PathLike | FeatureStream
@@ -49,8 +49,8 @@ Stream = PathLike | FeatureStream
 class Features:
     """One or more streams, joined by columns, open for reading; safe to use from several threads, as h5py is.
 
-    Streams of a video that differ by more rows than ``MAX_ROW_DIFFERENCE`` are of other clips, and refused, unless
-    ``shortest`` has all cut to the shortest.
+    Streams whose rows for a video differ by more than ``MAX_ROW_DIFFERENCE`` are refused, because they are of different
+    clips, unless ``shortest`` cuts all to the shortest.
     """
 
     def __init__(self, paths: Stream | Sequence[Stream], what: str = "video", *, shortest: bool = False) -> None:
@@ -79,7 +79,7 @@ class Features:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of the videos or queries that every file has, in alphabetical order."""
+        """Names of the videos or queries that are in every file, in alphabetical order."""
         return tuple(sorted(set.intersection(*(file.names() for file in self._files))))
 
     @cached_property
@@ -91,14 +91,14 @@ class Features:
 
     @cached_property
     def dim(self) -> int:
-        """Number of columns of a row as ``read`` returns it: of all files together."""
+        """Number of columns of all files together, which is the width of the rows of ``read``."""
         return sum(self.dims)
 
     def __contains__(self, name: object) -> bool:
         return all(name in file for file in self._files)
 
     def rows(self, name: str) -> int:
-        """Number of rows of ``name``, without reading them; its number of columns must be that of the others."""
+        """Number of rows of ``name``, without reading them; checks that its number of columns is that of the others."""
         shapes = [file.shape(name) for file in self._files]
         for file, (_, columns), usual in zip(self._files, shapes, self.dims, strict=True):
             if columns != usual:
@@ -115,7 +115,7 @@ class Features:
         return min(counts)
 
     def read(self, name: str) -> Array:
-        """The rows of ``name``, float32, the files' columns side by side."""
+        """The rows of ``name`` as float32, with the columns of all files side by side."""
         count = self.rows(name)
         parts = [file.read(name)[:count] for file in self._files]
         parts = [_unit_rows(p) if stream.normalise else p for p, stream in zip(parts, self.streams, strict=True)]
@@ -128,8 +128,8 @@ class Features:
     def fingerprint(self) -> str:
         """A hash of the files' sizes, every name and shape, and the values of a few dozen entries.
 
-        It tells files apart without reading them whole: a change of a few values, in a file that is not compressed and
-        keeps its shapes, may go unseen.
+        It distinguishes files without reading them completely. It can miss a change of a few values in an uncompressed
+        file that keeps its shapes.
         """
         seen = hashlib.sha256()
         chosen = {int(i) for i in np.linspace(0, len(self.names) - 1, FINGERPRINT_SAMPLES)} if self.names else set()
@@ -144,7 +144,7 @@ class Features:
         return seen.hexdigest()[:16]
 
     def close(self) -> None:
-        """Close the files that hold the features."""
+        """Close all files."""
         for file in self._files:
             file.close()
 
@@ -156,7 +156,7 @@ class Features:
 
 
 def _unit_rows(rows: Array) -> Array:
-    """Rows of length 1, as ``x / (|x| + 1e-5)``.
+    """Normalise rows to length 1: ``x / (|x| + 1e-5)``.
 
     >>> _unit_rows(np.array([[3.0, 4.0]], np.float32)).round(3).tolist()
     [[0.6000000238418579, 0.800000011920929]]
@@ -167,7 +167,7 @@ def _unit_rows(rows: Array) -> Array:
 
 
 class ArrayCache:
-    """Arrays by key, at most ``megabytes`` of them; for several threads.
+    """A thread-safe cache of at most ``megabytes`` of arrays, which drops the least recently used ones.
 
     >>> cache = ArrayCache(1)
     >>> cache.get("a", lambda: np.zeros(4, np.float32)).shape, cache.bytes
@@ -184,7 +184,7 @@ class ArrayCache:
         return len(self._kept)
 
     def get(self, key: Hashable, make: Callable[[], Array]) -> Array:
-        """The array that is kept under ``key``; if there is none, ``make`` makes it and it is kept."""
+        """The cached array of ``key``; if there is none, call ``make`` and cache its result."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
@@ -201,9 +201,9 @@ class ArrayCache:
 
 
 def write_npz_folder(folder: Path, arrays: Iterable[tuple[str, Mapping[str, NDArray[Any]]]]) -> int:
-    """Write a file ``NAME.npz`` per video or query with its arrays, as Moment-DETR keeps them; returns how many.
+    """Write a file ``NAME.npz`` with the arrays of each video or query, as Moment-DETR does; returns their number.
 
-    The folder is made, and must not be in use yet: whoever calls this writes it under a temporary name.
+    This creates the folder. Files are not written atomically, so the caller should pass a temporary name.
     """
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
@@ -219,9 +219,10 @@ def write_npz_folder(folder: Path, arrays: Iterable[tuple[str, Mapping[str, NDAr
 def write_features(
     path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]] | Iterable[tuple[str, NDArray[Any]]]
 ) -> int:
-    """Write ``key → (rows, dimensions)`` one array at a time into a temporary file, and rename it at the end.
+    """Write an HDF5 file of ``key → (rows, columns)``, one array at a time; returns the number of arrays.
 
-    Returns how many were written. No times are recorded, so that equal arrays in equal order give equal files.
+    The file has a temporary name until it is complete. No times are recorded, so equal arrays in equal order give equal
+    files.
     """
     h5py = optional_module("h5py", "train")
     target = Path(path)

@@ -1,1 +1,1 @@
-"""Searching with a trained model: the corpus encoded once, two stages in bounded memory, a Run at the end."""
+"""Search with a trained model: encode the corpus once, rank videos, then rank moments, in bounded memory."""

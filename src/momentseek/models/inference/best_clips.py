@@ -1,16 +1,17 @@
-"""The best videos by the mean of each modality's best clip: exact, without multiplying every number of every clip.
+"""Find the best videos by the mean of each modality's best clip: exactly, and faster than scoring every clip.
 
-Every video gets an upper bound of its score, from few and small numbers; the videos with the best bounds are scored,
-and then every other one whose bound reaches the n-th best score.
+Every video gets an upper bound of its score, computed from a few small integers. The videos with the best bounds are
+scored, and then every other video whose bound reaches the n-th best score.
 
-The clips of a video are alike, so its mean ``m`` is multiplied once and a clip gives the rest, ``x``; and what clips
-differ in lies mostly in some tens of directions, so ``x`` is turned until these come first, and only those are kept.
-With ``q`` a query and both cut into ``q1, q2`` and ``x1, x2``, Cauchy and Schwarz say
+The clips of a video are similar, so the product with their mean ``m`` is computed once, and each clip adds its
+difference ``x`` from it. These differences lie mostly in some tens of directions, so ``x`` is rotated until these come
+first, and only they are kept. Let ``q`` be a query, and split both into ``q1, q2`` and ``x1, x2``. By the inequality of
+Cauchy and Schwarz,
 
     q · (m + x) <= q · m + q1 · x1 + |q2| |x2| = q · m + q' · x'
 
-where ``q' = (q1, |q2|)`` and ``x' = (x1, |x2|)``: the length of what is left out is one more column. These become whole
-numbers, ``q' = t b + d`` and ``x' = s c + e`` with one scale ``s`` per video, and the same inequality says
+where ``q' = (q1, |q2|)`` and ``x' = (x1, |x2|)``: the norm of the omitted columns becomes one more column. These are
+rounded to integers, ``q' = t b + d`` and ``x' = s c + e`` with one scale ``s`` per video, and by the same inequality
 
     q' · x' <= t s (b · c) + |t b| |e| + |d| |x'|
 """
@@ -45,22 +46,22 @@ from momentseek.library.scan.threads import run_together, share_rows
 
 Floats = NDArray[np.float32]
 QUERIES_TOGETHER = 256
-"""Queries whose codes stay in the second cache while the videos pass by."""
+"""Number of queries compared with the videos together, so that their codes fit in the L2 cache."""
 ROWS_PER_BLOCK = 1 << 13
-"""Clips that a thread codes at a time."""
+"""Number of clips that a thread encodes at a time."""
 SAMPLE_VIDEOS, SAMPLE_DIRECTIONS = 256, 2048
 WIDTHS = (16, 32, 48, 64, 96, 128, 192, 256, 384)
-"""Columns that bounds may have, the last of which is the length of all that are left out."""
+"""Possible numbers of columns of the bounds; the last column is the norm of all omitted ones."""
 HELD_SHARE = 0.94
-"""Share of the clips' variance that the columns of bounds hold; fewer leave too many videos to be scored."""
+"""Minimum share of the clips' variance in the columns of bounds; with less, too many videos need scoring."""
 MAX_BOUNDS = 1 << 26
-"""Bounds held at once (256 MB); more queries than that allows are answered in parts."""
+"""Maximum number of bounds in memory (256 MB); more queries are answered in parts."""
 MIN_PRODUCTS = 1 << 36
-"""Products of numbers from which on bounds are made: about two seconds of plain products on one thread."""
+"""Minimum number of multiplications for which bounds pay: about two seconds of plain products on one thread."""
 PAIRS_PER_TASK = 1 << 12
-"""Pairs that a thread scores at a time."""
+"""Number of pairs that a thread scores at a time."""
 BOUNDS_PER_TASK = 1 << 20
-"""Bounds that a thread picks from at a time."""
+"""Number of bounds that a thread selects from at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,21 +74,21 @@ class LateVectors:
 
 @dataclass(frozen=True, eq=False)
 class ClipCodes:
-    """The clips of one modality as bytes, less their video's mean, with what else bounds need."""
+    """The clips of one modality, minus their video's mean, as bytes, with the other values that bounds need."""
 
     turn: Floats | None
-    """(columns, ``width``): onto the first directions, and zeros; None for all columns as they are."""
+    """(columns, ``width``): the projection onto the first directions, and a column of zeros; None for no projection."""
     means: Floats
     """(videos, columns)."""
     codes: NDArray[np.int8]
     """(clips, ``width``), an even number."""
     sizes: Floats
-    """(videos, 3): scale, and the largest |e| and |x'| of its clips."""
+    """(videos, 3): scale of a video, and the largest |e| and |x'| of its clips."""
 
 
 @dataclass(frozen=True, eq=False)
 class QueryCodes:
-    """Queries as whole numbers in panels, with what else bounds need; one place each, and some left over."""
+    """Queries as integers in padded panels, with the other values that bounds need."""
 
     panels: NDArray[np.int16]
     steps: Floats
@@ -96,14 +97,14 @@ class QueryCodes:
 
 
 def rounding(columns: int) -> float:
-    """A bound on the error of a sum of ``columns`` products in single precision, as a share of the vectors' lengths."""
+    """A bound on the error of a dot product of ``columns`` columns in single precision, relative to the norms."""
     return 2 * columns * 2.0**-23
 
 
 def first_directions(turn: Floats, width: int) -> Floats | None:
-    """(columns, ``width``): the first directions, mixed so that no column has more to hold than the others, and zeros.
+    """(columns, ``width``): the first directions, rotated so that all columns have similar variance, and zeros.
 
-    The zeros leave room for the length of the rest. None where all columns take no more.
+    The last column is zero, for the norm of the rest. None if ``width`` is not less than the number of columns.
     """
     if width >= len(turn):
         return None
@@ -113,7 +114,7 @@ def first_directions(turn: Floats, width: int) -> Floats | None:
 
 
 def encode_clips(clips: NDArray[Any], offsets: IntArray, turn: Floats | None) -> ClipCodes:
-    """The codes of all clips, block by block of videos."""
+    """Encode all clips as bytes, in blocks of videos."""
     columns = clips.shape[1]
     width = columns + columns % 2 if turn is None else turn.shape[1]
     codes = np.empty((len(clips), width), np.int8)
@@ -144,7 +145,7 @@ def encode_clips(clips: NDArray[Any], offsets: IntArray, turn: Floats | None) ->
 
 
 def bounds_of(queries: Sequence[Floats], codes: Sequence[ClipCodes], offsets: IntArray) -> Floats:
-    """(queries, videos): what no score is above, the mean over modalities of the best clip."""
+    """(queries, videos): upper bounds of the scores, which are means over modalities of the best clip."""
     share = np.float32(1 / len(queries))
     out = np.empty((len(queries[0]), len(offsets) - 1), np.float32)
     longest = [float((np.linalg.norm(c.means, axis=1) + c.sizes[:, 2]).max()) for c in codes]
@@ -165,7 +166,7 @@ def bounds_of(queries: Sequence[Floats], codes: Sequence[ClipCodes], offsets: In
             first: Floats = first,
             works: Sequence[Callable[[int, int], None]] = works,
         ) -> None:
-            rows[:, low:high] = first  # new memory, which the system gives to each thread
+            rows[:, low:high] = first  # first touch of new memory, in the thread that uses it
             for work in works:
                 work(low, high)
 
@@ -174,7 +175,7 @@ def bounds_of(queries: Sequence[Floats], codes: Sequence[ClipCodes], offsets: In
 
 
 def add_bounds(coded: ClipCodes, offsets: IntArray, queries: Floats, out: Floats) -> Callable[[int, int], None]:
-    """The work of adding one modality's part to bounds ``(queries, videos)``, from a first video to a last."""
+    """Return a function that adds one modality's part to the bounds ``(queries, videos)`` of a range of videos."""
     asked, wide = query_codes(queries, coded.turn), float_panels(queries)
     count, videos = out.shape
     rows, width = coded.codes.shape
@@ -195,7 +196,7 @@ def add_bounds(coded: ClipCodes, offsets: IntArray, queries: Floats, out: Floats
 
 
 def query_codes(queries: Floats, turn: Floats | None) -> QueryCodes:
-    """The codes of queries, as wide as a sum over all columns in 32 bits allows."""
+    """Encode queries as integers, as large as a sum over all columns in 32 bits allows."""
     if turn is None:
         first = np.pad(queries, ((0, 0), (0, queries.shape[1] % 2)))
     else:
@@ -216,18 +217,18 @@ def query_codes(queries: Floats, turn: Floats | None) -> QueryCodes:
 
 
 def sample_clips(clips: NDArray[Any], offsets: IntArray) -> Floats:
-    """Clips of some videos from all over the corpus, less their video's mean."""
+    """The clips of a sample of videos across the corpus, minus their video's mean."""
     places = np.unique(np.linspace(0, len(offsets) - 2, SAMPLE_VIDEOS).astype(np.int64))
     found = []
     for place in places.tolist():
         rows = clips[offsets[place] : offsets[place + 1]].astype(np.float32)
-        rows[~np.isfinite(rows).all(axis=1)] = 0  # which is found out when all clips are encoded
+        rows[~np.isfinite(rows).all(axis=1)] = 0  # encode_clips detects these later
         found.append(rows - rows.mean(axis=0))
     return np.concatenate(found)
 
 
 def principal_directions(clips: Floats, queries: Floats) -> Floats:
-    """(columns, columns), orthogonal: from the direction with most of what clips and queries vary in to the least."""
+    """(columns, columns), orthogonal: the principal directions of clips and queries, by falling variance."""
     few = [x[:: max(1, len(x) // SAMPLE_DIRECTIONS)] for x in (clips, queries)]
     spread = np.zeros((clips.shape[1], clips.shape[1]), np.float32)
     for x in few:
@@ -236,7 +237,7 @@ def principal_directions(clips: Floats, queries: Floats) -> Floats:
 
 
 def choose_width(samples: Sequence[Floats], turns: Sequence[Floats]) -> int:
-    """How many columns bounds are made of: as many as hold nearly all that clips vary in, or all columns."""
+    """The number of columns of bounds: the fewest with ``HELD_SHARE`` of the clips' variance, or all."""
     columns = len(turns[0])
     held = np.ones(columns)
     for clips, turn in zip(samples, turns, strict=True):
@@ -252,11 +253,11 @@ def rank_by_best_clips(
     progress: Callable[[int, int], None] | None = None,
     width: int | None = None,
 ) -> tuple[IntArray, Floats] | None:
-    """Places and scores ``(queries, n)`` of the best videos, best first, ties in the corpus' order; or None.
+    """Places and scores ``(queries, n)`` of the best videos, best first, ties in the order of the corpus; or None.
 
     A video's score is the mean over modalities of the largest dot product of a query with one of its clips, which are
-    the rows from ``offsets[video]`` on. None says that plain products are quicker, that the kernel cannot be used, or
-    that some values are NaN. ``width``, an even number, sets the number of columns of the bounds.
+    the rows from ``offsets[video]`` on. It returns None if plain products are faster, if the kernel cannot be used, or
+    if some values are not finite. ``width``, an even number, sets the number of columns of the bounds.
     """
     queries, videos = len(vectors[0].queries), len(offsets) - 1
     work = sum(v.clips.size * len(v.queries) for v in vectors)
@@ -282,7 +283,7 @@ def rank_by_best_clips(
 
 
 def best_within(vectors: Sequence[LateVectors], offsets: IntArray, bounds: Floats, n: int) -> tuple[IntArray, Floats]:
-    """The ``n`` best videos of each query, given bounds ``(queries, videos)``, by scoring as few as that takes."""
+    """The ``n`` best videos of each query, given bounds ``(queries, videos)``; scores as few videos as possible."""
     queries, videos = bounds.shape
     few = min(videos, n + n // 4)
     first = np.empty((queries, few), np.int64)
@@ -315,14 +316,14 @@ def best_within(vectors: Sequence[LateVectors], offsets: IntArray, bounds: Float
 
 
 def share_queries(work: Callable[[int, int], None], queries: int, videos: int) -> None:
-    """Do something for all queries, given the first and the last, some at a time and shared among threads."""
+    """Call ``work`` with ranges of queries, in several threads."""
     step = max(1, BOUNDS_PER_TASK // videos)
     run_together([partial(work, low, high) for low, high in pairwise([*range(0, queries, step), queries])])
 
 
 def score_pairs(vectors: Sequence[LateVectors], offsets: IntArray, query: IntArray, video: IntArray) -> Floats:
     """The score of each pair of a query and a video."""
-    small = video.astype(np.uint16) if len(offsets) <= 1 << 16 else video  # sorted by their digits
+    small = video.astype(np.uint16) if len(offsets) <= 1 << 16 else video  # radix sort
     order = np.argsort(small, kind="stable")
     asked, there = query[order], video[order]
     found = np.zeros(len(order), np.float32)

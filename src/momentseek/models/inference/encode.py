@@ -1,4 +1,4 @@
-"""Encode videos or queries once: read one batch at a time, items of like length together, kept without padding."""
+"""Encode videos or queries once, in batches of similar length, and store the encodings without padding."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from momentseek.models.model import CorpusModel
 from momentseek.recognition.exported.preparation import bounds
 
 StageCallback = Callable[[str, int, int], None]
-"""Called with the name of a stage, how much of it is done, and how much there is."""
+"""Called with the name of a stage, its finished amount and its total."""
 QUERIES_AT_ONCE = 256
 MAX_MAP_NUMBERS = 1 << 25
-"""Numbers in the maps of candidate moments that are held at once: 128 MB."""
+"""Maximum number of values in maps of candidate moments in memory (128 MB)."""
 P = TypeVar("P", Clips, Words)
 
 
 class LazyTensors(Mapping[str, Tensor]):
-    """Tensors by name that are made when first used: matching needs other tensors than spans do.
+    """Tensors by name that are created when first used, because matching and spans need different ones.
 
     >>> made = LazyTensors(["a", "b"], lambda key: torch.tensor([len(key)]))
     >>> made["a"].item(), sorted(made), {**made}.keys()
@@ -60,14 +60,14 @@ class LazyTensors(Mapping[str, Tensor]):
 
 @dataclass(frozen=True)
 class TensorShape:
-    """Shape of one of a model's tensors: ``(items, count + extra, *rest)``, or ``(items, *rest)`` if extra is None."""
+    """The shape of a model's tensor: ``(items, count + extra, *rest)``, or ``(items, *rest)`` if extra is None."""
 
     extra: int | None
     rest: tuple[int, ...]
     dtype: str
 
     def rows(self, counts: IntArray) -> IntArray:
-        """Number of rows that items with these numbers of clips take."""
+        """Number of rows of each item, given the numbers of clips."""
         return np.ones_like(counts) if self.extra is None else counts + self.extra
 
     def space(self, counts: IntArray) -> tuple[int, ...]:
@@ -77,7 +77,7 @@ class TensorShape:
 
 @dataclass(frozen=True, eq=False)
 class EncodedCorpus:
-    """Encodings of named videos, or of queries: each name's rows lie together, in the order of the names."""
+    """Encodings of named videos or queries; the rows of a name are contiguous, in the order of the names."""
 
     names: tuple[str, ...]
     counts: IntArray
@@ -90,7 +90,7 @@ class EncodedCorpus:
 
     @cached_property
     def offsets(self) -> Mapping[str, IntArray]:
-        """Where each name's rows of each tensor begin."""
+        """The first row of each name, by tensor."""
         return {key: offsets_of(shape.rows(self.counts).tolist()) for key, shape in self.shapes.items()}
 
     @cached_property
@@ -100,7 +100,7 @@ class EncodedCorpus:
 
     @property
     def has_rows_of_clips(self) -> bool:
-        """Whether clips lie row after row; videos that are all of one length are kept as blocks instead."""
+        """Whether each clip has a row; if all videos have the same length, each video is one block instead."""
         return self.shapes["mask"].extra is not None
 
     @property
@@ -110,12 +110,12 @@ class EncodedCorpus:
 
     @cached_property
     def width(self) -> int:
-        """Numbers kept for each clip, over all tensors."""
+        """Number of values per clip, over all tensors."""
         return sum(int(np.prod(s.rest)) for s in self.shapes.values() if s.extra is not None) or 1
 
     @cached_property
     def fixed(self) -> int:
-        """Numbers kept for each video, whatever its number of clips."""
+        """Number of values per video that do not depend on its number of clips."""
         return sum(int(np.prod(s.rest)) for s in self.shapes.values() if s.extra is None)
 
     def rows(self, i: int) -> dict[str, NDArray[Any]]:
@@ -127,11 +127,11 @@ class EncodedCorpus:
         return found
 
     def take(self, index: IntArray, device: torch.device | str = "cpu") -> Encodings:
-        """The encodings at places ``index``, padded by zeros to the longest; each tensor is fetched when used."""
+        """The encodings at places ``index``, padded with zeros to the longest; each tensor is created when used."""
         return cast(Encodings, LazyTensors(self.shapes, lambda key: self._tensor(key, index).to(device)))
 
     def spread(self, index: IntArray, device: torch.device | str = "cpu") -> Encodings:
-        """What ``take`` returns, for an ``index`` with many repetitions: each distinct place is fetched once."""
+        """Like ``take``, for an ``index`` with many repetitions: each distinct place is copied once."""
         distinct, inverse = np.unique(index, return_inverse=True)
         if np.array_equal(distinct, index):
             return self.take(index, device)
@@ -151,7 +151,7 @@ class EncodedCorpus:
 
     @classmethod
     def empty(cls, names: Sequence[str], counts: IntArray, shapes: Mapping[str, TensorShape]) -> EncodedCorpus:
-        """Space for encodings."""
+        """Allocate memory for encodings."""
         values = {key: np.empty(shape.space(counts), shape.dtype) for key, shape in shapes.items()}
         return cls(tuple(names), counts, dict(shapes), values)
 
@@ -165,7 +165,7 @@ class EncodedCorpus:
 
 
 def _wide(tensor: Tensor) -> Tensor:
-    """Half precision is for storage; models calculate in single precision."""
+    """Convert half precision, which is only for storage, to single precision."""
     return tensor.float() if tensor.dtype == torch.float16 else tensor
 
 
@@ -177,15 +177,15 @@ def encode_corpus(
     batch: int = 64,
     progress: StageCallback | None = None,
 ) -> EncodedCorpus:
-    """Encode videos with a model, and keep its encodings in the order of ``names``.
+    """Encode videos with a model, in the order of ``names``.
 
-    Videos are read and encoded ``batch`` at a time, those of like length together, so that little is padded.
+    Videos are read and encoded in batches of similar length, ``batch`` at a time, to avoid padding.
     """
     config = model.config
     fitted = [len(bounds(data.rows(name), config.max_clips, config.fit)) - 1 for name in names]
     counts = np.array(fitted, dtype=np.int64)
 
-    if model.retrieves and (numbers := map_numbers(model)):  # the map is made here, not when pairs are scored
+    if model.retrieves and (numbers := map_numbers(model)):  # this model computes its map when encoding
         batch = max(1, min(batch, MAX_MAP_NUMBERS // numbers))
 
     def encode(index: IntArray, padding: int) -> Encodings:
@@ -198,13 +198,13 @@ def encode_corpus(
 def encode_queries(
     model: CorpusModel, split: DataSplit, query_ids: Sequence[str], *, progress: StageCallback | None = None
 ) -> EncodedCorpus:
-    """Encode queries with a model, and keep its encodings in the order of ``query_ids``."""
+    """Encode queries with a model, in the order of ``query_ids``."""
     config = model.config
     counts = np.array([min(split.query.rows(q), config.max_words) for q in query_ids], dtype=np.int64)
 
     def encode(index: IntArray, padding: int) -> Encodings:
         words = words_of(split, [query_ids[i] for i in index], config)
-        padded = dataclasses.replace(_pad(words, padding), ids=words.ids)  # which are as wide for any texts
+        padded = dataclasses.replace(_pad(words, padding), ids=words.ids)  # ids have a fixed width
         return model.encode_words(_move(padded, device_of(model)))
 
     return _encode_all(model, query_ids, counts, encode, QUERIES_AT_ONCE, "queries", progress)
@@ -239,10 +239,10 @@ def _encode_all(
 def _shapes(
     counts: IntArray, first: IntArray, begun: Encodings, encode: Callable[[IntArray, int], Encodings]
 ) -> Mapping[str, TensorShape]:
-    """Shapes of the model's tensors: which have a row per clip is found by comparing two encodings.
+    """The shapes of the model's tensors; comparing two encodings shows which have a row per clip.
 
-    One is that of the ``first`` items, which are the shortest; the other that of the shortest alone or, where these
-    are of one length, of the same with padding. Where all items are of one length nothing grows.
+    One encoding is of the ``first`` items, which are the shortest. The other is of the shortest item alone or, if the
+    first items have one length, of the same items with padding. If all items have one length, no tensor grows.
     """
     shortest, reached = int(counts[first[0]]), int(counts[first].max())
     one = other = begun
@@ -265,7 +265,7 @@ def _shapes(
 
 
 def _pad(part: P, more: int) -> P:
-    """The same with ``more`` places of padding."""
+    """Add ``more`` rows of padding to every tensor."""
 
     def pad(tensor: Tensor) -> Tensor:
         return torch.cat([tensor, tensor.new_zeros((len(tensor), more, *tensor.shape[2:]))], dim=1)
@@ -286,27 +286,27 @@ def _each(part: P, change: Callable[[Tensor], Tensor]) -> P:
 
 
 def map_numbers(model: CorpusModel) -> int:
-    """Numbers in one of the model's maps of candidate moments, (channels, clips, clips); 0 if it has none."""
+    """Number of values in a model's map of candidate moments, (channels, clips, clips); 0 if it has none."""
     maps = [m for m in model.modules() if isinstance(m, MapConvolution)]
     return max((model.config.hidden * m.inside.numel() for m in maps), default=0)
 
 
 def device_of(model: nn.Module) -> torch.device:
-    """The device that the model's parameters are on."""
+    """The device of the model's parameters."""
     for tensor in chain(model.parameters(), model.buffers()):
         return tensor.device
     return torch.device("cpu")
 
 
 def refuse_nan(scores: NDArray[Any]) -> None:
-    """Refuse the scores of a model whose training has diverged."""
+    """Raise an error if scores are NaN, which means that the model's training has diverged."""
     if np.isnan(scores).any():
         raise MomentseekError("the model's scores are NaN; its training has diverged")
 
 
 @contextmanager
 def inference_mode(model: nn.Module) -> Iterator[None]:
-    """A context without gradients and dropout; afterwards the model is as it was."""
+    """A context without gradients and dropout; restores the model's mode at the end."""
     training = model.training
     model.eval()
     try:

@@ -1,4 +1,4 @@
-"""First stage: which videos are searched for the moments of each query, chosen by the model or given from elsewhere."""
+"""First stage: choose the videos in which each query's moments are searched, by the model or another source."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from momentseek.models.inference.encode import EncodedCorpus, StageCallback, dev
 from momentseek.models.model import CorpusModel
 
 MAX_TENSOR_NUMBERS = 1 << 22
-"""Numbers in one temporary tensor (16 MB, measured to be quicker than less or more); a model makes a handful."""
+"""Maximum number of values in a temporary tensor (16 MB, the fastest size measured); a model makes a few of them."""
 QUERIES_PER_MATCH = 512
-"""Queries matched at once, against as many clips as the cells allow."""
+"""Number of queries matched together with a block of videos."""
 
 
 @dataclass(frozen=True, eq=False)
 class RankedVideos:
-    """The videos of each query, best first, as places in the corpus, with their scores; -1 where a query has fewer."""
+    """The videos of each query, best first, as places in the corpus with scores; padded with -1."""
 
     video: IntArray
     score: FloatArray
@@ -51,15 +51,15 @@ def retrieve(
 ) -> RankedVideos:
     """The ``n`` best videos of each query by the model's ``match``; ties go to the video first in the corpus.
 
-    Videos pass by in blocks of like length, each meets the queries in blocks, and only the best ``n`` are kept. Where
-    a video is as good as its best clips, and there are many, most clips are ruled out by bounds (`best_clips`).
+    It matches blocks of videos of similar length with blocks of queries, and keeps the best ``n``. If a video's score
+    is that of its best clips, and the corpus is large, bounds rule out most clips (`best_clips`).
     """
     if not model.retrieves:
         raise MomentseekError(f"this model does not rank videos; give another model's run ({parameter('videos')})")
     device = device_of(model)
     if device.type == "cpu" and (found := _retrieve_by_bounds(model, queries, corpus, n, progress)) is not None:
         return found
-    # A block's encodings and its scores for the queries matched at once both stay within the cells.
+    # A block's encodings, and its scores for a block of queries, both have at most `cells` values.
     sizes = corpus.counts * max(corpus.width, min(QUERIES_PER_MATCH, len(queries))) + corpus.fixed
     parts = np.split(np.arange(len(queries)), range(QUERIES_PER_MATCH, len(queries), QUERIES_PER_MATCH))
     best = [Running(len(part), n) for part in parts]
@@ -80,13 +80,13 @@ def retrieve(
 def _retrieve_by_bounds(
     model: CorpusModel, queries: EncodedCorpus, corpus: EncodedCorpus, n: int, progress: StageCallback | None
 ) -> RankedVideos | None:
-    """The same by bounds, or None where these do not apply or do not pay."""
+    """Retrieve videos by bounds; None if these do not apply or do not pay."""
     names = model.best_clip_parts
     if not names or not corpus.has_rows_of_clips or not corpus.values["mask"].all():
         return None
     vectors = [LateVectors(np.ascontiguousarray(queries.values[m], np.float32), corpus.values[m]) for m in names]
-    tell = None if progress is None else partial(progress, "first stage")
-    found = rank_by_best_clips(vectors, corpus.offsets["mask"], n, tell)
+    report = None if progress is None else partial(progress, "first stage")
+    found = rank_by_best_clips(vectors, corpus.offsets["mask"], n, report)
     if found is None:
         return None
     refuse_nan(found[1])
@@ -94,7 +94,7 @@ def _retrieve_by_bounds(
 
 
 def like_sized_blocks(sizes: IntArray, cells: int) -> Iterator[IntArray]:
-    """Blocks of items of like size, smallest first: at most ``cells`` each if all were as large as the last.
+    """Yield blocks of items of similar size, smallest first; a block padded to its largest item has at most ``cells``.
 
     >>> [block.tolist() for block in like_sized_blocks(np.array([5, 1, 4, 1]), 10)]
     [[1, 3], [2, 0]]
@@ -111,9 +111,9 @@ def like_sized_blocks(sizes: IntArray, cells: int) -> Iterator[IntArray]:
 def from_scores(
     scores: NDArray[Any], queries: int, videos: int, n: int, inside: BoolArray | None = None
 ) -> RankedVideos:
-    """The ``n`` best videos by scores ``(queries, videos)`` from elsewhere; minus infinity leaves a video out.
+    """The ``n`` best videos by given scores ``(queries, videos)``; minus infinity leaves a video out.
 
-    With ``inside``, of the same shape, the best of those in the query's pool.
+    ``inside``, of the same shape, limits them to the query's pool.
     """
     if np.shape(scores) != (queries, videos):
         raise MomentseekError(f"scores of videos have the shape {np.shape(scores)}; needed is {(queries, videos)}")
@@ -128,7 +128,7 @@ def from_run(
 ) -> RankedVideos:
     """The first ``n`` distinct videos of each query's ranked moments; a video's score is that of its first moment.
 
-    With ``inside``, (queries, videos), the first ``n`` of those that are in the query's pool.
+    ``inside``, (queries, videos), limits them to the query's pool.
     """
     places = np.array([position.get(name, -1) for name in run.videos], dtype=np.int64)
     found = []
@@ -153,7 +153,7 @@ def from_run(
 
 
 def from_truth(truth: Judgements, query_ids: Sequence[str], position: Mapping[str, int]) -> RankedVideos:
-    """The videos that hold a relevant moment of each query, for moment retrieval in a known video (SVMR)."""
+    """The videos with a relevant moment of each query, for moment retrieval in a known video (SVMR)."""
     places = np.array([position.get(name, -1) for name in truth.videos], dtype=np.int64)
     found = []
     for query in query_ids:
@@ -168,7 +168,7 @@ def from_truth(truth: Judgements, query_ids: Sequence[str], position: Mapping[st
 
 
 def stack_lists(found: Sequence[tuple[IntArray, FloatArray]]) -> RankedVideos:
-    """Lists of videos and scores, one per query, as one table padded with -1."""
+    """Stack lists of videos and scores, one per query, into a table padded with -1."""
     most = max((len(v) for v, _ in found), default=0)
     video = np.full((len(found), most), -1, dtype=np.int64)
     score = np.full((len(found), most), -np.inf)
@@ -178,13 +178,13 @@ def stack_lists(found: Sequence[tuple[IntArray, FloatArray]]) -> RankedVideos:
 
 
 def pool_videos(truth: Judgements) -> tuple[str, ...]:
-    """All videos that are in a pool, each once, in the truth's order."""
+    """All distinct videos of the pools, in the truth's order."""
     assert truth.pools is not None
     return tuple(truth.videos[i] for i in np.unique(truth.pools.video).tolist())
 
 
 def from_pools(truth: Judgements, position: Mapping[str, int]) -> RankedVideos:
-    """The videos of every query's pool, each once and in the order of the corpus, with scores of 0."""
+    """The distinct videos of every query's pool, in the order of the corpus, with scores of 0."""
     assert truth.pools is not None
     places = np.array([position.get(name, -1) for name in truth.videos], dtype=np.int64)
     missing = truth.pools.video[places[truth.pools.video] < 0]
@@ -210,7 +210,7 @@ def match_pools(
     pools: RankedVideos,
     progress: StageCallback | None = None,
 ) -> RankedVideos:
-    """The videos of the pools with the model's ``match`` as scores; pairs outside the pools cost nothing."""
+    """Score the videos of the pools with the model's ``match``; pairs outside the pools are not computed."""
     device = device_of(model)
     score = np.full(pools.video.shape, -np.inf)
     row, column = np.nonzero(pools.video >= 0)
@@ -232,6 +232,6 @@ def match_pools(
 
 
 def best_videos(pools: RankedVideos, n: int) -> RankedVideos:
-    """The ``n`` videos of each query that score best, best first; ties go to the video first in the corpus."""
+    """The ``n`` best-scored videos of each query, best first; ties go to the video first in the corpus."""
     order = np.lexsort((pools.video, -pools.score), axis=-1)[:, :n]
     return RankedVideos(np.take_along_axis(pools.video, order, 1), np.take_along_axis(pools.score, order, 1))

@@ -1,4 +1,4 @@
-"""From a trained model to a run: the moments (or videos) that it finds for each query of a split, ranked."""
+"""Predict a run with a trained model: ranked moments (or videos) for each query of a split."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ from momentseek.models.model import CorpusModel, ModelConfig
 from momentseek.recognition.exported.preparation import edges
 
 DEPTH_GROWTH = 4
-"""Factor by which more spans are looked at where suppression left too few moments."""
+"""Factor by which more spans are ranked when suppression leaves too few moments."""
 MAX_MERGED_SPANS = 1 << 22
-"""Spans of several queries that are ranked together."""
+"""Maximum number of spans, over several queries, that are ranked together."""
 MomentArrays = tuple[IntArray, FloatArray, FloatArray, FloatArray]
-"""Videos, starts, ends and scores of moments, each ``(queries, k)``; a score of minus infinity where there is none."""
+"""Videos, starts, ends and scores of moments, each ``(queries, k)``; missing moments score minus infinity."""
 MAX_HELD_SPANS = 1 << 25
-"""Spans held at once between the second stage and the ranking."""
+"""Maximum number of spans in memory between the second stage and the ranking."""
 EXPECTED_MOMENTS_PER_CLIP = 16
-"""Moments per clip that a model of times may predict; from more, more are held at once."""
+"""Expected number of predicted moments per clip of a model of times; a model with more needs more memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClipSpans:
-    """Spans of clips, whose times are those of the clips' edges."""
+    """Spans of clips; their times are those of the clips' edges."""
 
     spans: Spans
     clips: ClipTimes
@@ -67,13 +67,13 @@ class ClipSpans:
 
     @property
     def score(self) -> Scores:
-        """(queries, videos, spans)."""
+        """The scores, (queries, videos, spans)."""
         return self.spans.score
 
     def times(
         self, query: IntArray, column: IntArray, place: IntArray, video: IntArray
     ) -> tuple[FloatArray, FloatArray]:
-        """From the begin of the first clip to the end of the last."""
+        """Starts and ends of spans: the start of the first clip and the end of the last."""
         first, last = (
             np.where(video >= 0, x[query, column, place], 0).astype(np.int64)
             for x in (self.spans.first, self.spans.last)
@@ -83,7 +83,7 @@ class ClipSpans:
 
 
 Candidates = ClipSpans | TimedMoments
-"""What a model found in the videos of each query, with the times of any of it."""
+"""The moments that a model found in the videos of each query, before ranking."""
 
 
 def rank_moments(
@@ -95,9 +95,8 @@ def rank_moments(
 ) -> MomentArrays:
     """The ``k`` best candidates of each query's videos, as moments in seconds.
 
-    With ``nms``, moments of a video that overlap a better one by more are dropped, and the ``k`` best of the others
-    stay. What stays depends on better moments only, so the best few of a query are looked at first, and more of them
-    only for queries that are left with too few.
+    ``nms`` drops moments that overlap a better one of their video by more than this IoU. Whether a moment is dropped
+    depends on better ones only, so a few of the best are ranked first, and more only for queries with too few left.
     """
     each = max(1, MAX_MERGED_SPANS // max(1, spans.score[:1].size))
     found = []
@@ -143,7 +142,7 @@ def _suppress_overlaps(moments: MomentArrays, nms: float, k: int) -> MomentArray
 
 
 def join_parts(parts: Sequence[MomentArrays], width: int, order: IntArray) -> MomentArrays:
-    """Parts one below the other, each widened by places without a moment, with their rows put in order."""
+    """Concatenate parts, padded to ``width`` with missing moments, and sort their rows by ``order``."""
     columns = []
     for i in range(4):
         blocks = []
@@ -174,23 +173,23 @@ def predict(
     progress: StageCallback | None = None,
     searched: Callable[[IntArray], None] | None = None,
 ) -> Run:
-    r"""The ``k`` best moments (VCMR, SVMR) or videos (VR) for each query of the split.
+    r"""Predict the ``k`` best moments (VCMR, SVMR) or videos (VR) for each query of the split.
 
     VCMR searches the best ``config.videos`` videos by ``match`` and ranks their spans by ``span + alpha * match``,
     the order of XML's :math:`p_{st}\, p_{ed} \exp(\alpha s)` (TVR, section 4.4). ``videos`` replaces the first stage
-    by another system's: a Run (its videos in rank order) or scores ``(queries, corpus)``; ``first`` replaces
-    ``config.videos``. SVMR searches the videos that hold a relevant moment, and ranks by the span alone. ``nms`` drops
-    moments that overlap a better one of the same video by more. ``encoded`` is a corpus that was encoded before.
-    ``batch`` and ``cells`` (numbers in a temporary tensor) bound the memory and never change what is found.
+    by another system's: a Run (its videos in rank order) or scores ``(queries, corpus)``. ``first`` replaces
+    ``config.videos``. SVMR searches the videos with a relevant moment, and ranks by the span's score alone. ``nms``
+    drops moments that overlap a better one of the same video by more than this IoU. ``encoded`` is a corpus that is
+    already encoded. ``batch`` and ``cells`` (values in a temporary tensor) limit the memory and do not change results.
 
-    Where the truth has pools (MVMR), each query searches all videos of its pool, and no others; any model can. With
-    ``videos`` these are the first ``first`` of that list that are in the pool. VR ranks the pool's videos.
-    ``pools=False`` searches the whole corpus all the same.
+    If the truth has pools (MVMR), each query searches all videos of its pool and no others; any model can do this. With
+    ``videos``, it searches the first ``first`` videos of that list that are in the pool. VR ranks the pool's videos.
+    ``pools=False`` searches the whole corpus instead.
 
-    A model that rates clips says in SVMR how salient those of each query's video are, unless ``saliency`` is False.
+    In SVMR, a model that rates clips adds the saliency of each query's clips, unless ``saliency`` is False.
 
-    ``searched`` is called with the number of videos searched for each query: fewer than asked for where its pool, or
-    the list of another system, has no more.
+    ``searched`` is called with the number of videos searched for each query. It is less than asked for if the query's
+    pool, or the other system's list, has fewer videos.
     """
     if task not in TASKS:
         raise MomentseekError(f"there is no task {task!r}; tasks are {', '.join(TASKS)}")
@@ -240,7 +239,7 @@ def predict(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MomentSearch:
-    """The second stage: the best moments of each query in the videos that the first stage chose."""
+    """The second stage: finds the best moments of each query in the videos of the first stage."""
 
     model: CorpusModel
     queries: EncodedCorpus
@@ -249,7 +248,7 @@ class MomentSearch:
     times: ClipTimes
     k: int
     weight: float
-    """What the video's score is multiplied by before it is added to the span's."""
+    """Weight of the video's score, which is added to the span's score."""
     nms: float | None
     end_time: EndTime
     cells: int
@@ -257,20 +256,21 @@ class MomentSearch:
 
     @property
     def grid(self) -> int:
-        """Spans or moments of the longest video, at most."""
+        """Maximum number of spans or moments of the longest video."""
         config = self.model.config
         each = EXPECTED_MOMENTS_PER_CLIP if self.model.continuous else config.longest - config.shortest + 1
         return int(self.corpus.counts.max()) * each
 
     def moments(self) -> MomentArrays:
-        """The best moments of all queries, some queries at a time.
+        """Return the ``k`` best moments of every query. They are computed in batches of queries to limit memory.
 
-        Where moments suppress each other, all spans of each video are ranked, else its ``k`` best.
+        Without ``nms`` (non-maximum suppression), only the ``k`` best spans of each video are candidates. With it, all
+        spans are, because some of the best are dropped. Models that predict times directly always give all candidates.
         """
         count, every = len(self.queries), self.nms is not None
         wanted = self.grid if every or self.model.continuous else min(self.k, self.grid)
         most = max(1, MAX_HELD_SPANS // max(1, self.candidates.video.shape[1] * wanted))
-        each = -(-count // -(-count // most))  # as few parts as that allows, alike in size
+        each = -(-count // -(-count // most))  # as few parts as possible, of similar size
         parts = []
         for first in range(0, count, each):
             places = np.arange(first, min(first + each, count))
@@ -305,7 +305,7 @@ def _first_stage(
     cells: int,
     progress: StageCallback | None,
 ) -> RankedVideos:
-    """The videos that are searched for each query: the truth's, its pool, another system's list or the model's own."""
+    """The videos to search for each query: the truth's, its pool, another system's list or the model's own."""
     ids = truth.query_ids
     if task == "SVMR":
         return from_truth(truth, ids, corpus.position)
@@ -323,9 +323,9 @@ def _first_stage(
 
 
 def summarise(run: Run, data: Data, config: ModelConfig, share: float) -> Run:
-    """The most salient clips of each query's video, up to a ``share`` of its time, as windows (UniVTG's summaries).
+    """Summarise each query's video by its most salient clips, up to a ``share`` of them (as UniVTG does).
 
-    At least one clip is taken; neighbours are one window, whose score is the mean saliency of its clips.
+    It takes at least one clip. Adjacent clips form one window, whose score is their mean saliency.
     """
     if run.saliency is None:
         raise MomentseekError(
@@ -371,7 +371,7 @@ def _video_run(candidates: RankedVideos, names: Sequence[str], truth: Judgements
 def _moment_run(
     found: MomentArrays, names: Sequence[str], truth: Judgements, task: str, saliency: Saliency | None = None
 ) -> Run:
-    """A run whose moments are in the order of written files: by score, then video, start and end."""
+    """Build a run whose moments are sorted as in written files: by score, then video, start and end."""
     real = found[3] > -np.inf
     counts = np.count_nonzero(real, axis=1)
     video, start, end, score = (x[real] for x in found)

@@ -1,4 +1,4 @@
-"""Second stage: the best spans in each of a query's videos, in blocks of bounded size."""
+"""Second stage: find the best spans in each of a query's videos, in blocks of limited size."""
 
 from __future__ import annotations
 
@@ -34,20 +34,21 @@ from momentseek.models.model import CorpusModel, CurveFilters, ModelConfig
 from momentseek.recognition.exported.preparation import edges
 
 MIN_PAIRS = 4096
-"""Pairs from which on going around tensors pays."""
+"""Minimum number of pairs for which the compiled kernel is faster than tensors."""
 PAIRS_PER_TASK = 1 << 10
+"""Number of pairs that a thread scores at a time."""
 PAIRS_PER_TURN = 1 << 16
-"""Pairs between two calls for progress."""
+"""Number of pairs between two progress reports."""
 MIN_QUERIES_PER_VIDEO = 32
-"""Queries that search one video, from which on they are scored apart from those of other videos."""
+"""Minimum number of queries of a video to score them in blocks of this video only."""
 SHARED_VIDEO_FACTOR = 4
-"""Such a block may be this many times larger than others, because its video is held once."""
+"""Factor by which a block of one video may be larger than others, because the video is stored once."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class SpanRules:
-    """Which spans there are: clips of the shortest and the longest that a model scores, and of the shortest wanted."""
+    """Limits on the lengths of spans in clips: the model's shortest and longest, and the shortest to return."""
 
     shortest: int
     longest: int
@@ -68,9 +69,10 @@ def fill_spans(
     every: bool,
     progress: StageCallback | None = None,
 ) -> None:
-    """Write the spans of pairs of a query and a video, those of a video together, into the rows ``slots`` of ``best``.
+    """Compute the spans of pairs of a query and a video, and write them into the rows ``slots`` of ``best``.
 
-    Its arrays are ``(pairs, k)``. With ``every``, all spans are written, by first clip and length, else the best.
+    The pairs are sorted by video. The arrays of ``best`` are ``(pairs, k)``. With ``every``, all spans are written, by
+    first clip and length, else the best ones.
     """
     offsets = corpus.offsets["mask"]
     share = np.float32(1 / len(filters.terms))
@@ -121,7 +123,7 @@ def find_spans(
     best: Spans,
     every: bool,
 ) -> bool:
-    """Write the spans of curves ``(pairs, clips)``; returns whether all curves are numbers."""
+    """Write the spans of curves ``(pairs, clips)`` into ``best``; return whether no value is NaN."""
     pairs, width = curves.shape
     rows, most = best.score.shape
     numbers = np.ones(1, np.int64)
@@ -151,13 +153,13 @@ def spans_of(
     cells: int = MAX_TENSOR_NUMBERS,
     progress: StageCallback | None = None,
 ) -> Spans:
-    """The ``k`` best spans of every (query, video): arrays ``(queries, videos, k)``, minus infinity where none is left.
+    """The ``k`` best spans of every query and video, as arrays ``(queries, videos, k)`` padded with minus infinity.
 
-    ``places`` are those of queries, and ``videos`` ``(queries, n)`` those of videos, -1 for none. Pairs are scored in
-    order of the videos' lengths, many queries of one video together, so that little is padded and each video is
-    fetched once; where many queries search one video it is not even copied for each. ``usable`` counts the clips spans
-    may lie in (those before the video's end), all by default; spans of fewer than ``least`` clips are left out. With
-    ``k=None`` all spans are returned, not sorted: by first clip, then length.
+    ``places`` are the places of queries, and ``videos`` ``(queries, n)`` those of videos, -1 for none. Pairs are scored
+    in the order of the videos' lengths, with the queries of a video together, so that there is little padding and each
+    video is read once. A video that many queries search is not copied for each. ``usable`` is the number of clips of
+    each video that spans may use (those before the video's end), by default all. Spans of fewer than ``least`` clips
+    are left out. ``k=None`` returns all spans, by first clip and length.
     """
     config = model.config
     lengths = config.longest - config.shortest + 1
@@ -207,7 +209,7 @@ def spans_of(
 
 
 def _filters(model: CorpusModel, corpus: EncodedCorpus, pairs: int) -> CurveFilters | None:
-    """What the compiled way to spans needs, or None where it does not apply or does not pay."""
+    """The filters for the compiled kernel; None if it does not apply or does not pay."""
     if pairs < MIN_PAIRS or device_of(model).type != "cpu":
         return None
     filters = model.curve_filters
@@ -217,10 +219,10 @@ def _filters(model: CorpusModel, corpus: EncodedCorpus, pairs: int) -> CurveFilt
 
 
 def sorted_pairs(videos: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Row, column and video of every pair in ``videos`` (queries, n), -1 for none; those of one video together."""
+    """Row, column and video of every pair in ``videos`` (queries, n; -1 for none), sorted by video."""
     row, column = np.nonzero(videos >= 0)
     video = videos[row, column]
-    order = np.lexsort((row, video))  # and then by size, in alike, which keeps this order among equals
+    order = np.lexsort((row, video))  # like_sized_blocks keeps this order among equal sizes
     return row[order], column[order], video[order]
 
 
@@ -233,9 +235,9 @@ def score_pairs(
     video: IntArray,
     cells: int,
 ) -> Iterator[tuple[IntArray, T]]:
-    """Blocks of pairs with what ``score`` says of them: first the videos that many queries search, then all others.
+    """Yield blocks of pairs with their scores: first for videos that many queries search, then for all others.
 
-    ``score`` is the model's ``spans`` or ``moments``; blocks hold about ``cells`` numbers.
+    ``score`` is a method of the model such as ``spans`` or ``moments``; blocks have about ``cells`` values.
     """
     config = model.config
     each = corpus.width + model.pair_numbers + (0 if model.continuous else config.longest - config.shortest + 1)
@@ -265,7 +267,7 @@ def _repeat(one: Encodings, n: int) -> Encodings:
 
 
 class ClipTimes:
-    """Start and end of the clips of each video, in seconds; none ends after its video."""
+    """The start and end times of the clips of each video, in seconds, cut at the video's end."""
 
     def __init__(self, data: Data, names: Sequence[str], config: ModelConfig, durations: Mapping[str, float]) -> None:
         known = [durations.get(name, float("nan")) for name in names]
@@ -274,9 +276,9 @@ class ClipTimes:
             for name, seconds in zip(names, known, strict=True)
         ]
         self.covered: FloatArray = np.array([each[-1] for each in at])
-        """Seconds that a video's clips cover, which shares of it are of."""
+        """Seconds that each video's clips cover; predicted shares refer to them."""
         self.duration: FloatArray = np.array(known, dtype=np.float64)
-        """Seconds that a video lasts; NaN where nobody says."""
+        """Duration of each video in seconds; NaN if unknown."""
         at = [np.fmin(each, seconds) for each, seconds in zip(at, known, strict=True)]
         self.edges: FloatArray = np.concatenate(at)
         self.place: IntArray = offsets_of(map(len, at))
@@ -285,7 +287,7 @@ class ClipTimes:
 
 @dataclass(frozen=True, eq=False)
 class TimedMoments:
-    """Moments in seconds with their scores, each ``(queries, videos, k)``; minus infinity where there is none."""
+    """Moments in seconds with their scores, each ``(queries, videos, k)``; missing ones score minus infinity."""
 
     start: FloatArray
     end: FloatArray
@@ -309,10 +311,10 @@ def moments_of_pairs(
     cells: int = MAX_TENSOR_NUMBERS,
     progress: StageCallback | None = None,
 ) -> TimedMoments:
-    """All moments that a model predicts for every (query, video), in seconds.
+    """All moments that a model predicts for every query and video, in seconds.
 
-    ``places`` are those of queries, and ``videos`` ``(queries, n)`` those of videos, -1 for none. Times are cut to the
-    video, and moments of which nothing is left are none.
+    ``places`` are the places of queries, and ``videos`` ``(queries, n)`` those of videos, -1 for none. Times are cut to
+    the video, and moments that are then empty are dropped.
     """
     row, column, video = sorted_pairs(videos)
     parts = []
@@ -341,7 +343,12 @@ def moments_in_seconds(
     video: IntArray,
     times: ClipTimes,
 ) -> tuple[FloatArray, FloatArray, NDArray[np.float32]]:
-    """Shares of videos as seconds inside them; a score of minus infinity where nothing is left of a moment."""
+    """Convert shares of videos to seconds inside them, best first; empty moments score minus infinity.
+
+    Moments are sorted before a model rounds their scores, so that moments with equal rounded scores stay in order.
+    """
+    order = np.argsort(-score, axis=1, kind="stable")
+    start, end, score = (np.take_along_axis(x, order, axis=1) for x in (start, end, score))
     there = score > -np.inf
     begin, close, value = (np.where(there, x, 0).astype(np.float64) for x in (start, end, score))
     covered, duration = times.covered[video][:, None], times.duration[video][:, None]
@@ -357,7 +364,7 @@ def saliency_of_pairs(
     *,
     cells: int = MAX_TENSOR_NUMBERS,
 ) -> Saliency:
-    """How salient the model finds each clip of every query's video, ``videos`` (queries,); -1 for none."""
+    """The model's saliency of each clip of every query's video, given in ``videos`` (queries,); -1 for none."""
     counts = np.where(videos >= 0, corpus.counts[np.maximum(videos, 0)], 0)
     offsets = offsets_of(counts.tolist())
     scores = np.zeros((int(offsets[-1]), 1))
@@ -379,7 +386,7 @@ def with_cutoffs(
     *,
     cells: int = MAX_TENSOR_NUMBERS,
 ) -> EncodedCorpus:
-    """The queries with the score of the last part that is retrieved for each from all of its videos together."""
+    """Add to the queries a ``cutoff``: the score of the last of the ``unit_depth`` best parts of all their videos."""
     depth = model.unit_depth
     best = np.full((len(queries), depth), -np.inf, np.float32)
     row, _, video = sorted_pairs(videos)

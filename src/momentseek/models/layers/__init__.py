@@ -1,1 +1,1 @@
-"""Layers that models share."""
+"""Layers that several models share."""

@@ -1,9 +1,9 @@
-"""Attention, the encoders around it, and pooling (TVR, section 4.2).
+"""Attention, sequence encoders and pooling (TVR, section 4.2).
 
-``A(Q, K, V) = softmax(Q K' / sqrt(d)) V`` with several heads. A block is attention, a linear map, dropout, the
-residual and layer normalisation; there is no feed-forward part. Padding is never attended to. The LSTM and the CNN
-are those that the transformer block was compared with (TVR, Table 5). Many vectors become one as modular query vectors,
-as a video's best clip, or by NetVLAD.
+Attention is ``A(Q, K, V) = softmax(Q K' / sqrt(d)) V`` with several heads, and never attends to padding. A block is
+attention, a linear map, dropout, the residual and layer normalisation; there is no feed-forward part. The LSTM and the
+CNN are those that TVR compares the block with (Table 5). Modular query vectors, a video's best clip and NetVLAD pool
+many vectors into one.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from momentseek.core.errors import MomentseekError
 from momentseek.models.layers.projection import Dropout, Projection
 
 Encoder = nn.Module
-"""Called as ``encoder(x, mask)``: (rows, length, hidden) and the mask of what is there, to the same shape."""
+"""Called as ``encoder(x, mask)`` with (rows, length, hidden) and the mask of real rows; keeps the shape."""
 MAX_CLIP_SCORES = 1 << 24
-"""Scores of clips held at a time while searching: 64 MB."""
+"""Maximum number of clip scores in memory while searching (64 MB)."""
 
 
 class Attention(nn.Module):
-    """What each row of ``x`` takes from the rows of ``other`` that are there.
+    """Multi-head attention of each row of ``x`` to the rows of ``other``.
 
-    ``mask`` is ``other``'s, or (n, rows of x, rows of other) where each row of ``x`` sees others.
+    ``mask`` is that of ``other``, or (n, rows of x, rows of other) if the rows of ``x`` see different rows.
     """
 
     def __init__(self, hidden: int, heads: int, dropout: float) -> None:
         super().__init__()
         if hidden % heads:
-            raise MomentseekError(f"hidden {hidden} cannot be shared out among {heads} heads; choose a multiple")
+            raise MomentseekError(f"hidden {hidden} cannot be divided among {heads} heads; choose a multiple")
         self.heads = heads
         self.dropout = Dropout(dropout)
         self.query = nn.Linear(hidden, hidden)
@@ -57,7 +57,7 @@ class Attention(nn.Module):
 
 
 class SelfEncoder(nn.Module):
-    """Rows look at each other: ``LN(x + dropout(W A(x, x, x)))``."""
+    """Self-attention: ``LN(x + dropout(W A(x, x, x)))``."""
 
     def __init__(self, hidden: int, heads: int, dropout: float) -> None:
         super().__init__()
@@ -71,10 +71,10 @@ class SelfEncoder(nn.Module):
 
 
 class CrossEncoder(nn.Module):
-    """Rows look at another modality's: ``LN(x + W A(x, other, other))``.
+    """Attention to another modality: ``LN(x + W A(x, other, other))``.
 
-    The paper has the linear map ``W``, the public code leaves it out (``linear=False``). Both modalities have as many
-    rows; without ``masked`` rows of padding look at all, padding too, as in the public code.
+    The paper has the linear map ``W``; the public code does not (``linear=False``). Both modalities have the same
+    number of rows. Without ``masked``, rows of padding attend to all rows, including padding, as in the public code.
     """
 
     def __init__(self, hidden: int, heads: int, dropout: float, *, linear: bool = True, masked: bool = True) -> None:
@@ -92,7 +92,7 @@ class CrossEncoder(nn.Module):
 
 
 class LstmEncoder(nn.Module):
-    """A bidirectional LSTM, half of the width in each direction; padding is not read."""
+    """A bidirectional LSTM with half of the width in each direction; it does not read padding."""
 
     def __init__(self, hidden: int, dropout: float) -> None:
         super().__init__()
@@ -108,9 +108,9 @@ class LstmEncoder(nn.Module):
 
 
 class CnnEncoder(nn.Module):
-    """A depthwise separable convolution: each column over ``kernel`` rows, then columns mixed; ReLU, residual, norm.
+    """A depthwise separable convolution over ``kernel`` rows, with ReLU, residual and layer normalisation.
 
-    Padding counts as 0; without ``masked`` it is read as it is, as in the public code of XML.
+    Padding counts as 0. Without ``masked``, it is read as it is, as in the public code of XML.
     """
 
     def __init__(self, hidden: int, dropout: float, kernel: int = 5, *, masked: bool = True) -> None:
@@ -135,7 +135,7 @@ SEQUENCE_ENCODERS: dict[str, Callable[[int, int, float, bool], Encoder]] = {
 
 
 def encoder(kind: str, hidden: int, heads: int, dropout: float, *, masked: bool = True) -> Encoder:
-    """A fresh encoder of a kind; without ``masked`` padding reaches what convolves.
+    """Build an encoder of a kind; without ``masked``, convolutions read padding.
 
     >>> encoder("gru", 8, 2, 0.1)
     Traceback (most recent call last):
@@ -155,7 +155,7 @@ class Stack(nn.Module):
         self.layers = nn.ModuleList(encoder(kind, hidden, heads, dropout, masked=masked) for _ in range(count))
 
     def forward(self, x: Tensor, mask: Tensor) -> list[Tensor]:
-        """What each of them gives, the last one's last."""
+        """The output of each encoder, in order."""
         outputs = []
         for layer in self.layers:
             x = layer(x, mask)
@@ -164,7 +164,7 @@ class Stack(nn.Module):
 
 
 class TransformerLayer(nn.Module):
-    """``x = LN(x + W A(x, x, x))``, then ``LN(x + W2 gelu(W1 x))``, as in BERT; padding is never attended to."""
+    """A transformer layer as in BERT: ``x = LN(x + W A(x, x, x))``, then ``LN(x + W2 gelu(W1 x))``."""
 
     def __init__(self, hidden: int, heads: int, feedforward: int, dropout: float) -> None:
         super().__init__()
@@ -181,7 +181,7 @@ class TransformerLayer(nn.Module):
 
 
 class ProjectedTransformer(nn.Module):
-    """Features of any width brought to the model's (layer norm, linear map, ReLU), then a transformer layer."""
+    """A projection of features to the model's width (layer norm, linear map, ReLU), then a transformer layer."""
 
     def __init__(self, width: int, hidden: int, heads: int, feedforward: int, dropout: float) -> None:
         super().__init__()
@@ -194,10 +194,10 @@ class ProjectedTransformer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Attention to earlier rows, attention to the memory, feed-forward; each added back and normalised.
+    """Attention to earlier rows, attention to the memory, and feed-forward, each with residual and normalisation.
 
-    Without ``whole`` it is MMT's public code: attention has no output projection, and one linear map stands in the
-    place of the feed-forward part.
+    Without ``whole``, it follows MMT's public code: attention has no output projection, and one linear map replaces the
+    feed-forward part.
     """
 
     def __init__(self, hidden: int, heads: int, feedforward: int, dropout: float, *, whole: bool = True) -> None:
@@ -210,14 +210,14 @@ class DecoderLayer(nn.Module):
         self.norm = nn.LayerNorm(hidden)
 
     def forward(self, x: Tensor, earlier: Tensor, memory: Tensor, mask: Tensor) -> Tensor:
-        """(n, words, hidden) from as much; ``earlier`` is (n, words, words), ``mask`` the memory's."""
+        """(n, words, hidden) -> (n, words, hidden); ``earlier`` is (n, words, words), ``mask`` that of the memory."""
         x = self.across(self.before(x, x, earlier), memory, mask)
         mixed = x if self.wide is None else F.gelu(self.wide(x))
         return self.norm(x + self.dropout(self.narrow(mixed)))
 
 
 def earlier_rows(length: int, device: torch.device | None = None) -> Tensor:
-    """(1, length, length): True where a row may look, at itself and those before it.
+    """(1, length, length): a causal mask, True for the row itself and all rows before it.
 
     >>> earlier_rows(3)[0].int().tolist()
     [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
@@ -226,24 +226,24 @@ def earlier_rows(length: int, device: torch.device | None = None) -> Tensor:
 
 
 class ModularQuery(nn.Module):
-    """``q_m = softmax(w_m' H) H``: each modality weighs the words by itself."""
+    """One query vector per modality, with its own weights of the words: ``q_m = softmax(w_m' H) H``."""
 
     def __init__(self, hidden: int, modalities: int) -> None:
         super().__init__()
         self.weight = nn.Linear(hidden, modalities, bias=False)
 
     def attention(self, words: Tensor, mask: Tensor) -> Tensor:
-        """(queries, modalities, words): the weight of each word, adding up to 1."""
+        """(queries, modalities, words): the weights of the words, which add up to 1."""
         scores: Tensor = self.weight(words).transpose(1, 2)
         return scores.masked_fill(~mask[:, None], -torch.inf).softmax(-1)
 
     def forward(self, words: Tensor, mask: Tensor) -> Tensor:
-        """A vector of each query for each modality, of shape (queries, modalities, hidden)."""
+        """(queries, modalities, hidden): a vector of each query for each modality."""
         return self.attention(words, mask) @ words
 
 
 class MaxQuery(nn.Module):
-    """The largest value of each column, the same for every modality: XML without modular queries (Table 5)."""
+    """Max-pooling of the words, the same for every modality: XML without modular queries (TVR, Table 5)."""
 
     def __init__(self, modalities: int) -> None:
         super().__init__()
@@ -257,8 +257,8 @@ class MaxQuery(nn.Module):
 def best_clip(queries: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
     """(queries, videos): the largest dot product of query ``i`` with a clip of video ``j``.
 
-    ``queries`` are (queries, hidden), ``clips`` (videos, clips, hidden), ``mask`` (videos, clips). Videos are taken
-    in blocks, so that at most ``MAX_CLIP_SCORES`` clip scores exist at once where no gradient is asked for.
+    ``queries`` are (queries, hidden), ``clips`` (videos, clips, hidden), ``mask`` (videos, clips). Videos are processed
+    in blocks, so that without gradients at most ``MAX_CLIP_SCORES`` clip scores are in memory.
 
     >>> q, v = torch.tensor([[1.0, 0.0]]), torch.tensor([[[0.5, 0.0], [2.0, 9.0]]])
     >>> best_clip(q, v, torch.tensor([[True, True]])).item(), best_clip(q, v, torch.tensor([[True, False]])).item()
@@ -270,17 +270,17 @@ def best_clip(queries: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
     for first in range(0, videos, step):
         block = clips[first : first + step]
         scores = (queries @ block.reshape(-1, hidden).T).view(len(queries), -1, length)
-        # max keeps only the winners' places for the gradient; amax would keep all scores.
+        # For the gradient, max stores only the indices of the maxima; amax would store all scores.
         parts.append(scores.masked_fill(~mask[first : first + step], -torch.inf).max(-1).values)
     return torch.cat(parts, 1) if parts else queries.new_zeros(len(queries), 0)
 
 
 class NetVLAD(nn.Module):
-    """Pools (n, T, dim) with a mask into (n, clusters * dim), whatever the order of the T vectors.
+    """Pools (n, T, dim) with a mask into (n, clusters * dim), independent of the order of the T vectors.
 
-    Each vector is shared out among the clusters, ``a = softmax(norm(W x))``; cluster k gathers
-    ``sum_t a_tk (x_t - c_k)``, which is brought to length 1, and so is the whole. Without ``masked`` padding is shared
-    out too, as the public code of MEE and CONQUER does.
+    Each vector is assigned to the clusters by ``a = softmax(norm(W x))``. Cluster k sums ``a_tk (x_t - c_k)`` over t,
+    which is normalised to length 1, and so is the concatenation. Without ``masked``, padding is assigned too, as in the
+    public code of MEE and CONQUER.
     """
 
     def __init__(self, dim: int, clusters: int, *, norm: str = "linear", masked: bool = True) -> None:

@@ -1,8 +1,8 @@
-"""DistilBERT, BERT or RoBERTa from a Hugging Face folder, as a part of a model that is trained on, or as an encoder.
+"""DistilBERT, BERT or RoBERTa from a Hugging Face folder, as a trainable part of a model or as an encoder.
 
-MMN and CroCs fine-tune DistilBERT, G2L BERT; MVMR compares sentences by SimCSE, which is RoBERTa. All three are the
-same network: embeddings of pieces and places, then layers of attention and feed-forward (Devlin et al., NAACL 2019,
-section 3), and differ in the names of their weights and where places begin.
+MMN and CroCs fine-tune DistilBERT, and G2L fine-tunes BERT. MVMR compares sentences with SimCSE, which is a RoBERTa.
+All three are the same network: embeddings of tokens and positions, then layers of attention and feed-forward (Devlin et
+al., NAACL 2019, section 3). They differ in the names of their weights and in the first position.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from momentseek.models.tower_files import NO_TOKEN, TowerSizes, read_tower_sizes
 from momentseek.recognition.encoders.protocol import Vectors
 
 PREFIXES = ("distilbert.", "bert.", "roberta.")
-"""What weights that were trained with a head have before every name."""
+"""Prefixes of all names of weights that were trained with a head."""
 DISTILBERT_NAMES = {
     "transformer.layer.": "encoder.layer.", ".attention.q_lin.": ".attention.self.query.",
     ".attention.k_lin.": ".attention.self.key.", ".attention.v_lin.": ".attention.self.value.",
     ".attention.out_lin.": ".attention.output.dense.", ".sa_layer_norm.": ".attention.output.LayerNorm.",
     ".ffn.lin1.": ".intermediate.dense.", ".ffn.lin2.": ".output.dense.", ".output_layer_norm.": ".output.LayerNorm.",
 }  # fmt: skip
-"""DistilBERT's names of parts, and BERT's."""
+"""DistilBERT's names of parts → BERT's."""
 LAYER_NAMES = {
     "attend.attention.query": ("attention.self.query",), "attend.linear": ("attention.output.dense",),
     "attend.attention.key_value": ("attention.self.key", "attention.self.value"), "wide": ("intermediate.dense",),
     "attend.norm": ("attention.output.LayerNorm",), "narrow": ("output.dense",), "norm": ("output.LayerNorm",),
 }  # fmt: skip
-"""Our names of a layer's parts, and BERT's, which are put one below the other."""
+"""Our names of a layer's parts → BERT's, whose tensors are concatenated."""
 TEXTS_AT_ONCE = 32
 
 
 class BertTower(nn.Module):
-    """Pieces of words to states: embeddings and places, normalised, then layers as BERT has them."""
+    """The network of BERT: embeddings of tokens and positions, normalised, then transformer layers."""
 
     def __init__(self, sizes: TowerSizes, dropout: float = 0.1) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class BertTower(nn.Module):
 
 
 def tower_state(tensors: Mapping[str, Tensor], sizes: TowerSizes) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """A tower's weights by our names, from theirs, and those of the layer over the first piece, if there is one."""
+    """Rename a tower's weights to our names; also returns those of its pooler (over the first token), if it has one."""
     named = {}
     for name, tensor in tensors.items():
         plain = name.removeprefix(next((p for p in PREFIXES if name.startswith(p)), ""))
@@ -89,14 +89,14 @@ def tower_state(tensors: Mapping[str, Tensor], sizes: TowerSizes) -> tuple[dict[
     except KeyError as e:
         raise MomentseekError(f"the weights of the language model lack {e}; give those of its config.json") from None
     types = named.get("embeddings.token_type_embeddings.weight")
-    places = state["places.weight"] if types is None else state["places.weight"] + types[0]  # texts come alone
+    places = state["places.weight"] if types is None else state["places.weight"] + types[0]  # all have type 0
     state["places.weight"] = places[sizes.first_place :]
     pooler = {part: named[f"pooler.dense.{part}"] for part in ("weight", "bias") if f"pooler.dense.{part}" in named}
     return state, pooler
 
 
 def load_tower(model: BertTower, folder: Path) -> None:
-    """Give a tower the weights of a folder."""
+    """Load the weights of a folder into a tower."""
     try:
         model.load_state_dict(tower_state(read_tower_weights(folder), model.sizes)[0])
     except RuntimeError as e:
@@ -105,9 +105,9 @@ def load_tower(model: BertTower, folder: Path) -> None:
 
 
 class SentenceTower:
-    """A sentence encoder: the state of the first piece, through its layer and tanh where the weights have one (SimCSE).
+    """A sentence encoder such as SimCSE: the state of the first token, then a layer and tanh if the weights have one.
 
-    It is what SimCSE's authors call ``cls`` pooling (Gao et al., EMNLP 2021).
+    SimCSE's authors call this ``cls`` pooling (Gao et al., EMNLP 2021).
     """
 
     def __init__(self, folder: Path) -> None:
@@ -127,7 +127,7 @@ class SentenceTower:
 
     @torch.inference_mode()
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row per text, of length 1."""
+        """Encode texts: one row of length 1 per text."""
         rows = np.zeros((len(texts), self.dim), np.float32)
         for first in range(0, len(texts), TEXTS_AT_ONCE):
             tokens = tower_tokens(self._folder, texts[first : first + TEXTS_AT_ONCE], self._most)

@@ -1,6 +1,7 @@
-"""Parts of the networks of Moment-DETR's family: attention with positions, sine positions, encoder layers.
+"""Layers of Moment-DETR's family: attention with positions, sine positions, encoder layers.
 
-Queries and keys of attention are rows plus their positions, values the rows alone (Carion et al. 2020, appendix A.4).
+Queries and keys of attention are rows plus their positions; values are the rows alone (Carion et al. 2020, appendix
+A.4).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.models.layers.projection import Dropout, Projection
 
 WAVELENGTH = 10000.0
-"""The longest wave of sine positions, as a multiple of the shortest."""
+"""The longest wavelength of sine positions, as a multiple of the shortest."""
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "prelu": nn.PReLU, "gelu": nn.GELU}
 
 
@@ -26,9 +27,9 @@ def split_heads(x: Tensor, heads: int) -> Tensor:
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: Dropout) -> Tensor:
-    """``softmax(q k' / sqrt(width)) v`` of split heads, joined again: (n, rows, hidden).
+    """Attention ``softmax(q k' / sqrt(width)) v`` of split heads, joined again: (n, rows, hidden).
 
-    ``mask`` is True where a row may look; it is (n, keys), or (n, heads, rows, keys) where heads see different rows.
+    ``mask`` is True for keys that a row may attend to: (n, keys), or (n, heads, rows, keys) if it differs by head.
     """
     seen = mask[:, None, None, :] if mask is not None and mask.ndim == 2 else mask
     if dropout.training and dropout.p:
@@ -42,12 +43,12 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropo
 
 
 class MultiHead(nn.Module):
-    """Attention whose queries, keys and values are given each by itself; one matrix projects all three."""
+    """Multi-head attention with separate queries, keys and values; one matrix projects all three."""
 
     def __init__(self, hidden: int, heads: int, dropout: float) -> None:
         super().__init__()
         if hidden % heads:
-            raise MomentseekError(f"hidden {hidden} cannot be shared out among {heads} heads; choose a multiple")
+            raise MomentseekError(f"hidden {hidden} cannot be divided among {heads} heads; choose a multiple")
         self.heads = heads
         self.into = nn.Linear(hidden, 3 * hidden)
         self.out = nn.Linear(hidden, hidden)
@@ -65,7 +66,7 @@ class MultiHead(nn.Module):
 
 
 class DropPath(nn.Module):
-    """Leaves out the whole of a sample's rows with probability ``p``, in training only."""
+    """Sets all rows of a sample to 0 with probability ``p``, in training only."""
 
     def __init__(self, p: float) -> None:
         super().__init__()
@@ -89,9 +90,10 @@ class FeedForward(nn.Module):
 
 
 class PlacedEncoderLayer(nn.Module):
-    """``x = LN(x + A(x + place))``, ``x = LN(x + FFN(x))``; with ``before`` norms come first in each branch.
+    """An encoder layer with positions: ``x = LN(x + A(x + place))``, then ``x = LN(x + FFN(x))``.
 
-    With ``path`` above 0 branches are left out whole for some samples, instead of dropout (UniVTG).
+    With ``before``, the norms come first in each branch. With ``path`` above 0, whole branches are dropped for some
+    samples, instead of dropout (UniVTG).
     """
 
     def __init__(
@@ -119,7 +121,7 @@ class PlacedEncoderLayer(nn.Module):
 class Perceptron(nn.Module):
     """Linear maps (or convolutions over ``kernel`` rows) with ReLU between them.
 
-    Convolutions see zeros outside the mask; without ``masked`` only outside the batch, as in UniVTG's public code.
+    Convolutions read zeros outside the mask. Without ``masked``, they read padding too, as in UniVTG's public code.
     """
 
     def __init__(self, widths: tuple[int, ...], kernel: int = 0, *, masked: bool = True) -> None:
@@ -139,7 +141,7 @@ class Perceptron(nn.Module):
 
 
 class InputProjection(nn.Sequential):
-    """Features brought to the model's width by ``count`` projections, the last of them without ReLU."""
+    """``count`` projections of features to the model's width, the last one without ReLU."""
 
     def __init__(self, width: int, hidden: int, count: int, dropout: float) -> None:
         super().__init__(
@@ -159,13 +161,13 @@ def sine_waves(x: Tensor, width: int) -> Tensor:
 
 
 def sine_positions(mask: Tensor, like: Tensor) -> Tensor:
-    """(n, rows) -> (n, rows, width of ``like``): sine waves of each row's place in its own video, from 0 to 2π."""
+    """(n, rows) -> (n, rows, width of ``like``): sine waves of each row's position in its video, from 0 to 2π."""
     place = mask.to(like.dtype).cumsum(1)
     return sine_waves(place / (place[:, -1:] + 1e-6) * (2 * math.pi), like.shape[-1])
 
 
 def logit(share: Tensor, floor: float = 1e-3) -> Tensor:
-    """The inverse of the sigmoid, of numbers and their distances to 1 of at least ``floor``.
+    """The inverse of the sigmoid, ``log(x / (1 - x))``, with both parts at least ``floor``.
 
     >>> [round(v, 3) for v in logit(torch.tensor([0.5, 0.0])).tolist()]
     [0.0, -6.908]
@@ -175,7 +177,7 @@ def logit(share: Tensor, floor: float = 1e-3) -> Tensor:
 
 
 def draw_by_xavier(part: nn.Module) -> None:
-    """Draw every matrix of a part uniformly, by the rule of Glorot and Bengio; vectors keep their start."""
+    """Initialise every matrix of a module by Glorot and Bengio's uniform rule; vectors keep their values."""
     for parameter in part.parameters():
         if parameter.ndim > 1:
             nn.init.xavier_uniform_(parameter)

@@ -1,4 +1,4 @@
-"""What Moment-DETR, QD-DETR and UniVTG share: settings, inputs, and how their windows become seconds."""
+"""The base class of Moment-DETR, QD-DETR and UniVTG: settings, inputs, and conversion of windows to seconds."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from momentseek.models.model import CorpusModel, GroundingConfig, at_least, belo
 from momentseek.recognition.exported.preparation import parse_modalities
 
 PUBLIC_DECIMALS = 4
-"""Digits after the point of the times and scores that the public code writes."""
+"""Number of decimals of the times and scores that the public code writes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HighlightConfig(GroundingConfig):
-    """Settings of models that find several windows of a video, and say how salient its clips are."""
+    """Settings of models that find several windows of a video and rate the saliency of its clips."""
 
     official: ClassVar[Mapping[str, Any]] = {"seconds": "duration"}
     hidden: int = 256
@@ -32,23 +32,23 @@ class HighlightConfig(GroundingConfig):
     feedforward: int = 1024
     encoder_layers: int = 2
     projections: int = 2
-    """Layers that bring features to ``hidden`` columns."""
+    """Number of layers that project features to ``hidden`` columns."""
     dropout: float = 0.1
     input_dropout: float = 0.5
     max_clips: int = 75
     max_words: int = 32
     endpoints: bool = True
     word_positions: bool = False
-    """Add learnt positions to the words."""
+    """Add learned positions to the words."""
     windows: int = 5
-    """Windows of a query that are learnt from in a step, at most."""
+    """Maximum number of windows of a query in a training step."""
     seconds: str = "clips"
-    """Predicted shares are of the time that the ``clips`` cover, as in training, or of the video's ``duration`` and
-    written with four digits (the public code)."""
+    """What predicted shares refer to: the time that the ``clips`` cover, as in training, or the video's ``duration``,
+    with times and scores rounded to four decimals (as in the public code)."""
     round_to: float = 0.0
-    """Seconds that predicted times are rounded to multiples of; 0 leaves them as they are."""
+    """Round predicted times to multiples of this many seconds; 0 leaves them as they are."""
     latest: float = 0.0
-    """The latest second that is predicted, whatever the video's duration; 0: the end of the video."""
+    """Latest second that is predicted, whatever the video's duration; 0 for the end of the video."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,7 +60,7 @@ class HighlightConfig(GroundingConfig):
 
 
 class HighlightModel(CorpusModel):
-    """A model of windows and salient clips: words and clips are projected, and read together for each pair."""
+    """Base class of models of windows and saliency, which project words and clips and read each pair together."""
 
     retrieves: ClassVar[bool] = False
     whole_queries: ClassVar[bool] = True
@@ -79,30 +79,30 @@ class HighlightModel(CorpusModel):
 
     @property
     def pair_numbers(self) -> int:
-        """Rows between the layers, and the attention's."""
+        """Number of values between the layers and in the attention."""
         config = self.config
         return 4 * config.hidden + config.feedforward + 2 * config.heads * (config.max_clips + config.max_words)
 
     def encode_words(self, words: Words) -> Encodings:
-        """The words, projected, and their positions where they have such."""
+        """Project the words, and add their positions if the model has any."""
         rows = self.word_in(words.features)
         placed = {} if self.word_places is None else {"word_places": self.word_places(rows)}
         return {"words": rows, "words_mask": words.mask, **placed}
 
     def encode_clips(self, clips: Clips) -> Encodings:
-        """The clips of all modalities side by side, projected."""
+        """Project the clips of all modalities, side by side."""
         rows = self.clip_in(torch.cat([clips.modality(name) for name in self.modalities], dim=2))
         return {"clips": rows, "mask": clips.mask}
 
     def places(self, queries: Encodings, videos: Encodings) -> tuple[Tensor, Tensor]:
-        """Positions of clips (sine waves over the video) and of words (0, or learnt)."""
+        """Positions of clips (sine waves over the video) and of words (0, or learned)."""
         words = queries["word_places"] if self.word_places is not None else torch.zeros_like(queries["words"])
         return sine_positions(videos["mask"], videos["clips"]), words
 
     def to_seconds(
         self, start: FloatArray, end: FloatArray, score: FloatArray, covered: FloatArray, duration: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Seconds inside the video, as the settings say: of clips or duration, cut, rounded."""
+        """Convert shares to seconds inside the video, cut and rounded according to the settings."""
         config = self.config
         public = config.seconds == "duration"
         known = np.where(np.isnan(duration), covered, duration)

@@ -1,8 +1,8 @@
-"""The 2D moment map: every candidate moment of a video as a cell, by first clip and length (2D-TAN, MMN).
+"""The 2D moment map, which has a cell for every candidate moment of a video (2D-TAN, MMN).
 
-With N clips, spans of 1 to 16 clips start anywhere; then come groups of eight lengths, of which each group lies on a
-grid twice as coarse as the one before: 18, 20, …, 32 clips at even starts, 36, 40, …, 64 at multiples of four, and so
-on (2D-TAN, section 3.2). That leaves 136, 1,104 and 2,548 cells for N = 16, 64 and 128.
+Among N clips, spans of 1 to 16 clips start at any clip. Longer spans come in groups of eight lengths, and the starts of
+each group lie on a grid twice as coarse as before: 18, 20, …, 32 clips at even starts, 36, 40, …, 64 at multiples of
+four, and so on (2D-TAN, section 3.2). This gives 136, 1,104 and 2,548 cells for N = 16, 64 and 128.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 DENSE_LENGTHS = 16
-"""Number of lengths, in clips, that may start at every clip."""
+"""Longest span, in clips, that may start at every clip."""
 LENGTHS_PER_GRID = 8
 """Number of lengths on each coarser grid."""
 WAVE_BASE = 10_000.0
@@ -40,17 +40,17 @@ class Cells:
 
     @property
     def row_major(self) -> Tensor:
-        """Cells by their first clip, then their last, as they lie in a map; public code has them in this order."""
+        """The order of cells by first clip, then last clip, which is that of a map and of public code."""
         return (self.start * self.clips + self.end).argsort()
 
     def mask(self) -> Tensor:
-        """(clips, clips), True at [first, last] of each candidate."""
+        """(clips, clips), True at [first clip, last clip] of each cell."""
         valid = torch.zeros(self.clips, self.clips, dtype=torch.bool)
         valid[self.start, self.end] = True
         return valid
 
     def as_map(self, values: Tensor) -> Tensor:
-        """(batch, cells, dim) as maps (batch, dim, clips, clips), zero where there is no candidate."""
+        """(batch, cells, dim) -> maps (batch, dim, first clip, last clip), zero where there is no cell."""
         batch, _, dim = values.shape
         flat = values.new_zeros(batch, self.clips * self.clips, dim)
         place = (self.start * self.clips + self.end).to(values.device)
@@ -58,11 +58,11 @@ class Cells:
         return flat.view(batch, self.clips, self.clips, dim).permute(0, 3, 1, 2)
 
     def of_map(self, maps: Tensor) -> Tensor:
-        """(batch, dim, clips, clips) as (batch, cells, dim): ``as_map`` backwards."""
+        """(batch, dim, clips, clips) -> (batch, cells, dim): the inverse of ``as_map``."""
         return maps[:, :, self.start, self.end].transpose(1, 2)
 
     def as_spans(self, scores: Tensor, lengths: int) -> Tensor:
-        """(batch, cells) scores as the spans (batch, clips, lengths) of the model contract; others minus infinity.
+        """(batch, cells) scores -> (batch, clips, lengths) as ``CorpusModel.spans``; other spans are minus infinity.
 
         >>> cells(2).as_spans(torch.tensor([[1.0, 2.0, 3.0]]), 2).tolist()
         [[[1.0, 3.0], [2.0, -inf]]]
@@ -96,8 +96,8 @@ def cells(clips: int) -> Cells:
 def max_over(clips: Tensor, cells: Cells) -> Tensor:
     """(batch, clips, dim) → (batch, cells, dim): the maximum over each cell's clips (2D-TAN's stacked max-pooling).
 
-    Each length's maxima are those of two neighbours of the length before. (A table of running maxima over powers of two
-    needs fewer steps but gathers its answers, which costs more than the steps saved: docs/benchmarks.md.)
+    The maxima of each length are computed from neighbours of the previous length. (A table of maxima over powers of two
+    needs fewer steps, but gathering from it costs more than it saves: docs/measurements/benchmarks.md.)
 
     >>> from momentseek.models.layers.moment_map import cells
     >>> max_over(torch.tensor([[[1.0], [3.0], [2.0]]]), cells(3)).flatten().tolist()
@@ -112,7 +112,7 @@ def max_over(clips: Tensor, cells: Cells) -> Tensor:
 
 
 def growth(clips: int) -> list[bool]:
-    """Whether the grid of starts turns coarser at each length of candidates after the first.
+    """Whether the grid of starts becomes coarser at each length of candidates after the first.
 
     >>> growth(18)[13:]
     [False, False, True]
@@ -129,10 +129,10 @@ def growth(clips: int) -> list[bool]:
 
 
 class ConvolutionStack(nn.Module):
-    """The learned counterpart: each length's features are a convolution over those of the length before.
+    """The learned alternative to ``max_over``: each length's features are a convolution over the previous length's.
 
-    Two neighbours are joined within a grid, three (every other one) where the grid turns coarser; no non-linearity,
-    as in 2D-TAN's code.
+    It joins two neighbours within a grid, and three with stride two where the grid becomes coarser. There is no
+    non-linearity, as in 2D-TAN's code.
     """
 
     def __init__(self, dim: int, clips: int) -> None:
@@ -153,10 +153,11 @@ class ConvolutionStack(nn.Module):
 
 
 class MapConvolution(nn.Module):
-    """``layers`` convolutions, normalised if ``norm``, with ReLU and valid-cell weighting; the map keeps its size.
+    """Convolutions over a map, with ReLU and weights by the number of valid cells; the map keeps its size.
 
-    ``padding="each"`` pads every layer; ``"first"`` pads the first for all of them, as the public code does: cells
-    outside the map then carry features to later layers, at up to nine times the cost for 16 clips.
+    ``norm`` adds batch normalisation. ``padding="each"`` pads every layer. ``"first"`` pads the first layer for all of
+    them, as in the public code; cells outside the map then carry features to later layers, at up to nine times the cost
+    for 16 clips.
     """
 
     def __init__(
@@ -171,7 +172,7 @@ class MapConvolution(nn.Module):
             nn.Conv2d(dim if i == 0 else hidden, hidden, kernel, padding=pad) for i, pad in enumerate(self.pads)
         )
         for name, weight in self.convolutions.named_parameters():
-            if name.endswith("weight"):  # what follows divides by up to kernel² cells: begin as loud as a plain stack
+            if name.endswith("weight"):  # compensates the division by up to kernel² cells
                 nn.init.kaiming_normal_(weight, nonlinearity="relu")
                 with torch.no_grad():
                     weight.mul_(kernel**2)
@@ -198,9 +199,9 @@ class MapConvolution(nn.Module):
         return self._over_cells_only(cells, values)
 
     def _over_cells_only(self, cells: Cells, x: Tensor) -> Tensor:
-        """The same without the cells that hold no candidate, half to three quarters of a map.
+        """Compute ``over`` for candidate cells only, without the half to three quarters of a map that are empty.
 
-        Exported graphs take half the time so. A row of the kernel at a time: all at once would fill the memory.
+        This halves the time of exported graphs. It takes one row of the kernel at a time, to save memory.
         """
         for i, (layer, norm) in enumerate(zip(self.convolutions, self.norms, strict=True)):
             assert isinstance(layer, nn.Conv2d)
@@ -218,7 +219,7 @@ class MapConvolution(nn.Module):
 
 
 def overlap(cells: Cells, times: Tensor) -> Tensor:
-    """(pairs, cells): intersection over union of each cell and the true span, both as shares of the video.
+    """(pairs, cells): the IoU of each cell with the true span, both as shares of the video.
 
     >>> import torch
     >>> from momentseek.models.layers.moment_map import cells
@@ -231,7 +232,7 @@ def overlap(cells: Cells, times: Tensor) -> Tensor:
 
 
 def overlap_of_moments(ones: Tensor, others: Tensor) -> Tensor:
-    """(n, m): intersection over union of moments (n, 2) with others (m, 2).
+    """(n, m): the IoU of moments (n, 2) with others (m, 2).
 
     >>> overlap_of_moments(torch.tensor([[0.0, 2.0]]), torch.tensor([[1.0, 2.0], [2.0, 3.0]])).tolist()
     [[0.5, 0.0]]
@@ -242,7 +243,7 @@ def overlap_of_moments(ones: Tensor, others: Tensor) -> Tensor:
 
 
 def scale_overlap(iou: Tensor, low: float, high: float) -> Tensor:
-    """0 up to ``low``, 1 from ``high``, a straight line between (2D-TAN, section 3.4).
+    """Scale IoUs linearly: 0 up to ``low``, and 1 from ``high`` on (2D-TAN, section 3.4).
 
     >>> import torch
     >>> scale_overlap(torch.tensor([0.4, 0.75, 1.0]), 0.5, 1.0).tolist()
@@ -252,7 +253,7 @@ def scale_overlap(iou: Tensor, low: float, high: float) -> Tensor:
 
 
 def waves(places: Tensor, dim: int) -> Tensor:
-    """(n, dim): sines and cosines of geometrically slower frequencies (Vaswani et al. 2017, section 3.5).
+    """(n, dim): sines and cosines of geometrically falling frequencies (Vaswani et al. 2017, section 3.5).
 
     >>> waves(torch.tensor([0]), 4).tolist()
     [[0.0, 1.0, 0.0, 1.0]]
@@ -270,7 +271,7 @@ def positions_2d(cells: Cells, dim: int) -> Tensor:
 
 
 def grid_2d(clips: int, dim: int) -> Tensor:
-    """(clips · clips, dim) for all first and last clips: the dictionary of locations, of N × N entries."""
+    """(clips · clips, dim): sinusoidal vectors of all pairs of first and last clips."""
     first, last = (g.flatten() for g in torch.meshgrid(torch.arange(clips), torch.arange(clips), indexing="ij"))
     half = dim // 2
     return torch.cat([waves(first, half), waves(last, dim - half)], dim=1)

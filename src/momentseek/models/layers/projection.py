@@ -1,4 +1,4 @@
-"""From features to the model's width: projection, positions, joined modalities, dropout, first weights."""
+"""Project features to the model's width: projections, positions, joined modalities, dropout, initial weights."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Dropout(nn.Module):
 
 
 def scales(like: Tensor, p: float) -> Tensor:
-    """What dropout multiplies by: 0, or ``1 / (1 - p)``.
+    """The random factors of dropout: 0, or ``1 / (1 - p)``.
 
     >>> sorted(scales(torch.ones(100), 0.75).unique().tolist())
     [0.0, 4.0]
@@ -42,7 +42,7 @@ def scales(like: Tensor, p: float) -> Tensor:
 
 
 def clip_width(dims: Dims, config: ModelConfig, modality: str) -> int:
-    """Columns of a modality as the model sees them: the data's, and two more with temporal endpoints (TEF).
+    """Number of columns of a modality in the model's input: the data's, plus two for temporal endpoints (TEF).
 
     >>> clip_width(Dims(8, 16, None), ModelConfig(endpoints=True), "video")
     18
@@ -69,7 +69,7 @@ class Projection(nn.Module):
 
 
 class Positions(nn.Module):
-    """Learned vectors for the places 0, 1, …, added; then layer normalisation and dropout."""
+    """Adds learned vectors of the positions 0, 1, …, then applies layer normalisation and dropout."""
 
     def __init__(self, most: int, hidden: int, dropout: float) -> None:
         super().__init__()
@@ -85,9 +85,9 @@ class Positions(nn.Module):
 
 
 class JointClips(nn.Module):
-    """A linear layer over the features of all modalities in use, side by side, to ``columns`` (``hidden``) columns.
+    """A linear layer over the features of all modalities, side by side, to ``columns`` columns (default: ``hidden``).
 
-    With 0 columns they stay as they are.
+    With 0 columns, the features stay unchanged.
     """
 
     def __init__(self, config: ModelConfig, dims: Dims, columns: int | None = None) -> None:
@@ -118,12 +118,12 @@ class MapClips(JointClips):
         return rows if self.stride == 1 else rows.reshape(rows.shape[0], -1, self.stride, rows.shape[2]).mean(2)
 
     def mask(self, clips: Clips) -> Tensor:
-        """(videos, rows / stride), True where there is a clip of the map."""
+        """(videos, rows / stride): the mask of the map's clips."""
         return clips.mask[:, :: self.stride]
 
 
 def initialise(model: nn.Module, sd: float = 0.02) -> None:
-    """Draw the weights of every linear map and embedding from N(0, sd), biases zero; the rest keeps torch's start.
+    """Draw the weights of linear maps and embeddings from N(0, sd) and set biases to 0; others keep torch's defaults.
 
     >>> layer = nn.Linear(64, 64)
     >>> initialise(layer)

@@ -1,4 +1,4 @@
-"""Recurrent layers over sequences of different lengths: LSTM, stacked GRU, a query as one vector, WSSL's captioner."""
+"""Recurrent layers over sequences of different lengths: LSTMs, stacked GRUs, and WSSL's captioner."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ SENTENCE_ENCODERS = ("mean", "lstm")
 
 
 class Recurrent(nn.Module):
-    """States of an LSTM for every step, and the state after the last real one.
+    """An LSTM that returns the states of all steps, and the state after the last real step.
 
-    Reading forwards, padding comes after everything that counts. Reading backwards, each row is turned round by its
-    own length first, so padding comes last there too. Both directions together give ``width`` columns.
+    In the forward direction, padding comes last. In the backward direction, each row is first reversed up to its own
+    length, so padding comes last there too. Both directions together give ``width`` columns.
     """
 
     def __init__(self, dim: int, width: int, *, both_ways: bool = True) -> None:
@@ -38,7 +38,7 @@ class Recurrent(nn.Module):
 
 
 def _turn(x: Tensor, counts: Tensor) -> Tensor:
-    """The first ``counts[i]`` steps of row i in reverse; the rest stay where they are.
+    """Reverse the first ``counts[i]`` steps of row i; the rest stay in place.
 
     >>> _turn(torch.tensor([[[1.0], [2.0], [3.0]]]), torch.tensor([2])).flatten().tolist()
     [2.0, 1.0, 3.0]
@@ -56,7 +56,7 @@ def mean_of_words(words: Words) -> Tensor:
 
 
 class Sentence(nn.Module):
-    """``W x + b`` of a query's mean word or of the last state of an LSTM over its words."""
+    """Encodes a query as one vector: a linear map of its mean word, or of the last state of an LSTM."""
 
     def __init__(self, kind: str, dim: int, hidden: int) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class Sentence(nn.Module):
 
 
 class GruStack(nn.Module):
-    """Layers of GRUs over sequences of different lengths; padding comes after everything that counts."""
+    """Layers of GRUs over sequences of different lengths, with the padding at the end."""
 
     def __init__(self, dim: int, hidden: int, layers: int, dropout: float = 0.0) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class GruStack(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, begin: Tensor | None = None) -> Tensor:
-        """(n, T, dim) -> states (n, T, layers, hidden); ``begin`` (n, layers, hidden) are the states before the first.
+        """(n, T, dim) -> states (n, T, layers, hidden); ``begin`` (n, layers, hidden) are the initial states.
 
         >>> GruStack(3, 4, 2)(torch.zeros(1, 5, 3)).shape
         torch.Size([1, 5, 2, 4])
@@ -97,10 +97,10 @@ def states_at(states: Tensor, place: Tensor) -> Tensor:
 
 
 def segment_masks(segment: Tensor, mask: Tensor, sharpness: float, at: float = 0.5) -> Tensor:
-    """(n, 3, clips): how much each clip counts as inside, left and right of segments (n, 2), shares of the video.
+    """(n, 3, clips): soft masks of the clips inside, left and right of segments (n, 2), given as shares of the video.
 
-    ``inside = s(k(i - start)) - s(k(i - end))``, ``left = s(-k(i - start))``, ``right = s(k(i - end))`` with ``i``,
-    start and end in clips and the sigmoid ``s``; they add up to 1. A clip lies at its middle, or ``at`` another place.
+    ``inside = s(k(i - start)) - s(k(i - end))``, ``left = s(-k(i - start))``, ``right = s(k(i - end))`` with the
+    sigmoid ``s``, and with ``i``, start and end in clips. They add up to 1. A clip's position is its middle, or ``at``.
 
     >>> found = segment_masks(torch.tensor([[0.0, 0.5]]), torch.ones(1, 4, dtype=torch.bool), 50.0)
     >>> found[0].round().abs().tolist()
@@ -116,8 +116,8 @@ def segment_masks(segment: Tensor, mask: Tensor, sharpness: float, at: float = 0
 class SegmentCaptioner(nn.Module):
     """Writes a query's words from the clips inside, left and right of a segment.
 
-    With ``official`` clips lie where they begin, a ten-thousandth is added to what the means are divided by, and any
-    entry may be the likeliest, the end of the sentence included, as in WSSL's public code.
+    With ``official``, it follows WSSL's public code: a clip's position is its start, 1e-4 is added to the divisors of
+    the means, and the end token may also be the most likely word (see ``likelihood``).
     """
 
     def __init__(
@@ -133,12 +133,15 @@ class SegmentCaptioner(nn.Module):
         self.out = nn.Linear(hidden, entries)
 
     def look(self, clips: Tensor) -> tuple[Tensor, Tensor]:
-        """What is seen of videos (n, T, hidden), and all states (n, T, layers, hidden)."""
+        """Encode videos: rows (n, T, hidden), and the states of all layers (n, T, layers, hidden)."""
         states = self.video(clips)
         return states[:, :, -1] + self.beside(clips), states
 
     def begin(self, seen: tuple[Tensor, Tensor], segment: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """The three means around segments (n, 3 hidden), and the decoder's first states: the video's at their ends."""
+        """The means inside, left and right of segments (n, 3 hidden), and the decoder's initial states.
+
+        The initial states are those of the video at the segments' ends.
+        """
         masks = segment_masks(segment, mask, self.sharpness, 0.0 if self.official else 0.5)
         total = masks.sum(2, keepdim=True)
         weights = masks / (total + 1e-4 if self.official else total.clamp(min=1e-6))
@@ -148,14 +151,16 @@ class SegmentCaptioner(nn.Module):
         return means, states_at(seen[1], last)
 
     def predict(self, means: Tensor, states: Tensor, words: Tensor) -> Tensor:
-        """(n, T, entries): logits of the word after each of these (n, T)."""
+        """(n, T, entries): the logits of the next word after each of the words (n, T)."""
         given = torch.cat([self.words(words), means[:, None].expand(-1, words.shape[1], -1)], dim=2)
         return self.out(self.decoder(given, states)[:, :, -1])
 
     def likelihood(self, means: Tensor, states: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
-        """(n,): the log-likelihood of sentences (n, T), their end included; and the likeliest words (n, T).
+        """Return the log-likelihood (n,) of the sentences ``words`` (n, T), and the most likely word at each position.
 
-        With ``official`` these are the likeliest entries (n, 1 + T), the one in the place of the end included.
+        ``means`` and ``states`` come from ``begin``. The log-likelihood includes the end token. The most likely words
+        are (n, T), without special tokens; if the module is ``official``, they are (n, T + 1), because the position of
+        the end token is included, and any token except padding may be the most likely one.
         """
         there = words != PADDING
         first = torch.full_like(words[:, :1], BEGIN)
@@ -170,7 +175,7 @@ class SegmentCaptioner(nn.Module):
         return total, torch.where(there, likeliest, PADDING)
 
     def write(self, means: Tensor, states: Tensor, most: int) -> Tensor:
-        """(n, most): the likeliest word at each place, greedily; padding after the end."""
+        """(n, most): write sentences greedily, with padding after the end."""
         word = torch.full((len(means), 1), BEGIN, dtype=torch.long, device=means.device)
         ended = torch.zeros(len(means), dtype=torch.bool, device=means.device)
         found: list[Tensor] = []

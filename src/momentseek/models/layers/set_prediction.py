@@ -1,4 +1,4 @@
-"""Set prediction: which predicted window answers for which true one, and what that costs (Moment-DETR, section 4.2).
+"""Set prediction: match predicted windows to true ones, and compute their losses (Moment-DETR, section 4.2).
 
 Windows are (centre, width) as shares of a video; class 0 is a moment and class 1 the background.
 """
@@ -17,12 +17,12 @@ from momentseek.models.batch import BatchPairs
 from momentseek.models.layers.spans import inside
 
 Matching = list[tuple[Tensor, Tensor]]
-"""For each sample, the predictions that were chosen, and the true window of each."""
+"""For each sample, the matched predictions, and the true window of each."""
 
 
 @dataclass(frozen=True, eq=False)
 class WindowSamples:
-    """Pairs of a query and a video with all their true windows: what set prediction learns from."""
+    """Training samples of set prediction: pairs of a query and a video with all their true windows."""
 
     query: Tensor
     """(samples,), rows of the batch's words."""
@@ -35,7 +35,7 @@ class WindowSamples:
 
 
 def window_samples(pairs: BatchPairs, most: int, rng: torch.Generator) -> WindowSamples:
-    """The samples of a batch; of more than ``most`` windows that many are drawn."""
+    """Build the samples of a batch; if a sample has more than ``most`` windows, that many are drawn."""
     assert pairs.times is not None, "windows are shares of the video"
     both = torch.stack([pairs.query, pairs.video], 1)
     samples, place = both.unique(dim=0, return_inverse=True)  # type: ignore[no-untyped-call]
@@ -80,7 +80,7 @@ def generalised_iou(one: Tensor, two: Tensor) -> Tensor:
 
 
 def best_matching(cost: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows and columns of the assignment of least cost, by rows (the Hungarian method).
+    """Rows and columns of the assignment with the least cost (Hungarian method), sorted by row.
 
     >>> [x.tolist() for x in best_matching(torch.tensor([[1.0, 5.0], [2.0, 9.0], [7.0, 0.0]]))]
     [[0, 2], [0, 1]]
@@ -91,14 +91,14 @@ def best_matching(cost: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def clip_log_probabilities(spans: Tensor) -> Tensor:
-    """(…, 2 · clips) logits -> (…, 2, clips): logarithms of the probabilities of first and last clips."""
+    """(…, 2 · clips) logits -> (…, 2, clips): log-probabilities of first and last clips."""
     return spans.view(*spans.shape[:-1], 2, -1).log_softmax(-1)
 
 
 def match_cost(logits: Tensor, spans: Tensor, wanted: Tensor, weights: tuple[float, float, float]) -> Tensor:
-    """(predictions, windows): ``a |Δ| - b gIoU - c p`` of one sample; ``weights`` are those of span, IoU and class.
+    """(predictions, windows): the costs ``a |Δ| - b gIoU - c p`` of one sample; ``weights`` are a, b and c.
 
-    Where ``spans`` are logits of clips, ``wanted`` are first and last clips: ``-a (p_first + p_last) - c p``.
+    If ``spans`` are logits of clips, ``wanted`` are first and last clips, and it is ``-a (p_first + p_last) - c p``.
     """
     of_span, of_iou, of_class = weights
     moment = logits.softmax(-1)[:, :1]
@@ -113,9 +113,9 @@ def match_cost(logits: Tensor, spans: Tensor, wanted: Tensor, weights: tuple[flo
 def set_losses(
     logits: Tensor, spans: Tensor, wanted: Sequence[Tensor], found: Matching, background: float
 ) -> dict[str, Tensor]:
-    """``span``, ``giou`` and ``label`` of all samples, from logits (n, predictions, 2) and spans (n, predictions, …).
+    """The losses ``span``, ``giou`` and ``label``, from logits (n, predictions, 2) and spans (n, predictions, …).
 
-    The label's cross-entropy is averaged over all predictions, those of the background weighted by ``background``.
+    The label's cross-entropy is averaged over all predictions; those of the background have weight ``background``.
     """
     chosen = torch.cat([spans[i, rows] for i, (rows, _) in enumerate(found)])
     right = torch.cat([wanted[i][columns] for i, (_, columns) in enumerate(found)])
@@ -135,23 +135,23 @@ def set_losses(
 
 @dataclass(frozen=True, eq=False)
 class SaliencyTargets:
-    """What the saliency of each sample's clips should be."""
+    """Targets of the saliency of each sample's clips: pairs of clips to rank, and ratings."""
 
     above: Tensor
-    """(samples, pairs), clips that should stand above those of ``below``."""
+    """(samples, pairs), clips that should score above those of ``below``."""
     below: Tensor
-    """(samples, pairs), clips."""
+    """(samples, pairs), clips that should score below those of ``above``."""
     ratings: Tensor
-    """(samples, clips), the sum of the annotators' ratings, or 1 inside the windows where there are none."""
+    """(samples, clips), the sum of the annotators' ratings; without ratings, 1 inside the windows and 0 outside."""
 
 
 def saliency_targets(
     pairs: BatchPairs, samples: WindowSamples, mask: Tensor, rng: torch.Generator, *, mixed: bool = True
 ) -> SaliencyTargets:
-    """Ratings, and clips to compare: the best with the worst of the windows, and one inside with one outside of them.
+    """Choose clips to compare: the best and the worst inside the windows, and one inside and one outside of them.
 
-    Where nothing is rated, two inside with two outside. Without ``mixed`` only one inside with one outside (UniVTG).
-    Where there is no clip outside, the best and the worst are compared twice, or a clip with itself.
+    Without ratings, it compares two inside with two outside. Without ``mixed``, it compares only one inside with one
+    outside (UniVTG). If no clip is outside, the best and the worst are compared twice, or a clip with itself.
     """
     within = torch.stack([inside(c[:, 0], c[:, 1], mask.shape[1]).any(0) for c in samples.clips]) & mask
     within[~within.any(1), 0] = True
@@ -171,7 +171,7 @@ def saliency_targets(
 
 
 def _draw(allowed: Tensor, count: int, rng: torch.Generator) -> Tensor:
-    """(n, count): columns of each row, drawn among the allowed."""
+    """(n, count): columns of each row, drawn with replacement among the allowed ones."""
     return torch.multinomial(allowed.float().cpu(), count, replacement=True, generator=rng).to(allowed.device)
 
 

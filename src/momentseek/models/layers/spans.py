@@ -1,4 +1,4 @@
-"""Spans of clips: which there are, their scores from starts and ends, boundary filters, overlaps."""
+"""Spans of clips: their scores from starts and ends, boundary filters, and overlaps."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from momentseek.core.errors import MomentseekError
 def span_grid(start: Tensor, end: Tensor, shortest: int, longest: int) -> Tensor:
     """(n, clips, lengths): ``start[i, s] + end[i, s + shortest - 1 + w]``; minus infinity past the last clip.
 
-    Only spans of ``shortest`` to ``longest`` clips are formed, so memory grows with clips × lengths and not with
-    clips × clips. Minus infinity in ``start`` or ``end`` (clips that are not there) stays.
+    Only spans of ``shortest`` to ``longest`` clips are computed, so memory grows with clips × lengths and not with
+    clips × clips. Minus infinity in ``start`` or ``end`` (padding) stays.
 
     >>> start, end = torch.tensor([[0.0, -1.0]]), torch.tensor([[-10.0, -20.0]])
     >>> span_grid(start, end, 1, 2).tolist()
@@ -39,8 +39,8 @@ def inside(start: Tensor, end: Tensor, clips: int) -> Tensor:
 class BoundaryFilters(nn.Module):
     """One filter without bias for the start and one for the end, each normalised over the video's clips.
 
-    Outside the video the curve is 0, whether that is the filter's border or padding; without ``masked`` the filters see
-    what the curve has in the padding, as in the public code of XML and ReLoCLNet.
+    Outside the video the curve counts as 0. Without ``masked``, the filters read the curve's values in the padding, as
+    in the public code of XML and ReLoCLNet.
     """
 
     def __init__(self, kernel: int, *, masked: bool = True) -> None:
@@ -51,23 +51,23 @@ class BoundaryFilters(nn.Module):
         self.filters = nn.Conv1d(1, 2, kernel, padding=kernel // 2, bias=False)
 
     def responses(self, curve: Tensor, mask: Tensor) -> Tensor:
-        """(n, 2, clips): what the start and the end filter answer; 0 outside the video."""
+        """(n, 2, clips): the responses of the start and the end filter; 0 outside the video."""
         seen = curve.masked_fill(~mask, 0.0) if self.masked else curve
         out: Tensor = self.filters(seen[:, None])
         return out.masked_fill(~mask[:, None], 0.0)
 
     def forward(self, curve: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Logarithms of the probabilities that each clip is the first, and the last; minus infinity outside."""
+        """Log-probabilities that each clip is the first, and the last; minus infinity outside the video."""
         scores = self.responses(curve, mask).masked_fill(~mask[:, None], -torch.inf)
         start, end = scores.log_softmax(-1).unbind(1)
         return start, end
 
 
 def window_squares(x: Tensor, longest: int) -> Tensor:
-    """(n, L, d) -> (n, L, longest): entry [s, w] is the squared length of the sum of rows s to s + w.
+    """(n, L, d) -> (n, L, longest): entry [s, w] is the squared norm of the sum of rows s to s + w.
 
-    With G the rows' inner products, a span that grows by its last clip e adds ``G_ee + 2 sum_{s <= i < e} G_ie``; only
-    G, (n, L, L), is held, never the sums themselves, (n, L, longest, d).
+    Let G be the rows' inner products. A clip e at the end of a span adds ``G_ee + 2 sum_{s <= i < e} G_ie``. So only G,
+    (n, L, L), is stored, and not the sums themselves, (n, L, longest, d).
 
     >>> window_squares(torch.tensor([[[1.0, 0.0], [3.0, 4.0]]]), 2).tolist()
     [[[1.0, 32.0], [25.0, 25.0]]]
@@ -91,7 +91,7 @@ def fits(mask: Tensor, shortest: int, longest: int) -> Tensor:
 
 
 def even_spans(mask: Tensor, shortest: int, longest: int) -> Tensor:
-    """(n, L, lengths): the same logarithm of a probability for every span that fits, for models without spans.
+    """(n, L, lengths): equal log-probabilities for all spans that fit, for models without spans.
 
     >>> [round(x, 2) for x in even_spans(torch.tensor([[True, True]]), 1, 2).exp().flatten().tolist()]
     [0.33, 0.33, 0.33, 0.0]
@@ -102,7 +102,7 @@ def even_spans(mask: Tensor, shortest: int, longest: int) -> Tensor:
 
 
 def cell(start: Tensor, end: Tensor, counts: Tensor, shortest: int, longest: int) -> tuple[Tensor, Tensor]:
-    """First clip and column of each span start..end; for one too short, too long or past the end, of the nearest.
+    """First clip and column of each span start..end, or of the nearest span if it is too short, too long or too late.
 
     >>> cell(torch.tensor([1, 3]), torch.tensor([9, 4]), torch.tensor([10, 4]), 1, 4)
     (tensor([1, 2]), tensor([3, 1]))

@@ -1,1 +1,1 @@
-"""Weights of the public implementations under their own names, loaded into our models; one file per model."""
+"""Load the weights of public implementations into our models; one module per model."""

@@ -26,7 +26,7 @@ POOL, HEAD, WHOLE = "query_weight.text_pooling", "moment_localization_head", "vi
 
 
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
-    """``general`` and ``disjoint`` have the same weights; without a wish they are taken for disjoint."""
+    """Translate the weights; ``general`` and ``disjoint`` have the same weights, and ``disjoint`` is the default."""
     hidden, words = weights.shape(f"{WORDS}.linear.net.1.weight", 2)
     state: State = take_projection(weights, "project_words", f"{WORDS}.linear")
     state |= take_positions(weights, "word_positions", f"{WORDS}.{PLACES}")

@@ -24,9 +24,9 @@ HEAD = "fcos.head"
 
 
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
-    """Words are features, so their embeddings are left out, as are the unused centre-ness and a bias that cancels.
+    """Translate the weights, without word embeddings, the unused centre-ness and a bias that cancels out.
 
-    How many rows a segment has no shape tells, nor whether the head that grades has been trained: it is taken to be.
+    Shapes do not show the rows of a segment, nor whether the grading head was trained, which is assumed.
     """
     state: State = take_lstm(weights, "query.words", "query_encoder.biLSTM")
     layers = {

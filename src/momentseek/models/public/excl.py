@@ -12,7 +12,7 @@ from momentseek.models.zoo.excl import ExCLConfig
 
 
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
-    """The last linear maps' biases are left out: the softmax over clips cancels them."""
+    """Translate the weights, without the biases of the last linear maps, which the softmax over clips cancels."""
     streams = streams_of(weights, "{}_encoder2.rnn.weight_ih_l0")
     if not streams:
         raise MomentseekError("the weights lack 'video_encoder2.rnn.weight_ih_l0'")

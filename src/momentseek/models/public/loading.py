@@ -1,4 +1,4 @@
-"""From a state dict with public names to a model."""
+"""Read files of public weights, and load them into a model."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from momentseek.models.public.weights import PUBLIC_MODELS, PublicWeights, Trans
 from momentseek.models.registry import MODELS, ModelSpec, build_config, plain_settings, refuse_absurd_sizes
 
 SHOWN_NAMES = 3
-"""How many names a sentence lists."""
+"""Maximum number of names in a message."""
 OPTIONS_FILE = "opt.json"
-"""Where the programs of Moment-DETR's family keep the options of a training run."""
+"""The file in which the programs of Moment-DETR's family store the options of a training run."""
 WRAPPERS = ("model", "state_dict", "model_state_dict", "net", "weights")
-"""Names under which programs keep the weights next to their optimiser and settings."""
+"""Keys under which programs store the weights, in files that also hold the optimiser or settings."""
 PARTS = {"model_sl": "sl.", "model_cg": "cg."}
-"""Names under which a program (WSSL's) keeps the weights of two networks, and what their names begin with here."""
+"""Keys under which WSSL's program stores the weights of two networks → prefixes of their names here."""
 PARALLEL_PREFIX = "module."
-"""What torch puts before every name of a model that was trained on several devices."""
+"""The prefix that torch adds to all names of a model trained on several devices."""
 REFUSED_NAME = re.compile(r"GLOBAL ([\w.]+)|global[:\s]+[`']?([\w.]+)")
 
 
@@ -43,11 +43,11 @@ class PublicModel:
     model: Network
     name: str
     settings: Mapping[str, Any]
-    """What was set: by the public code's ways, by the weights' shapes, and by whoever asked."""
+    """The model's settings: those of the public code, those read from the weights' shapes, and those given."""
     assumed: Mapping[str, Any]
-    """Those of them that no shape tells and nobody asked for."""
+    """Those of ``settings`` that were neither given nor can be read from the shapes."""
     skipped: tuple[str, ...]
-    """Public names that have no place in the model."""
+    """Names of public tensors that the model does not use."""
 
 
 def load_public(
@@ -56,10 +56,10 @@ def load_public(
     settings: Mapping[str, Any] | None = None,
     words: Sequence[str] = (),
 ) -> PublicModel:
-    """A model called ``name`` with the weights of its public implementation, which ``tensors`` are named after.
+    """Build the model ``name`` with the weights of its public implementation, given by their public names.
 
-    Settings that shapes imply are read off them; ``settings`` are further ones, such as the number of heads. ``words``
-    are those of its vocabulary, in the order of their numbers, for a model that has one (MMT, WSSL).
+    Settings are read from the weights' shapes where possible; ``settings`` adds others, such as the number of heads.
+    ``words`` is the vocabulary, in the order of the word numbers, for a model that has one (MMT, WSSL).
     """
     if name not in PUBLIC_MODELS:
         known = "models with public weights are " + ", ".join(PUBLIC_MODELS)
@@ -87,7 +87,7 @@ def load_public(
 
 
 def _load(model: Network, found: Translation) -> None:
-    """Copy the weights; a name or shape that does not fit is reported by name."""
+    """Copy the weights into the model; the error for a name or shape that does not fit names it."""
     own = model.state_dict()
     if missing := [name for name in own if name not in found.state and not name.endswith("num_batches_tracked")]:
         raise MomentseekError(f"the weights lack what becomes {_names(missing)} here; other settings may fit")
@@ -106,7 +106,7 @@ def _load(model: Network, found: Translation) -> None:
 
 
 def _strangers(name: str, tensors: Mapping[str, Tensor]) -> str:
-    """What to say of weights that are not those of model ``name``."""
+    """The error message for weights that are not those of model ``name``."""
     for other, spec in PUBLIC_MODELS.items():
         if all(mark in tensors for mark in spec.marks):
             return f"these are weights of {other}, not of {name}; import them as that"
@@ -121,7 +121,7 @@ def _refuse_unusable(tensors: Mapping[str, Tensor]) -> None:
 
 
 def _names(names: list[str]) -> str:
-    """Some names of a list, and how many more there are.
+    """The first names of a list, and the number of others.
 
     >>> _names(["a", "b", "c", "d", "e"])
     "'a', 'b', 'c' and 2 more"
@@ -131,7 +131,7 @@ def _names(names: list[str]) -> str:
 
 
 def read_public_weights(file: Path) -> dict[str, Tensor]:
-    """The tensors of a file by their names, without what stands around them."""
+    """Read the tensors of a file by name, without the optimiser, settings and the like."""
     if not file.is_file():
         raise MomentseekError(f"{file}: there is no such file; name one with weights (.safetensors, .pt, .pth, .ckpt)")
     try:
@@ -146,7 +146,7 @@ def read_public_weights(file: Path) -> dict[str, Tensor]:
 
 
 def read_public_words(file: Path) -> tuple[str, ...]:
-    """The words of a vocabulary in the order of their numbers: a JSON list, or an object from words to numbers."""
+    """Read a vocabulary, in the order of the word numbers: a JSON list, or an object from words to numbers."""
     try:
         found = json.loads(file.read_text())
     except OSError as e:
@@ -161,7 +161,7 @@ def read_public_words(file: Path) -> tuple[str, ...]:
 
 
 def read_options(file: Path) -> dict[str, Any]:
-    """The options that a public program kept next to its weights; none where there is no such file."""
+    """Read the options that a public program stored next to its weights; empty if there is no such file."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -212,14 +212,14 @@ def _read_torch(file: Path) -> Any:
 
 
 class _Settings:
-    """Stands for classes of settings: makes a mapping that nothing reads."""
+    """Replaces classes of settings in pickles: creates a mapping that is not used."""
 
     def __new__(cls, *_: object) -> Any:
         return OrderedDict[str, Any]()
 
 
 def _plain_tensors(content: Any, file: Path) -> dict[str, Tensor]:
-    """The state dict that a file's content is or holds."""
+    """Find the state dict in a file's content."""
     found = _state_dict(content)
     if found is None:
         inside = content if isinstance(content, Mapping) else {}

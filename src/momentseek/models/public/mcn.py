@@ -16,7 +16,7 @@ CAL_MARKS = ("query_lstm.rnn.weight_ih_l0", "query_linear.weight")
 
 
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
-    """MCN and CAL have the same weights, and whether endpoints are among a moment's columns no shape tells."""
+    """Translate the weights of MCN or CAL; shapes do not show whether a moment's columns include endpoints."""
     streams = streams_of(weights, "{}_moment_mlp.0.weight")
     if not streams:
         raise MomentseekError("the weights lack 'video_moment_mlp.0.weight'")

@@ -23,7 +23,7 @@ NORM_PARTS = ("weight", "bias", "running_mean", "running_var")
 
 
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
-    """Whether endpoints are among the columns of the clips no shape tells."""
+    """Translate the weights; shapes do not show whether the clips' columns include endpoints."""
     streams = streams_of(weights, "{}_gu.fc.weight")
     if not streams:
         raise MomentseekError("the weights lack 'video_gu.fc.weight'")

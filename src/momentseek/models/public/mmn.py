@@ -24,7 +24,7 @@ STRIDES, POWERS = {16: 2, 64: 4, 128: 2}, {128: 0.3}
 
 
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
-    """How many clips the map has is in no shape: kernels of 9 tell the authors' 64, others are taken for 16.
+    """Translate the weights; shapes do not show the map's clips: 64 for kernels of 9, as the authors use, else 16.
 
     The language model is left out, as its output are the words' features, unless ``tower`` names its folder.
     """

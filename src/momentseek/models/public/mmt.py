@@ -30,9 +30,10 @@ LAYERS = {
 
 
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
-    """Two columns of video features are those of a captioner that sees none; heads no shape tells.
+    """Translate the weights; two columns of video features mean a captioner without video.
 
-    Of the places, the weights tell how many there are for clips and words together: 18 are taken to be for clips.
+    Shapes do not show the number of heads. They show only the sum of the positions of clips and words, of which 18 are
+    assumed to be for clips.
     """
     state: State = take_layers(weights, LAYERS) | {"choose.bias": weights.take("decoder_classifier.bias")}
     layers = weights.count("encoder.layer.{}.output.dense.weight")

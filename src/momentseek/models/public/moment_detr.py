@@ -116,7 +116,7 @@ def take_layers(weights: PublicWeights, ours: str, theirs: str) -> State:
 
 
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
-    """No shape tells heads, endpoints, positions of words, or what predictions were contrasted by."""
+    """Translate the weights; shapes do not show heads, endpoints, positions of words, or the contrast's settings."""
     state, settings, dims, assumed = take_inputs(weights, asked)
     encoder, settings["encoder_layers"] = take_encoder(weights, "encoder", "transformer.encoder")
     state |= encoder

@@ -22,7 +22,7 @@ BRANCHES = {"words": "query", "parts": "clip", "frames": "frame"}
 
 
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
-    """No shape tells how many heads and parts there are: 4 and 32, as the authors have them.
+    """Translate the weights; assumes 4 heads and 32 parts, as the authors use.
 
     Places beyond the parts, which the public table of the clip branch has, are read by nothing and left out.
     """

@@ -30,7 +30,7 @@ HEADS_OF_ANCHORS = {
 
 
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
-    """No shape tells heads, endpoints, positions of words, or how many columns are of audio."""
+    """Translate the weights; shapes do not show heads, endpoints, positions of words, or the columns of audio."""
     state, settings, dims, assumed = take_inputs(weights, asked)
     for ours, theirs in (("words_into_clips", "t2v_encoder"), ("encoder", "encoder")):
         layers, settings["encoder_layers"] = take_encoder(weights, ours, f"transformer.{theirs}")

@@ -13,7 +13,7 @@ RELOCLNET_HEADS = 8
 
 
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
-    """How many heads there are, and whether endpoints are among the columns, no shape tells."""
+    """Translate the weights; shapes show neither the number of heads nor whether there are endpoints."""
     return translate_streams(weights, asked, ("query_encoder", "query_encoder1"), heads=RELOCLNET_HEADS)
 
 

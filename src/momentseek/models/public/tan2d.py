@@ -13,11 +13,11 @@ from momentseek.models.layers.moment_map import growth
 from momentseek.models.public.weights import PublicWeights, Translation, register_public
 
 SAMPLED_CLIPS = 256
-"""To how many rows the public code brings every video, before it averages them to the map's clips."""
+"""Number of rows to which the public code resamples every video, before it averages them to the map's clips."""
 
 
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
-    """How many clips a pooled map has is in no shape: kernels of 9 tell the authors' 64, others are taken for 16."""
+    """Translate the weights; a pooled map is taken to have 64 clips for kernels of 9, as the authors use, else 16."""
     hidden, columns, _ = weights.shape("frame_layer.vis_conv.weight", 3)
     text = "fusion_layer.textual_encoder"
     text_layers = weights.count(f"{text}.weight_ih_l{{}}")

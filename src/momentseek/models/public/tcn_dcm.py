@@ -10,7 +10,7 @@ from momentseek.models.public.weights import PublicWeights, State, Translation, 
 from momentseek.models.zoo.tcn_dcm import TcnDcmConfig
 
 SAMPLED_CLIPS = 256
-"""To how many rows the public code brings every video, before it averages them to the map's clips."""
+"""Number of rows to which the public code resamples every video, before it averages them to the map's clips."""
 LAYERS = {
     "clips.linear": "featpool.conv", "content": "TCN.conv", "location": "TCN.conv_pos", "query_in": "TCN.Q",
     "content_in": "TCN.M", "attention.asked": "TCN.BD_Adjust_Att.fc_qry", "attention.key": "TCN.BD_Adjust_Att.fc_key",
@@ -19,7 +19,7 @@ LAYERS = {
 
 
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
-    """No shape tells how many clips and heads there are: 16 clips, as in both of the authors' scripts, and 4 heads."""
+    """Translate the weights; assumes 16 clips, as in both of the authors' scripts, and 4 heads."""
     hidden, columns, _ = weights.shape("featpool.conv.weight", 3)
     state: State = take_layers(weights, LAYERS)
     text_layers = weights.count("query.lstm.weight_ih_l{}")

@@ -28,7 +28,10 @@ def options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
-    """No shape tells heads, endpoints or positions of words; videos are not cut, so ``max_clips`` may be raised."""
+    """Translate the weights; shapes do not show heads, endpoints or positions of words.
+
+    Videos are not cut, so ``max_clips`` may be raised.
+    """
     state, settings, dims, assumed = take_inputs(weights, asked)
     encoder, settings["encoder_layers"] = take_encoder(weights, "encoder", "transformer.encoder")
     state |= encoder

@@ -1,4 +1,4 @@
-"""A state dict with public names and what it becomes here; the public implementations that are understood."""
+"""Translate public weights to our names and settings; the registry of supported public implementations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from momentseek.models.captioner import CaptionerDims
 from momentseek.models.features.data import Dims
 
 STREAMS = {"video": "video", "sub": "subtitle"}
-"""The public names of modalities, and ours."""
+"""Public names of modalities → ours."""
 LSTM_PARTS = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
 NORM_PARTS = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
 State = dict[str, Tensor]
@@ -24,18 +24,18 @@ State = dict[str, Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Translation:
-    """What public weights are here: the settings that their shapes imply, the features' columns, and our weights."""
+    """The translation of public weights: settings read from their shapes, numbers of columns, and our weights."""
 
     settings: Mapping[str, Any]
     dims: Dims | CaptionerDims
     state: Mapping[str, Tensor]
     """Tensors by the names of our state dict."""
     assumed: Mapping[str, Any] = field(default_factory=dict)
-    """Settings that no shape tells (heads, clips of a pooled map): the authors' values, unless others are asked for."""
+    """Settings that shapes do not show, such as heads: the authors' values, unless others are given."""
 
 
 class PublicWeights:
-    """Tensors by their public names; remembers which were used.
+    """Tensors by public name, which records the names that were used.
 
     >>> import torch
     >>> weights = PublicWeights({"conv.0.weight": torch.ones(2, 3, 1), "conv.1.weight": torch.ones(2, 2, 1)})
@@ -55,13 +55,13 @@ class PublicWeights:
         self._words = tuple(words)
         self._used: set[str] = set()
         self.skipped: list[str] = []
-        """Names that are known and have no place here, in their order."""
+        """Known names that our model does not use, in order."""
 
     def __contains__(self, name: str) -> bool:
         return name in self._tensors
 
     def count(self, pattern: str) -> int:
-        """How many of the names ``pattern`` with 0, 1, … in its braces there are, without a gap."""
+        """Count the names that ``pattern`` gives with 0, 1, … in its braces, up to the first gap."""
         number = 0
         while pattern.format(number) in self._tensors:
             number += 1
@@ -75,7 +75,7 @@ class PublicWeights:
         return shape
 
     def take(self, name: str) -> Tensor:
-        """The tensor of a name."""
+        """Return the tensor of a name, and mark it as used."""
         found = self._get(name)
         self._used.add(name)
         return found
@@ -85,7 +85,7 @@ class PublicWeights:
         return {f"{ours}.{part}": self.take(f"{theirs}.{part}") for part in parts or ("weight", "bias")}
 
     def vocabulary(self, count: int) -> tuple[str, ...]:
-        """The ``count`` words of an embedding's rows, which public code keeps in a file of their own."""
+        """The ``count`` words of an embedding's rows, which public code stores in a separate file."""
         if not self._words:
             raise MomentseekError(
                 f"the weights have {count:,} words and do not name them; give the file that does ({parameter('words')})"
@@ -98,7 +98,7 @@ class PublicWeights:
         return self._words
 
     def skip(self, *patterns: str) -> None:
-        """Leave out the names that a pattern such as ``bert.*`` covers."""
+        """Skip the names that match a pattern such as ``bert.*``."""
         for name in self._tensors:
             if name not in self._used and any(fnmatchcase(name, pattern) for pattern in patterns):
                 self._used.add(name)
@@ -116,20 +116,20 @@ class PublicWeights:
 
 @dataclass(frozen=True)
 class PublicSpec:
-    """A public implementation: how its weights become ours, and the settings that make our model compute as it does."""
+    """A public implementation: how to translate its weights, and the settings that reproduce it."""
 
     name: str
     translate: Callable[[PublicWeights, Mapping[str, Any]], Translation]
     marks: tuple[str, ...]
-    """Names that every state dict of this implementation has, and others lack."""
+    """Names that identify a state dict of this implementation."""
     source: str
     """Repository, file and class."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the model."""
     training: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of training that decide how a run of it predicts: task, end_time, nms."""
+    """Settings of training that predictions depend on: task, end_time, nms."""
     options: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
-    """From the options that the public program keeps next to its weights (``opt.json``) to settings."""
+    """Converts the options that the public program stores next to its weights (``opt.json``) to settings."""
 
 
 PUBLIC_MODELS: Registry[PublicSpec] = Registry("public model", package="momentseek.models.public")
@@ -145,12 +145,12 @@ def register_public(
     training: Mapping[str, Any] | None = None,
     options: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None,
 ) -> None:
-    """Make the weights of a public implementation of the model ``name`` known; its file calls this once, at its end."""
+    """Register the public implementation of the model ``name``; its file calls this once, at its end."""
     PUBLIC_MODELS.add(name, PublicSpec(name, translate, marks, source, settings or {}, training or {}, options))
 
 
 def streams_of(weights: PublicWeights, pattern: str) -> dict[str, str]:
-    """The modalities of which the weights have a name, such as ``{}_query_linear.weight``."""
+    """The modalities for which the weights have a name such as ``{}_query_linear.weight``."""
     return {theirs: ours for theirs, ours in STREAMS.items() if pattern.format(theirs) in weights}
 
 
@@ -192,7 +192,7 @@ def take_bert(weights: PublicWeights, ours: str, theirs: str) -> State:
 
 
 def take_lstm(weights: PublicWeights, ours: str, theirs: str, *, both_ways: bool = True) -> State:
-    """An LSTM, whose directions are two here."""
+    """An LSTM, whose two directions are separate modules here."""
     state = {f"{ours}.forwards.{part}": weights.take(f"{theirs}.{part}") for part in LSTM_PARTS}
     if both_ways:
         state |= {f"{ours}.backwards.{part}": weights.take(f"{theirs}.{part}_reverse") for part in LSTM_PARTS}
@@ -200,7 +200,7 @@ def take_lstm(weights: PublicWeights, ours: str, theirs: str, *, both_ways: bool
 
 
 def take_layers(weights: PublicWeights, names: Mapping[str, str]) -> State:
-    """Layers with a weight and, where there is one, a bias, by our names and theirs."""
+    """Layers with a weight and an optional bias, given as our names → theirs."""
     state: State = {}
     for ours, theirs in names.items():
         parts = [part for part in ("weight", "bias") if part == "weight" or f"{theirs}.{part}" in weights]
@@ -225,7 +225,7 @@ def take_gru(weights: PublicWeights, ours: str, theirs: str) -> State:
 
 
 def take_netvlad(weights: PublicWeights, ours: str, theirs: str) -> State:
-    """Clusters and centres of NetVLAD, without what normalises its assignment."""
+    """Clusters and centres of NetVLAD, without the normalisation of its assignment."""
     return {
         f"{ours}.assign.weight": weights.take(f"{theirs}.clusters").T,
         f"{ours}.centres": weights.take(f"{theirs}.clusters2").squeeze(0).T,
@@ -233,7 +233,7 @@ def take_netvlad(weights: PublicWeights, ours: str, theirs: str) -> State:
 
 
 def by_cluster(weight: Tensor, dim: int) -> Tensor:
-    """The columns of a map of NetVLAD's result, cluster by cluster; theirs run through the clusters for each column.
+    """Reorder the columns of a linear map of NetVLAD's output: ours go cluster by cluster, theirs column by column.
 
     >>> by_cluster(torch.tensor([[0, 1, 2, 10, 11, 12]]), dim=2).tolist()
     [[0, 10, 1, 11, 2, 12]]

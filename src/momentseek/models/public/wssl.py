@@ -28,9 +28,9 @@ NEVER = -1e9
 
 
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
-    """The localiser's and the captioner's weights, with the prefixes ``sl.`` and ``cg.``.
+    """Translate the weights of the localiser (prefix ``sl.``) and the captioner (``cg.``).
 
-    Some of our layers have a bias where theirs have none: it is 0. Entries of the vocabulary have other places here.
+    Where our layers have a bias and theirs have none, it is 0. Entries of the vocabulary have a different order here.
     """
     embedding = weights.take("sl.sent_embedding.weight")
     words = weights.vocabulary(len(embedding))[2:-1]

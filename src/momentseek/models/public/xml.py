@@ -33,7 +33,7 @@ ENCODER_MARKS = {
 
 
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
-    """No shape tells how many heads there are, whether queries are modular and whether clips have endpoints."""
+    """Translate XML's weights; shapes do not show heads, modular queries or endpoints."""
     return translate_streams(weights, asked, ("query_encoder",), heads=XML_HEADS)
 
 

@@ -1,1 +1,1 @@
-"""One loop that trains every model, with its settings, data and checkpoints."""
+"""The training loop of all models, with its settings, batches and checkpoints."""

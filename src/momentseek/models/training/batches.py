@@ -1,4 +1,4 @@
-"""A training step's input from the data; ``models.inputs`` prepares features, for training and searching alike."""
+"""Build the batches of training steps from the data; ``models.inputs`` prepares their features."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from momentseek.recognition.exported.preparation import EndLabel, edges, labels
 
 
 class Batches:
-    """Makes batches of chosen pairs; recently read features are kept in memory, up to ``cache_mb``.
+    """Builds batches of chosen pairs, with a cache of features of up to ``cache_mb`` megabytes.
 
-    With ``whole``, all moments of a query in a video are drawn together, with the ratings of its clips.
+    With ``whole``, all moments of a query in a video are drawn together, with the saliency ratings of its clips.
     """
 
     def __init__(
@@ -42,25 +42,24 @@ class Batches:
 
     @property
     def drawn_videos(self) -> Ints:
-        """The video of each pair that is drawn; with ``whole``, of each query and video, whose pairs come together."""
+        """The video of each pair; with ``whole``, of each group of pairs that are drawn together."""
         return self.pairs.video if self._groups is None else self.pairs.video[[rows[0] for rows in self._groups]]
 
     @property
     def lengths(self) -> Ints:
-        """Number of clips of each video of the truth."""
+        """Number of clips of each video in the truth."""
         return np.array([self._data.rows(name) for name in self._split.truth.videos])
 
     def queries(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
-        """Text and word features of every query, in the truth's order; all words, so that each row has its word."""
+        """Yield the text and the word features of every query, in the truth's order; no words are cut off."""
         prepare = self._config.preparation.prepare_words
         for query in self._split.truth.query_ids:
             yield self._split.truth.text(query) or "", prepare(self._split.query.read(query))
 
     def batch(self, chosen: Ints, rng: np.random.Generator | None = None) -> Batch:
-        """The batch of these pairs: their distinct queries and videos, and the pairs among them.
+        """Build the batch of some pairs, with their distinct queries and videos.
 
-        Where ``hard`` is set, hard negatives drawn with ``rng`` come along: videos that bring clips but no pairs, and
-        queries that bring words but no pairs.
+        If ``hard`` is set, it adds negatives drawn with ``rng``: videos and queries without pairs of their own.
         """
         if self._groups is not None:
             chosen = np.concatenate([self._groups[i] for i in chosen])
@@ -72,6 +71,8 @@ class Batches:
             for found in drawn:
                 if found is not None:
                     queries, videos = np.union1d(queries, found.queries), np.union1d(videos, found.videos)
+        if isinstance(self.hard, ListNegatives) and self.hard.total:
+            chosen = self.pairs.among(queries, videos)  # a wrong video of one query may be right for another
         query = np.searchsorted(queries, self.pairs.query[chosen])
         video = np.searchsorted(videos, self.pairs.video[chosen])
         first, last, shares = self._labels(chosen)
@@ -105,10 +106,11 @@ class Batches:
         first, last = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
         how = cast(EndLabel, self._training.end_label)
         seconds = np.empty(len(chosen))
-        for i, pair in enumerate(chosen):
-            at, span = self._clip_edges(int(self.pairs.video[pair])), slice(pair, pair + 1)
-            s, e = labels(self.pairs.start[span], self.pairs.end[span], at, how)
-            first[i], last[i], seconds[i] = s[0], e[0], at[-1]
+        for video in np.unique(self.pairs.video[chosen]).tolist():
+            own = np.flatnonzero(self.pairs.video[chosen] == video)
+            at, rows = self._clip_edges(video), chosen[own]
+            first[own], last[own] = labels(self.pairs.start[rows], self.pairs.end[rows], at, how)
+            seconds[own] = at[-1]
         times = np.stack([self.pairs.start[chosen], self.pairs.end[chosen]], axis=1) / seconds[:, None]
         return first, last, np.clip(times, 0, 1).astype(np.float32)
 
@@ -126,7 +128,7 @@ class Batches:
 
 
 def _pair_mask(drawn: NegativePairs, queries: Ints, videos: Ints) -> Tensor:
-    """(queries, videos): True for what was drawn."""
+    """(queries, videos): True for the drawn pairs."""
     mask = torch.zeros(len(queries), len(videos), dtype=torch.bool)
     mask[np.searchsorted(queries, drawn.queries), np.searchsorted(videos, drawn.videos)] = True
     return mask

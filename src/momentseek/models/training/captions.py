@@ -1,4 +1,4 @@
-"""Training and using captioners: moments with captions as batches, measuring captions, captions of a split."""
+"""Train, validate and use captioners: batches of moments with captions, and captions for a split."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from momentseek.recognition.captions.inputs import (
 
 MOMENTS_AT_ONCE = 128
 NOT_FOR_CAPTIONS = ("first_stage", "lists", "begin")
-"""Settings of the data that only models have that find moments."""
+"""Data settings that only models that find moments use."""
 
 
 class CaptionMoments:
-    """The moments of a split; clips that were read are kept, up to ``cache_mb``."""
+    """The moments of a split, with a cache of their clips of up to ``cache_mb`` megabytes."""
 
     def __init__(self, data: Data, split: CaptionSplit, preparation: CaptionPreparation, cache_mb: float = 256) -> None:
         self.split, self.preparation = split, preparation
@@ -62,7 +62,7 @@ class CaptionMoments:
         return len(self.split.table)
 
     def check(self) -> None:
-        """Check, without reading them, that the features and subtitles that are needed are there."""
+        """Check, without reading them, that the needed features and subtitles exist."""
         if self.preparation.reads and not self.split.subtitles:
             raise MomentseekError(
                 f'{self._data.path}: names no subtitles (subtitles = "…jsonl"), and the captioner reads them; '
@@ -93,10 +93,10 @@ class CaptionMoments:
             rows = self._data.video.read(video)
         lines = self._lines_of(video) if self.preparation.reads else []
         part = self.preparation.part(start, end, rows, lines, seconds)
-        return MomentParts(part.clips.copy(), part.words)  # of the whole video's rows only these are kept
+        return MomentParts(part.clips.copy(), part.words)  # a copy, so that the whole video's rows are freed
 
     def inputs(self, places: Iterable[int], vocabulary: Vocabulary) -> MomentInputs:
-        """Some moments as input of a captioner."""
+        """The input of a captioner for some moments."""
         return stack_moments(
             [self.part(place) for place in places], vocabulary, self.columns, self.preparation.modalities
         )
@@ -108,12 +108,12 @@ class CaptionMoments:
 
 
 def said_line(line: SubtitleLine) -> SaidLine:
-    """A line of subtitles as words."""
+    """Split a line of subtitles into words."""
     return SaidLine(line.start, line.end, caption_words(line.text))
 
 
 def used_columns(data: Data, preparation: CaptionPreparation) -> int:
-    """Columns of a clip that a captioner with this preparation sees; 0 if it sees none."""
+    """Number of columns of the video features that a captioner uses; 0 if it uses no video."""
     if not preparation.sees:
         return 0
     if data.video is None:
@@ -129,7 +129,7 @@ def used_columns(data: Data, preparation: CaptionPreparation) -> int:
 
 
 class CaptionBatches:
-    """Makes batches of chosen captions; every caption of the split is one example."""
+    """Builds batches of chosen captions; every caption of the split is one example."""
 
     def __init__(self, moments: CaptionMoments, longest: int, threshold: int) -> None:
         table = moments.split.table
@@ -159,7 +159,7 @@ class CaptionBatches:
 
 @dataclass(frozen=True, eq=False)
 class SplitDescription:
-    """The captions of a trained captioner for a split, and how they were made."""
+    """The captions that a trained captioner wrote for a split, and the settings it used."""
 
     captions: CaptionTable
     """One caption for each moment."""
@@ -193,7 +193,7 @@ def describe_split(
 ) -> SplitDescription:
     """Describe the moments of a split with the captioner of a checkpoint, a file or the folder of a training run.
 
-    ``beam`` and ``length_penalty`` are those that it was trained with unless given; a beam of 1 is greedy.
+    ``beam`` and ``length_penalty`` default to the checkpoint's settings; a beam of 1 is greedy decoding.
     """
     trained = load_captioner(checkpoint)
     config = trained.model.config
@@ -221,7 +221,7 @@ def describe_moments(
     decoding: DecodingSettings | None = None,
     progress: StageCallback | None = None,
 ) -> CaptionTable:
-    """A caption for each moment."""
+    """Write a caption for each moment."""
     captions: list[list[str]] = []
     for first in range(0, len(moments), MOMENTS_AT_ONCE):
         inputs = moments.inputs(range(first, min(first + MOMENTS_AT_ONCE, len(moments))), model.vocabulary)
@@ -242,7 +242,7 @@ def describe_moments(
 
 
 class NetworkValidation(ABC):
-    """How good a network is while it is trained: it answers a split, and that is evaluated like anything else."""
+    """Evaluates a network on splits of the data during training."""
 
     protocol: ClassVar[str]
     """Protocol whose rules the measures follow."""
@@ -252,7 +252,7 @@ class NetworkValidation(ABC):
 
     @property
     def first_stage_source(self) -> dict[str, str] | None:
-        """Path and digest of the first stage, as it was before the first step; None if there is none."""
+        """Path and digest of the first stage before the first step; None if there is none."""
         return None
 
     @abstractmethod
@@ -313,7 +313,7 @@ def prepare_captions(
     split = data.captions(config.data.train)
     moments = CaptionMoments(data, split, settings.preparation, training.cache_mb)
     moments.check()
-    _ = data.fingerprint_of(splits)  # the report's: of the data before the first step, too
+    _ = data.fingerprint_of(splits)  # cached now: the report needs that of the data before the first step
     batches = CaptionBatches(moments, settings.max_caption, settings.threshold)
     torch.manual_seed(training.seed)
     dims = CaptionerDims(moments.columns, batches.vocabulary.words)

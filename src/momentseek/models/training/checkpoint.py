@@ -1,8 +1,8 @@
-"""Checkpoints: one safetensors file with the weights, and everything needed to use them or to go on training.
+"""Checkpoints: one safetensors file with the weights and everything needed to use them or to continue training.
 
-The file's metadata say which model with which settings it is, for how many columns of features, what it was trained
-on, by which version, for how many steps, and what it scored. It is one file, renamed into place: there is never half of
-a checkpoint.
+The file's metadata hold the model and its settings, the number of feature columns, a fingerprint of the training data,
+the version of Momentseek, the number of steps and the validation score. The file is written under a temporary name and
+renamed, so a checkpoint is always complete.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ METADATA: dict[str, tuple[type, ...]] = {
     "step": (int,),
     "value": (int, float, type(None)),
 }
-"""What the metadata say, and as what."""
+"""Keys of the metadata and the types of their values."""
 UNWRITTEN = {"format": "1", "plugin": "{}"}
-"""What stands for metadata that earlier versions did not write."""
+"""Defaults of metadata that earlier versions did not write."""
 IMPORTED = "imported"
-"""The fingerprint of the training data of public weights, which nobody knows."""
+"""The fingerprint of public weights, whose training data are unknown."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SavedTraining:
-    """What a checkpoint says next to the weights: settings, training data, and what training needs to continue."""
+    """What a checkpoint holds besides the model: settings, training data, and what training needs to continue."""
 
     config: TrainConfig
     fingerprint: str
@@ -63,13 +63,13 @@ class SavedTraining:
     value: float | None
     """The measure on the validation split, if it was evaluated."""
     optimiser: Mapping[str, Tensor] = field(default_factory=dict)
-    """The tensors of the optimiser; empty for a checkpoint that is not continued from."""
+    """The tensors of the optimiser; empty for a checkpoint that training does not continue from."""
     state: Mapping[str, Any] = field(default_factory=dict)
     """The counters of the training loop."""
 
     @property
     def imported(self) -> bool:
-        """Whether the weights are public ones, so that their training data are unknown."""
+        """Whether these are public weights, whose training data are unknown."""
         return self.fingerprint == IMPORTED
 
     def was_trained_on(self, data: Data) -> bool:
@@ -127,7 +127,7 @@ def save_checkpoint(
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
-    """Load a checkpoint file, or the best (else the last) of a training run's folder; the model is on the CPU."""
+    """Load a checkpoint file, or the best (else the last) of a training run's folder, to the CPU."""
     found = _read(find_checkpoint(Path(path)))
     if found.config.describes:
         raise MomentseekError(
@@ -156,7 +156,7 @@ def load_captioner(path: str | os.PathLike[str]) -> CaptionerCheckpoint:
 
 @dataclass(frozen=True, eq=False)
 class _Contents:
-    """What a checkpoint's file holds."""
+    """The contents of a checkpoint file."""
 
     file: Path
     config: TrainConfig
@@ -169,7 +169,7 @@ class _Contents:
         return {**fields, "config": self.config, "optimiser": self.part(optimiser=True)}
 
     def part(self, *, optimiser: bool) -> dict[str, Tensor]:
-        """The tensors of the optimiser, or of the model, by their own names."""
+        """The tensors of the optimiser, or of the model, by name."""
         return {
             name.removeprefix(OPTIMISER_PREFIX): tensor
             for name, tensor in self.tensors.items()
@@ -178,7 +178,7 @@ class _Contents:
 
 
 def _build(found: _Contents, dims: Dims | CaptionerDims) -> Network:
-    """The model in evaluation mode; weights and settings that make none are refused with the file's name."""
+    """Build the model in evaluation mode; an error about its weights or settings names the file."""
     try:
         weights = found.part(optimiser=False)
         refuse_absurd_sizes(found.config.network_config, weights)
@@ -198,7 +198,7 @@ def _build(found: _Contents, dims: Dims | CaptionerDims) -> Network:
 
 
 def refuse_other_dims(trained: Checkpoint, data: Data, split: str, source: str) -> None:
-    """Refuse data whose features have another number of columns than those a model was trained on."""
+    """Refuse data whose features have a different number of columns from those the model was trained on."""
     here = dims_of(data, trained.model.config, split)
     for name in ("query", "video", "subtitle"):
         was, now = getattr(trained.dims, name), getattr(here, name)
@@ -210,7 +210,7 @@ def refuse_other_dims(trained: Checkpoint, data: Data, split: str, source: str) 
 
 
 def _read(file: Path, *, weights: bool = True) -> _Contents:
-    """The checked metadata of a file, and its tensors unless only the settings are wanted."""
+    """Read and check the metadata of a file, and its tensors if ``weights``."""
     safetensors = optional_module("safetensors", "train")
     try:
         with safetensors.safe_open(file, framework="pt") as opened:
@@ -238,7 +238,7 @@ def _read(file: Path, *, weights: bool = True) -> _Contents:
 
 
 def _value(texts: Mapping[str, str], key: str, kinds: tuple[type, ...], file: Path) -> Any:
-    """A value of the metadata: a text, or JSON of one of some types; earlier versions wrote no format or plug-in."""
+    """A value of the metadata: a text, or JSON of one of the types ``kinds``."""
     try:
         text = texts.get(key, UNWRITTEN[key]) if key in UNWRITTEN else texts[key]
         found = text if kinds == (str,) else json.loads(text)
@@ -250,7 +250,7 @@ def _value(texts: Mapping[str, str], key: str, kinds: tuple[type, ...], file: Pa
 
 
 def _refuse_other_format(metadata: Mapping[str, Any], file: Path) -> None:
-    """Refuse a checkpoint of a network that this version computes otherwise."""
+    """Refuse a checkpoint of a model whose network has changed since."""
     section = metadata["config"].get("model")
     name = section.get("name") if isinstance(section, dict) else None
     spec = network_spec(name) if isinstance(name, str) and name in {*MODELS, *CAPTIONERS} else None

@@ -1,4 +1,4 @@
-"""The settings of a training run: the model's, how it is trained, and on which splits. TOML in, TOML out.
+"""The settings of a training run: model, training and data, read from and written to TOML.
 
     [model]
     name = "reloclnet"
@@ -10,7 +10,7 @@
     train = "train_top40"
     validate = "val"
 
-A config comes from a preset or a file, changed by ``key=value`` settings; every name and type is checked at once.
+A config comes from a preset or a file, and ``key=value`` settings change it. Every name and type is checked on reading.
 """
 
 from __future__ import annotations
@@ -47,50 +47,55 @@ SETTING_CHOICES = {
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSettings:
-    """Settings of how a model is trained: the section ``[training]`` of a config."""
+    """How a model is trained: the section ``[training]`` of a config."""
 
     seed: int = 0
     batch: int = 128
     """Pairs per step; with ``pairs_per_video`` above 1, videos per step."""
     pairs_per_video: int = 1
-    """Up to this many pairs of a drawn video are trained at once, so that encoding it serves them all."""
+    """Maximum number of pairs trained together for each drawn video, which is then encoded only once."""
     draw: str = "pairs"
-    """``pairs``, or ``lists``: ``batch`` videos, half of them from a few queries' lists, with all pairs among them."""
+    """How batches are drawn: ``pairs``, or ``lists``.
+
+    ``lists`` draws ``batch`` videos, half of them from the lists of a few queries, with all pairs among them.
+    """
     list_queries: int = 128
-    """With ``draw=lists``: at most this many queries per step, those with most listed moments among its videos."""
+    """With ``draw=lists``: maximum number of queries per step. Those with the most listed moments stay."""
     alike: int = 1
-    """Sort the videos of this many batches by length, so that less is padded; 1 leaves batches to chance."""
+    """Sort the videos of this many batches by length, which saves padding; 1 draws batches at random."""
     epochs: float = 100.0
+    """Number of passes over the training pairs."""
     steps: int | None = None
-    """If given, counts instead of epochs."""
+    """Number of training steps, instead of ``epochs``."""
     minutes: float | None = None
-    """Stop after this time, wherever training is; the schedule still goes by steps."""
+    """Stop after this many minutes, even in the middle of an epoch; the learning-rate schedule still follows steps."""
     optimiser: str = "adamw"
-    """``adamw``, ``bert_adam`` (as the public code of XML: no bias correction) or ``sgd``."""
+    """``adamw``, ``bert_adam`` (Adam without bias correction, as in XML's public code) or ``sgd``."""
     momentum: float = 0.9
     """Momentum of ``sgd``."""
     lr: float = 1e-4
+    """Learning rate."""
     weight_decay: float = 0.01
     schedule: str = "constant"
-    """``constant``, ``linear`` (down to 0) or ``cosine``."""
+    """How the learning rate falls: ``constant`` (not at all), ``linear`` (down to 0) or ``cosine``."""
     warmup: float = 0.0
-    """The share of all steps in which the rate rises from 0."""
+    """Share of all steps, at the start, during which the learning rate rises from 0."""
     milestones: tuple[float, ...] = ()
-    """Epochs after each of which the rate is multiplied by ``lower``, whatever the schedule."""
+    """Epochs at which the learning rate is multiplied by ``lower``, whatever the schedule."""
     lower: float = 0.1
-    """What the rate is multiplied by at each milestone."""
+    """Factor of the learning rate at each milestone."""
     clip: float = 1.0
-    """The longest gradient; 0 leaves gradients as they are."""
+    """Clip gradients to this norm (or value, see ``clip_by``); 0 leaves them as they are."""
     clip_by: str = "all"
-    """``all`` parameters together, each ``tensor``, or each ``value`` by itself."""
+    """What ``clip`` limits: the norm of ``all`` gradients together, of each ``tensor``, or each ``value``."""
     measure: str = "NDCG@20[IoU>=0.5]"
-    """What the best checkpoint is chosen by; several joined by `` + `` are summed."""
+    """Measure that chooses the best checkpoint; several joined by `` + `` are summed."""
     task: str = "VCMR"
-    """What is predicted to measure it: VCMR, SVMR or VR."""
+    """Task of the validation: VCMR, SVMR or VR."""
     end_time: str = "inclusive"
-    """Where a predicted span ends: with its last clip, or at that clip's ``start`` (ReLoCLNet's public code)."""
+    """Where a predicted span ends: at the end of its last clip, or at its ``start`` (ReLoCLNet's public code)."""
     nms: float | None = None
-    """Drop predictions that overlap a better one of the same video by more than this."""
+    """Drop predictions that overlap a better one in the same video by more than this IoU."""
     validations: float = 1.0
     """Number of validations per epoch."""
     validate_every: int | None = None
@@ -98,21 +103,24 @@ class TrainingSettings:
     patience: int | None = None
     """Stop after this many validations without a better one."""
     report: tuple[str, ...] = ("NDCG@{10,20,40}[IoU>={0.3,0.5,0.7}]",)
-    """Measures of the best checkpoint, at the end."""
+    """Measures of the best checkpoint in the report at the end of training."""
     similarity: bool = True
-    """Weigh pairs by the similarity of query and caption where the data have it."""
+    """Weight pairs by the similarity of query and caption if the data have it."""
     end_label: str = "inclusive"
-    """``official``: the clip after a moment's last one, as the public code of XML and ReLoCLNet has it."""
+    """Which clip is labelled as a moment's end: its last one, or (``official``) the clip after it.
+
+    The public code of XML and ReLoCLNet uses ``official``.
+    """
     hard_videos: int = 0
-    """Hard negative videos drawn for each query of a step, by the scores of ``begin``'s model (CroCs); 0 for none."""
+    """Number of hard negative videos per query of a step, drawn by the scores of ``begin``'s model (CroCs)."""
     hard_queries: int = 0
-    """Hard negative queries drawn for each video of a step."""
+    """Number of hard negative queries per video of a step."""
     sharpness: float = 1.0
-    """How much likelier a negative is drawn the closer it scores to the truth: a in ``exp(-a (r - aim)^2)``."""
+    """How strongly the draw prefers negatives that score like true pairs: a in ``exp(-a (score - aim)^2)``."""
     hard_pool: int = 0
     """Draw only from this many best-scored negatives; 0 draws from all."""
     list_reach: int = 1000
-    """Wrong videos from a first stage's list are drawn down to this many places below the right one (CONQUER)."""
+    """Draw wrong videos from a first stage's list down to this many ranks below the right one (CONQUER)."""
     cache_mb: float = 1024.0
     """Megabytes of features kept in memory."""
     prefetch: int = 2
@@ -121,9 +129,9 @@ class TrainingSettings:
     threads: int | None = None
     """CPU threads; None leaves it to PyTorch."""
     save_minutes: float = 5.0
-    """Minutes after which, at the latest, a checkpoint is written."""
+    """Maximum number of minutes between two checkpoints."""
     trackers: tuple[str, ...] = ("tensorboard",)
-    """What follows training besides log.csv: TensorBoard where it is installed, and trackers of plug-ins."""
+    """Trackers of the training run, in addition to log.csv: TensorBoard if it is installed, and those of plug-ins."""
 
     def __post_init__(self) -> None:
         for name, allowed in SETTING_CHOICES.items():
@@ -145,27 +153,31 @@ class TrainingSettings:
         parse_all(self.report)
 
     def milestone_factor(self, epoch: float) -> float:
-        """What the rate is multiplied by after ``epoch`` epochs: ``lower`` for each milestone that is reached."""
+        """Factor of the learning rate after ``epoch`` epochs: ``lower`` for each milestone reached so far."""
         return float(self.lower ** sum(epoch >= milestone for milestone in self.milestones))
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataSettings:
-    """Settings of which data are used: the section ``[data]`` of a config."""
+    """Which data are used: the section ``[data]`` of a config."""
 
     path: str = ""
-    """Path of the data folder, one with a data.toml."""
+    """Path of the data folder, which holds a data.toml."""
     train: str = "train"
+    """Split to train on."""
     validate: str = "val"
+    """Split that chooses the best checkpoint."""
     test: str | None = None
     """Split that is evaluated once, at the end, with the best checkpoint."""
     first_stage: str | None = None
-    """A checkpoint of another model, or a run, that finds the videos for models that only search within videos."""
+    """Checkpoint of another model, or a run, that finds the videos for a model that only searches within videos."""
     lists: str | None = None
-    """A checkpoint of a model that ranks videos, or a run for the training queries, whose lists of videos give their
-    wrong ones (CONQUER); ``first_stage`` if not given."""
+    """Checkpoint that ranks videos, or a run for the training queries, from which wrong videos are drawn (CONQUER).
+
+    By default, this is ``first_stage``.
+    """
     begin: str | None = None
-    """A checkpoint whose weights training begins from: the folder of a training run, or a .safetensors file."""
+    """Checkpoint whose weights training starts from: the folder of a training run, or a .safetensors file."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +201,7 @@ class TrainConfig:
 
     @property
     def network_config(self) -> ModelConfig | CaptionerConfig:
-        """The settings of the model, whatever it does."""
+        """The settings of the model, whether it finds moments or describes them."""
         return self.captioner_config if self.describes else self.model_config
 
     @property
@@ -220,7 +232,7 @@ class TrainConfig:
         return config
 
     def table(self) -> dict[str, dict[str, Any]]:
-        """The sections with every setting, the model's defaults included; TOML knows no nothing, so it is ""."""
+        """All sections with every setting, including the model's defaults; None becomes "", as TOML has no null."""
         sections = {
             "model": {"name": self.model, **dataclasses.asdict(self.network_config)},
             "training": dataclasses.asdict(self.training),
@@ -234,12 +246,12 @@ class TrainConfig:
         return tomli_w.dumps(self.table() | ({"about": {"plugin": source.as_dict()}} if source else {}))
 
     def with_changes(self, settings: Assignments) -> TrainConfig:
-        """The config changed by settings; a key may name its section (``training.lr``) or leave it out."""
+        """A copy of the config with some settings changed; a key may name its section (``training.lr``) or omit it."""
         return TrainConfig.of(apply_settings(self.table(), settings))
 
 
 def network_spec(name: str) -> ModelSpec:
-    """What is known of a model by its name, whether it finds moments or describes them.
+    """The specification of a model by name, whether it finds moments or describes them.
 
     >>> network_spec("mtm")
     Traceback (most recent call last):
@@ -253,13 +265,13 @@ def network_spec(name: str) -> ModelSpec:
 
 
 def model_source(name: str) -> PluginSource | None:
-    """The plug-in that a model comes from, which a checkpoint records; None for the package's own."""
+    """The plug-in that a model comes from, which a checkpoint records; None for a built-in model."""
     known = CAPTIONERS if name in CAPTIONERS else MODELS
     return known.source(name) or source_of(network_spec(name).model.__module__)
 
 
 def refuse_missing_plugin(name: object, stored: object, where: str) -> None:
-    """Refuse a model whose plug-in, as a checkpoint stored it, is not here, and say how to get it."""
+    """Refuse a model whose plug-in, named in a checkpoint, is not installed; the message says how to get it."""
     if isinstance(name, str) and isinstance(stored, Mapping) and stored and name not in {*MODELS, *CAPTIONERS}:
         source = PluginSource.of(stored)
         raise MomentseekError(
@@ -277,9 +289,9 @@ def summed_measures(text: str) -> list[str]:
 
 
 def apply_settings(table: Mapping[str, Any], settings: Assignments) -> dict[str, Any]:
-    """Sections changed by settings: a mapping, or ``key=value`` texts whose values are TOML or plain words.
+    """Return the sections changed by settings: a mapping, or ``key=value`` texts whose values are TOML or plain words.
 
-    None, or ``key=``, takes a setting away.
+    The value None, or ``key=``, removes a setting.
 
     >>> apply_settings({"model": {"name": "xml"}, "training": {"lr": 1e-4}}, ["lr=0.001", "data.train=train_top20"])
     {'model': {'name': 'xml'}, 'training': {'lr': 0.001}, 'data': {'train': 'train_top20'}}
@@ -341,5 +353,5 @@ def _section(table: Mapping[str, Any], name: str, where: str) -> Mapping[str, An
 
 
 def _plain(value: Any) -> Any:
-    """A value as it is after being written to TOML or JSON and read again."""
+    """A value as TOML or JSON returns it after writing and reading: "" for None, a list for a tuple."""
     return "" if value is None else list(value) if isinstance(value, tuple) else value

@@ -1,4 +1,4 @@
-"""The folder of a training run: the names of its files, its settings, its log, and what is reported meanwhile."""
+"""The folder of a training run (its files, settings and log), and the progress and outcome of training."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ BEST_CHECKPOINT = "best.safetensors"
 REPORT_FILE = "report.json"
 LOG_FILE = "log.csv"
 MIN_FREE_BYTES = 100e6
-"""Free bytes that the disk of a training run must have at the start."""
+"""Minimum number of free bytes on the disk when training starts."""
 
 
 def find_checkpoint(path: Path) -> Path:
-    """The checkpoint that a path means: the file itself, or the best (else the last) of a training run's folder."""
+    """Find the checkpoint at a path: the file itself, or the best (else the last) of a training run's folder."""
     if path.is_dir():
         for name in (BEST_CHECKPOINT, LAST_CHECKPOINT):
             if (path / name).is_file():
@@ -45,7 +45,7 @@ def is_checkpoint(path: Path) -> bool:
 
 
 def saved_config(folder: Path) -> TrainConfig:
-    """The settings that a training run was begun with, read from its folder."""
+    """Read the settings of a training run from its folder."""
     file = folder / CONFIG_FILE
     if not file.is_file():
         raise MomentseekError(f"{folder}: holds no training run ({CONFIG_FILE}); check the folder")
@@ -62,9 +62,8 @@ def prepare_folder(folder: Path, config: TrainConfig, resume: bool, force: bool)
     if not resume and any(path.exists() for path in earlier):
         if not force:
             raise MomentseekError(
-                f"{folder}: holds a training run already; continue it ({parameter('resume')}), choose another "
-                "folder, or overwrite "
-                f"it ({parameter('force', True)})"
+                f"{folder}: already holds a training run; continue it ({parameter('resume')}), choose another "
+                f"folder, or overwrite it ({parameter('force', True)})"
             )
         for path in earlier:
             path.unlink(missing_ok=True)
@@ -80,7 +79,7 @@ def prepare_folder(folder: Path, config: TrainConfig, resume: bool, force: bool)
 
 
 class TrainingLog:
-    """Writes a row of figures per step to log.csv.
+    """Writes log.csv, with a row of figures for each logged step.
 
     When training continues from a step, the rows after it are dropped.
     """
@@ -112,7 +111,7 @@ class TrainingLog:
 
 @dataclass(frozen=True)
 class TrainingProgress:
-    """How far training is: its step, its loss, and its latest validation."""
+    """The progress of training: its step, its loss, and its latest validation."""
 
     step: int
     steps: int
@@ -127,9 +126,9 @@ class TrainingProgress:
     pairs_per_second: float
     seconds_left: float
     doing: str = "training"
-    """``training``, ``validating`` or, just after, ``validated``; ``scoring`` for hard negatives, before all steps."""
+    """``training``, ``validating``, ``validated``, or ``scoring`` (hard negatives, before the first step)."""
     share: float = math.nan
-    """The part of the scoring that is done, from 0 to 1."""
+    """The finished share of the scoring, from 0 to 1."""
     measure: str = ""
     """Name of the measure by which the best checkpoint is chosen."""
 
@@ -145,7 +144,7 @@ TrainingCallback = Callable[[TrainingProgress], None]
 
 @dataclass(frozen=True)
 class TrainingOutcome:
-    """How training ended: why it stopped, its best validation, and its report."""
+    """The result of training: why it stopped, its best validation, and its report."""
 
     folder: Path
     """The folder of the training run."""
@@ -160,7 +159,7 @@ class TrainingOutcome:
     """``done``, ``patience``, ``time`` or ``interrupted``."""
     seconds: float
     report: Mapping[str, Any] = field(default_factory=dict)
-    """The content of report.json; empty after an interruption, and in processes that do not write."""
+    """The content of report.json; empty after an interruption, and in processes other than the first."""
 
     def __repr__(self) -> str:
         best = "" if self.best is None else f", best {self.best:.4f} at step {self.best_step:,}"

@@ -1,8 +1,8 @@
 """The loop that trains every model.
 
-Whatever a step draws (its pairs, its dropout, its negatives) is a function of the seed and the step's number, and a
-checkpoint holds the weights, the optimiser's state and the loop's counters. So training that was killed continues from
-its last checkpoint to the same weights, bit for bit on a CPU, as if nothing had happened.
+The random draws of a step (pairs, dropout, negatives) depend only on the seed and the step's number. A checkpoint holds
+the weights, the optimiser's state and the loop's counters. Training that was killed therefore continues from its last
+checkpoint and reaches the same weights as without the interruption, bit for bit on a CPU.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ def train(
     progress: TrainingCallback | None = None,
     force: bool = False,
 ) -> TrainingOutcome:
-    """Train a model on ``data`` in the folder ``out``; ``resume`` continues the training run that is there.
+    """Train a model on ``data`` in the folder ``out``; ``resume`` continues the training run in that folder.
 
-    The folder then has config.toml, log.csv and an event file, best.safetensors, last.safetensors and report.json.
+    It writes config.toml, log.csv, best.safetensors, last.safetensors and report.json, and the files of trackers.
     """
     with join_processes() as processes:
         prepared = prepare_training(config, data, out, resume, processes, force)
@@ -152,7 +152,7 @@ class TrainingLoop:
     def _score(self) -> None:
         """Score training queries and videos with the model that training began from, if hard negatives are drawn.
 
-        A model that draws wrong videos from a first stage's lists has these made instead.
+        For a model that draws wrong videos from a first stage's lists, read these lists instead.
         """
 
         def report_scoring(done: int, total: int) -> None:
@@ -160,7 +160,7 @@ class TrainingLoop:
             self._report_progress("scoring", done / total)
 
         if not isinstance(self.batches, Batches) or not isinstance(self.model, CorpusModel):
-            return  # captions are learnt from themselves
+            return  # captioners learn without negatives
         if self.scorer is None:
             self.batches.hard = read_lists(self.config, self.model, self.data, self.batches.pairs, report_scoring)
             return
@@ -187,7 +187,7 @@ class TrainingLoop:
                 self._step(next(ready))
 
     def batch_of(self, step: int) -> Batch | CaptionBatch:
-        """The batch of a step: processes take the epoch's batches in turns."""
+        """The batch of a step for this process; processes take the epoch's batches in turn."""
         epoch, index = divmod(step, self.per_epoch)
         mine = (index * self.processes.count + self.processes.rank) % self.order.per_epoch
         rng = np.random.default_rng([self.training.seed, step, self.processes.rank, 2])
@@ -270,7 +270,7 @@ class TrainingLoop:
 
     def _save(self) -> None:
         counts = asdict(self.counts)
-        if self.processes.first and counts != self._kept:  # without a step since, it would be the same
+        if self.processes.first and counts != self._kept:  # unchanged counters would write the same file
             self._write(LAST_CHECKPOINT, self.counts.value, optimiser_tensors(self.optimiser), counts)
             self._kept = counts
         self._saved = time.monotonic()
@@ -310,12 +310,12 @@ class TrainingLoop:
 
 
 def step_seed(*parts: int) -> int:
-    """A seed for each purpose of each step."""
+    """A seed derived from several numbers, such as the run's seed, the step and the purpose."""
     return int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 def _seed_device(device: torch.device, seed: int) -> None:
-    """Seed what a step draws from; ``torch.manual_seed`` keeps a call with its traceback for every absent device."""
+    """Seed the device's generator; on a CPU without ``torch.manual_seed``, which queues a call per absent device."""
     if device.type == "cpu":
         torch.default_generator.manual_seed(seed)
     else:

@@ -1,4 +1,4 @@
-"""Negatives from outside the batch: hard ones by a trained model's scores, and those of a first stage's lists."""
+"""Negatives from outside the batch: hard negatives by a trained model's scores, and videos of a first stage's lists."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 SCORE_SCALE = 65534
-"""A score of 1 as it is kept: 16 bits hold scores from 0 to 1 to within 1/130,000, in a quarter of float64's space."""
+"""The stored value of a score of 1: 16 bits hold scores from 0 to 1 to within 1/130,000."""
 NEVER_DRAWN = 65535
-"""Kept for pairs that are true or related, and never drawn."""
+"""The stored value of true or related pairs, which are never drawn."""
 ScoringCallback = Callable[[int, int], None]
-"""Called with how many scores are done, and of how many; it may raise to stop."""
+"""Called with the number of finished scores and their total; it may raise to stop."""
 VIDEOS_PER_BLOCK = 64
-"""Videos that are encoded at once."""
+"""Number of videos encoded together."""
 MAX_SCORE_BYTES_IN_MEMORY = 1 << 30
-"""Bytes of scores that are held in memory; more go to a temporary file."""
+"""Maximum size of the scores in memory, in bytes; larger ones go to a temporary file."""
 
 
 def logits(scores: Floats, aim: Floats, allowed: Bools, sharpness: float = 1.0, pool: int = 0) -> Floats:
-    """(rows, columns): ``-a (r - aim)²``, minus infinity for what may not be drawn.
+    """The logits of a draw, (rows, columns): ``-sharpness * (score - aim)²``, and minus infinity where not allowed.
 
-    With ``pool``, only that many best-scored allowed columns of each row may be.
+    With ``pool``, only that many best-scored allowed columns of each row can be drawn.
 
     >>> scores, allowed = np.array([[0.5, 0.75, 0.0]]), np.array([[False, True, True]])
     >>> logits(scores, np.array([0.5]), allowed, sharpness=8).tolist()
@@ -56,9 +56,9 @@ def logits(scores: Floats, aim: Floats, allowed: Bools, sharpness: float = 1.0, 
 
 
 def draw(logits: Floats, count: int, rng: np.random.Generator) -> list[Ints]:
-    """Up to ``count`` different columns of each row, by ``exp(logits)`` one after another, in rising order.
+    """Draw up to ``count`` different columns of each row with weights ``exp(logits)``, in rising order.
 
-    Gumbel's trick: the largest of logits plus Gumbel noise are such a draw, without a loop over draws.
+    It takes the largest sums of logits and Gumbel noise, which is the same as drawing one after another.
     """
     drawn = rng.standard_exponential(logits.shape, dtype=np.float32)
     keys = logits - np.log(np.maximum(drawn, np.float32(1e-30)))
@@ -69,7 +69,7 @@ def draw(logits: Floats, count: int, rng: np.random.Generator) -> list[Ints]:
 
 @dataclass(frozen=True, eq=False)
 class NegativePairs:
-    """The hard negatives of a step: of which query (video) which videos (queries), as places in the truth."""
+    """The negatives of a step: pairs of a query and a video, as places in the truth."""
 
     queries: Ints
     videos: Ints
@@ -79,26 +79,29 @@ class NegativePairs:
 
 
 class HardNegatives:
-    """Scores of all training queries and videos, and what is drawn by them."""
+    """Draws hard negatives by the scores of all training queries and videos."""
 
     def __init__(
         self, kept: NDArray[np.uint16], query_aim: Floats, video_aim: Floats, *, videos: int, queries: int,
         sharpness: float = 1.0, pool: int = 0,
     ) -> None:  # fmt: skip
-        """``kept`` (queries, videos): scores times ``SCORE_SCALE``, or ``NEVER_DRAWN``; the aims average true pairs."""
+        """``kept`` (queries, videos) has scores times ``SCORE_SCALE``, or ``NEVER_DRAWN``.
+
+        ``query_aim`` and ``video_aim`` have the mean score of the true pairs of each query and video.
+        """
         self.kept, self.query_aim, self.video_aim = kept, query_aim, video_aim
         self.videos, self.queries = videos, queries
         self.sharpness, self.pool = sharpness, pool
 
     def videos_of(self, queries: Ints, rng: np.random.Generator) -> NegativePairs | None:
-        """``videos`` hard negatives of each of these queries; None if none are wanted."""
+        """Draw ``self.videos`` hard negative videos for each of these queries; None if that is 0."""
         if not self.videos:
             return None
         found = self._draw(self.kept[queries], self.query_aim[queries], self.videos, rng)
         return NegativePairs(np.repeat(queries, [len(f) for f in found]), np.concatenate(found))
 
     def queries_of(self, videos: Ints, rng: np.random.Generator) -> NegativePairs | None:
-        """``queries`` hard negatives of each of these videos; None if none are wanted."""
+        """Draw ``self.queries`` hard negative queries for each of these videos; None if that is 0."""
         if not self.queries:
             return None
         found = self._draw(self.kept[:, videos].T, self.video_aim[videos], self.queries, rng)
@@ -110,27 +113,36 @@ class HardNegatives:
 
 
 class ListNegatives:
-    """The videos that may be drawn as wrong ones of each training query, and the draw."""
+    """Draws wrong videos for each training query from its ``allowed`` ones.
 
-    def __init__(self, allowed: Sequence[NDArray[np.int32]], count: int) -> None:
-        self.allowed, self.count = allowed, count
+    With ``total``, a step has at most this many of them, and its batch has all pairs of its queries and videos.
+    """
+
+    def __init__(self, allowed: Sequence[NDArray[np.int32]], count: int, total: int = 0) -> None:
+        self.allowed, self.count, self.total = allowed, count, total
 
     def videos_of(self, queries: Ints, rng: np.random.Generator) -> NegativePairs | None:
-        """Up to ``count`` wrong videos of each of these queries, all different."""
+        """Draw up to ``self.count`` different wrong videos for each of these queries."""
         drawn = [rng.permutation(self.allowed[q])[: self.count] for q in queries.tolist()]
-        return NegativePairs(np.repeat(queries, [len(d) for d in drawn]), np.concatenate(drawn).astype(np.int64))
+        asked = np.repeat(queries, [len(d) for d in drawn])
+        videos = np.concatenate(drawn).astype(np.int64)
+        if self.total:
+            kept = np.isin(videos, rng.permutation(np.unique(videos))[: self.total])
+            asked, videos = asked[kept], videos[kept]
+        return NegativePairs(asked, videos)
 
     def queries_of(self, videos: Ints, rng: np.random.Generator) -> NegativePairs | None:
-        """None: only videos are drawn from lists."""
+        """Return None: lists give videos only."""
         return None
 
 
 def check_lists(config: TrainConfig, model: CorpusModel) -> None:
-    """Refuse a model that learns from a first stage's lists where there is none."""
+    """Refuse a model that learns from a first stage's lists if the config names no source of them."""
+    own = "draw them from the batch (negatives_from=batch)"
     if model.listed_negatives and list_source(config) is None:
         raise MomentseekError(
             f"{config.model} draws wrong videos from a first stage's lists; name its checkpoint, or a run for the "
-            "training queries (lists=PATH), or draw them from the batch (negatives_from=batch)"
+            f"training queries (lists=PATH), or {'mine none (mined=0)' if model.mined_videos else own}"
         )
 
 
@@ -142,7 +154,7 @@ def list_source(config: TrainConfig) -> str | None:
 def read_lists(
     config: TrainConfig, model: CorpusModel, data: Data, pairs: TrainingPairs, progress: ScoringCallback
 ) -> ListNegatives | None:
-    """What may be drawn for each training query; None for a model that draws nothing from lists."""
+    """Read or compute the lists that wrong videos are drawn from; None for a model that uses no lists."""
     source, reach = list_source(config), config.training.list_reach
     if not model.listed_negatives or source is None:
         return None
@@ -153,11 +165,11 @@ def read_lists(
         if is_checkpoint(Path(source))
         else lists_of_run(read_run(Path(source)), split, config.data.train)
     )
-    return ListNegatives(allowed_videos(ranked, pairs, reach), model.listed_negatives)
+    return ListNegatives(allowed_videos(ranked, pairs, reach), model.listed_negatives, model.mined_videos)
 
 
 def allowed_videos(lists: Sequence[Ints], pairs: TrainingPairs, reach: int) -> list[NDArray[np.int32]]:
-    """The wrong videos of each query's list, down to ``reach`` places below the last right one that is listed.
+    """The wrong videos of each query's list, down to ``reach`` ranks below the last right video in it.
 
     >>> from momentseek import Judgements
     >>> from momentseek.models.training.pairs import training_pairs
@@ -177,7 +189,7 @@ def allowed_videos(lists: Sequence[Ints], pairs: TrainingPairs, reach: int) -> l
 
 
 def lists_of_run(run: Run, split: DataSplit, name: str) -> list[Ints]:
-    """The videos of each training query of a run, each once, in its order; those of no training moment are left out."""
+    """The distinct videos of each training query in a run, in its order, without those that have no training moment."""
     truth = split.truth
     codes = np.array([truth.video_code.get(video, -1) for video in run.videos], dtype=np.int64)
     lists = []
@@ -194,7 +206,7 @@ def lists_of_run(run: Run, split: DataSplit, name: str) -> list[Ints]:
 
 
 def _rank(source: str, data: Data, split: DataSplit, name: str, most: int, progress: ScoringCallback) -> list[Ints]:
-    """Lists of the model of a checkpoint: the videos that have training moments, best first."""
+    """The ranked videos of each training query by a checkpoint's model, among videos with training moments."""
     trained = load_checkpoint(source)
     refuse_other_dims(trained, data, name, source)
     if not trained.model.retrieves:
@@ -203,7 +215,7 @@ def _rank(source: str, data: Data, split: DataSplit, name: str, most: int, progr
         )
 
     def encoding(stage: str, done: int, total: int) -> None:
-        progress(0, 1)  # encoding counts for nothing, but may be stopped too
+        progress(0, 1)  # no progress yet, but the callback may stop the encoding
 
     def ranking(stage: str, done: int, total: int) -> None:
         progress(done, total)
@@ -223,12 +235,14 @@ def score_hard_negatives(
     training: TrainingSettings,
     progress: ScoringCallback,
 ) -> HardNegatives:
-    """Score every training query with every video by ``model``; ``progress`` may raise to stop."""
+    """Score every training query against every video with ``model``; ``progress`` may raise to stop."""
     shape = (len(split.truth.query_ids), pairs.videos)
     kept, own = _allocate(shape), _TrueScores(pairs)
     for videos, scores in _score_blocks(model, data, split, progress):
         if not np.isfinite(scores).all():
-            raise MomentseekError("the scores of the model to begin from are no numbers; begin from another checkpoint")
+            raise MomentseekError(
+                "scores of the model to begin from are NaN or infinite; begin from another checkpoint"
+            )
         own.add(videos, scores)
         never = pairs.related_mask(np.arange(shape[0]), videos)
         kept[:, videos] = np.where(never, NEVER_DRAWN, np.rint(scores * SCORE_SCALE)).astype(np.uint16)
@@ -241,13 +255,13 @@ def score_hard_negatives(
 def _score_blocks(
     model: CorpusModel, data: Data, split: DataSplit, progress: ScoringCallback
 ) -> Iterator[tuple[Ints, NDArray[np.float32]]]:
-    """Blocks of videos, each with the scores of all queries."""
+    """Yield blocks of videos with the scores of all queries."""
     truth, device = split.truth, device_of(model)
     total = len(truth.query_ids) * len(truth.videos)
     done = 0
 
     def encoding(stage: str, at: int, of: int) -> None:
-        progress(done, total)  # encoding counts for nothing, but may be stopped too
+        progress(done, total)  # no progress yet, but the callback may stop the encoding
 
     asked = encode_queries(model, split, truth.query_ids, progress=encoding)
     for first in range(0, len(truth.videos), VIDEOS_PER_BLOCK):
@@ -257,13 +271,11 @@ def _score_blocks(
         with inference_mode(model):
             videos = corpus.take(block - first, device)
             moments = max(t.shape[0] * t.shape[1] for t in videos.values() if t.ndim > 1)
-            many = max(
-                1, MAX_TENSOR_NUMBERS // moments
-            )  # queries at once: (queries, videos, moments) stays within the cells
-            for q in range(0, len(asked), many):
-                queries = asked.take(np.arange(q, min(q + many, len(asked))), device)
-                scores[q : q + many] = model.match(queries, videos).float().exp().cpu().numpy()
-                done += len(scores[q : q + many]) * len(block)
+            chunk = max(1, MAX_TENSOR_NUMBERS // moments)  # limits the tensor (queries, videos, moments)
+            for q in range(0, len(asked), chunk):
+                queries = asked.take(np.arange(q, min(q + chunk, len(asked))), device)
+                scores[q : q + chunk] = model.match(queries, videos).float().exp().cpu().numpy()
+                done += len(scores[q : q + chunk]) * len(block)
                 progress(done, total)
         yield block, scores.clip(0.0, 1.0)
 
@@ -279,7 +291,7 @@ class _TrueScores:
         self._best = np.zeros(self._queries), np.zeros(self._videos)
 
     def add(self, videos: Ints, scores: NDArray[np.float32]) -> None:
-        """Take in the scores of all queries with a block of consecutive videos."""
+        """Add the scores of all queries for a block of consecutive videos."""
         first, last = np.searchsorted(self._video, [videos[0], videos[-1] + 1])
         here = slice(first, last)
         self._scores[here] = scores[self._query[here], self._video[here] - videos[0]]
@@ -287,7 +299,7 @@ class _TrueScores:
         self._best[1][videos] = scores.max(0)
 
     def aims(self) -> tuple[Floats, Floats]:
-        """The mean true score of each query and of each video; the highest score where there is no true pair."""
+        """The mean score of the true pairs of each query and of each video; without true pairs, the highest score."""
         found = []
         for code, size, best in zip((self._query, self._video), (self._queries, self._videos), self._best, strict=True):
             count = np.bincount(code, minlength=size)
@@ -300,11 +312,11 @@ def _allocate(shape: tuple[int, int]) -> NDArray[np.uint16]:
     if 2 * shape[0] * shape[1] <= MAX_SCORE_BYTES_IN_MEMORY:
         return np.empty(shape, np.uint16)
     try:
-        with tempfile.TemporaryFile() as file:  # mapped files live on without their name
+        with tempfile.TemporaryFile() as file:  # the mapping stays valid after the file is closed
             return np.memmap(file, np.uint16, "w+", shape=shape)
     except OSError as e:
         size = 2 * shape[0] * shape[1] / 1e9
         raise MomentseekError(
             f"the scores of {shape[0]:,} queries and {shape[1]:,} videos need {size:.1f} GB of temporary space"
-            f"  ({e.strerror}); set TMPDIR to a larger disk"
+            f" ({e.strerror}); set TMPDIR to a larger disk"
         ) from None

@@ -13,7 +13,7 @@ from momentseek.models.model import REST, Phase, group_of
 from momentseek.models.training.config import TrainingSettings
 
 GROUP = "group"
-"""The key under which an optimiser's groups have the name of their rate group."""
+"""The key of the rate group's name in an optimiser's parameter groups."""
 
 
 class BertAdam(torch.optim.Optimizer):
@@ -34,7 +34,7 @@ class BertAdam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:
-        """Change the parameters by their gradients."""
+        """Update the parameters by their gradients."""
         value = None
         if closure is not None:
             with torch.enable_grad():
@@ -56,7 +56,7 @@ class BertAdam(torch.optim.Optimizer):
 
 
 def build_optimiser(model: nn.Module, training: TrainingSettings) -> torch.optim.Optimizer:
-    """The optimiser that the settings ask for, over a model's parameters; each has the name of its rate group."""
+    """Build the optimiser of the settings; its parameter groups have the names of the model's rate groups."""
     names: tuple[str, ...] = getattr(model, "rate_groups", ())
     by_group: dict[str, list[nn.Parameter]] = {group: [] for group in (REST, *names)}
     for name, p in model.named_parameters():
@@ -76,13 +76,13 @@ def build_optimiser(model: nn.Module, training: TrainingSettings) -> torch.optim
 
 
 def set_rates(used: torch.optim.Optimizer, rate: float, phase: Phase) -> None:
-    """Give every group the learning rate that a phase has for it."""
+    """Set the learning rate of every group for a phase."""
     for group in used.param_groups:
         group["lr"] = rate * phase.rate(group[GROUP])
 
 
 def spare_frozen(used: torch.optim.Optimizer, phase: Phase) -> None:
-    """Forget the gradients of groups whose rate is 0: neither weights nor the optimiser's memory of them change."""
+    """Drop the gradients of groups whose rate is 0, so that neither their weights nor their optimiser state change."""
     for group in used.param_groups:
         if phase.rate(group[GROUP]) == 0:
             for p in group["params"]:
@@ -90,7 +90,7 @@ def spare_frozen(used: torch.optim.Optimizer, phase: Phase) -> None:
 
 
 def clip_gradients(model: nn.Module, limit: float, by: str) -> None:
-    """Shorten gradients longer than ``limit``: of all parameters together, of each, or number by number."""
+    """Clip gradients to ``limit``: the norm of ``all`` parameters, of each ``tensor``, or each ``value``."""
     if not limit:
         return
     params = [p for p in model.parameters() if p.grad is not None]
@@ -111,7 +111,7 @@ def optimiser_tensors(used: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def restore_optimiser(used: torch.optim.Optimizer, kept: dict[str, Tensor]) -> None:
-    """Give an optimiser the memory ``optimiser_tensors`` wrote down."""
+    """Restore the state that ``optimiser_tensors`` returned."""
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in kept.items():
         i, name = key.split(".", 1)
@@ -120,10 +120,10 @@ def restore_optimiser(used: torch.optim.Optimizer, kept: dict[str, Tensor]) -> N
 
 
 def rate_factor(schedule: str, step: int, total: int, warmup: float = 0.0) -> float:
-    """The factor of step ``step`` (from 0) of ``total``.
+    """The factor of the learning rate at step ``step`` (from 0) of ``total``.
 
-    During the first ``warmup`` share it rises from 0 (so that the first step of BertAdam changes nothing, as in the
-    public code), then stays (``constant``), falls in a straight line to 0 (``linear``) or as half a ``cosine`` wave.
+    It rises from 0 during the first ``warmup`` share, so the first step of BertAdam changes nothing, as in the public
+    code. Then it stays at 1 (``constant``) or falls to 0, in a straight line (``linear``) or along half a ``cosine``.
 
     >>> [rate_factor("linear", s, 10, warmup=0.2) for s in (0, 1, 2, 6, 10)]
     [0.0, 0.5, 1.0, 0.5, 0.0]

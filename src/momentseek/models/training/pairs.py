@@ -1,8 +1,8 @@
-"""The pairs of a training set as columns: query, video, times, weight, and what else of a query is related.
+"""The pairs of a training set as columns (query, video, times, weight), and the order in which they are drawn.
 
-Every moment a query has (with relevance above 0) is one pair. ``related`` answers, for any queries and videos, what the
-*whole* training set holds for related, not only what a batch happened to draw: the positive-pair mask of TVR-Ranking
-(appendix C.1).
+A pair is a query and a moment whose relevance to it is above 0. ``related_mask`` says which queries and videos of a
+batch are related anywhere in the training set, so that a related video is never used as a negative example of a query.
+The TVR-Ranking paper calls this the positive-pair mask (appendix C.1).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class TrainingPairs:
-    """Pairs, one per entry; ``query`` and ``video`` are places in the truth's ``query_ids`` and ``videos``."""
+    """Training pairs as columns; ``query`` and ``video`` are indices into the truth's ``query_ids`` and ``videos``."""
 
     query: Ints
     video: Ints
@@ -31,15 +31,20 @@ class TrainingPairs:
     offsets: Ints
     """Pairs of query i are at ``offsets[i]:offsets[i + 1]``."""
     videos: int
-    """How many videos the truth names."""
+    """Number of videos in the truth."""
     also: Mapping[int, Ints] = field(default_factory=dict)
-    """Further videos of the truth that are related to a query, by its place."""
+    """Further videos of the truth that are related to a query, by the query's index."""
 
     def __len__(self) -> int:
         return len(self.query)
 
+    def among(self, queries: Ints, videos: Ints) -> Ints:
+        """The pairs of some queries and some videos, in ascending order."""
+        rows = np.concatenate([np.arange(self.offsets[q], self.offsets[q + 1]) for q in np.sort(queries).tolist()])
+        return rows[np.isin(self.video[rows], videos)]
+
     def related_mask(self, queries: Ints, videos: Ints) -> NDArray[np.bool_]:
-        """(queries, videos): whether the training set has a pair of them, or says they are related."""
+        """(queries, videos): whether the training set has a pair of the two, or lists them as related."""
         column = np.full(self.videos, -1)
         column[videos] = np.arange(len(videos))
         counts = self.offsets[queries + 1] - self.offsets[queries]
@@ -59,7 +64,10 @@ class TrainingPairs:
 def training_pairs(
     truth: Judgements, similarity: bool = True, related: Mapping[str, Sequence[str]] | None = None
 ) -> TrainingPairs:
-    """The pairs of a truth; moments of relevance 0 are none. ``related`` names further videos that answer a query.
+    """Build the pairs of a truth from its moments with relevance above 0.
+
+    With ``similarity``, that column of the truth gives the weights. ``related`` names further videos that answer a
+    query.
 
     >>> truth = Judgements.from_rows([("q1", "a", 0, 5, 1), ("q1", "b", 2, 9, 0), ("q2", "a", 7, 9, 1)])
     >>> pairs = training_pairs(truth)
@@ -97,7 +105,7 @@ def training_pairs(
 
 
 def group_pairs(pairs: TrainingPairs) -> list[Ints]:
-    """The pairs of each query and video, in the order of the queries.
+    """Group the pairs by query and video, in the order of the queries.
 
     >>> truth = Judgements.from_rows([("q", "a", 0, 5, 1), ("q", "b", 2, 9, 1), ("q", "a", 7, 9, 1)])
     >>> [rows.tolist() for rows in group_pairs(training_pairs(truth))]
@@ -109,12 +117,12 @@ def group_pairs(pairs: TrainingPairs) -> list[Ints]:
 
 
 class PairOrder:
-    """Batches of pairs, every pair once per epoch.
+    """Divides all pairs into random batches, in a new order each epoch.
 
     ``per_video`` = 1 draws pairs at random. Above 1, a video is drawn with up to that many of its pairs, and ``batch``
     counts such draws: encoding one video, the costly part of a step, then serves several pairs. Batches of an epoch
-    are of even size, so that none is too small to have negatives. With ``lengths`` of the videos and a ``window`` of
-    several batches, videos of like length meet in a batch, and less is spent on padding.
+    have even sizes, so that none is too small to have negatives. With the ``lengths`` of the videos and a ``window`` of
+    several batches, videos of similar length share a batch, which saves padding.
 
     >>> order = PairOrder(np.array([0, 0, 1, 1, 1]), batch=2, per_video=2, seed=0)
     >>> order.per_epoch, sorted(np.concatenate([order.batch_at(0, i) for i in range(order.per_epoch)]).tolist())
@@ -162,7 +170,7 @@ class PairOrder:
         self._epoch = epoch
 
     def _alike(self, place: Ints, video: Ints, rng: np.random.Generator) -> Ints:
-        """Places of draws, sorted by length within windows of batches; the batches of a window in random order."""
+        """Sort draws by length within windows of batches, and shuffle the batches of each window."""
         if self._lengths is None or self._window < 2:
             return place
         order, cuts = np.argsort(place), np.arange(self.per_epoch + 1) * self.draws // self.per_epoch
@@ -180,10 +188,10 @@ class PairOrder:
 
 
 class ListOrder:
-    """Batches of lists: some videos, and all pairs among them of the queries that have most there.
+    """Draws batches of videos with all pairs among them, for the queries with the most pairs there.
 
-    Half of a batch's videos pass by once per epoch, the others come from the lists of a few queries that these videos
-    answer: so a query meets several of its listed moments, and its negatives are videos alike.
+    Half of a batch's videos are drawn once per epoch. The others come from the lists of a few queries that these
+    videos answer. So a query has several of its listed moments in a batch, and its negatives are similar videos.
 
     >>> from momentseek import Judgements
     >>> pairs = training_pairs(Judgements.from_rows([(q, v, 0, 5, 1) for q in "ab" for v in "wxyz"]))
@@ -225,5 +233,5 @@ class ListOrder:
 
 
 def _firsts(draw: Ints) -> Ints:
-    """Where each draw begins, of draws numbered in order."""
+    """The first index of each draw; draws are numbered in order."""
     return np.flatnonzero(np.r_[True, draw[1:] != draw[:-1]])

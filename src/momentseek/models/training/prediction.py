@@ -1,4 +1,4 @@
-"""What a trained model answers to the queries of a split, how good that is, and the report of a training run."""
+"""Predict the moments of a split with a trained model, measure them, and write the report of a training run."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from momentseek.models.training.processes import torch_device
 from momentseek.models.training.warm_start import source_digest
 
 DEFAULT_DEPTH = 40
-"""Moments predicted per query unless a measure looks deeper: TVR-Ranking's deepest cut-off."""
+"""Minimum number of moments predicted per query: TVR-Ranking's largest cutoff. Measures can ask for more."""
 POOL_DEPTH = 50
-"""Moments predicted per query of a split with pools, at least: MVMR's deepest cut-off."""
+"""Minimum number of moments predicted per query of a split with pools: MVMR's largest cutoff."""
 
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """The run of a trained model on a split, and how it was made."""
+    """The run of a trained model on a split, and the settings it was predicted with."""
 
     run: Run
     model: str
@@ -61,7 +61,7 @@ class Prediction:
     """Whether the data are simulated."""
 
     def figures(self) -> dict[str, str | int | bool]:
-        """What was predicted, in numbers."""
+        """The task and the counts of the prediction."""
         return {
             "task": self.task,
             "queries": len(self.run),
@@ -87,15 +87,15 @@ def predict_split(
     device: str | None = None,
     progress: StageCallback | None = None,
 ) -> Prediction:
-    """Answer the queries of a split with the model of a checkpoint, a file or the folder of a training run.
+    """Predict moments for the queries of a split with a checkpoint (a file, or the folder of a training run).
 
-    ``task`` is VCMR (moments in all videos), SVMR (moments in the right video) or VR (videos); by default VCMR for a
-    split with pools, else what the model was trained for. ``top`` is the number of predictions per query: by default
-    40 (50 in pools), or as many as the measures of the training report need. ``videos`` names another model's
-    checkpoint, or a run, whose first ``first`` videos of each query are searched. ``whole_corpus`` searches all videos
-    although the split has a pool for each query. ``nms`` drops moments that overlap a better one of their video by
-    more than this IoU. ``summary`` answers with the most salient clips of each video, up to this share of its time,
-    instead. ``device`` is cpu, cuda, … or auto; by default as in training.
+    ``task`` is VCMR (moments in all videos), SVMR (moments in the right video) or VR (videos). It defaults to VCMR for
+    a split with pools, else to the task the model was trained for. ``top`` is the number of predictions per query: by
+    default 40 (50 in pools), or as many as the measures of the training report need. ``videos`` names the checkpoint
+    of another model, or a run, whose first ``first`` videos of each query are searched. ``whole_corpus`` searches all
+    videos even if the split has a pool for each query. ``nms`` drops moments that overlap a better one in their video
+    by more than this IoU. With ``summary``, the predictions are the most salient clips of each video, up to this share
+    of its duration. ``device`` is cpu, cuda, … or auto; by default the one of training.
     """
     trained = load_checkpoint(checkpoint)
     training, source = trained.config.training, str(checkpoint)
@@ -156,7 +156,7 @@ def predict_split(
 
 
 def first_stage_run(source: str, data: Data, split: str, depth: int) -> Run:
-    """Videos for each query of a split: read from a run's file, or found by the model of a checkpoint."""
+    """The videos for each query of a split, read from a run's file or found by the model of a checkpoint."""
     path = Path(source)
     if is_checkpoint(path):
         trained = load_checkpoint(path)
@@ -179,7 +179,7 @@ def first_stage_run(source: str, data: Data, split: str, depth: int) -> Run:
 
 
 def needed_depth(measures: Iterable[str]) -> int:
-    """Moments per query that measures look at, and at least ``DEFAULT_DEPTH``.
+    """Number of moments per query that the measures need, at least ``DEFAULT_DEPTH``.
 
     >>> needed_depth(["NDCG@20[IoU>=0.5]"]), needed_depth(["R@{1,100}[IoU>=0.5]"])
     (40, 100)
@@ -188,7 +188,7 @@ def needed_depth(measures: Iterable[str]) -> int:
 
 
 class Validation(NetworkValidation):
-    """Measures models on splits of the data, with the config's task, end times and first stage."""
+    """Evaluates models on splits of the data, with the config's task, end times and first stage."""
 
     protocol = "paper"
 
@@ -205,7 +205,7 @@ class Validation(NetworkValidation):
         *,
         saliency: bool = True,
     ) -> Run:
-        """The run of a model on a split, ``depth`` moments per query, with the clips' ``saliency`` if it has any."""
+        """Predict ``depth`` moments per query of a split, with the clips' ``saliency`` if the model rates clips."""
         training = self.config.training
         return predict(
             model,
@@ -246,14 +246,14 @@ class Validation(NetworkValidation):
 
     @cached_property
     def first_stage_source(self) -> dict[str, str] | None:
-        """Path and digest of the first stage, as it was before the first step; None if there is none."""
+        """Path and digest of the first stage before the first step; None if there is none."""
         source = self.config.data.first_stage
         if source is None or self.config.training.task != "VCMR":
             return None
         return {"path": source, "digest": source_digest(Path(source))}
 
     def check(self, model: CorpusModel) -> None:
-        """Refuse, before training, a model that could not be measured, or a first stage that does not suit it."""
+        """Refuse, before training, a model that cannot be measured, or a first stage that does not fit its splits."""
         task, source = self.config.training.task, self.config.data
         if not model.retrieves and task == "VR":
             raise MomentseekError(

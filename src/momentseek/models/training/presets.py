@@ -1,7 +1,8 @@
 """Named configs: the papers' settings, and small ones for simulated data.
 
-A preset is a config file that may say more: ``[models.NAME]`` has settings for one model (of a preset for any), and
-``[splits.NAME]`` training settings for one training split, as TVR-Ranking trains longer on shorter lists.
+A preset is a config file with two further kinds of sections. ``[models.NAME]`` has settings for one model, in a preset
+for any model. ``[splits.NAME]`` has training settings for one training split: TVR-Ranking trains longer on shorter
+lists.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from momentseek.models.training.config import (
 )
 
 CAPTION_TRAINING = {"measure": "CIDEr-D", "report": ["BLEU@4", "ROUGE-L", "CIDEr-D"]}
-"""How captioners are measured unless a preset of their own says otherwise."""
+"""Measures of captioners, for presets that are not made for one captioner."""
 
 
 def preset_names() -> tuple[str, ...]:
@@ -49,7 +50,7 @@ def preset_table(name: str) -> dict[str, Any]:
 def settings_table(
     preset: str | None, config: str | os.PathLike[str] | None, default: str | None = None
 ) -> tuple[dict[str, Any], str]:
-    """The sections of a preset or of a config file (else of the preset ``default``), and how messages call them."""
+    """The sections of a preset or a config file (else of the preset ``default``), and their name in messages."""
     if preset and config:
         raise MomentseekError(
             f"{parameter('preset')} and {parameter('config')} both give the settings; give one, and change it with "
@@ -64,7 +65,7 @@ def settings_table(
 def configure(
     preset: dict[str, Any], model: str | None, settings: Assignments = (), where: str = "config"
 ) -> TrainConfig:
-    """The config of a model from the sections of a preset or a file, with settings such as ``lr=0.001`` on top.
+    """Build a model's config from the sections of a preset or a file, changed by settings such as ``lr=0.001``.
 
     >>> config = configure(preset_table("tvr-ranking-reloclnet"), None, ["train=train_top20"])
     >>> config.model, config.training.epochs, config.training.batch
@@ -80,7 +81,7 @@ def configure(
         raise MomentseekError(f"{where}: is for any model; say which to train, such as `momentseek train xml`")
     _ = network_spec(model)  # refuses an unknown name
     for_model = dict(by_model.get(model, {}))
-    if model in CAPTIONERS and named is None:  # what a preset says of all models is said of those that find moments
+    if model in CAPTIONERS and named is None:  # a preset for any model is for models that find moments
         sections = {"training": CAPTION_TRAINING}
     training, data = for_model.pop("training", {}), for_model.pop("data", {})
     sections["model"] = {"name": model, **sections.get("model", {}), **for_model}
@@ -93,7 +94,7 @@ def configure(
 
 
 def list_settings(model: str | None = None) -> str:
-    """Tables of all models and presets; or of the settings of a model, with their defaults."""
+    """Tables of all models and presets, or of one model's settings with their defaults."""
     if model is None:
         models = sorted([name, network_spec(name).summary] for name in (*MODELS, *CAPTIONERS))
         presets = [[name, str(preset_table(name).get("about", ""))] for name in preset_names()]

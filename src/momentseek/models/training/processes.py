@@ -1,7 +1,8 @@
-"""Training by several processes that share gradients; started by ``torchrun``, which sets RANK and WORLD_SIZE.
+"""Train in several processes that share gradients, and handle signals that stop training.
 
-Each process takes every n-th batch; the gradients are averaged before each step, so all hold the same weights. Process
-0 validates, logs and writes; the others wait for what it decides. Negatives come from a process's own batch.
+``torchrun`` starts the processes and sets RANK and WORLD_SIZE. Each process takes every n-th batch. The gradients are
+averaged before each step, so all processes hold the same weights. Process 0 validates, logs and writes, while the
+others wait for its decisions. Negatives come from a process's own batch.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Processes:
         return self.rank == 0
 
     def average_gradients(self, model: nn.Module) -> None:
-        """The mean of all processes' gradients, everywhere; a parameter one process did not use counts as 0 there."""
+        """Average the gradients of all processes; a parameter without a gradient in one process counts as 0 there."""
         if self.count == 1:
             return
         params = [p for p in model.parameters() if p.requires_grad]
@@ -60,7 +61,7 @@ class Processes:
                 dist.broadcast(tensor, 0)
 
     def agree(self, value: float) -> float:
-        """Process 0's value, everywhere."""
+        """Return the value of process 0 in every process."""
         if self.count == 1:
             return value
         shared = torch.tensor([value], dtype=torch.float64, device=torch_device("auto"))
@@ -78,7 +79,7 @@ class Processes:
 
 @contextmanager
 def join_processes() -> Iterator[Processes]:
-    """Join the other processes if ``torchrun`` (or the like) started several."""
+    """Join the other processes if ``torchrun`` (or a similar launcher) started several."""
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:
         yield Processes()
@@ -107,22 +108,22 @@ def torch_device(name: str) -> torch.device:
 
 
 def thread_count(config: TrainConfig | None = None) -> int:
-    """The number of threads that a training run has in this process: the config's, else as PyTorch decides."""
+    """The number of threads of a training run in this process: the config's, else PyTorch's default."""
     named = config.training.threads if config is not None else None
     return named if named is not None else torch.get_num_threads()
 
 
 def use_threads(count: int) -> None:
-    """Compute with this many threads in this process from now on."""
+    """Set the number of threads that PyTorch uses in this process."""
     torch.set_num_threads(count)
 
 
 class TrainingInterrupted(Exception):
-    """Raised between two parts of training after a signal asked it to stop."""
+    """Raised to stop training after a signal asked for it."""
 
 
 class Interrupts:
-    """A context in which Ctrl-C (or SIGTERM) only sets ``requested``; a second one stops at once, as always."""
+    """A context in which Ctrl-C (or SIGTERM) only sets ``requested``; a second one stops at once."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -143,6 +144,6 @@ class Interrupts:
         self.requested = True
 
     def check(self, *_: object) -> None:
-        """Raise ``TrainingInterrupted`` if a signal came; can be passed as a progress callback."""
+        """Raise ``TrainingInterrupted`` if a signal arrived; can be passed as a progress callback."""
         if self.requested:
             raise TrainingInterrupted

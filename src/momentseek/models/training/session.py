@@ -1,6 +1,6 @@
-"""Training by name: a model, its data and its settings in, a finished training run out.
+"""Train a model given by name: choose its settings, then train once or with several seeds.
 
-What ``momentseek train`` and ``momentseek.train`` share. ``loop.train`` does the work once the settings are known.
+``momentseek train`` and ``momentseek.train`` share this module; ``loop.train`` does the training.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def score_spreads(reports: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, S
 
 
 def scores_text(reports: Sequence[Mapping[str, Any]]) -> str:
-    """The table of the reports' scores, mean ± sd where there are several."""
+    """A table of the reports' scores: mean ± sd if there are several."""
     scores = score_spreads(reports)
     names = list(dict.fromkeys(name for of_split in scores.values() for name in of_split))
     rows = [[name, *(str(scores[split][name]) for split in scores)] for name in names]
@@ -55,11 +55,10 @@ def scores_text(reports: Sequence[Mapping[str, Any]]) -> str:
 def train_or_read(
     config: TrainConfig, data: Data, out: Path, *, progress: TrainingCallback | None = None, force: bool = False
 ) -> tuple[Mapping[str, Any], TrainingOutcome | None]:
-    """The report of a training run: read if it is finished, else trained, from where it was stopped if it was.
+    """Return the report of a training run: read it if the run is finished, else train, or continue training.
 
-    The outcome is None if it was finished before. An empty report means that training was stopped. A training run
-    that was finished on other data or after other steps, or whose earlier stage was trained again, is refused;
-    ``force`` trains again.
+    The outcome is None if the run was already finished. An empty report means that training was stopped. A finished
+    run is refused if its data, its number of steps or its earlier stage have changed; ``force`` trains again.
     """
     report = read_report(out) if out.is_dir() and not force else None
     if report is not None and _is_same_config(report.get("config"), resolve_config(config).table()):
@@ -80,10 +79,10 @@ def train_or_read(
 
 @dataclass(frozen=True)
 class SeedsOutcome:
-    """How training with several seeds ended: the reports of those that are finished."""
+    """The result of training with several seeds: the reports of the finished ones."""
 
     folder: Path
-    """The folder that has a training run per seed."""
+    """The folder with a training run per seed."""
     wanted: int
     """Number of seeds to be trained."""
     reports: list[Mapping[str, Any]]
@@ -100,7 +99,7 @@ class SeedsOutcome:
         return score_spreads(self.reports)
 
     def as_json(self) -> dict[str, Any]:
-        """The seeds, and the mean and standard deviation of every measure by split: what seeds.json holds."""
+        """The content of seeds.json: the seeds, and the mean and standard deviation of every measure by split."""
         several = len(self.reports) > 1
         return {
             "seeds": [report["seed"] for report in self.reports],
@@ -112,7 +111,7 @@ class SeedsOutcome:
 
 
 def seeded_runs(config: TrainConfig, out: Path, count: int) -> list[tuple[TrainConfig, Path]]:
-    """The settings with ``count`` seeds, from the config's on, and the folder seed-N of ``out`` for each."""
+    """The config and the folder (seed-N of ``out``) for each of ``count`` seeds, starting at the config's seed."""
     first = config.training.seed
     return [
         (replace(config, training=replace(config.training, seed=seed)), out / f"seed-{seed}")
@@ -130,10 +129,10 @@ def train_seeds(
     announce: SeedCallback | None = None,
     force: bool = False,
 ) -> SeedsOutcome:
-    """Train with ``count`` seeds, from the config's on, each in a folder seed-N of ``out``.
+    """Train with ``count`` seeds, starting at the config's seed, each in a folder seed-N of ``out``.
 
-    A seed that is finished is not trained again, unless ``force`` asks for it; one that was stopped is continued.
-    ``announce`` is called with each seed and its folder before it is trained.
+    A finished seed is not trained again, unless ``force`` is set. A seed that was stopped is continued. ``announce`` is
+    called with each seed and its folder before its training.
     """
     outcome = SeedsOutcome(out, count, [])
     for seeded, folder in seeded_runs(config, out, count):
@@ -147,14 +146,14 @@ def train_seeds(
 
 
 def refuse_other_limits(report: Mapping[str, Any], config: TrainConfig, out: Path) -> None:
-    """Refuse to change the length of finished training: its learning rate fell with the steps it was given.
+    """Refuse to change the length of finished training, because its learning rate followed the planned steps.
 
-    Training that ran out of time or patience continues if it is given more.
+    Training that ran out of time or patience continues if it gets more of it.
     """
     try:
         was, wanted = TrainConfig.of(report["config"]).training, config.training
     except (KeyError, TypeError, AttributeError, MomentseekError):
-        return  # of another version; prepare_training checks what may change when training continues
+        return  # a report of another version; prepare_training checks the changed settings
     for name in ("steps", *LIMIT_STOP_REASONS):
         if _limit(was, name) == _limit(wanted, name):
             continue
@@ -172,7 +171,7 @@ def refuse_other_limits(report: Mapping[str, Any], config: TrainConfig, out: Pat
 
 
 def _limit(training: TrainingSettings, name: str) -> str:
-    """A limit of training as a message gives it; epochs count where no steps are given."""
+    """A limit of training as shown in a message; without steps, the epochs."""
     value = getattr(training, name)
     if name == "steps" and not value:
         return f"epochs={training.epochs:g}"
@@ -180,9 +179,9 @@ def _limit(training: TrainingSettings, name: str) -> str:
 
 
 def _refuse_other_stages(report: Mapping[str, Any], config: TrainConfig, out: Path) -> None:
-    """Refuse a report if the checkpoint it began from, or its first stage, has changed since.
+    """Refuse a report if the checkpoint that training began from, or its first stage, has changed since.
 
-    One that is gone cannot have changed. Reports of earlier versions do not say what their first stage was.
+    Files that no longer exist are not checked. Reports of earlier versions do not record their first stage.
     """
     begin, first = config.data.begin, report.get("first_stage")
     if begin is not None and Path(begin).exists():
@@ -198,13 +197,11 @@ def _refuse_other_stages(report: Mapping[str, Any], config: TrainConfig, out: Pa
 
 
 def _is_same_config(one: Any, two: Mapping[str, Any]) -> bool:
-    """Whether a report's config is this one, except for the place of the data: they have a fingerprint."""
+    """Whether a report's config equals this one, apart from the path of the data (which have a fingerprint)."""
     if not isinstance(one, Mapping) or not isinstance(one.get("data"), Mapping):
         return False
     try:
-        filled = resolve_config(
-            TrainConfig.of(one)
-        ).table()  # a setting that is newer than the report was at its default
+        filled = resolve_config(TrainConfig.of(one)).table()  # settings newer than the report get their defaults
     except MomentseekError:
         return False
     return {**filled, "data": {**filled["data"], "path": two["data"]["path"]}} == two
@@ -224,11 +221,11 @@ def run_training(
     progress: TrainingCallback | None = None,
     announce: SeedCallback | None = None,
 ) -> TrainingOutcome | SeedsOutcome:
-    """Train a model by name, as ``momentseek.train`` says, once or with several seeds; or continue a training run.
+    """Train a model by name, once or with several seeds, or continue a training run; see ``momentseek.train``.
 
-    With ``seeds`` there is a folder seed-N of ``out`` for each: those that are finished are not trained again (unless
-    ``force``), one that was stopped is continued, and seeds.json gets the means when all are finished. ``announce`` is
-    called with each seed and its folder before it is trained.
+    With ``seeds``, each seed has a folder seed-N of ``out``. Finished seeds are not trained again (unless ``force``),
+    stopped ones are continued, and seeds.json gets the means when all are finished. ``announce`` is called with each
+    seed and its folder before its training.
     """
     if resume is not None:
         if model or preset or config or seeds or out or force:
@@ -257,14 +254,14 @@ def resume_training(
 ) -> TrainingOutcome:
     """Continue the training run of a folder to the same weights as if it had never been stopped.
 
-    ``data`` is where its data are now, if they were moved. Of its settings only limits may change, such as ``steps``.
+    ``data`` is the new path of its data, if they were moved. Only some settings may change, such as ``steps``.
     """
     config = saved_config(Path(folder)).with_changes(settings)
     source = data or config.data.path
     if not source:
         raise MomentseekError(f"{folder}: does not say where its data are; give the folder ({parameter('data')})")
     with open_data(source) as opened:
-        return train(_at(config, opened), opened, Path(folder), resume=True, progress=progress)
+        return train(_with_location(config, opened), opened, Path(folder), resume=True, progress=progress)
 
 
 def choose_config(
@@ -279,9 +276,9 @@ def choose_config(
     if not (preset or config or model):
         raise MomentseekError(f"no model is named; name one, such as xml, or a {parameter('preset')}")
     sections, where = settings_table(preset, config, default=data.preset)
-    return _at(configure(sections, model, settings, where), data)
+    return _with_location(configure(sections, model, settings, where), data)
 
 
-def _at(config: TrainConfig, data: Data) -> TrainConfig:
-    """The config with the place of its data."""
+def _with_location(config: TrainConfig, data: Data) -> TrainConfig:
+    """Return a copy of the config whose data path is the location of ``data``, the opened data."""
     return replace(config, data=replace(config.data, path=data.location))

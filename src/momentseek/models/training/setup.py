@@ -1,4 +1,4 @@
-"""Everything a training run needs, made and checked before the first step."""
+"""Prepare a training run: check its data and settings, and build its model, before the first step."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ CHANGEABLE_SETTINGS = {
     ),
     "data": ("path", "test"),
 }
-"""Settings that may change when a training run is continued; any other change would make it another training run."""
+"""Settings that may change when a training run is continued."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingSetup:
-    """Everything a training loop needs: model, optimiser, batches, validation and where to start."""
+    """Everything a training loop needs: model, optimiser, batches, validation and starting point."""
 
     config: TrainConfig
     data: Data
@@ -67,7 +67,7 @@ class TrainingSetup:
     batches: Batches | CaptionBatches
     validation: NetworkValidation
     fingerprint: str
-    """Fingerprint of the training and validation data, as they were before the first step."""
+    """Fingerprint of the training and validation data before the first step."""
     resumed: SavedTraining | None
     """The last checkpoint of the training run that is continued, if any."""
     begun: dict[str, Any] | None = None
@@ -77,7 +77,7 @@ class TrainingSetup:
 
 
 def _order(batches: Batches, training: TrainingSettings) -> PairOrder | ListOrder:
-    """In which order the pairs of the training set are trained."""
+    """The order in which training draws its pairs."""
     if training.draw == "lists":
         if batches.whole:
             raise MomentseekError("training: this model learns from all windows of a query at once; set draw=pairs")
@@ -116,7 +116,7 @@ def prepare_training(
             model.load_state_dict(last.model.state_dict())
         except RuntimeError:
             raise MomentseekError(
-                f"{out}: was begun by a version whose {config.model} was another network; train in another folder"
+                f"{out}: was started by a version with a different network for {config.model}; train in another folder"
             ) from None
     begun, scorer = None, None
     if isinstance(model, CorpusModel) and isinstance(batches, Batches):
@@ -143,13 +143,13 @@ def prepare_training(
 
 
 def check_training(config: TrainConfig, data: Data, *, stages: bool = True) -> tuple[CorpusModel, Validation]:
-    """The untrained model and its validation, or an error if training could not be begun; nothing is written.
+    """Return the untrained model and its validation, or raise an error if training cannot start; writes nothing.
 
-    ``stages=False`` leaves out what a first stage that is yet to be trained would be asked for.
+    ``stages=False`` skips the checks that need a first stage, for one that is not trained yet.
     """
     data.use(config.model_config.modalities)
     data.check(used_splits(config))
-    _ = data.fingerprint_of(used_splits(config))  # the report's: of the data before the first step, too
+    _ = data.fingerprint_of(used_splits(config))  # cached now: the report needs that of the data before the first step
     dims = dims_of(data, config.model_config, config.data.train)
     torch.manual_seed(config.training.seed)
     model = build(config.model, config.settings, dims)
@@ -164,19 +164,19 @@ def check_training(config: TrainConfig, data: Data, *, stages: bool = True) -> t
 
 
 def _fitted_lengths(config: TrainConfig, data: Data, model: CorpusModel) -> dict[str, int]:
-    """Number of clips, as the model sees them, of every video that training, validation or the test needs."""
+    """Number of clips per video, after fitting to the model, of all videos of the used splits."""
     names = {video for split in used_splits(config) for video in data.split(split).truth.videos}
     most, how = model.config.preparation.rows, model.config.fit
     return {name: len(bounds(data.rows(name), most, how)) - 1 for name in sorted(names)}
 
 
 def used_splits(config: TrainConfig) -> list[str]:
-    """The splits a training run reads: for training, for validation and, if it has one, for the test."""
+    """The splits that a training run reads: training, validation and, if it has one, test."""
     return [s for s in (config.data.train, config.data.validate, config.data.test) if s]
 
 
 def resolve_config(config: TrainConfig) -> TrainConfig:
-    """The config as config.toml keeps it: paths absolute, {seed} in them filled in, the query parser chosen."""
+    """The config as config.toml stores it: with absolute paths, {seed} in them filled in, and a chosen query parser."""
     settings = dict(config.settings)
     if getattr(config.network_config, "parse", "") == "auto":
         settings["parse"] = resolve_parser("auto")
@@ -196,9 +196,9 @@ def resolve_config(config: TrainConfig) -> TrainConfig:
 def _start_from(
     config: TrainConfig, data: Data, model: CorpusModel, out: Path, last: SavedTraining | None
 ) -> tuple[dict[str, Any] | None, CorpusModel | None]:
-    """Description of the checkpoint that training begins from, and its model if it scores hard negatives.
+    """Return the description of the checkpoint that training begins from, and its model if that scores hard negatives.
 
-    Before the first step, its weights are loaded into ``model``.
+    Unless training continues from ``last``, the weights are loaded into ``model``.
     """
     source, wanted = config.data.begin, warm_start.uses_hard_negatives(config)
     if source is None:
@@ -216,7 +216,7 @@ def _start_from(
 
 
 def _last(config: TrainConfig, data: Data, out: Path) -> Checkpoint | CaptionerCheckpoint | None:
-    """The checkpoint to continue from; None if training was stopped before the first was written."""
+    """The checkpoint to continue from; None if training stopped before it wrote one."""
     _refuse_other_settings(config, out)
     if not (out / LAST_CHECKPOINT).is_file():
         return None
@@ -229,7 +229,7 @@ def _last(config: TrainConfig, data: Data, out: Path) -> Checkpoint | CaptionerC
 
 
 def _refuse_other_settings(config: TrainConfig, out: Path) -> None:
-    """Refuse to continue a training run with settings that would make it another."""
+    """Refuse to continue a training run with other settings than those in ``CHANGEABLE_SETTINGS``."""
     before = resolve_config(saved_config(out)).table()
     for section, values in config.table().items():
         for key, value in values.items():

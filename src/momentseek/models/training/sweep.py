@@ -1,4 +1,4 @@
-"""Many trainings and one table: models, training splits, seeds, and any setting varied over values."""
+"""Sweeps: train models on several splits, with several seeds and varied settings, and write one table."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class SweepCell:
     """One row of a sweep's table: settings that are trained with several seeds."""
 
     labels: Mapping[str, str]
-    """What tells this row from the others: model, train, and varied settings, by name."""
+    """What distinguishes this row: model, training split and varied settings, by name."""
     config: TrainConfig
     folder: Path
 
 
 Rows = list[tuple[SweepCell, Sequence[Mapping[str, Any]]]]
-"""Rows that were trained, each with the reports of its seeds."""
+"""Trained rows, each with the reports of its seeds."""
 
 
 def sweep_cells(
@@ -43,7 +43,7 @@ def sweep_cells(
     out: Path,
     where: str = "config",
 ) -> list[SweepCell]:
-    """Every combination of models, splits and varied settings (``key=value,value,...``), checked before training.
+    """List and check every combination of models, splits and varied settings (``key=value,value,...``).
 
     In settings, ``{model}`` and ``{train}`` stand for the cell's model and training split.
     """
@@ -60,13 +60,13 @@ def sweep_cells(
         folder = out.joinpath(model, config.data.train, *(_folder_name(text) for text in chosen))
         found.append(SweepCell(labels, config, folder))
     if len({cell.folder for cell in found}) != len(found):
-        raise MomentseekError("the sweep names one combination twice; leave out what is repeated")
+        raise MomentseekError("the sweep has one combination twice; leave out the repeated model, split or value")
     return found
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """A planned sweep: its rows, how many seeds each has, and which measures its printed table shows."""
+    """A planned sweep: its rows, the number of seeds of each, and the measures of its printed table."""
 
     cells: Sequence[SweepCell]
     data: Data
@@ -76,7 +76,7 @@ class Sweep:
 
     @property
     def note(self) -> str:
-        """What the tables say of the data."""
+        """The note about the data in the tables."""
         return f"{self.data.name}: a simulation, not real videos." if self.data.simulated else self.data.name
 
     def runs(self) -> list[tuple[str, TrainConfig, Path]]:
@@ -88,9 +88,9 @@ class Sweep:
         ]
 
     def train(self, progress: TrainingCallback | None = None, announce: Callable[[str], None] | None = None) -> Rows:
-        """Train what is not trained yet, and write the tables after every row; the rows that are finished.
+        """Train the rows that are not finished, write the tables after each, and return the finished rows.
 
-        The last one has fewer seeds than wanted if training was stopped.
+        If training was stopped, the last row has fewer seeds than planned.
         """
         done: Rows = []
         self.out.mkdir(parents=True, exist_ok=True)
@@ -118,7 +118,7 @@ def plan_sweep(
     out: Path,
     measures: Iterable[str] = (),
 ) -> Sweep:
-    """A sweep over data with the settings of a preset or file; without ``measures``, the one that training goes by."""
+    """Plan a sweep with the settings of a preset or file; ``measures`` defaults to training's ``measure``."""
     sections, where = settings_table(preset, config, default=data.preset)
     cells = [
         replace(cell, config=replace(cell.config, data=replace(cell.config.data, path=data.location)))
@@ -130,7 +130,7 @@ def plan_sweep(
 
 
 def table_rows(done: Rows) -> list[dict[str, str | float | None]]:
-    """One row per cell: labels, number of seeds, minutes per training run, and every measure's mean and sd by split."""
+    """One row per cell: labels, number of seeds, minutes per training run, and mean and sd of measures by split."""
     table = []
     for cell, reports in done:
         row: dict[str, str | float | None] = {**cell.labels, "seeds": len(reports)}
@@ -145,7 +145,7 @@ def table_rows(done: Rows) -> list[dict[str, str | float | None]]:
 
 
 def markdown_text(done: Rows, measures: Sequence[str], note: str = "") -> str:
-    """The table as Markdown: mean ± sd of some measures."""
+    """The table as Markdown, with mean ± sd of ``measures``."""
     labels = list(done[0][0].labels)
     found = [score_spreads(reports) for _, reports in done]
     splits = list(dict.fromkeys(split for each in found for split in each))

@@ -1,7 +1,7 @@
-"""Experiment trackers: whatever follows a training run while it trains, such as TensorBoard or Weights & Biases.
+"""Experiment trackers, which log a training run to tools such as TensorBoard or Weights & Biases.
 
-A tracker is one callback protocol, :class:`TrainingTracker`. A factory for it registers under a name, and the setting
-``trackers`` of a training run names those that follow it, so that sweeps and tables have them too:
+A tracker implements the protocol :class:`TrainingTracker`, and its factory is registered under a name. The setting
+``trackers`` of a training run lists the names to use, so sweeps can use them too:
 
     @TRACKERS.register("mine")
     def follow(run: TrackedRun) -> TrainingTracker:
@@ -24,17 +24,17 @@ from momentseek.models.training.folder import TrainingLog, TrainingOutcome
 
 @dataclass(frozen=True)
 class TrackedRun:
-    """What a tracker may want to know of a training run before its first step."""
+    """What a tracker knows of a training run before its first step."""
 
     folder: Path
     config: Mapping[str, Mapping[str, Any]]
     """All settings by section: ``model`` (with its name), ``training`` and ``data``."""
     step: int = 0
-    """The step that training continues from; 0 if it begins. What was logged of later steps is to be dropped."""
+    """The step that training continues from; 0 for a new run. A tracker should drop what it logged for later steps."""
 
     @property
     def name(self) -> str:
-        """A name for the training run: its folder's, with the parent's where seeds lie in one folder.
+        """A name for the training run: its folder's, with the parent's in front for a folder of a seed.
 
         >>> TrackedRun(Path("runs/xml/seed-0"), {}).name, TrackedRun(Path("runs/xml"), {}).name
         ('xml/seed-0', 'xml')
@@ -47,22 +47,22 @@ class TrainingTracker(Protocol):
     """Follows one training run, in the process that writes its files."""
 
     def log(self, step: int, values: Mapping[str, float]) -> None:
-        """Figures after a step: ``loss``, ``loss/TERM``, ``lr``, ``epoch``, ``minutes``, or ``val/MEASURE``."""
+        """Log figures of a step: ``loss``, ``loss/TERM``, ``lr``, ``epoch``, ``minutes``, or ``val/MEASURE``."""
 
     def finish(self, outcome: TrainingOutcome | None) -> None:
-        """The end of training, also an early one; None if an error ended it. ``outcome.report`` has all scores."""
+        """End the tracking, also after an early stop; ``outcome`` is None after an error."""
 
 
 TrackerFactory = Callable[[TrackedRun], "TrainingTracker | None"]
-"""Makes the tracker of a training run; None if there is nothing to follow it with."""
+"""Builds the tracker of a training run, or None if its tool is not installed."""
 TRACKERS: Registry[TrackerFactory] = Registry("tracker", group="trackers")
 """Name → factory; plug-ins add theirs with ``TRACKERS.register`` (docs/plugins.md)."""
 
 
 class Trackers:
-    """The table log.csv and all trackers that a training run names, called in turn.
+    """Calls log.csv and all trackers of a training run in turn.
 
-    A tracker that fails (a server that went away) is reported and left out from there on: training goes on.
+    A tracker that fails (because its server is gone, say) gives a warning and is not called again; training continues.
     """
 
     def __init__(self, run: TrackedRun, names: Sequence[str]) -> None:
@@ -71,12 +71,12 @@ class Trackers:
         self._others = {name: tracker for name, tracker in made.items() if tracker is not None}
 
     def log(self, step: int, values: Mapping[str, float]) -> None:
-        """Give the figures of a step to all."""
+        """Pass the figures of a step to all trackers."""
         self._table.log(step, values)
         self._call_each(f"step {step:,}", lambda tracker: tracker.log(step, values))
 
     def finish(self, outcome: TrainingOutcome | None) -> None:
-        """Say to all how training ended."""
+        """Pass the outcome of training to all trackers."""
         self._call_each("the end", lambda tracker: tracker.finish(outcome))
 
     def _call_each(self, when: str, call: Callable[[TrainingTracker], None]) -> None:
@@ -85,11 +85,11 @@ class Trackers:
                 call(tracker)
             except Exception as e:
                 del self._others[name]
-                warnings.warn(f"tracker {name} failed at {when} and is left out from here on: {e}", stacklevel=2)
+                warnings.warn(f"tracker {name} failed at {when} and is not called again: {e}", stacklevel=2)
 
 
 class TensorBoardTracker:
-    """TensorBoard's own writer; from a later step on, what older event files say of it is dropped."""
+    """Logs to an event file with TensorBoard's writer."""
 
     def __init__(self, writer: Any) -> None:
         self._writer = writer
@@ -107,7 +107,7 @@ class TensorBoardTracker:
 
 @TRACKERS.register("tensorboard")
 def follow_with_tensorboard(run: TrackedRun) -> TensorBoardTracker | None:
-    """An event file in the training run's folder, where TensorBoard is installed."""
+    """Log to an event file in the training run's folder; None if TensorBoard is not installed."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:

@@ -1,4 +1,4 @@
-"""Training runs that begin from other weights: of a checkpoint (second stage, fine-tuning), or of public code."""
+"""Start training from other weights: from a checkpoint (second stage, fine-tuning), or from public weights."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def check_hard_negatives(config: TrainConfig, model: CorpusModel) -> None:
 
 
 def check_later_stage(config: TrainConfig, model: CorpusModel) -> None:
-    """Refuse a later stage of training that has no earlier one to go on from."""
+    """Refuse a later stage of training without a checkpoint of the earlier one."""
     if model.goes_on and config.data.begin is None:
         raise MomentseekError(
-            f"{config.model} with stage={getattr(model.config, 'stage', '')} goes on from an earlier stage; name its "
+            f"{config.model} with stage={getattr(model.config, 'stage', '')} continues an earlier stage; name its "
             "checkpoint (begin=PATH), or set stage=all"
         )
 
@@ -53,7 +53,7 @@ def uses_hard_negatives(config: TrainConfig) -> bool:
 
 
 def load_initial_checkpoint(config: TrainConfig, model: CorpusModel, out: Path) -> Checkpoint:
-    """The checkpoint to begin from; refused if its weights do not fit the model that is trained."""
+    """Load the checkpoint that training begins from; its weights must fit the model to be trained."""
     source = Path(config.data.begin or "")
     file = find_checkpoint(source)
     if file.resolve().parent == out.resolve():
@@ -64,18 +64,18 @@ def load_initial_checkpoint(config: TrainConfig, model: CorpusModel, out: Path) 
     kinds = type(found.model), type(model)
     if not (issubclass(*kinds) or issubclass(*reversed(kinds))):
         raise MomentseekError(
-            f"{source}: is a checkpoint of {found.config.model}, and {config.model} cannot begin there"
+            f"{source}: is a checkpoint of {found.config.model}, and {config.model} cannot begin from it"
         )
     theirs, ours = ({n: t.shape for n, t in m.state_dict().items()} for m in (found.model, model))
     if theirs != ours:
         raise MomentseekError(
-            f"{source}: its weights do not fit the model that is trained ({_difference(found, model)}); set the same"
+            f"{source}: its weights do not fit the model to be trained ({_difference(found, model)}); use its settings"
         )
     return found
 
 
 def start_description(found: Checkpoint, source: str) -> dict[str, Any]:
-    """What a training report says about the checkpoint that training began from."""
+    """Describe the checkpoint that training begins from, for the training report."""
     return {
         "path": source,
         "model": found.config.model,
@@ -86,7 +86,7 @@ def start_description(found: Checkpoint, source: str) -> dict[str, Any]:
 
 
 def refuse_other_weights(begun: Mapping[str, Any] | None, weights: str, config: TrainConfig, out: Path) -> None:
-    """Refuse a checkpoint whose weights are no longer those that a training run began from."""
+    """Refuse a checkpoint whose weights differ from those that a training run began from."""
     if (begun or {}).get("weights") != weights:
         why = ", so other negatives would be drawn" if uses_hard_negatives(config) else ""
         raise MomentseekError(
@@ -96,7 +96,7 @@ def refuse_other_weights(begun: Mapping[str, Any] | None, weights: str, config: 
 
 
 def source_digest(source: Path) -> str:
-    """A digest that identifies a first stage: of a checkpoint's weights, or of the bytes of a run's file."""
+    """A digest of a first stage: of a checkpoint's weights, or of the bytes of a run's file."""
     if is_checkpoint(source):
         return weights_digest(load_checkpoint(source).model)
     try:
@@ -106,7 +106,7 @@ def source_digest(source: Path) -> str:
 
 
 def weights_digest(model: CorpusModel) -> str:
-    """A digest that identifies a model's weights with their names, types and shapes, whatever their order."""
+    """A digest of a model's weights with their names, types and shapes, independent of their order."""
     hashed = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         hashed.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
@@ -123,12 +123,12 @@ def _difference(found: Checkpoint, model: CorpusModel) -> str:
         one, two = getattr(found.dims, name), getattr(model.dims, name)
         if one != two:
             return f"{one} columns of {name} features there and {two} here"
-    return "it has other layers"
+    return "the layers differ"
 
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What became of public weights."""
+    """The result of an import of public weights."""
 
     out: Path
     model: str
@@ -138,20 +138,20 @@ class ImportReport:
     settings: Mapping[str, Any]
     """The model's settings that are not defaults."""
     assumed: Mapping[str, Any]
-    """Those of them that the weights do not tell: the authors' values."""
+    """Those of ``settings`` that cannot be read from the weights: the authors' values."""
     skipped: tuple[str, ...]
-    """Public names that have no place in the model."""
+    """Names of public tensors that the model does not use."""
 
 
 def import_checkpoint(
     file: Path, model: str, out: Path, settings: Assignments = (), *, words: Path | None = None, force: bool = False
 ) -> ImportReport:
-    """Turn weights under public names into the folder of a training run; ``force`` replaces a run that is there.
+    """Convert public weights to the folder of a training run; ``force`` replaces an existing run there.
 
-    ``words`` names the file with the vocabulary of a model that has one.
+    ``words`` names the vocabulary file, for a model that has one.
     """
     if model not in PUBLIC_MODELS:
-        load_public(model, {})  # says which there are
+        load_public(model, {})  # raises an error that lists the known models
     asked = apply_settings({"model": {"name": model}}, settings)
     spec = PUBLIC_MODELS[model]
     own = {key: value for key, value in asked["model"].items() if key != "name"}
@@ -163,7 +163,7 @@ def import_checkpoint(
         raise MomentseekError(f"{file}: {e}") from None
     except Exception as e:  # torch raises a class of its own for each setting that makes no model
         why = (str(e) or type(e).__name__).splitlines()[0].strip()
-        raise MomentseekError(f"{file}: its weights make no {model} ({why}); check the settings") from None
+        raise MomentseekError(f"{file}: its weights do not fit {model} ({why}); check the settings") from None
     config = TrainConfig.of(
         {
             "model": {"name": model, **loaded.settings},

@@ -1,7 +1,7 @@
-"""ABLR: both boundaries of a moment read off the attention that a query spreads over the video.
+"""ABLR: regresses both boundaries of a moment from the query's attention over the video.
 
-Clips are attended to by the query, the query's words by what was found, and the clips again by those words; from the
-last attention, or from what it gathers, two numbers come out, start and end (Yuan et al., AAAI 2019). There are no
+The query attends to the clips, the result attends to the query's words, and these attend to the clips again. The last
+attention weights, or the features that they gather, give start and end (Yuan et al., AAAI 2019). There are no
 candidates: each pair of query and video has one moment.
 """
 
@@ -23,11 +23,11 @@ from momentseek.models.model import CorpusModel, GroundingConfig, Predicted, at_
 from momentseek.models.registry import register
 
 WIDE_FEATURES = 4096
-"""Columns of features from which they are made narrower before the LSTM reads them, as in the public code."""
+"""Number of columns from which features are projected before the LSTM, as in the public code."""
 FLOOR = 1e-12
-"""What is added to attention under a logarithm."""
+"""Added to the attention before taking the logarithm."""
 SHORTEST_SHARE = 1e-4
-"""Share of the video that a moment whose two boundaries coincide is taken to last."""
+"""Duration, as a share of the video, of a moment whose boundaries coincide."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class AblrConfig(GroundingConfig):
     max_words: int = 35
     dropout: float = 0.5
     between: int = 64
-    """Columns between the attention (or what it gathers) and the two boundaries."""
+    """Number of hidden columns between the attention (or its features) and the two boundaries."""
     head: str = "weights"
     """The boundaries come from the attention's ``weights`` over the clips (AW), or from the ``features`` they gather
     (AF)."""
@@ -123,7 +123,7 @@ class Ablr(CorpusModel):
         return {"clips": F.relu(self.clip_out(states)), "mask": clips.mask}
 
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """No video before another: attention within a video says nothing about which video."""
+        """Return 0 for every video: attention within a video cannot rank videos."""
         return queries["words"].new_zeros(len(queries["words"]), len(videos["mask"]))
 
     def regress(self, queries: Encodings, videos: Encodings) -> tuple[Tensor, Tensor]:

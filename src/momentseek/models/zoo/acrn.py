@@ -1,4 +1,4 @@
-"""ACRN: a window whose context counts as much as the query says, fused by an outer product (Liu et al., SIGIR 2018)."""
+"""ACRN: CTRL whose query weights a window's context, fused by an outer product (Liu et al., SIGIR 2018)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class AcrnConfig(WindowConfig):
 
     official: ClassVar[Mapping[str, Any]] = {**OFFICIAL_WINDOWS, "attend": "own"}
     pool: int = 16
-    """Neighbouring columns whose mean is one column of the outer product."""
+    """Number of neighbouring columns that are averaged to one column of the outer product."""
     fusion: str = "whole"
-    """``whole`` vectors next to the outer product of pooled ones (the public code), or the ``pooled`` ones with a one
-    appended, whose outer product holds them too (the paper)."""
+    """``whole`` vectors joined with the outer product of pooled ones (the public code), or the outer product of
+    ``pooled`` ones with a 1 appended, which includes the vectors (the paper)."""
     attend: str = "pair"
-    """In training, a window attends to its context by the query of each ``pair``, or by its ``own`` for all queries
-    (the public code, which searches by pair all the same)."""
+    """In training, a window attends to its context by the query of each ``pair``, or by its ``own`` query for all
+    queries (the public code, which nevertheless searches by pair)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -42,12 +42,12 @@ class AcrnConfig(WindowConfig):
 
 
 def context_weights(parts: Tensor, query: Tensor) -> Tensor:
-    """(…, 3): how much the clips before, in and after a window count, by the query and a running memory.
+    """(…, 3): weights of the clips before, in and after a window, by the query and a running sum.
 
     ``softmax_j(tanh(y)' tanh(x_1 + … + x_j))``; ``parts`` (…, 3, d) and ``query`` (…, d).
 
     >>> same = torch.ones(3, 2) / 2
-    >>> [round(w, 2) for w in context_weights(same, torch.ones(2)).tolist()]  # the memory grows: not even weights
+    >>> [round(w, 2) for w in context_weights(same, torch.ones(2)).tolist()]  # the sum grows, so weights differ
     [0.22, 0.35, 0.43]
     """
     memory = parts.cumsum(-2)

@@ -1,7 +1,8 @@
-"""BET: queries and clips apart through transformers, starts and ends found by cosine (CroCs, appendix C.2, eq. 13–15).
+"""BET: encodes queries and clips separately, and finds starts and ends by cosine (CroCs, appendix C.2, eq. 13–15).
 
-Clips run through a transformer; the mean of a query's words goes through one small network for starts and one for ends;
-``p = sigmoid(r cos)`` says how likely each clip is either. A span's score is the product of its edges' probabilities.
+A transformer encodes the clips. The mean of a query's words passes through one small network for starts and one for
+ends. ``p = sigmoid(r cos)`` is the probability that a clip is a start or an end. A span's score is the product of the
+two probabilities.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def edge_labels(start: Tensor, end: Tensor, clips: int, power: float, printed: b
 
 
 def edge_loss(logits: tuple[Tensor, Tensor], labels: tuple[Tensor, Tensor], mask: Tensor) -> Tensor:
-    """(n,): mean of both edges' binary cross-entropies over the clips there are (eq. 11, 12)."""
+    """(n,): the mean of both edges' binary cross-entropies over the real clips (eq. 11, 12)."""
     each = sum(F.binary_cross_entropy_with_logits(x, y, reduction="none") for x, y in zip(logits, labels, strict=True))
     weight = mask.float()
     return (each * weight).sum(1) / (2 * weight.sum(1))
@@ -57,11 +58,11 @@ class BetConfig(ModelConfig):
     longest: int = 64
     alpha: float = 0.0
     sharpness: float = 10.0
-    """What cosines are multiplied by (r)."""
+    """Factor of the cosines (r)."""
     power: float = 10.0
     """How steeply labels fall off from the edge (k)."""
     printed_labels: bool = False
-    """Labels exactly as equation 10 prints them."""
+    """Compute labels exactly as printed in equation 10."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -135,7 +136,7 @@ class Bet(EdgeModel):
         self.start, self.end = mlp(config.hidden, config.hidden), mlp(config.hidden, config.hidden)
 
     def encode_words(self, words: Words) -> Encodings:
-        """The query as it looks for starts, and for ends; of length 1."""
+        """The query's vectors for starts and for ends, of length 1."""
         weight = words.mask.float()
         pooled = torch.einsum("qnd,qn->qd", self.words(words.features), weight) / weight.sum(1, keepdim=True)
         return {"start": F.normalize(self.start(pooled), dim=1), "end": F.normalize(self.end(pooled), dim=1)}

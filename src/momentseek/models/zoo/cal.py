@@ -1,4 +1,4 @@
-"""CAL: a moment is the set of its clips, and as far from the query as they are on average (Escorcia et al., 2019)."""
+"""CAL: a moment's distance from the query is the mean distance of its clips (Escorcia et al., 2019)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class CALConfig(MCNConfig):
 
 
 class CAL(MCN):
-    """``mean_i |c_i - q|^2`` over the clips i of a span: not a mean's distance, a mean of distances.
+    """Scores a span by ``mean_i |c_i - q|^2`` over its clips i: a mean of distances, not the distance of a mean.
 
-    Each clip goes through the network by itself, with the video's context and the moment's endpoints next to it.
+    Each clip passes through the network separately, together with the video's context and the moment's endpoints.
     """
 
     config: CALConfig

@@ -1,6 +1,6 @@
-"""CET: clips and words together through one transformer, an edge network on top (CroCs, appendix C.2, eq. 7–12).
+"""CET: one transformer over clips and words, with networks for starts and ends (CroCs, appendix C.2, eq. 7–12).
 
-As every pair of query and video costs a forward, rank videos with another model first.
+Every pair of query and video costs a forward pass, so another model should rank the videos first.
 """
 
 from __future__ import annotations

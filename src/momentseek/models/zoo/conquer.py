@@ -22,16 +22,16 @@ from momentseek.models.model import CorpusModel, ModelConfig, one_of
 from momentseek.models.registry import register
 
 MASKED_SIMILARITY = -1e4
-"""Similarity of what is not there: no real clip or word sees it, and padding sees everything alike."""
+"""Similarity of padding: real clips and words ignore it, and padding weights all equally."""
 SCORE_KINDS = ("disjoint", "general", "exclusive")
 
 
 class QueryAware(nn.Module):
-    """Each clip next to what the query says about it, four times as wide: ``[c; A; c * A; c * B]``.
+    """Joins each clip with query-aware features, four times as wide: ``[c; A; c * A; c * B]``.
 
-    Clip c_i and word q_j are compared by ``S_ij = a . c_i + b . q_j + (w * c_i) . q_j``. ``A_i``, the softmax of row i
-    over the words, is the query as clip i reads it; ``B``, one vector for the whole video, is the clips weighed by the
-    softmax of their best words, ``max_j S_ij`` (Seo et al., ICLR 2017, section 2; CONQUER, section 3.3).
+    Clip c_i and word q_j are compared by ``S_ij = a . c_i + b . q_j + (w * c_i) . q_j``. ``A_i`` is the mean of the
+    words, weighted by the softmax of row i. ``B``, one vector for the whole video, is the mean of the clips, weighted
+    by the softmax of ``max_j S_ij`` (Seo et al., ICLR 2017, section 2; CONQUER, section 3.3).
     """
 
     def __init__(self, dim: int) -> None:
@@ -52,7 +52,7 @@ class QueryAware(nn.Module):
 
 
 class ModalityWeights(nn.Module):
-    """Weights that sum to 1, from the words pooled by NetVLAD: ``softmax(W vlad(q))``."""
+    """The query's weights of the modalities, from words pooled by NetVLAD: ``softmax(W vlad(q))``."""
 
     def __init__(self, dim: int, clusters: int, modalities: int, dropout: float = 0.0, *, masked: bool = True) -> None:
         super().__init__()
@@ -83,36 +83,36 @@ class ConquerConfig(ModelConfig):
     heads: int = 12
     feedforward: int = 3072
     clusters: int = 32
-    """Centres by which NetVLAD pools the query to weigh the modalities."""
+    """Number of centres with which NetVLAD pools the query to weight the modalities."""
     kernel: int = 5
     head: int = 128
-    """Columns between the two convolutions of a begin or end head."""
+    """Number of columns between the two convolutions of a start or end head."""
     longest: int = 24
     videos: int = 10
     score: str = "disjoint"
-    """What ranks moments of different videos: ``disjoint`` begin + end alone, which shared normalisation has made
-    comparable; ``general`` probabilities within the video and the first stage's score; ``exclusive`` such probabilities
-    and a score of the video that is learned with them."""
+    """The score of moments across videos: ``disjoint`` (start + end alone, which shared normalisation makes
+    comparable), ``general`` (probabilities within the video and the first stage's score), or ``exclusive`` (such
+    probabilities and a learned score of the video)."""
     video_head: int | None = None
-    """Columns between the two linear maps that score a video, for ``exclusive``; nothing takes ``head``."""
+    """Number of columns between the two linear maps that score a video, for ``exclusive``; by default ``head``."""
     alpha: float = 0.0
-    """The power of the first stage's score r in ``p_begin p_end r^alpha``, for ``general``; 1 as published."""
+    """The power of the first stage's score r in ``p_start p_end r^alpha``, for ``general``; 1 as published."""
     multiply: bool = True
-    """False takes ``p_begin p_end exp(alpha r)`` for ``general``, as XML does, where r may be below 0."""
+    """False uses ``p_start p_end exp(alpha r)`` for ``general``, as XML does, so that r may be negative."""
     negatives: int = 3
-    """Wrong videos that share the normalisation with the right one; 0 in TVR-Ranking's runs and for ``general``."""
+    """Number of wrong videos in the normalisation of the right one; 0 in TVR-Ranking's runs and for ``general``."""
     negatives_from: str = "list"
     """Draw wrong videos from a first stage's ``list`` (see ``lists``), or from the ``batch``."""
     masked: bool = True
-    """Keep padding away from every score; False lets it reach words' pooling, the heads' convolutions and the video's
-    maximum, as the public code does."""
+    """Make scores independent of padding; False lets padding reach the words' pooling, the heads' convolutions and the
+    video's maximum, as in the public code."""
     span_weight: float = 0.01
     video_weight: float = 0.05
     """Weight of the video's cross-entropy, for ``exclusive``."""
     weighting: str = "linear"
-    """How the similarity of query and caption weighs a pair: ``linear``, ``exponential`` or ``none``."""
+    """How a pair is weighted by the similarity of query and caption: ``linear``, ``exponential`` or ``none``."""
     positive_mask: bool = True
-    """Use no video as a negative that the training set says is related to the query."""
+    """Exclude videos from the negatives that are related to the query in the training set."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -146,10 +146,10 @@ class ConquerHead(nn.Module):
 
 
 class Conquer(CorpusModel):
-    """Modalities fused as the query asks, clips that have read it, then begin, and end in the light of the begin.
+    """CONQUER: fuses modalities by the query, makes clips query-aware, then predicts starts, and ends given starts.
 
-    Videos are encoded once, both modalities in one transformer layer; all else is done per query and video, so a first
-    stage must say which videos are worth it.
+    Videos are encoded once, with both modalities in one transformer layer. All else is computed per query and video, so
+    a first stage must choose the videos.
     """
 
     retrieves: ClassVar[bool] = False
@@ -210,13 +210,13 @@ class Conquer(CorpusModel):
         return {"mask": clips.mask} | dict(zip(self.modalities, x.chunk(several, dim=1), strict=True))
 
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """No video before another: a first stage ranks them."""
+        """Return 0 for every video: a first stage ranks them."""
         return queries["words"].new_zeros(len(queries["words"]), len(videos["mask"]))
 
     def logits(self, queries: Encodings, videos: Encodings) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Begin and end of video i for query i, (n, L), and the video's own score, (n,), if it has one.
+        """Start and end logits of video i for query i, (n, L), and the video's own score, (n,), if it has one.
 
-        Logits of different videos can be compared for one query: they share their normalisation in training.
+        Logits of different videos are comparable for one query, because they share their normalisation in training.
         """
         mask = videos["mask"]
         fused = fuse(queries["weights"], [videos[name] for name in self.modalities])
@@ -240,7 +240,7 @@ class Conquer(CorpusModel):
         return grid if video is None else grid + video[:, None, None]
 
     def weigh_first_stage(self, scores: FloatArray) -> FloatArray:
-        """Logarithms of the first stage's scores where these multiply the probabilities."""
+        """The logarithms of the first stage's scores if these multiply the probabilities."""
         if not self.config.multiply:
             return scores
         if (scores[scores > -np.inf] <= 0).any():
@@ -250,10 +250,9 @@ class Conquer(CorpusModel):
         return np.log(scores, where=scores > 0, out=np.full_like(scores, -np.inf))
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
-        """Cross-entropy of begin and end over the clips of the right video and of ``negatives`` wrong ones.
+        """Cross-entropy of start and end over the clips of the right video and of ``negatives`` wrong ones.
 
-        The wrong ones are those that the batch brings for the query (``BatchPairs.hard_videos``), else any of the batch
-        that is not related to it.
+        The wrong videos are those drawn for the query (``BatchPairs.hard_videos``), else unrelated ones of the batch.
         """
         c, pairs = self.config, batch.pairs
         wrong = ~related_masks(pairs, masked=c.positive_mask).videos

@@ -1,10 +1,10 @@
-"""CroCs: MMN that does not learn from false negatives, and then learns from hard ones (MVMR, section 6).
+"""CroCs: MMN trained without false negatives, and then with hard negatives (MVMR, section 6).
 
-First stage: a video whose captions are nearly the query's (``positive`` of the batch, eq. 1: similarity at or above
-``related`` in the data's data.toml) is not held against it; CroCs† of the paper stops here. Second stage, from the
-first one's weights: negatives are drawn by how close the trained model's scores come to the truth's (eq. 2, 3;
-``training.hard_negatives``), videos for queries and queries for videos, and only these count in the matching loss (eq.
-5). In both, the overlap's cross-entropy sees the negative videos with a target of nothing (eq. 4).
+In the first stage, a video whose captions are nearly the query's is not a negative (``positive`` of the batch, eq. 1,
+from the file ``related`` in data.toml); CroCs† of the paper stops here. The second stage starts from these weights. It
+draws negatives by how close the trained model's scores are to those of true pairs (eq. 2, 3; ``training.negatives``),
+videos for queries and queries for videos, and the matching loss uses only these (eq. 5). In both stages, the overlap's
+cross-entropy includes the negative videos with a target of 0 (eq. 4).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class CrocsConfig(MmnConfig):
     """CroCs' settings in addition to MMN's."""
 
     filter: bool = True
-    """Leave out false negatives."""
+    """Exclude false negatives."""
     reject: float = 1.0
     """Weight of the overlap's cross-entropy on negative videos (target 0); 0 leaves it out."""
 
@@ -37,7 +37,7 @@ class CrocsConfig(MmnConfig):
 
 
 class Crocs(Mmn):
-    """CroCs, both stages: which one depends on whether the batch carries hard negatives."""
+    """CroCs, for both stages; a batch with hard negatives is of the second stage."""
 
     hard_negatives: ClassVar[bool] = True
     config: CrocsConfig
@@ -45,7 +45,7 @@ class Crocs(Mmn):
     def negatives(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Which videos are negatives of each query, and which queries of each video.
 
-        They are those of the batch without the related ones or, in a direction with hard negatives, the ones drawn.
+        They are those of the batch that are not related or, in a direction with hard negatives, the drawn ones.
         """
         pairs = batch.pairs
         own = pairs.positive.clone() if self.config.filter else torch.zeros_like(pairs.positive)
@@ -57,7 +57,7 @@ class Crocs(Mmn):
         )
 
     def terms(self, batch: Batch, words: Encodings, clips: Encodings, epoch: int) -> dict[str, Tensor]:
-        """MMN's, and that negative videos of the queries asked overlap nothing (eq. 4 with a target of 0; mean)."""
+        """MMN's terms, and the overlap's cross-entropy on negative videos (eq. 4 with a target of 0)."""
         terms = super().terms(batch, words, clips, epoch)
         if not self.config.reject:
             return terms

@@ -1,10 +1,9 @@
-"""CTRL: a window, what is before and after it, and the query, compared by sum and product (Gao et al., ICCV 2017).
+"""CTRL: scores sliding windows with their context by sums and products with the query (Gao et al., ICCV 2017).
 
-What CTRL and ACRN share comes first: sliding windows of several lengths, scored together with the query, and how far
-their ends are from the moment's. A window is the mean of its clips and of those around it. From window and query
-together come a score and two offsets, so that a moment need not begin or end where a window does. Windows of each
-length begin at every ``(1 - overlap) length`` clips and lie inside the video; a video shorter than the shortest window
-has one, itself, so that it can be searched too.
+The base class of CTRL and ACRN comes first: sliding windows of several lengths, scored with the query. A window
+is encoded by the mean of its clips and of those around it. Window and query together give a score and two offsets, so a
+moment need not begin or end where a window does. Windows of each length begin at every ``(1 - overlap) length`` clips
+and lie inside the video. A video shorter than the shortest window has one window, the whole video.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ from momentseek.models.model import CorpusModel, GroundingConfig, Predicted, at_
 from momentseek.models.registry import register
 
 OFFICIAL_WINDOWS: Mapping[str, Any] = {"searched": (8, 16)}
-"""What the public code does otherwise: only windows of 128 and 256 frames are searched."""
+"""Settings of the public code, which searches only windows of 128 and 256 frames."""
 
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Windows of videos, each (n, windows): clips ``start`` to before ``end``, and whether there is such a window."""
+    """Windows of videos, each (n, windows): clips from ``start`` to before ``end``, and whether the window is real."""
 
     start: Tensor
     end: Tensor
@@ -61,7 +60,7 @@ def window_grid(clips: int, lengths: tuple[int, ...], overlap: float) -> tuple[t
 
 
 def windows_of(mask: Tensor, lengths: Sequence[int], overlap: float) -> Windows:
-    """The windows of videos with clips where ``mask`` (n, L) is true; the first is for videos that have no other.
+    """The windows of videos with the mask ``mask`` (n, L); the first is for videos that have no other.
 
     >>> found = windows_of(torch.tensor([[True, True, True], [True, False, False]]), (2,), 0.5)
     >>> found.valid.tolist(), found.end[1].tolist()
@@ -132,21 +131,21 @@ class WindowConfig(GroundingConfig):
     hidden: int = 1024
     max_clips: int = 300
     head: int = 1000
-    """Columns between window and query together and the three numbers that come out."""
+    """Number of hidden columns of the network that computes the score and the two offsets."""
     windows: tuple[int, ...] = (4, 8, 16, 32)
-    """Lengths of the windows that are trained (64 to 512 frames)."""
+    """Lengths of the windows in training (64 to 512 frames)."""
     searched: tuple[int, ...] = ()
-    """Lengths of the windows that are searched (128 and 256 frames in the public code); empty: those trained."""
+    """Lengths of the windows in search (128 and 256 frames in the public code); by default those of training."""
     overlap: float = 0.8
-    """The share of a window that the next one of its length covers too."""
+    """Share of a window that overlaps the next one of its length."""
     context: int = 8
-    """Clips around a window that are its context (128 frames)."""
+    """Number of clips before and after a window that are its context (128 frames)."""
     least_overlap: float = 0.5
     """A window is trained for a query if its IoU with the moment is above this …"""
     most_outside: float = 0.15
     """… and less than this share of it lies outside the moment (0.15 in the public code, 0.2 in the paper)."""
     regression: float = 0.16
-    """Weight of the offsets' error, which is in clips: 0.01 per frame."""
+    """Weight of the offsets' error, which is in clips (0.01 per frame, at 16 frames per clip)."""
     sentence: str = "mean"
     """A query is the ``mean`` of its words, or the last state of an ``lstm`` (skip-thought vectors in the papers)."""
 
@@ -163,7 +162,7 @@ class WindowConfig(GroundingConfig):
 
 
 class WindowModel(CorpusModel):
-    """Scores and offsets of sliding windows, from what subclasses make of a window and of window and query."""
+    """Base class of models of sliding windows; subclasses encode windows and fuse them with the query."""
 
     retrieves: ClassVar[bool] = False
     config: WindowConfig
@@ -177,19 +176,19 @@ class WindowModel(CorpusModel):
 
     @abstractmethod
     def window_parts(self, clips: Tensor, mask: Tensor, windows: Windows) -> Tensor:
-        """(n, windows, …): what is known of each window before the query is."""
+        """(n, windows, …): encode windows independently of the query."""
 
     @abstractmethod
     def fuse(self, parts: Tensor, query: Tensor) -> Tensor:
-        """(…, fused): window and query together; ``query`` (…, hidden) has the leading axes of ``parts``."""
+        """(…, fused): fuse window and query; ``query`` (…, hidden) has the leading axes of ``parts``."""
 
     @property
     def pair_numbers(self) -> int:
-        """Each clip begins a window of every length, at most."""
+        """Number of values for windows of every length that begin at a clip."""
         return len(self.config.windows) * (2 * self.fused + self.config.head)
 
     def check_lengths(self, clips: Mapping[str, int]) -> None:
-        """Refuse films that are shorter than the shortest window."""
+        """Refuse videos that are shorter than the shortest window."""
         shortest = min(*self.config.windows, *(self.config.searched or self.config.windows))
         for name, count in clips.items():
             if count < shortest:
@@ -202,11 +201,11 @@ class WindowModel(CorpusModel):
         return {"query": self.sentence(words)}
 
     def encode_clips(self, clips: Clips) -> Encodings:
-        """Each clip as the windows' means need it: they are linear, so that clips are mapped once."""
+        """Map the clips once, because the means over windows are linear."""
         return {"clips": self.clips(clips) * clips.mask[..., None], "mask": clips.mask}
 
     def moments(self, queries: Encodings, videos: Encodings) -> Predicted:
-        """Every window, its ends moved by the offsets; the score is the logarithm of a probability."""
+        """Every window with its ends moved by the offsets; the score is a log-probability."""
         clips, mask = videos["clips"], videos["mask"]
         windows = windows_of(mask, self.config.searched or self.config.windows, self.config.overlap)
         parts = self.window_parts(clips, mask, windows)
@@ -227,7 +226,7 @@ class WindowModel(CorpusModel):
         one = windows.take(chosen)
         parts = self.window_parts(videos["clips"], mask, one)[:, 0]
         every = self.scores(parts, query)
-        other = pairs.query[:, None] != pairs.query  # another pair of the same query is no wrong answer
+        other = pairs.query[:, None] != pairs.query  # another pair of the same query is not a negative
         other.fill_diagonal_(True)
         aligned = alignment(every[..., 0], other & found[:, None] & found)
         asked = torch.cat([one.start, one.end], 1)

@@ -1,8 +1,8 @@
-"""DRN: every position inside a moment says how far its start and its end are, and a second head how good that is.
+"""DRN: every position inside a moment predicts the distances to its start and end, and a head grades the result.
 
-Clips, conditioned on the query at three resolutions, form a pyramid; each position of it has a score and two distances
-(Zeng et al., CVPR 2020). Training has three stages: all but the head that grades the result, that head alone, and
-everything at a small rate; ``stage=all`` goes through them in turn.
+Clips, conditioned on the query at three resolutions, form a pyramid. Each position of it has a score and two distances
+(Zeng et al., CVPR 2020). Training has three stages: everything but the grading head, that head alone, and everything at
+a small rate. ``stage=all`` runs them in turn.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from momentseek.models.model import CorpusModel, GroundingConfig, Phase, Predict
 from momentseek.models.registry import register
 
 UNITS = 32
-"""Parts of a video that distances are counted in, whatever the number of segments."""
+"""Number of units per video in which distances are measured, whatever the number of segments."""
 RANGES = ((-1.0, 6.0), (5.6, 11.0), (11.0, math.inf))
-"""The longer distance, in units, of positions that a level of the pyramid answers for."""
+"""Ranges of the longer distance, in units, that each level of the pyramid is responsible for."""
 FIRST_SCORE = 0.01
-"""What every position scores at first, so that the many wrong ones do not drown the right ones."""
+"""The initial score of every position, low because most positions are wrong."""
 STAGES = ("first", "second", "third")
 
 
@@ -39,24 +39,24 @@ class DrnConfig(GroundingConfig):
 
     official: ClassVar[Mapping[str, Any]] = {"good": 0.9, "target": "official"}
     hidden: int = 512
-    """Columns of the pyramid; its levels are made from half as many, as many and twice as many."""
+    """Number of columns of the pyramid; its levels are computed from half, equal and twice this number."""
     wide: int = 4096
-    """Columns of the clips when they meet the query first."""
+    """Number of columns of the clips when they are first multiplied by the query."""
     max_clips: int = 32
     stride: int = 4
-    """Rows of features per segment, of which the maximum counts."""
+    """Number of feature rows per segment, which are max-pooled."""
     fit: str = "stretch"
     least: float = 0.05
-    """Positions that score less give no moment; the whole video is the answer if all do."""
+    """Minimum score of positions that predict a moment; if none reaches it, the whole video is predicted."""
     good: float = 0.9
-    """Results of at least this IoU are graded (0.9 in the public code, 0.5 in the paper)."""
+    """Minimum IoU of results that train the grade (0.9 in the public code, 0.5 in the paper)."""
     target: str = "fixed"
-    """What a grade is trained to be: the IoU as it is, ``fixed``; ``official``: the IoU learns from it as well, and of
-    moments that leave the video only the first position's is cut, as in the public code."""
+    """Target of the grade: the IoU without gradient (``fixed``), or as in the public code (``official``), where the IoU
+    gets a gradient too and only the first position's moment is cut to the video."""
     stage: str = "all"
-    """``all`` three, by ``stage_epochs``; or only the ``first``, ``second`` or ``third``, begun from a checkpoint."""
+    """``all`` three, by ``stage_epochs``; or only ``first``, ``second`` or ``third``; the last two need ``begin``."""
     stage_epochs: tuple[int, ...] = (10, 20)
-    """Epochs after which the second and the third stage begin."""
+    """Epochs at which the second and the third stage begin."""
     stage_rates: tuple[float, ...] = (0.01, 0.0001)
     """Factors of the learning rate in the second and the third stage."""
 
@@ -78,15 +78,15 @@ class DrnConfig(GroundingConfig):
 
 
 def convolution_block(before: int, after: int, kernel: int, stride: int = 1, *, bias: bool = False) -> nn.Sequential:
-    """A convolution, in the pyramid without bias, batch normalisation and ReLU."""
+    """A convolution (without bias by default), batch normalisation and ReLU."""
     convolution = nn.Conv1d(before, after, kernel, stride, padding=kernel // 2, bias=False)
-    if bias:  # which begins at nothing, as in the public code
+    if bias:  # which starts at 0, as in the public code
         convolution.bias = nn.Parameter(torch.zeros(after))
     return nn.Sequential(convolution, nn.BatchNorm1d(after), nn.ReLU())
 
 
 class LevelQuery(nn.Module):
-    """What of a query each level of the pyramid multiplies its clips by."""
+    """Encodes a query as one vector per level of the pyramid, which multiplies the clips of that level."""
 
     def __init__(self, dim: int, hidden: int, widths: tuple[int, ...]) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ class LevelQuery(nn.Module):
 
 
 class Drn(CorpusModel):
-    """A pyramid of positions, each with a score, two distances and a grade."""
+    """DRN: a pyramid of positions, each with a score, two distances and a grade."""
 
     retrieves: ClassVar[bool] = False
     rate_groups: ClassVar[tuple[str, ...]] = ("grade",)
@@ -140,7 +140,7 @@ class Drn(CorpusModel):
             convolution_block(2 * h, h, 1, bias=True), convolution_block(h, half, 3, bias=True), nn.Conv1d(half, 1, 1)
         )
         nn.init.constant_(self.score.bias, math.log(FIRST_SCORE / (1 - FIRST_SCORE)))  # type: ignore[arg-type]
-        self.graded = nn.Buffer(torch.zeros(()))  # 1 once the head that grades has been trained
+        self.graded = nn.Buffer(torch.zeros(()))  # 1 once the grading head has been trained
         segment = torch.arange(config.max_clips) / config.max_clips
         ends = torch.stack([segment, segment + 1 / config.max_clips, torch.full_like(segment, 1 / config.max_clips)], 1)
         self.places = nn.Buffer(ends, persistent=False)
@@ -162,7 +162,7 @@ class Drn(CorpusModel):
         return 2 * self.config.wide + 16 * self.config.hidden
 
     def phase_at(self, step: int, epoch: int) -> Phase:
-        """The stage of an epoch, with its rates; the head that grades rests in the first, all else in the second."""
+        """The stage of an epoch, with its rates; the first freezes the grading head, the second everything else."""
         config = self.config
         stage = config.stage
         if stage == "all":
@@ -202,7 +202,7 @@ class Drn(CorpusModel):
             part = self.smooth[level](part)
             one, two = self.score_tower(part), self.distance_tower(part)
             grade = torch.cat([one, two], 1)
-            if self.phase.name == STAGES[1]:  # the second stage leaves all else as it is
+            if self.phase.name == STAGES[1]:  # the second stage freezes everything else
                 grade = grade.detach()
             distance = torch.exp(self.scales[level] * self.distance(two))
             found.append((self.score(one)[:, 0], distance.transpose(1, 2), self.grade(grade)[:, 0]))
@@ -210,7 +210,7 @@ class Drn(CorpusModel):
         return scores, distances, grades
 
     def moments(self, queries: Encodings, videos: Encodings) -> Predicted:
-        """Every position that scores enough; its score is ``sqrt(score · grade)``, once grades are trained."""
+        """The moments of positions with at least the minimum score; with trained grades, ``sqrt(score · grade)``."""
         scores, distances, grades = self.pyramid(queries, videos)
         start, end = (self.points - distances[..., 0]) / UNITS, (self.points + distances[..., 1]) / UNITS
         value = 0.5 * (F.logsigmoid(scores) + self.graded * F.logsigmoid(grades))
@@ -221,7 +221,7 @@ class Drn(CorpusModel):
         return start, end, torch.cat([value, whole], 1)
 
     def targets(self, times: Tensor) -> tuple[Tensor, Tensor]:
-        """(pairs, points, 2): distances of each position from a moment's ends, in units; and which must answer."""
+        """(pairs, points, 2): distances of each position from a moment's ends, in units; and the positive positions."""
         ends = times[:, None] * UNITS
         distances = torch.stack([self.points - ends[..., 0], ends[..., 1] - self.points], 2)
         longer = distances.amax(2)
@@ -250,7 +250,7 @@ class Drn(CorpusModel):
     def moment_overlap(self, distances: Tensor, times: Tensor) -> Tensor:
         """(pairs, points): IoU of what each position predicts and the moment, both as shares of the video.
 
-        A millionth is added to the divisor, as in the public code; it moves the IoU of a short moment by 1e-5.
+        1e-6 is added to the divisor, as in the public code; it changes the IoU of a short moment by 1e-5.
         """
         found = torch.stack([self.points - distances[..., 0], self.points + distances[..., 1]], 2) / UNITS
         if self.config.target == "official":
@@ -284,7 +284,7 @@ def point_overlap(found: Tensor, wanted: Tensor) -> Tensor:
 
 
 def focal_loss(logits: Tensor, right: Tensor, alpha: float = 0.25, gamma: float = 2.0) -> Tensor:
-    """``-a (1 - p)^g log p`` of what is right and ``-(1 - a) p^g log(1 - p)`` of what is not (Lin et al. 2017).
+    """Focal loss: ``-a (1 - p)^g log p`` for positives, ``-(1 - a) p^g log(1 - p)`` for negatives (Lin et al. 2017).
 
     >>> [round(x, 4) for x in focal_loss(torch.zeros(2), torch.tensor([True, False])).tolist()]
     [0.0433, 0.13]

@@ -1,4 +1,4 @@
-"""ExCL: the first and the last clip read off the video with the query next to every clip (Ghosh et al., NAACL 2019)."""
+"""ExCL: predicts the first and last clip from the clips joined with the query (Ghosh et al., NAACL 2019)."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class ExCLConfig(ModelConfig):
 
     official: ClassVar[Mapping[str, Any]] = {"weighting": "none"}
     predictor: str = "tied-lstm"
-    """What reads clips and query together: ``mlp`` each clip by itself, ``tied-lstm`` one LSTM for start and end,
-    ``conditioned-lstm`` a second LSTM for the end on top of the start's (ExCL, section 3.3)."""
+    """Network over clips and query: ``mlp`` for each clip by itself, ``tied-lstm`` with one LSTM for start and end, or
+    ``conditioned-lstm`` with a second LSTM for the end on top of the start's (ExCL, section 3.3)."""
     endpoints: bool = True
     weighting: str = "linear"
-    """How the similarity of query and caption weighs a pair: ``linear``, ``exponential`` or ``none``."""
+    """How a pair is weighted by the similarity of query and caption: ``linear``, ``exponential`` or ``none``."""
 
 
 class Predictor(nn.Module):
@@ -88,7 +88,7 @@ class ExCL(CorpusModel):
         return {"mask": clips.mask} | states
 
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """No video before another: probabilities within a video say nothing about which video."""
+        """Return 0 for every video: probabilities within a video cannot rank videos."""
         return queries["query"].new_zeros(len(queries["query"]), len(videos["mask"]))
 
     def boundaries(self, queries: Encodings, videos: Encodings) -> tuple[Tensor, Tensor]:
@@ -111,5 +111,8 @@ class ExCL(CorpusModel):
 
 
 register(
-    "excl", ExCLConfig, ExCL, "extractive clip localisation: LSTMs over clips beside the query; needs a first stage"
+    "excl",
+    ExCLConfig,
+    ExCL,
+    "extractive clip localisation: LSTMs over clips joined with query; needs a first stage",
 )

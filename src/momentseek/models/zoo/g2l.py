@@ -1,9 +1,9 @@
-"""G2L: MMN whose sentences know that several moments of a video may fit, near the true one along its manifold.
+"""G2L: MMN whose positives include moments that are near the true one by geodesic distance.
 
-Moments near the true one by geodesic distance count as positives, and those near it that are wrong as harder negatives;
-a game-theoretic term aligns a few moments and sentences of each video finely (Li et al., ICCV 2023). The network is
-MMN's. The public code contradicts its own definitions in several places: the default are the definitions, and
-``as=official`` computes what the code does (docs/models.md).
+Moments near the true one by geodesic distance are positives, and wrong moments near it are harder negatives. A
+game-theoretic term aligns a few moments and sentences of each video (Li et al., ICCV 2023). The network is MMN's. The
+public code contradicts the paper's definitions in several places. The default follows the definitions, and
+``as=official`` follows the code (docs/models.md).
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ from momentseek.models.zoo.tan2d import overlap_loss
 def geodesic_similarity(features: Tensor, sources: Tensor, neighbours: int = 5, reach: float = 0.5) -> Tensor:
     """(sources, cells): 1 minus the length of the shortest path from each source cell, 0 for paths beyond ``reach``.
 
-    Each cell has an edge to its nearest ``neighbours`` by Euclidean distance of ``features`` (cells, d), and an edge
-    i → j is as long as cell j is less similar to i than i's most similar cell, itself: ``1 - cos(i, j)``, in single
-    precision as in the public code. Paths carry no gradient.
+    Each cell has an edge to its nearest ``neighbours`` by Euclidean distance of ``features`` (cells, d). The length of
+    an edge i → j is ``1 - cos(i, j)``, in single precision as in the public code. Paths carry no gradient.
 
     >>> line = torch.tensor([[1.0, 0.0], [1.0, 0.1], [1.0, 1.0]])
     >>> [round(x, 3) for x in geodesic_similarity(line, torch.tensor([0]), neighbours=1)[0].tolist()]
@@ -46,7 +45,7 @@ def geodesic_similarity(features: Tensor, sources: Tensor, neighbours: int = 5, 
     best = torch.full((len(sources), len(features)), torch.inf, device=features.device, dtype=features.dtype)
     best[torch.arange(len(sources)), sources] = 0
     target = near.flatten().expand(len(sources), -1)
-    for _ in range(len(features)):  # paths grow by an edge in every round, until none gets shorter
+    for _ in range(len(features)):  # each round adds an edge to paths, until none gets shorter
         step = (best[:, :, None] + length).flatten(1)
         shorter = best.scatter_reduce(1, target, step, "amin")
         if torch.equal(shorter, best):
@@ -56,10 +55,11 @@ def geodesic_similarity(features: Tensor, sources: Tensor, neighbours: int = 5, 
 
 
 def coalition_value(similarity: Tensor, cells: Tensor, sentences: Tensor) -> Tensor:
-    """(coalitions,): how well cells and sentences that play together fit, from similarities (sentences, cells).
+    """(coalitions,): the value of coalitions of cells and sentences, from similarities (sentences, cells).
 
-    The mean of the sentences' best softmax over cells and the cells' best softmax over sentences, divided by two;
-    ``cells`` (coalitions, cells) and ``sentences`` (coalitions, sentences) say who plays. Nothing is worth nothing.
+    It is half the sum of two means: of the sentences' best softmax over cells, and of the cells' best softmax over
+    sentences. ``cells`` (coalitions, cells) and ``sentences`` (coalitions, sentences) are the members. An empty
+    coalition has the value 0.
     """
     plays = sentences[:, :, None] & cells[:, None]
     table = similarity.expand(plays.shape).masked_fill(~plays, -torch.inf)
@@ -89,7 +89,7 @@ def interactions(similarity: Tensor) -> Tensor:
 
 
 def interaction_loss(similarity: Tensor) -> Tensor:
-    """``-sum φ_ij log a_ij``: φ the interactions above nothing, scaled to sum to 1, and a the softmax over cells."""
+    """``-sum φ_ij log a_ij`` with the positive interactions φ, scaled to sum to 1, and the softmax a over cells."""
     label = interactions(similarity).clamp(min=0)
     return -(label / label.sum().clamp(min=1e-9) * similarity.log_softmax(1)).sum()
 
@@ -99,20 +99,20 @@ class G2lConfig(MmnConfig):
     """G2L's settings; weights are those of its published configuration, for ActivityNet Captions."""
 
     contrast: float = 0.1
-    """Weight of the contrasts: a moment among queries, and the two below."""
+    """Weight of the contrastive terms: moments to queries, and the two below."""
     margin: float = 0.3
     hard: float = 1.0
-    """Weight, times ``contrast``, of a query's moments against hard negatives."""
+    """Weight, times ``contrast``, of the term from queries to moments with hard negatives."""
     plain: float = 0.0
-    """The same against plain negatives; 0 in the published configuration."""
+    """Weight, times ``contrast``, of that term with plain negatives; 0 in the published configuration."""
     interaction: float = 5e-4
-    """Weight of the interaction of moments and sentences as players."""
+    """Weight of the game-theoretic interaction of moments and sentences."""
     neighbours: int = 5
-    """Nearest neighbours of a moment, and moments that count as a query's."""
+    """Number of nearest neighbours of a moment, and of positive moments of a query."""
     reach: float = 0.5
-    """Moments farther than this along the manifold are not near."""
+    """Maximum geodesic distance of near moments."""
     players: int = 7
-    """Moments of each query that play, by geodesic distance and again by similarity."""
+    """Number of moments per query in the game, chosen by geodesic distance and again by similarity."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -128,7 +128,7 @@ class G2l(Mmn):
     config: G2lConfig
 
     def terms(self, batch: Batch, words: Encodings, clips: Encodings, epoch: int) -> dict[str, Tensor]:
-        """Overlap by cross-entropy, three contrasts, and the game."""
+        """The overlap's cross-entropy, three contrastive terms, and the interaction."""
         pairs, config = batch.pairs, self.config
         assert pairs.times is not None, "the map's targets are overlaps in time"
         iou = overlap(self.cells, pairs.times)
@@ -194,13 +194,13 @@ class G2l(Mmn):
         return {**terms, "interaction": config.interaction * torch.stack(values["interaction"]).sum()}
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
-        """From moments before they are brought to length 1, as distances along the manifold need them."""
+        """The terms of the loss; geodesic distances use moments before they are normalised to length 1."""
         raw, around, mask = self.spaces(batch.clips)
         clips = {"raw": raw, "match": F.normalize(raw, dim=2), "overlap": F.normalize(around, dim=2), "mask": mask}
         return self.terms(batch, self.encode_words(batch.words), clips, epoch)
 
     def geodesics(self, raw: Tensor, video: Tensor, source: Tensor) -> Tensor:
-        """(pairs, cells): how near each moment of a pair's video is to its best one, along the manifold."""
+        """(pairs, cells): the geodesic similarity of each moment of a pair's video to its best one."""
         found = torch.zeros(len(video), raw.shape[1], device=raw.device, dtype=raw.dtype)
         for v in video.unique().tolist():  # type: ignore[no-untyped-call]
             here = (video == v).nonzero()[:, 0]
@@ -208,7 +208,7 @@ class G2l(Mmn):
         return found
 
     def game(self, own: Tensor, near: Tensor, video: Tensor) -> Tensor:
-        """The mean over videos of the interaction of their sentences and the moments that play."""
+        """The interaction loss of sentences and chosen moments, averaged over videos."""
         count = min(self.config.players, own.shape[1])
         values = []
         for v in video.unique().tolist():  # type: ignore[no-untyped-call]

@@ -1,9 +1,9 @@
-"""MCN: a moment is the mean of its clips next to the mean of its video (Hendricks et al., ICCV 2017).
+"""MCN: encodes a moment by the mean of its clips and the mean of its video (Hendricks et al., ICCV 2017).
 
-What MCN, CAL and the endpoint-only model share comes first: a moment scores by minus its squared distance from the
-query, and a corpus is searched by that alone. Query and moments are vectors of length 1, so a moment that is one such
-vector m, or the mean of several (its clips, its modalities), lies ``mean |m - q|^2 = 2 - 2 q . mean(m)`` away: one
-inner product for each moment.
+The base class of MCN, CAL and the endpoint-only model comes first. A moment's score is minus its squared distance from
+the query, and ranks moments of the whole corpus. Query and moments are vectors of length 1. A moment may be one such
+vector m, or several (of its clips or modalities); its distance is ``mean |m - q|^2 = 2 - 2 q . mean(m)``, which needs
+one inner product per moment.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from momentseek.models.model import CorpusModel, ModelConfig
 from momentseek.models.registry import register
 
 MAX_CLIP_NUMBERS = 1 << 23
-"""Numbers of moments' clips held at a time: 32 MB."""
+"""Maximum number of values of moments' clips in memory (32 MB)."""
 UNIT_EPSILON = 1e-5
-"""Added to a length before dividing by it, as in TVR's public code."""
+"""Added to a norm before dividing by it, as in TVR's public code."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,28 +46,28 @@ class DistanceConfig(ModelConfig):
     dropout: float = 0.0
     """Applied to the query's state; the public code has none."""
     word_hidden: int | None = None
-    """Columns of the LSTM that reads the query; nothing takes ``hidden``."""
+    """Number of columns of the LSTM that reads the query; by default ``hidden``."""
     space: int | None = None
-    """Columns of the space where query and moments meet; nothing takes ``hidden``."""
+    """Number of columns of the joint space of queries and moments; by default ``hidden``."""
     alpha: float = 0.0
-    """A moment's distance ranks it in the whole corpus; a first stage's score may be added."""
+    """Weight of a first stage's score; 0 ranks moments of the whole corpus by their distance alone."""
     margin: float = 0.1
     intra_weight: float = 0.5
-    """Weight of the loss against another moment of the same video."""
+    """Weight of the loss with another moment of the same video as the negative."""
     inter_weight: float = 0.2
-    """Weight of the loss against the same place in another video."""
+    """Weight of the loss with the same span of another video as the negative."""
     intra_overlap: float = 0.5
-    """Moments that overlap the right one by this IoU or more are not called wrong."""
+    """Moments that overlap the right one by this IoU or more are not used as negatives."""
     weighting: str = "linear"
-    """How the similarity of query and caption weighs a pair: ``linear``, ``exponential`` or ``none``."""
+    """How a pair is weighted by the similarity of query and caption: ``linear``, ``exponential`` or ``none``."""
     positive_mask: bool = True
-    """Use no video as a negative that the training set says is related to the query."""
+    """Exclude videos from the negatives that are related to the query in the training set."""
 
 
 class DistanceModel(CorpusModel):
-    """What MCN, CAL and the endpoint-only model share; each says which vectors its moments are.
+    """The base class of MCN, CAL and the endpoint-only model; each defines the vectors of its moments.
 
-    The query is the last state of an LSTM over its words, mapped into the moments' space and of length 1.
+    The query is the last state of an LSTM over its words, mapped into the moments' space and normalised to length 1.
     """
 
     config: DistanceConfig
@@ -84,11 +84,11 @@ class DistanceModel(CorpusModel):
     def moment_vectors(self, videos: Encodings, first: Tensor, last: Tensor) -> Tensor:
         """(n, spans, space): the vectors of spans ``first`` to ``last``, both (n, spans), of video i.
 
-        What is said of spans that leave the video does not matter.
+        The values for spans that leave the video are ignored.
         """
 
     def moment_mlp(self, width: int) -> nn.Sequential:
-        """``W2 relu(W1 x + b1) + b2``: from what is known of a moment into the space."""
+        """Build the network ``W2 relu(W1 x + b1) + b2`` from a moment's features to the space."""
         return nn.Sequential(nn.Linear(width, self.config.hidden), nn.ReLU(), nn.Linear(self.config.hidden, self.space))
 
     def encode_words(self, words: Words) -> Encodings:
@@ -112,7 +112,7 @@ class DistanceModel(CorpusModel):
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
         mask, query = videos["mask"], queries["query"]
         columns = []
-        # one video that many queries search is not computed for each of them
+        # a video that many queries search is computed once
         once = len(mask) > 1 and mask.stride(0) == 0
         shown = {name: part[:1] for name, part in videos.items()} if once else videos
         for length, inside in self._lengths(mask):
@@ -124,7 +124,7 @@ class DistanceModel(CorpusModel):
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         """``max(0, d(right) - d(wrong) + margin)`` with a wrong moment of the same video, and one of a wrong video.
 
-        The first is any that overlaps the right one little enough, the second lies where the right one does.
+        The first is any moment that overlaps the right one little enough; the second has the right one's place.
         """
         c, pairs = self.config, batch.pairs
         queries = take_rows(self.encode_words(batch.words), pairs.query)
@@ -155,7 +155,7 @@ class DistanceModel(CorpusModel):
         return self.distances(queries, videos, first[:, None], last[:, None]).squeeze(1)
 
     def _lengths(self, mask: Tensor) -> list[tuple[int, Tensor]]:
-        """Each length of spans, and (n, clips) where one of it may begin."""
+        """Each length of spans, with a mask (n, clips) of the clips where such a span may begin."""
         inside = fits(mask, self.config.shortest, self.config.longest)
         return list(enumerate(inside.unbind(2), self.config.shortest))
 
@@ -188,16 +188,16 @@ class MCNConfig(DistanceConfig):
     """Settings of MCN, and of CAL."""
 
     context: bool = True
-    """Let a moment know the mean of its whole video."""
+    """Add the mean of the whole video to a moment's features."""
     moment_endpoints: bool = True
-    """Let a moment know where it lies, its endpoints as shares of the video: the (TEF) models of TVR, Table 3."""
+    """Add a moment's endpoints, as shares of the video, to its features: the (TEF) models of TVR, Table 3."""
 
 
 class MCN(DistanceModel):
     """``m = unit(W2 relu(W1 [unit(mean of its clips); unit(mean of all clips); s/L, e/L] + b1) + b2)``.
 
     Each modality has such a vector, and all are compared with one query (TVR, section 5.2). The first linear map is
-    applied to clips once: what a moment's mean becomes is the mean of what its clips become.
+    applied once per clip, because the map of a mean is the mean of the maps.
     """
 
     config: MCNConfig
@@ -242,7 +242,7 @@ class MCN(DistanceModel):
         return rows
 
     def _scales(self, name: str, rows: Tensor) -> Encodings:
-        """(n, L, lengths): what brings the mean of each span's clips to length 1."""
+        """(n, L, lengths): the factor that normalises the mean of each span's clips to length 1."""
         c = self.config
         lengths = torch.arange(c.shortest, c.longest + 1, device=rows.device)
         means = window_squares(rows, c.longest)[..., c.shortest - 1 :].clamp(min=0).sqrt() / lengths
@@ -265,7 +265,7 @@ class MCN(DistanceModel):
 
 
 def unit(x: Tensor) -> Tensor:
-    """Rows brought to length 1, all but for a constant in the divisor that keeps rows of zeros."""
+    """Normalise rows to length 1; a constant in the divisor keeps rows of zeros finite."""
     length: Tensor = x.norm(dim=-1, keepdim=True)
     return x / (length + UNIT_EPSILON)
 

@@ -1,8 +1,8 @@
-"""MDD: 2D-TAN that leans less on where moments usually lie (debiased grounding, section 4; no public code exists).
+"""MDD: 2D-TAN that relies less on where moments usually lie (debiased grounding, section 4; no public code exists).
 
-Three things are added: the query's vector is gated by a tree of its verbs and nouns (eq. 3–7), a layer must recover
-each moment's position from its features so that position is separated from content (eq. 8), and dictionaries of
-confounders are mixed in so that the score does not depend on them alone (eq. 9–12).
+It adds three parts: a tree of the query's verbs and nouns gates its vector (eq. 3–7), a layer reconstructs each
+moment's position from its features to separate position from content (eq. 8), and attention mixes in dictionaries of
+confounders so that the score does not depend on them alone (eq. 9–12).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NO_CONFOUNDERS = "none"
 def frequent_verbs(queries: Iterable[QueryRows], count: int, parse: str = "auto") -> tuple[list[str], Floats]:
     """Base forms of the ``count`` most frequent verbs and their mean features (verbs, dim), the most frequent first.
 
-    Verbs that are as frequent go by the alphabet. Where the words of a text and its rows disagree, it is passed over.
+    Ties are in alphabetical order. Texts whose words do not match their feature rows are skipped.
 
     >>> rows = np.eye(3, dtype=np.float32)
     >>> names, means = frequent_verbs([("she opens doors", rows), ("he opened boxes", rows), ("they run off", rows)], 2)
@@ -70,7 +70,7 @@ def _parse_queries(queries: Iterable[QueryRows], parse: str) -> Iterator[tuple[R
 
 
 class RoleTree(nn.Module):
-    """The three-layer tree's attention; its three matrices serve both levels, as in the paper."""
+    """The attention of the three-layer tree; both levels share its three matrices, as in the paper."""
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
@@ -89,15 +89,15 @@ class RoleTree(nn.Module):
         of_verbs = self.attention(sentence, states)
         verbs = torch.einsum("qn,qnd->qd", _softmax(of_verbs, verb), states)  # eq. 4
         scores = torch.where(verb, of_verbs, self.attention(verbs, states))
-        number = torch.arange(phrase.shape[1], device=phrase.device)[:, None]  # there are no more phrases than words
+        number = torch.arange(phrase.shape[1], device=phrase.device)[:, None]  # at most one phrase per word
         own = (verb | noun)[:, None] & (phrase[:, None] == number)
         beta = _softmax(scores[:, None], own)
-        gate = torch.einsum("qkn,qnd->qd", beta, states)  # eq. 6; a phrase that is not there adds nothing
+        gate = torch.einsum("qkn,qnd->qd", beta, states)  # eq. 6; missing phrases add nothing
         return sentence + sentence * gate / verb.sum(1, keepdim=True).clamp(min=1)  # eq. 7
 
 
 def _softmax(scores: Tensor, where: Tensor) -> Tensor:
-    """Softmax over the words ``where`` says; zero for a query with none."""
+    """Softmax over the words where ``where`` is true; zero for a query with none."""
     return torch.softmax(scores.masked_fill(~where, -1e9), dim=-1) * where
 
 
@@ -134,13 +134,13 @@ class Branch(nn.Module):
         q, k, v = (
             x.reshape(shape).transpose(1, 2) for x in (query, self.keys(self.entries), self.values(self.entries))
         )
-        # one long row of pairs that share keys and values: the weights (pairs x entries) are never held
+        # one long row, because all pairs share keys and values; the weights (pairs x entries) are never stored
         mixed = F.scaled_dot_product_attention(q, k, v)
         return mixed.transpose(1, 2).reshape(n, cells, hidden)
 
 
 class Deconfounder(nn.Module):
-    """The branches of a combination, and the query they share."""
+    """The branches of a combination, which share one query."""
 
     def __init__(
         self, combination: str, hidden: int, heads: int, clips: int, word_dim: int, *, actions: int = 80,
@@ -158,7 +158,7 @@ class Deconfounder(nn.Module):
         self.branches = nn.ModuleList(made[kind]() for kind in self.kinds)
 
     def set_actions(self, vectors: Tensor) -> None:
-        """Begin the dictionaries of actions from word features (n, word_dim), the most frequent verb's first."""
+        """Initialise the dictionaries of actions with word features (n, word_dim), most frequent verb first."""
         for kind, branch in zip(self.kinds, self.branches, strict=True):
             if kind == "A":
                 entries = cast(Branch, branch).entries
@@ -187,8 +187,8 @@ class MddConfig(Tan2dConfig):
     tree: bool = True
     """Gate the query by its semantic roles."""
     parse: str = "auto"
-    """What finds them: ``spacy``, ``rules``, or spaCy where it is installed (``auto``). Training settles which, and
-    the trained model asks for the same."""
+    """Parser of the roles: ``spacy``, ``rules``, or ``auto`` for spaCy if it is installed. Training stores the choice,
+    and the trained model needs the same parser."""
     reconstruction: float = 1.0
     """Weight of the position's reconstruction (lambda); 0 for none."""
 
@@ -230,9 +230,9 @@ class Mdd(Tan2d):
             )  # fmt: skip
 
     def prepare(self, queries: Iterable[QueryRows]) -> None:
-        """Refuse to gate queries whose words are not known; begin the dictionary of actions, if there is one.
+        """Refuse queries whose words are not known, and initialise the dictionary of actions, if there is one.
 
-        It begins from the most frequent verbs (section 4.4).
+        It starts with the most frequent verbs (section 4.4).
         """
         looked, queries = tee(queries)
         if self.tree is not None and not has_known_roles(looked, self.config.parse):
@@ -245,14 +245,14 @@ class Mdd(Tan2d):
             self.deconfounder.set_actions(torch.from_numpy(means))
 
     def encode_words(self, words: Words) -> Encodings:
-        """The query's vector, gated by its roles where they are known."""
+        """The query's vector, gated by its roles if they are known."""
         sentence, states = self.sentence(words)
         if self.tree is not None and words.roles is not None and words.phrase is not None:
             sentence = self.tree(sentence, states, words.roles, words.phrase)
         return {"query": self.text_in(sentence)}
 
     def logits(self, query: Tensor, candidates: Tensor) -> Tensor:
-        """2D-TAN's, on moments with the confounders mixed in."""
+        """2D-TAN's logits, for moments with the confounders mixed in."""
         moments = candidates if self.deconfounder is None else self.deconfounder(query, candidates)
         return super().logits(query, moments)
 
@@ -262,7 +262,7 @@ class Mdd(Tan2d):
         return (torch.tanh(self.position(candidates)) - self.where).square().mean(2).sqrt().mean()
 
     def terms(self, pairs: BatchPairs, query: Tensor, candidates: Tensor) -> dict[str, Tensor]:
-        """2D-TAN's, and the reconstruction of positions (eq. 13, 14)."""
+        """2D-TAN's terms, and the reconstruction of positions (eq. 13, 14)."""
         terms = super().terms(pairs, query, candidates)
         if self.position is not None:
             terms["position"] = self.config.reconstruction * self.reconstruction(candidates)

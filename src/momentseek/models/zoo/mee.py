@@ -1,6 +1,6 @@
-"""MEE, mixture of embedding experts: one space per modality, weighed by what the query says (Miech et al., 2018).
+"""MEE, mixture of embedding experts: one space per modality, weighted by the query (Miech et al., 2018).
 
-It retrieves videos and knows nothing of moments: it is the first stage of TVR's retrieval + re-ranking baselines.
+It retrieves videos and not moments: it is the first stage of TVR's retrieval + re-ranking baselines.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from momentseek.models.registry import register
 
 POOLING_METHODS = ("max", "mean", "netvlad")
 UNIT_EPSILON = 1e-5
-"""Added to a length before dividing by it, as in TVR's feature files' code."""
+"""Added to a norm before dividing by it, as in the code of TVR's feature files."""
 
 
 def max_margin(
     scores: Tensor, pairs: BatchPairs, known: RelatedMasks, margin: float, *, true_pairs: bool = False
 ) -> Tensor:
-    """One value per pair (q, v) from ``scores`` (queries, videos): the hinge's mean over all wrong videos and queries.
+    """One value per pair (q, v) from ``scores`` (queries, videos): the mean hinge over all wrong videos and queries.
 
-    The mean of ``mean_v' max(0, D + s(q, v') - s(q, v))`` and ``mean_q' max(0, D + s(q', v) - s(q, v))`` with v' and q'
-    all that ``known`` does not hold for related; 0 where the batch has none. With ``true_pairs`` v and q themselves are
-    among them, each a constant D, as in the public code.
+    It is the mean of ``mean_v' max(0, D + s(q, v') - s(q, v))`` and ``mean_q' max(0, D + s(q', v) - s(q, v))``, where
+    v' and q' are all that are not related by ``known``; 0 if the batch has none. With ``true_pairs``, v and q
+    themselves are included, each as a constant D, as in the public code.
     """
     own = scores[pairs.query, pairs.video][:, None]
     total = torch.zeros_like(own[:, 0])
@@ -64,27 +64,27 @@ class MEEConfig(ModelConfig):
         "weighting": "none",
     }
     clusters: int = 2
-    """Centres by which NetVLAD pools the words."""
+    """Number of centres with which NetVLAD pools the words."""
     pooling: str = "max"
-    """How a modality's clips become one vector: ``max``, ``mean`` or ``netvlad``."""
+    """How a modality's clips are pooled into one vector: ``max``, ``mean`` or ``netvlad``."""
     clip_clusters: int = 16
-    """Centres by which NetVLAD pools clips."""
+    """Number of centres with which NetVLAD pools clips."""
     unit: bool = False
-    """Bring a modality's pooled clips to length 1, as TVR's public code does."""
+    """Normalise a modality's pooled clips to length 1, as in TVR's public code."""
     weights: str = "softmax"
-    """A query's weights of the modalities: their ``softmax``, shared out among the modalities a video has (MEE, section
-    3.2), or ``raw`` as TVR's public code has them."""
+    """A query's weights of the modalities: ``softmax`` over the modalities that a video has (MEE, section 3.2), or
+    ``raw`` as in TVR's public code."""
     batch_norm: bool = False
     """Batch normalisation in the gates and in NetVLAD's assignment, as in TVR's public code."""
     masked: bool = True
-    """Keep padding away from every score; False has NetVLAD pool it like words, as TVR's public code does."""
+    """Make scores independent of padding; with False, NetVLAD pools padding like words, as in TVR's public code."""
     margin: float = 0.2
     true_pairs: bool = False
-    """Count each pair's hinge against itself too, the margin twice, as TVR's public code does."""
+    """Include each pair's hinge with itself, which adds the margin twice, as in TVR's public code."""
     weighting: str = "linear"
-    """How the similarity of query and caption weighs a pair: ``linear``, ``exponential`` or ``none``."""
+    """How a pair is weighted by the similarity of query and caption: ``linear``, ``exponential`` or ``none``."""
     positive_mask: bool = True
-    """Use no video as a negative that the training set says is related to the query."""
+    """Exclude videos from the negatives that are related to the query in the training set."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -107,7 +107,7 @@ class GatedEmbedding(nn.Module):
 
 
 class MEE(CorpusModel):
-    """``s(q, v) = sum_m w_m(q) <text_m(q), expert_m(v)>``; a video without a modality shares its weight out."""
+    """MEE: ``s(q, v) = sum_m w_m(q) <text_m(q), expert_m(v)>``, with weights over the modalities that a video has."""
 
     config: MEEConfig
 
@@ -160,7 +160,7 @@ class MEE(CorpusModel):
         return torch.stack(parts).sum(0) / (rest @ there.T).clamp(min=1e-12)
 
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """Every span that fits is as likely as any other."""
+        """Return the same score for every span that fits."""
         return even_spans(videos["mask"], self.config.shortest, self.config.longest)
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:

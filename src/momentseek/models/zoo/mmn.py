@@ -1,9 +1,9 @@
-"""MMN: moments and queries as vectors of two spaces, so that a query is matched by one matrix product.
+"""MMN: encodes moments and queries as vectors in two spaces, so that matrix products match them.
 
-The map of candidates runs through convolutions without the query; two projections put each candidate, and two the
-query, into a space for overlap and one for matching. A moment's score is ``((cos_match + 1) / 2)^p · sigmoid(10
-cos_overlap)`` (Wang et al. 2022, section 3; docs/models.md says where paper and public code differ). Moment vectors do
-not depend on the query: a corpus is encoded once.
+The map of candidates passes through convolutions without the query. Projections map each candidate and each query into
+a space for overlap and one for matching. A moment's score is ``((cos_match + 1) / 2)^p · sigmoid(10 cos_overlap)``
+(Wang et al. 2022, section 3; docs/models.md says where paper and public code differ). Moment vectors do not depend on
+the query, so a corpus is encoded once.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from momentseek.models.tower_files import NO_TOKEN, find_tower, read_tower_sizes
 from momentseek.models.zoo.tan2d import SentenceEncoder, Tan2dConfig, overlap_loss
 
 OVERLAP_SHARPNESS = 10.0
-"""What the overlap's cosine is multiplied by before the sigmoid."""
+"""Factor of the overlap's cosine before the sigmoid."""
 LATE_MATCHING_FACTOR = 0.01
-"""What is left of the mutual matching loss's weight after ``only_overlap_after`` epochs."""
+"""Factor of the mutual matching loss's weight after ``only_overlap_after`` epochs."""
 
 
 def mutual_matching(
@@ -44,10 +44,10 @@ def mutual_matching(
     """The mutual matching loss between queries and moments.
 
     It takes ``queries`` (Q, d), ``moments`` (V, cells, d) and the pairs' overlaps ``iou`` (P, cells). ``negative``
-    (Q, V) says which videos are negatives of which query, and ``held``, if other, which queries of which video;
-    ``positives`` best cells count per pair. With ``count_near``, each cell of the right video that overlaps the truth
-    too much to be a negative adds exp(0) to the sum over moments, as in MMN's public code. Without ``to_moments`` only
-    a moment finds its query (G2L).
+    (Q, V) says which videos are negatives of each query, and ``held``, if different, which queries are negatives of
+    each video. The best ``positives`` cells of each pair are positives. With ``count_near``, each cell of the right
+    video that overlaps the truth too much to be a negative adds exp(0) to the sum over moments, as in MMN's public
+    code. Without ``to_moments``, only the loss from moments to queries is computed (G2L).
     """
     best = iou.topk(positives, dim=1).indices
     found = moments[pairs.video[:, None], best]
@@ -68,7 +68,7 @@ def _among_moments(
     near: float,
 ) -> Tensor:  # fmt: skip
     """(P,): log of the sum over each pair's negative moments; ``near`` stands for those that overlap the truth."""
-    # queries without pairs are others' negatives only
+    # queries without pairs are only negatives
     asking, place = pairs.query.unique(return_inverse=True)  # type: ignore[no-untyped-call]
     cosine = torch.einsum("qd,vcd->qvc", queries[asking], moments) / temperature
     per_video = cosine.logsumexp(2).masked_fill(~negative[asking], -torch.inf)
@@ -105,20 +105,20 @@ class MmnConfig(Tan2dConfig):
     videos: int = 100
     stride: int = 2
     space: int = 256
-    """Columns of the two joint spaces."""
+    """Number of columns of the two joint spaces."""
     text: str = "mean"
-    """``mean`` over token features (DistilBERT's in the paper), or ``lstm``."""
+    """How a query is encoded: ``mean`` over token features (DistilBERT's in the paper), or ``lstm``."""
     tower: str | None = None
-    """A language model that reads the queries' texts instead of features, and is trained too: ``distilbert``, which
-    `momentseek models get` fetches, or the folder of a Hugging Face model; ``auto``: the former if it is downloaded."""
+    """A language model that reads the queries' texts instead of features, and is fine-tuned: ``distilbert`` (downloaded
+    by `momentseek models get`), the folder of a Hugging Face model, or ``auto`` for distilbert if it is downloaded."""
     tower_rate: float = 0.1
     """Factor of the language model's learning rate."""
     tower_after: float = 4.0
-    """Epochs in which the language model rests first."""
+    """Number of epochs at the start during which the language model is frozen."""
     norm: bool = True
     """Batch normalisation in the map's convolutions."""
     power: float = 0.5
-    """Exponent of the matching score next to the overlap score."""
+    """Exponent of the matching score, which multiplies the overlap score."""
     contrast: float = 0.05
     """Weight of the mutual matching loss (lambda)."""
     temperature: float = 0.1
@@ -126,15 +126,15 @@ class MmnConfig(Tan2dConfig):
     negative_overlap: float = 0.5
     """Candidates of the right video that overlap less than this are negatives."""
     query_overlap: float = 0.5
-    """Another query of the video is no negative if its moment overlaps the right one by this or more."""
+    """Another query of the video is not a negative if its moment overlaps the right one by this or more."""
     only_overlap_after: float = 0.0
-    """After this many whole epochs the mutual matching loss counts a hundredth (the public code's 7 for Charades-STA, 6
-    for ActivityNet Captions); 0 leaves it as it is."""
+    """After this many whole epochs, the weight of the mutual matching loss is divided by 100 (in the public code, 7 for
+    Charades-STA and 6 for ActivityNet Captions); 0 for never."""
     positives: int = 1
-    """Candidates of the right video, best overlap first, that count as the moment."""
+    """Number of candidates of the right video, best overlap first, that are positives."""
     follow: str = "paper"
-    """``official``: candidates of the right video that are no negatives stay in the matching loss's sum as exp(0), as
-    the public code has it."""
+    """``paper``, or ``official``: candidates of the right video that are not negatives add exp(0) to the matching
+    loss's sum, as in the public code."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -159,7 +159,7 @@ class Mmn(CorpusModel):
     retrieves: ClassVar[bool] = True
     rate_groups: ClassVar[tuple[str, ...]] = ("tower",)
     tower_layers: ClassVar[int] = 1
-    """Last layers of the language model that are summed."""
+    """Number of last layers of the language model that are summed."""
     config: MmnConfig
 
     def __init__(self, config: MmnConfig, dims: Dims) -> None:
@@ -191,7 +191,7 @@ class Mmn(CorpusModel):
         }
 
     def read(self, words: Words) -> Words:
-        """The words as they are, or what the language model makes of their text; where it rests, without gradients."""
+        """The words unchanged, or the language model's states of their text; without gradients while it is frozen."""
         if self.tower is None:
             return words
         if words.ids is None:
@@ -200,13 +200,13 @@ class Mmn(CorpusModel):
             return Words(self.tower(words.ids, self.tower_layers), words.ids != NO_TOKEN)
 
     def prepare(self, queries: Iterable[tuple[str, NDArray[np.float32]]]) -> None:
-        """Give the language model its weights."""
+        """Load the weights of the language model."""
         folder = find_tower(self.config.tower)
         if self.tower is not None and folder is not None:
             load_tower(self.tower, folder)
 
     def phase_at(self, step: int, epoch: int) -> Phase:
-        """The language model rests at first, and then learns at a rate of its own."""
+        """The language model is frozen at first, and then has its own learning rate."""
         rests = epoch < self.config.tower_after
         return Phase("", {"tower": 0.0 if rests else self.config.tower_rate}) if self.tower is not None else EVERYTHING
 
@@ -227,12 +227,12 @@ class Mmn(CorpusModel):
         return self.config.power * base.log() + F.logsigmoid(OVERLAP_SHARPNESS * overlap)
 
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """The best candidate's score: all queries against all moments, two matrix products."""
+        """The best candidate's score, from two matrix products of all queries and moments."""
         cosines = (torch.einsum("qd,vcd->qvc", queries[s], videos[s]) for s in ("match", "overlap"))
         return self.log_score(*cosines).amax(2)
 
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """Logarithm of each candidate's score."""
+        """The logarithm of each candidate's score."""
         cosines = (torch.einsum("nd,ncd->nc", queries[s], videos[s]) for s in ("match", "overlap"))
         return self.cells.as_spans(self.log_score(*cosines), self.config.longest)
 
@@ -241,7 +241,7 @@ class Mmn(CorpusModel):
         return self.terms(batch, self.encode_words(batch.words), self.encode_clips(batch.clips), epoch)
 
     def terms(self, batch: Batch, words: Encodings, clips: Encodings, epoch: int) -> dict[str, Tensor]:
-        """The loss's terms, from what was encoded: once, so that batch normalisation sees a step's videos once."""
+        """The terms of the loss from encodings, which are computed once per step because of batch normalisation."""
         pairs, config = batch.pairs, self.config
         assert pairs.times is not None, "the map's targets are overlaps in time"
         iou = overlap(self.cells, pairs.times)
@@ -260,7 +260,7 @@ class Mmn(CorpusModel):
         }
 
     def negatives(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """(queries, videos) twice: videos held against a query, and queries against a video. MMN: all but own."""
+        """(queries, videos) twice: negative videos of each query, negative queries of each video; all but its own."""
         own = torch.zeros_like(batch.pairs.positive)
         own[batch.pairs.query, batch.pairs.video] = True
         return ~own, ~own

@@ -1,7 +1,7 @@
 """MMT, the multi-modal transformer that describes a moment from its clips and subtitles (TVR, appendix C.2).
 
-Clips and the words said in them are one sequence for the encoder; the decoder writes the caption word by word, with
-the embeddings of the subtitles' words. Trained by maximum likelihood with smoothed labels, decoded greedily.
+The encoder reads clips and subtitle words as one sequence. The decoder writes the caption word by word, with the same
+word embeddings. Training is by maximum likelihood with smoothed labels, and decoding is greedy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from momentseek.recognition.captions.inputs import PAD
 NORM_EPSILON = 1e-12
 REDUCTIONS = ("sum", "mean")
 NO_VIDEO_COLUMNS = 2
-"""Columns of zeros that stand for the clips of a captioner that sees none, as in the public code."""
+"""Number of columns of zeros that replace the clips of a captioner without video, as in the public code."""
 
 
 def smoothed_divergence(logits: Tensor, target: Tensor, smoothing: float) -> Tensor:
@@ -50,7 +50,7 @@ def smoothed_divergence(logits: Tensor, target: Tensor, smoothing: float) -> Ten
 
 
 def sine_positions(most: int, hidden: int) -> Tensor:
-    """(most, hidden): sin and cos, in turns, of the place divided by 10,000^(2i / hidden).
+    """(most, hidden): alternating sin and cos of the position divided by 10,000^(2i / hidden).
 
     >>> sine_positions(2, 4)[0].tolist()
     [0.0, 1.0, 0.0, 1.0]
@@ -74,12 +74,12 @@ class MMTConfig(CaptionerConfig):
     }
     heads: int = 12
     layers: int = 2
-    """Layers of the encoder, and as many of the decoder."""
+    """Number of layers of the encoder, and of the decoder."""
     feedforward: int = 768
     word_dim: int = 300
     """Columns of a word's embedding, which subtitles and captions share."""
     whole_decoder: bool = True
-    """The standard decoder layer, as the paper says; without it the public code's, which has no feed-forward part."""
+    """Use the standard decoder layer, as in the paper; that of the public code has no feed-forward part."""
     smoothing: float = 0.1
     """Share of a label that goes to all other words."""
     reduction: str = "sum"
@@ -93,7 +93,7 @@ class MMTConfig(CaptionerConfig):
 
 
 class NormProjection(nn.Module):
-    """Features brought to the model's width (layer norm, dropout, linear map, ReLU) and normalised again."""
+    """A projection to the model's width (layer norm, dropout, linear map, ReLU), followed by another layer norm."""
 
     def __init__(self, width: int, hidden: int, dropout: float) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ class MMT(Captioner):
             x = x + torch.cat([self.video(clips), nothing], 1)
         else:
             x = x + self.video(clips.new_zeros(1, 1, NO_VIDEO_COLUMNS))
-        # words have the same places however many clips there are
+        # words have the same positions whatever the number of clips
         text = self.config.max_clips + 2 if self.config.preparation.sees else 2
         places = torch.cat([self.places[:seen], self.places[text : text + read]])
         kinds = torch.cat([self.kind.weight[:1].expand(seen, -1), self.kind.weight[1:].expand(read, -1)])

@@ -1,8 +1,8 @@
-"""Moment-DETR: a transformer over clips and words whose decoder answers with a fixed number of windows.
+"""Moment-DETR: a transformer over clips and words whose decoder predicts a fixed number of windows.
 
-Clips and words form one sequence; ten learnt queries look at it and each becomes a window (centre, width) and the
-probability that it is a moment. Training matches predictions with the true windows one to one, and the clips' saliency
-is a linear map of their rows (Lei et al., NeurIPS 2021).
+Clips and words form one sequence. Ten learned queries attend to it, and each becomes a window (centre, width) with the
+probability that it is a moment. Training matches predictions with the true windows one to one. The clips' saliency is a
+linear map of their rows (Lei et al., NeurIPS 2021).
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ class SetPredictionConfig(HighlightConfig):
 
     official: ClassVar[Mapping[str, Any]] = {**HighlightConfig.official, "round_to": 2.0, "latest": 150.0}
     queries: int = 10
-    """Windows that are predicted."""
+    """Number of predicted windows."""
     decoder_layers: int = 2
     auxiliary: bool = True
-    """Learn from the windows of every layer of the decoder, and not of the last alone."""
+    """Train the windows of every layer of the decoder, not only of the last."""
     cost_span: float = 10.0
     cost_iou: float = 1.0
     cost_label: float = 4.0
-    """Weights of distance, overlap and class when predictions are matched with the truth."""
+    """Weights of distance, overlap and class in the matching of predictions with the truth."""
     span: float = 10.0
     iou: float = 1.0
     label: float = 4.0
     salient: float = 1.0
     """Weights of the loss's terms."""
     background: float = 0.1
-    """Weight of predictions that match nothing."""
+    """Weight of unmatched predictions."""
     margin: float = 0.2
     """By how much a salient clip should score above another."""
 
@@ -71,7 +71,7 @@ class SetPredictionConfig(HighlightConfig):
 
 @dataclass(frozen=True, eq=False)
 class Detections:
-    """What a decoder says: the windows of each of its layers, and the saliency of clips."""
+    """The output of a decoder: the windows of each of its layers, and the saliency of clips."""
 
     logits: Sequence[Tensor]
     """(n, queries, 2) of each layer: moment, background."""
@@ -80,11 +80,11 @@ class Detections:
     saliency: Tensor
     """(n, clips)."""
     more: Mapping[str, Tensor] = field(default_factory=dict)
-    """What else a model's loss needs."""
+    """Further tensors that a model's loss needs."""
 
 
 class SetPredictor(HighlightModel):
-    """A model whose windows are matched with the true ones."""
+    """Base class of models that are trained by matching predicted windows with the true ones."""
 
     config: SetPredictionConfig
 
@@ -93,7 +93,7 @@ class SetPredictor(HighlightModel):
         raise NotImplementedError
 
     def learn(self, queries: Encodings, videos: Encodings) -> Detections:
-        """The same with what only the loss needs."""
+        """The result of ``detect``, with further tensors that only the loss needs."""
         return self.detect(queries, videos)
 
     def moments(self, queries: Encodings, videos: Encodings) -> Predicted:
@@ -108,7 +108,7 @@ class SetPredictor(HighlightModel):
         return start, end, score
 
     def matchings(self, found: Detections, wanted: Sequence[Tensor]) -> list[Matching]:
-        """For each layer and each sample, which prediction answers for which window."""
+        """The matching of predictions and true windows, for each layer and sample."""
         weights = self.config.cost_span, self.config.cost_iou, self.config.cost_label
         return [
             [best_matching(match_cost(*sample, weights)) for sample in zip(logits, spans, wanted, strict=True)]
@@ -116,7 +116,7 @@ class SetPredictor(HighlightModel):
         ]
 
     def terms(self, found: Detections, wanted: Sequence[Tensor], salient: SaliencyTargets) -> dict[str, Tensor]:
-        """The loss's terms, weighted; those of an earlier layer have its number in their names."""
+        """The weighted terms of the loss; those of earlier layers have the layer's number in their names."""
         config, last = self.config, len(found.logits) - 1
         matchings = self.matchings(found, wanted)
         terms: dict[str, Tensor] = {}
@@ -127,13 +127,13 @@ class SetPredictor(HighlightModel):
             for name, weight in (("span", config.span), ("giou", config.iou), ("label", config.label)):
                 terms[name if layer == last else f"{name}_{layer}"] = weight * values[name]
         terms["saliency"] = config.salient * self.saliency_loss(found, salient)
-        return terms | self.further_terms(found, matchings[-1])
+        return terms | self.further_terms(found, matchings)
 
     def saliency_loss(self, found: Detections, salient: SaliencyTargets) -> Tensor:
-        """Salient clips above others by a margin."""
+        """The margin loss that ranks salient clips above others."""
         return saliency_margin(found.saliency, salient, self.config.margin)
 
-    def further_terms(self, found: Detections, matching: Matching) -> dict[str, Tensor]:
+    def further_terms(self, found: Detections, matchings: Sequence[Matching]) -> dict[str, Tensor]:
         """Terms that only some models have."""
         return {}
 
@@ -153,17 +153,17 @@ class MomentDetrConfig(SetPredictionConfig):
 
     official: ClassVar[Mapping[str, Any]] = {**SetPredictionConfig.official, "align_padding": True}
     pre_norm: bool = False
-    """Normalise before attention and feed-forward parts, and not after them."""
+    """Normalise before attention and feed-forward parts instead of after them."""
     regress: str = "times"
     """Windows are ``times`` (centre and width), or first and last ``clips``."""
     span_clips: int = 75
-    """Clips that first and last ones are chosen among."""
+    """Number of clips among which first and last clips are chosen."""
     align_columns: int = 0
     """Columns of the space in which matched predictions are contrasted with the query's words; 0 for no contrast."""
     align: float = 0.02
     """Weight of that contrast."""
     align_padding: bool = False
-    """Count the batch's padding among the words of that contrast, as in the public code."""
+    """Include the batch's padding among the words of that contrast, as in the public code."""
     temperature: float = 0.07
 
     def __post_init__(self) -> None:
@@ -179,7 +179,7 @@ class MomentDetrConfig(SetPredictionConfig):
 
 
 class WindowDecoderLayer(nn.Module):
-    """Predictions look at each other and then at clips and words; both times their learnt vectors are added."""
+    """A decoder layer: predictions attend to each other, then to clips and words; both add their learned vectors."""
 
     def __init__(self, config: MomentDetrConfig) -> None:
         super().__init__()
@@ -203,7 +203,7 @@ class WindowDecoderLayer(nn.Module):
 
 
 class MomentDetr(SetPredictor):
-    """One transformer over clips and words, and learnt queries that become windows."""
+    """Moment-DETR: one transformer over clips and words, and learned queries that become windows."""
 
     config: MomentDetrConfig
 
@@ -253,7 +253,7 @@ class MomentDetr(SetPredictor):
         spans = [self.span(y) for y in states]
         more = {}
         if self.align_queries is not None and self.align_words is not None:
-            more["queries"] = F.normalize(self.align_queries(states[-1]), dim=-1)
+            more["queries"] = F.normalize(self.align_queries(torch.stack(states)), dim=-1)
             words = F.normalize(self.align_words(memory[:, length:]), dim=-1)
             there = torch.ones_like(mask) if self.config.align_padding else mask
             more["words"] = words * there[:, length:, None]
@@ -264,13 +264,19 @@ class MomentDetr(SetPredictor):
             more,
         )
 
-    def further_terms(self, found: Detections, matching: Matching) -> dict[str, Tensor]:
-        """Matched predictions are nearer to the words than others, summed over the words."""
+    def further_terms(self, found: Detections, matchings: Sequence[Matching]) -> dict[str, Tensor]:
+        """Matched predictions of each layer are nearer to the words than others, summed over the words."""
         if not found.more:
             return {}
-        near = torch.einsum("nqd,nwd->nq", found.more["queries"], found.more["words"]) / self.config.temperature
-        right = torch.stack([n[rows].mean() for n, (rows, _) in zip(near, matching, strict=True)])
-        return {"align": self.config.align * (near.logsumexp(1) - right).mean()}
+        terms, last = {}, len(matchings) - 1
+        for layer, (queries, matching) in enumerate(zip(found.more["queries"], matchings, strict=True)):
+            if layer < last and not self.config.auxiliary:
+                continue
+            near = torch.einsum("nqd,nwd->nq", queries, found.more["words"]) / self.config.temperature
+            right = torch.stack([n[rows].mean() for n, (rows, _) in zip(near, matching, strict=True)])
+            loss = self.config.align * (near.logsumexp(1) - right).mean()
+            terms["align" if layer == last else f"align_{layer}"] = loss
+        return terms
 
 
 register(

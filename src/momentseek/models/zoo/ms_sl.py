@@ -1,7 +1,7 @@
-"""MS-SL: a query may fit a part of a video only, so that a video scores by its best clip over all lengths.
+"""MS-SL: scores a video by its best clip of any length, because a query may fit only a part of it.
 
-The best clip, the mean of any neighbouring rows, then guides a second look at the frames (Dong et al., ACM MM 2022; it
-is PRMR in MVMR's Table 3). It ranks videos, as MEE does, and knows nothing of moments: a first stage.
+The best clip (a mean of neighbouring rows) then guides attention over the frames (Dong et al., ACM MM 2022; it is PRMR
+in MVMR's Table 3). Like MEE, it ranks videos and not moments: it is a first stage.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from momentseek.models.model import CorpusModel, ModelConfig, at_least
 from momentseek.models.registry import register
 
 MAX_SIMILARITIES = 1 << 22
-"""Numbers of queries times videos times spans that are held at once: 16 MB."""
+"""Maximum number of values (queries × videos × spans) in memory (16 MB)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,23 +37,23 @@ class MsSlConfig(ModelConfig):
     hidden: int = 384
     heads: int = 4
     max_clips: int = 128
-    """Rows of the frame branch, at most."""
+    """Maximum number of rows of the frame branch."""
     fit: str = "resample"
     modalities: str = "video"
     parts: int = 32
-    """Rows of the clip branch: the frames' rows averaged to this many, whose means over all spans are the clips."""
+    """Number of rows of the clip branch, averaged from the frames' rows; clips are means over all spans of them."""
     clip_share: float = 0.7
-    """Weight of the best clip's cosine; the frames' has the rest."""
+    """Weight of the best clip's cosine; the frames' cosine has the rest."""
     margin: float = 0.2
     clip_contrast: float = 0.02
     frame_contrast: float = 0.04
     hard_from: int | None = 20
-    """First epoch, counted from 0, in which wrong videos are among the hardest."""
+    """First epoch, counted from 0, with hard negatives; None for never."""
     hard_pool: int = 20
     spare_siblings: bool = True
-    """Do not hold another query of the same video against a query in the frame branch, as the public code does."""
+    """In the frame branch, exclude other queries of the same video from the negatives; the public code does not."""
     weighting: str = "linear"
-    """How the similarity of query and caption weighs a pair: ``linear``, ``exponential`` or ``none``."""
+    """How a pair is weighted by the similarity of query and caption: ``linear``, ``exponential`` or ``none``."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,7 +66,7 @@ class MsSlConfig(ModelConfig):
 
 
 def even_parts(rows: Tensor, mask: Tensor, parts: int) -> Tensor:
-    """(n, L, d), (n, L) -> (n, parts, d): the rows that are there stretched to ``parts`` means of equal time.
+    """(n, L, d), (n, L) -> (n, parts, d): resample the real rows to ``parts`` means of equal duration.
 
     >>> even_parts(torch.tensor([[[1.0], [3.0], [5.0], [9.0]]]), torch.tensor([[True, True, True, False]]), 2)[0, :, 0]
     tensor([1.6667, 4.3333])
@@ -97,7 +97,7 @@ def span_means(rows: Tensor) -> Tensor:
 
 
 class BranchEncoder(nn.Module):
-    """Projection, positions and one block of self-attention (XML's), over one of the three kinds of rows."""
+    """Projection, positions and one block of self-attention (as in XML), over words, clips or frames."""
 
     def __init__(self, width: int, most: int, config: MsSlConfig) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ class BranchEncoder(nn.Module):
 
 
 class MsSl(CorpusModel):
-    """Best clip over all lengths, and frames seen with that clip as a guide."""
+    """MS-SL: the best clip of any length, and frames attended with that clip as a guide."""
 
     config: MsSlConfig
 
@@ -129,13 +129,13 @@ class MsSl(CorpusModel):
         initialise(self)
 
     def encode_words(self, words: Words) -> Encodings:
-        """The query's vector: its words weighed by one softmax."""
+        """The query's vector: its words weighted by a softmax."""
         states = self.words(words.features, words.mask)
         weight = self.pool(states)[..., 0].masked_fill(~words.mask, -torch.inf).softmax(1)
         return {"query": torch.einsum("nl,nld->nd", weight, states)}
 
     def encode_clips(self, clips: Clips) -> Encodings:
-        """The encoded parts, of which all spans are made when they are matched, and the encoded frames."""
+        """The encoded parts and the encoded frames; the means of spans are computed when matching."""
         rows = clips.modality(self.modality)
         parts = even_parts(rows, clips.mask, self.config.parts)
         return {
@@ -183,7 +183,7 @@ class MsSl(CorpusModel):
         return F.cosine_similarity(query, weight @ self.value(frames[0]), dim=1)
 
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """Every span that fits is as likely as any other."""
+        """Return the same score for every span that fits."""
         return even_spans(videos["mask"], self.config.shortest, self.config.longest)
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
@@ -207,7 +207,7 @@ class MsSl(CorpusModel):
         }
 
     def siblings(self, pairs: BatchPairs) -> Tensor:
-        """(pairs, pairs): whether a pair's video answers another pair's query, as far as that is to be spared."""
+        """(pairs, pairs): pairs to exclude from the negatives, because the pair's video answers the other's query."""
         if not self.config.spare_siblings:
             return torch.eye(len(pairs.query), dtype=torch.bool, device=pairs.query.device)
         return pairs.positive[pairs.query][:, pairs.video] | pairs.positive[pairs.query][:, pairs.video].T

@@ -1,7 +1,8 @@
-"""QD-DETR: clips see the words first, a global token learns to judge the pair, and windows are refined as anchors.
+"""QD-DETR: clips attend to the words, a global token rates saliency, and a decoder refines anchors to windows.
 
-Cross-attention puts the words into the clips, which alone are read on; a global token weighs their saliency, also
-against the words of another sample; the decoder moves anchors (centre, width) layer by layer (Moon et al., CVPR 2023).
+After cross-attention to the words, only the clips are processed further. A global token rates their saliency, also for
+the words of another sample as negatives. The decoder moves anchors (centre, width) layer by layer (Moon et al., CVPR
+2023).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from momentseek.models.zoo.moment_detr import Detections, SetPredictionConfig, S
 RANKS = 11
 """Levels of the summed ratings (0 to 12) above which clips are contrasted with those below."""
 HIDDEN_SCORE = -1e3
-"""What stands for the saliency of padding."""
+"""The saliency of padding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +48,10 @@ class QdDetrConfig(SetPredictionConfig):
 
     official: ClassVar[Mapping[str, Any]] = {**SetPredictionConfig.official, "mask": "tiled", "rank_parts": RANKS + 1}
     mask: str = "own"
-    """Words that clips look at: those of the ``own`` query, or as the public code has it: ``tiled``, where heads also
-    leave out what is padding in other samples of the batch, so that answers depend on the batch."""
+    """Words that clips attend to: those of the ``own`` query, or ``tiled`` as in the public code, where heads also mask
+    the padding of other samples, so that results depend on the batch."""
     rank_parts: int = RANKS
-    """Number that the sum of the ranking terms, of which there are 11, is divided by (12 in the public code)."""
+    """Divisor of the sum of the 11 ranking terms (12 in the public code)."""
     sharpness: float = 0.5
     """Temperature of the ranking terms."""
 
@@ -114,7 +115,7 @@ class AnchorDecoderLayer(nn.Module):
 
 
 class AnchorDecoder(nn.Module):
-    """Anchors that every layer moves; the window that a layer answers with starts from the anchor that it was given."""
+    """A decoder whose layers move anchors; the window of a layer is predicted relative to the layer's input anchor."""
 
     def __init__(self, config: QdDetrConfig) -> None:
         super().__init__()
@@ -148,7 +149,7 @@ class AnchorDecoder(nn.Module):
 
 
 class QdDetr(SetPredictor):
-    """Words into clips, clips and a global token, and anchors that become windows."""
+    """QD-DETR: clips that attend to words, a global token, and anchors that become windows."""
 
     config: QdDetrConfig
 
@@ -171,7 +172,7 @@ class QdDetr(SetPredictor):
         self.salient_clip, self.salient_whole = nn.Linear(hidden, hidden), nn.Linear(hidden, hidden)
 
     def word_mask(self, words: Tensor, clips: Tensor) -> Tensor:
-        """The words that clips may look at, (n, words), or (n, heads, clips, words) as the public code tiles them."""
+        """The mask of words for clips: (n, words), or (n, heads, clips, words) if tiled as in the public code."""
         if self.config.mask == "own":
             return words
         count, heads = len(words), self.config.heads
@@ -207,7 +208,7 @@ class QdDetr(SetPredictor):
         return Detections([self.label(y) for y in states], spans, saliency, {"mask": videos["mask"]})
 
     def learn(self, queries: Encodings, videos: Encodings) -> Detections:
-        """The same, and the saliency for the words of the next sample."""
+        """The result of ``detect``, and the saliency for the words of the next sample."""
         found = self.detect(queries, videos)
         return replace(found, more={**found.more, "other": self.saliency(self.next_words(queries), videos)})
 

@@ -1,8 +1,8 @@
 """ReLoCLNet: XML with contrastive learning (Zhang et al. 2021, SIGIR).
 
-A deeper XML (two query layers, three per modality) that ranks videos on its last layer, and whose middle layer learns
-from two more terms: VideoCL contrasts a query with all videos of the batch (MIL-NCE over the best clips' dot products),
-FrameCL contrasts the clips of the moment with the others of its video.
+It is a deeper XML (two query layers, three per modality) that ranks videos on its last layer. Two more terms train its
+middle layer: VideoCL contrasts a query with all videos of the batch (MIL-NCE over the best clips' dot products), and
+FrameCL contrasts the clips of the moment with the other clips of its video.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from momentseek.models.zoo.xml import XML, XMLConfig
 
 
 def frame_contrast(curve: Tensor, moment: Tensor, mask: Tensor) -> Tensor:
-    """One value per row of ``curve`` (n, clips), with ``moment`` True in the moment and ``mask`` in the video.
+    """FrameCL: one value per row of ``curve`` (n, clips); ``moment`` is True in the moment, ``mask`` in the video.
 
     >>> import torch
     >>> frame_contrast(torch.zeros(1, 3), torch.tensor([[True, False, False]]), torch.ones(1, 3) > 0).item()
@@ -40,8 +40,8 @@ def frame_contrast(curve: Tensor, moment: Tensor, mask: Tensor) -> Tensor:
 def mil_nce(scores: Tensor, pairs: BatchPairs, known: RelatedMasks, *, pair_once: bool = True) -> Tensor:
     """``-log(sum_P e^s / (sum_P e^s + sum_N e^s))`` for each pair (q, v), from ``scores`` (queries, videos).
 
-    P are the videos related to q (with the positive-pair mask all of them, else only v); N are the unrelated videos
-    with q, and the unrelated queries with v (Miech et al. 2020, equation 1, as TVR-Ranking, appendix C.1 uses it).
+    P are the videos related to q (all of them with the positive-pair mask, else only v). N are the unrelated videos
+    with q, and the unrelated queries with v (Miech et al. 2020, equation 1, as used in TVR-Ranking, appendix C.1).
 
     The public code counts the pair itself twice in the denominator, once by its row and once by its column
     (``pair_once=False``).
@@ -71,7 +71,7 @@ class ReLoCLNetConfig(XMLConfig):
     frame_weight: float = 0.03
     """Weight of the contrastive loss between clips in and outside the moment (FrameCL)."""
     pair_once: bool = True
-    """VideoCL's denominator holds the pair once, as MIL-NCE defines it; the public code has it twice."""
+    """Count the pair once in VideoCL's denominator, as MIL-NCE defines it; the public code counts it twice."""
 
 
 class ReLoCLNet(XML):
@@ -100,7 +100,7 @@ class ReLoCLNet(XML):
         return self._mean([dot * videos[f"{m}_length"] for m, dot in zip(self.modalities, dots, strict=True)])
 
     def _clip_parts(self, stack: dict[str, list[Tensor]], mask: Tensor) -> Encodings:
-        """Unit vectors and their lengths: videos are matched and localised on the same layer, kept once."""
+        """The unit vectors of clips and their norms; matching and localisation use the same layer."""
         kept: Encodings = {"mask": mask}
         for m, layers in stack.items():
             last = layers[-1]
@@ -112,7 +112,7 @@ class ReLoCLNet(XML):
         return modality, f"{modality}_length"
 
     def _contrast_loss(self, batch: Batch, pooled: Tensor, stack: dict[str, list[Tensor]]) -> dict[str, Tensor]:
-        """VideoCL and FrameCL, on the middle layer and without normalisation, as the authors' code has them."""
+        """VideoCL and FrameCL, on the middle layer and without normalisation, as in the authors' code."""
         config, pairs, mask = self.config, batch.pairs, batch.clips.mask
         weight = self._weight(batch)
         known = related_masks(pairs, masked=config.positive_mask)

@@ -1,8 +1,8 @@
-"""SCDM: a one-shot detector over time, in which the query sets scale and shift of every normalisation, step by step.
+"""SCDM: a one-shot detector over time, in which the query sets scale and shift of every normalisation.
 
-Temporal convolutions over the clips give maps of ever fewer cells; each cell has four anchors with an overlap and two
-corrections. Before each convolution the features are normalised over time and modulated by what the words say at that
-very step (Yuan et al., NeurIPS 2019).
+Temporal convolutions over the clips give maps of fewer and fewer cells. Each cell has four anchors with an overlap and
+two corrections. Before each convolution, the features are normalised over time and modulated by the words that each
+step attends to (Yuan et al., NeurIPS 2019).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from momentseek.models.registry import register
 ANCHORS = (0.25, 0.5, 0.75, 1.0)
 """Widths of the anchors of a cell, as shares of the cell."""
 CORRECTION = 0.1
-"""How much of an anchor's width a whole correction moves or stretches it."""
+"""Factor of the corrections of an anchor's centre and width, as a share of its width."""
 FLAT = 1e-6
-"""What is added to variances."""
+"""Added to variances."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,29 +38,29 @@ class ScdmConfig(GroundingConfig):
     hidden: int = 512
     max_clips: int = 64
     dropout: float = 0.2
-    """Of the words' states."""
+    """Dropout of the words' states."""
     max_words: int = 15
     head: int = 64
-    """Columns between a map and its overlaps and corrections."""
+    """Number of columns between a map and its overlaps and corrections."""
     kernel: int = 3
-    """Of the first two convolutions; the others have 3."""
+    """Kernel size of the first two convolutions; the others have 3."""
     maps: int | None = None
-    """Maps of cells; nothing: until one cell is left."""
+    """Number of maps of cells; by default, until one cell is left."""
     modulation: str = "words"
-    """The query acts by its ``words`` at each step, as one ``sentence`` at all steps, or not at all (``none``)."""
+    """How the query modulates features: by its ``words`` at each step, as one ``sentence``, or not (``none``)."""
     sentence_blocks: int = 0
-    """The first blocks that take the whole sentence instead of words, to save memory (2 for long videos)."""
+    """Number of first blocks that use the whole sentence instead of words, to save memory (2 for long videos)."""
     right: float = 0.5
-    """Anchors that overlap the moment by more are right."""
+    """Anchors whose IoU with the moment is above this are positives."""
     wrong: float = 0.3
-    """Anchors that overlap it by less are wrong."""
+    """Anchors whose IoU with the moment is below this are negatives."""
     hard_logit: float = 2.0
-    """Wrong anchors whose logit is above this are a group of their own."""
+    """Negative anchors whose logit is above this are hard negatives, a separate group of the loss."""
     centre: float = 50.0
     width: float = 20.0
     """Weights of the corrections' errors, in clips."""
     least: float = 1.0
-    """Moments of fewer clips are left out."""
+    """Minimum length of predicted moments, in clips."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,7 +75,7 @@ class ScdmConfig(GroundingConfig):
 
 
 def map_sizes(clips: int, most: int | None = None) -> list[int]:
-    """Cells of the maps: a half of the clips is pooled away, and each map has half as many cells as the one before.
+    """Number of cells of the maps; each map has half as many cells as the previous one.
 
     >>> map_sizes(64), map_sizes(1024, 7)
     ([16, 8, 4, 2, 1], [256, 128, 64, 32, 16, 8, 4])
@@ -95,7 +95,7 @@ def anchors_of(clips: int, sizes: list[int]) -> Tensor:
 
 
 def norm_over_time(x: Tensor, mask: Tensor) -> Tensor:
-    """(n, L, d) normalised over the steps that are there, each sample and column by itself; zero in the padding."""
+    """Normalise (n, L, d) over the real steps, separately for each sample and column; zero in the padding."""
     there = mask[..., None].to(x)
     count = there.sum(1, keepdim=True).clamp(min=1)
     mean = (x * there).sum(1, keepdim=True) / count
@@ -104,7 +104,7 @@ def norm_over_time(x: Tensor, mask: Tensor) -> Tensor:
 
 
 class Modulation(nn.Module):
-    """Normalisation over time whose scale and shift at each step come from the words attended to there."""
+    """Normalisation over time with scale and shift computed from the words that each step attends to."""
 
     def __init__(self, hidden: int, kind: str) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ class MapHead(nn.Module):
 
 
 class Scdm(CorpusModel):
-    """Maps of anchors over temporal convolutions that the query modulates."""
+    """SCDM: maps of anchors over temporal convolutions that the query modulates."""
 
     retrieves: ClassVar[bool] = False
     config: ScdmConfig
@@ -218,14 +218,14 @@ class Scdm(CorpusModel):
         return centre + CORRECTION * width * moved[..., 0], width * torch.exp(CORRECTION * moved[..., 1])
 
     def moments(self, queries: Encodings, videos: Encodings) -> Predicted:
-        """Every anchor that begins in the video, corrected, with the logarithm of its overlap."""
+        """The corrected anchors that begin in the video, scored by the logarithm of their overlap."""
         logits, moved = self.detect(queries, videos)
         centre, width = self.decode(moved)
         count = videos["mask"].sum(1, keepdim=True)
         start, end = (centre - width / 2).clamp(min=0), torch.minimum(centre + width / 2, count)
         gone = (end - start < torch.minimum(count, torch.full_like(centre, self.config.least))) | (width > count)
         best = logits.masked_fill(gone, -torch.inf).amax(1, keepdim=True)
-        whole = torch.where(best > -torch.inf, -torch.inf, 0.0).to(logits)  # so that no video is left without a moment
+        whole = torch.where(best > -torch.inf, -torch.inf, 0.0).to(logits)  # so every video has a moment
         score = torch.cat([F.logsigmoid(logits).masked_fill(gone, -torch.inf), whole], 1)
         return (
             torch.cat([start / count, torch.zeros_like(whole)], 1),
@@ -234,9 +234,9 @@ class Scdm(CorpusModel):
         )
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
-        """Overlaps of right, hard and easy wrong anchors, and the corrections of right ones; map by map."""
+        """The overlaps of positive, hard and easy negative anchors, and the corrections of positives, for each map."""
         pairs, config = batch.pairs, self.config
-        assert pairs.times is not None, "anchors are told apart by their overlaps in time"
+        assert pairs.times is not None, "anchors are chosen by their overlaps in time"
         videos = take_rows(self.encode_clips(batch.clips), pairs.video)
         logits, moved = self.detect(take_rows(self.encode_words(batch.words), pairs.query), videos)
         count = videos["mask"].sum(1, keepdim=True)

@@ -1,14 +1,16 @@
 """Slate: one vector per clip, spans as one inner product, trained on whole lists of moments.
 
-Made for ranked moments (TVR-Ranking): scores compare moments of all videos, and the loss sees the order of the list.
+It is made for ranked moments (TVR-Ranking): scores are comparable across videos, and the loss uses the order of lists.
 
-Clips see a neighbourhood of fixed width and no positions, so videos have any length and can be encoded in parts:
+A clip's vector depends on a neighbourhood of fixed width and not on its position, so videos may have any length and can
+be encoded in parts:
 
 .. math:: h_t = LN(W_v v_t) + LN(W_s s_t) + W_g \\,\\mathrm{mean}_{|u-t| \\le 32}(v_u, s_u), \\qquad
           h \\leftarrow h + W_2 \\,\\mathrm{relu}(W_1 LN(\\mathrm{conv}_7(h)))\\text{ twice}, \\qquad
           x_t = h_t / |h_t|
 
-Queries become what, start and end by three attention poolings, and a score for each length. A span s..e of n clips has
+Three attention poolings encode a query as vectors for what, start and end; it also gives a score for each length. The
+score of a span s..e of n clips is
 
 .. math:: z(s, e) = q_{in} \\cdot \\mathrm{mean}(x_s .. x_e) + q_{st} \\cdot (x_s - x_{s-1}) +
           q_{ed} \\cdot (x_e - x_{e+1}) + \\lambda_n
@@ -17,24 +19,26 @@ where clips outside the video are 0. Three curves and a running sum give all spa
 
 .. math:: z(s, e) \\le \\max_t q_{in} \\cdot x_t + 2 (|q_{st}| + |q_{ed}|) + \\max_n \\lambda_n
 
-so that videos in the order of their best clip can be left off once the bound is below the last moment that is wanted.
+so a search by best clip can stop once this bound is below the score of the last wanted moment.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
 
+from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, Clips, Encodings, Words
 from momentseek.models.features.data import Dims
 from momentseek.models.layers.attention import Stack, best_clip
 from momentseek.models.layers.projection import Projection, clip_width, initialise
 from momentseek.models.layers.spans import fits
 from momentseek.models.listwise import ListSettings, SpanScores, list_terms
-from momentseek.models.model import CorpusModel, ModelConfig, at_least
+from momentseek.models.losses import ranking_hinge, related_masks, weighted_mean
+from momentseek.models.model import CorpusModel, ModelConfig, at_least, one_of
 from momentseek.models.registry import register
 
 POOLINGS = ("clips", "start", "end")
@@ -49,16 +53,24 @@ class SlateConfig(ModelConfig, ListSettings):
 
     heads: int = 4
     space: int = 0
-    """Columns of a clip's vector; 0 for as many as ``hidden``."""
+    """Number of columns of a clip's vector; 0 for ``hidden``."""
     blocks: int = 2
-    """Convolutional blocks over the clips."""
+    """Number of convolutional blocks over the clips."""
     kernel: int = 7
     context: int = 32
-    """Clips to either side whose mean every clip sees; 0 for none."""
+    """Number of clips on either side whose mean is part of every clip's input; 0 for none."""
     edges: bool = True
     """Score the rise at the start and the fall at the end."""
-    lengths: bool = True
-    """Let the query score lengths."""
+    lengths: str = "query"
+    """What scores a span's length: the ``query``, a ``prior`` that is the same for all queries, or ``none``."""
+    encoder: str = "context"
+    """``context``, or ``linear``: only one linear map for clips and one for the mean of the words."""
+    objective: str = "list"
+    """``list``, or ``hinge`` for XML's losses, which need span probabilities within a video (``per_video``)."""
+    per_video: bool = False
+    """Normalise the spans' scores within their video by a softmax, and add the score of its best clip."""
+    margin: float = 0.1
+    """Margin of the hinge, on cosines."""
     alpha: float = 0.0
     videos: int = 300
     max_clips: int = 4096
@@ -68,6 +80,11 @@ class SlateConfig(ModelConfig, ListSettings):
         ModelConfig.__post_init__(self)
         self.check()
         at_least(self, 0, "space", "blocks", "context")
+        one_of(self, "lengths", "query", "prior", "none")
+        one_of(self, "encoder", "context", "linear")
+        one_of(self, "objective", "list", "hinge")
+        if self.objective == "hinge" and not (self.per_video and self.alpha):
+            raise MomentseekError("model: objective hinge trains probabilities of a video; set per_video and alpha")
 
 
 class ClipBlock(nn.Module):
@@ -87,7 +104,7 @@ class ClipBlock(nn.Module):
 
 
 def windowed_mean(x: Tensor, mask: Tensor, reach: int) -> Tensor:
-    """(n, clips, columns): the mean of the clips at most ``reach`` away, as far as there are any.
+    """(n, clips, columns): the mean of the real clips at most ``reach`` away.
 
     >>> windowed_mean(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[True, True, False]]), 1).flatten().tolist()
     [2.0, 2.0, 3.0]
@@ -110,18 +127,28 @@ class Slate(CorpusModel):
         self.modalities = config.modality_names
         hidden, space = config.hidden, config.space or config.hidden
         widths = {m: clip_width(dims, config, m) for m in self.modalities}
+        linear = config.encoder == "linear"
         self.clip_inputs = nn.ModuleDict({m: nn.Linear(width, hidden) for m, width in widths.items()})
-        self.clip_norms = nn.ModuleDict({m: nn.LayerNorm(hidden) for m in self.modalities})
-        self.around = nn.Linear(sum(widths.values()), hidden, bias=False) if config.context else None
-        self.blocks = nn.ModuleList(ClipBlock(hidden, config.kernel) for _ in range(config.blocks))
+        self.clip_norms = nn.ModuleDict({m: nn.Identity() if linear else nn.LayerNorm(hidden) for m in self.modalities})
+        reaches = config.context and not linear
+        self.around = nn.Linear(sum(widths.values()), hidden, bias=False) if reaches else None
+        self.blocks = nn.ModuleList(ClipBlock(hidden, config.kernel) for _ in range(0 if linear else config.blocks))
         self.clip_output = nn.Linear(hidden, space)
-        self.word_input = Projection(dims.query, hidden, config.dropout)
-        self.word_encoder = Stack(1, "transformer", hidden, config.heads, config.dropout)
+        self.word_input = nn.Linear(dims.query, hidden) if linear else Projection(dims.query, hidden, config.dropout)
+        self.word_encoder = None if linear else Stack(1, "transformer", hidden, config.heads, config.dropout)
         self.attend = nn.Linear(hidden, len(POOLINGS))
         self.poolings = nn.ModuleList(nn.Linear(hidden, space) for _ in POOLINGS)
         self.length_scores = nn.Linear(hidden, config.longest - config.shortest + 1)
         initialise(self)
         self.scale = nn.Parameter(torch.tensor(FIRST_LENGTHS))
+
+    @property
+    def listed_negatives(self) -> int:
+        return int(self.mined_videos > 0)
+
+    @property
+    def mined_videos(self) -> int:
+        return self.config.mined
 
     def attention(self, words: Words) -> dict[str, Tensor]:
         """(queries, words) for each pooling: the weight of each word."""
@@ -132,10 +159,11 @@ class Slate(CorpusModel):
         states = self._word_states(words)
         pooled = self._attend(states, words.mask) @ states
         found = {
-            name: self.scale[i] * normalize(linear(pooled[:, i]), dim=-1) * (name == "clips" or self.config.edges)
+            name: self.scale[i] * normalize(linear(pooled[:, i]), dim=-1) * float(name == "clips" or self.config.edges)
             for i, (name, linear) in enumerate(zip(POOLINGS, self.poolings, strict=True))
         }
-        return found | {"lengths": self.length_scores(pooled[:, 0]) * self.config.lengths}
+        asked = pooled[:, 0] * float(self.config.lengths == "query")
+        return found | {"lengths": self.length_scores(asked) * float(self.config.lengths != "none")}
 
     def encode_clips(self, clips: Clips) -> Encodings:
         mask, there = clips.mask, clips.mask[..., None]
@@ -163,11 +191,16 @@ class Slate(CorpusModel):
 
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
         mask, config = videos["mask"], self.config
-        grid = span_scores(self.curves(queries, videos), queries["lengths"], config.shortest)
-        return grid.masked_fill(~fits(mask, config.shortest, config.longest), -torch.inf)
+        curves = self.curves(queries, videos)
+        grid = span_scores(curves, queries["lengths"], config.shortest)
+        grid = grid.masked_fill(~fits(mask, config.shortest, config.longest), -torch.inf)
+        if not config.per_video:
+            return grid
+        best = curves[0].masked_fill(~mask, -torch.inf).amax(1) * (config.objective == "list")
+        return grid + (best - grid.flatten(1).logsumexp(1))[:, None, None]
 
     def slack(self, queries: Encodings) -> Tensor:
-        """(queries,): by how much a span's score is above its video's best clip, at most."""
+        """(queries,): the maximum by which a span's score exceeds that of its video's best clip."""
         reach = sum(2 * queries[name].norm(dim=-1) for name in POOLINGS[1:])
         return queries["lengths"].amax(-1) + reach
 
@@ -178,37 +211,45 @@ class Slate(CorpusModel):
         grid = span_scores(curves, queries["lengths"][:, None], config.shortest)
         spans = SpanScores(grid, videos["mask"], pairs, config.shortest, config.longest)
         best = curves[0].masked_fill(~videos["mask"], -torch.inf).amax(2)
+        if config.objective == "hinge":
+            cosine, known = best / self.scale[0].abs(), related_masks(pairs)
+            wrong = ranking_hinge(cosine, pairs, known, config.margin, None, rng)
+            divergence = config.list_span_weight * weighted_mean(spans.span_divergence(), pairs.weight)
+            return {"hinge": weighted_mean(wrong[0] + wrong[1], pairs.weight), "span": divergence}
+        if config.per_video:
+            spans = replace(spans, grid=grid + (best - spans.video_sums())[..., None, None])
         return list_terms(config, spans, best, epoch)
 
     def _word_states(self, words: Words) -> Tensor:
-        encoded: list[Tensor] = self.word_encoder(self.word_input(words.features), words.mask)
-        return encoded[-1]
+        states: Tensor = self.word_input(words.features)
+        return states if self.word_encoder is None else self.word_encoder(states, words.mask)[-1]
 
     def _attend(self, states: Tensor, mask: Tensor) -> Tensor:
         """(queries, poolings, words)."""
-        return self.attend(states).masked_fill(~mask[..., None], -torch.inf).softmax(1).transpose(1, 2)
+        weight: Tensor = self.attend(states) * float(self.config.encoder != "linear")
+        return weight.masked_fill(~mask[..., None], -torch.inf).softmax(1).transpose(1, 2)
 
 
 def span_scores(curves: Tensor, lengths: Tensor, shortest: int) -> Tensor:
     """(3, ..., clips) and (..., lengths) -> (..., clips, lengths): the score z of every span, by first clip and length.
 
-    Spans past the last clip are scored as if zeros followed; who needs to know masks them.
+    Spans past the last clip are scored as if zeros followed; callers mask them.
 
     >>> flat = torch.tensor([1.0, 3.0, 2.0])
     >>> span_scores(torch.stack([flat, flat * 0, flat * 0]), torch.zeros(2), 1).tolist()
     [[1.0, 2.0], [3.0, 2.5], [2.0, 1.0]]
     """
     inside, rise, fall = curves
-    clips, many = inside.shape[-1], lengths.shape[-1]
-    longest = shortest + many - 1
-    sums = pad(inside.cumsum(-1), (1, 0))
-    first = torch.arange(clips, device=inside.device)[:, None]
+    longest = shortest + lengths.shape[-1] - 1
     size = torch.arange(shortest, longest + 1, device=inside.device)
-    last = (first + size).clamp(max=clips)
-    mean = (sums[..., last] - sums[..., first]) / size
+    sums = pad(inside.cumsum(-1), (1, 0))
     start = rise - pad(rise, (1, 0))[..., :-1]
-    end = pad(fall - pad(fall, (0, 1))[..., 1:], (0, longest))
-    return mean + start[..., None] + end[..., first + size - 1] + lengths[..., None, :]
+    end = pad(fall - pad(fall, (0, 1))[..., 1:], (0, longest - 1))
+    # views of all windows, [first clip, length]: nothing is gathered; past the last clip sums stay as they are
+    after = torch.cat([sums, sums[..., -1:].expand(*sums.shape[:-1], longest - 1)], -1)[..., 1:].unfold(-1, longest, 1)
+    mean = (after[..., shortest - 1 :] - sums[..., :-1, None]) / size
+    ends = end.unfold(-1, longest, 1)[..., shortest - 1 :]
+    return mean + ends + (start[..., None] + lengths[..., None, :])
 
 
 register("slate", SlateConfig, Slate, "Slate: one vector per clip, linear spans, trained on whole lists (ours)")

@@ -1,9 +1,9 @@
-"""SPR: short segments are retrieved from the whole corpus, neighbours become proposals, and these are refined.
+"""SPR: retrieves short segments from the whole corpus, joins neighbours to proposals, and refines these.
 
-Videos are cut into segments of a few clips, each one vector; the best of all videos are retrieved for a query, segments
-that follow each other are joined, and ReLoCLNet reads every such proposal with some context as a video of its own
-(Zhang, Zhu and Sun 2025). Both networks are trained together here; they share no weights, so that this is the same as
-one after the other.
+Videos are cut into segments of a few clips, each encoded as one vector. For a query, the best segments of all videos
+are retrieved, and adjacent ones are joined. ReLoCLNet then reads every such proposal with some context like a video
+(Zhang, Zhu and Sun 2025). Both networks are trained together here. As they share no weights, this is equivalent to
+training one after the other.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from momentseek.models.registry import register
 from momentseek.models.zoo.reloclnet import ReLoCLNet, ReLoCLNetConfig
 
 FIRST_SCALE = 100.0
-"""What cosines are multiplied by at first: CLIP's own scale."""
+"""Initial factor of the cosines, which is CLIP's."""
 SCALE_RATE = 0.01
 """Factor of the learning rate for that scale."""
 REFINED = "refined_"
-"""Prefix of what the second network keeps of queries."""
+"""Prefix of the names of the second network's encodings of queries."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,26 +46,26 @@ class SprConfig(ModelConfig):
     alpha: float = 0.0
     videos: int = 200
     segment: int = 4
-    """Clips of a segment."""
+    """Number of clips of a segment."""
     retrieved: int = 200
-    """Segments that are retrieved for a query from all videos together."""
+    """Number of segments retrieved per query from all videos together."""
     per_video: int = 4
-    """Segments that are retrieved where a video is searched by itself."""
+    """Number of segments retrieved when a single video is searched."""
     proposals: int = 8
-    """VideoProposals of a video that are refined, at most."""
+    """Maximum number of proposals of a video that are refined."""
     context: int = 8
-    """Clips before and after a proposal that are read with it."""
+    """Number of clips before and after a proposal that are read with it."""
     window: int = 64
-    """Clips of a proposal with its context, at most."""
+    """Maximum number of clips of a proposal with its context."""
     relevant: float = 0.3
-    """Moments of at least this similarity are positives, all alike."""
+    """Minimum similarity of moments that are positives; all positives have the same weight."""
     refine_hidden: int = 768
     refine_heads: int = 8
     refine_dropout: float = 0.1
     span_weight: float = 0.02
     """Weight of starts and ends in the second network's loss."""
     sharpness: float = 30.0
-    """Weight of a proposal's match next to the logarithms of its start and end."""
+    """Weight of a proposal's match, added to the log-probabilities of its start and end."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -89,7 +89,7 @@ class SprConfig(ModelConfig):
 
 @dataclass(frozen=True, eq=False)
 class VideoProposals:
-    """Stretches of a video that are refined, (n, proposals) each: first clip, clip after the last, and whether any."""
+    """Proposals to refine, (n, proposals) each: first clip, the clip after the last, and whether the entry is real."""
 
     first: Tensor
     after: Tensor
@@ -97,7 +97,7 @@ class VideoProposals:
 
 
 def merge_segments(scores: Tensor, chosen: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Runs of chosen segments, those with the best segment first: first and last segment, and whether there is one.
+    """Join adjacent chosen segments to runs, best first; returns first and last segments, and whether a run is real.
 
     ``scores`` and ``chosen`` are (n, segments); the results (n, count).
 
@@ -106,7 +106,7 @@ def merge_segments(scores: Tensor, chosen: Tensor, count: int) -> tuple[Tensor, 
     [[[0, 3, 0]], [[1, 3, 1]], [[True, True, False]]]
     """
     begins = chosen & ~F.pad(chosen, (1, 0))[:, :-1]
-    run = begins.long().cumsum(1) * chosen  # 0 where nothing was chosen
+    run = begins.long().cumsum(1) * chosen  # 0 for segments that are not chosen
     place = torch.arange(chosen.shape[1], device=chosen.device)
     same = (run[:, :, None] == run[:, None, :]) & chosen[:, :, None]
     best = torch.where(same, scores[:, None, :], -torch.inf).argmax(2)
@@ -122,7 +122,7 @@ def merge_segments(scores: Tensor, chosen: Tensor, count: int) -> tuple[Tensor, 
 
 
 class Spr(CorpusModel):
-    """Segments, proposals and their refinement."""
+    """SPR: retrieval of segments, and refinement of proposals."""
 
     rate_groups: ClassVar[tuple[str, ...]] = ("scale",)
     config: SprConfig
@@ -140,27 +140,27 @@ class Spr(CorpusModel):
         self.refiner = ReLoCLNet(config.refiner, dims)
 
     def phase_at(self, step: int, epoch: int) -> Phase:
-        """The scale of cosines is tuned at a hundredth of the rate."""
+        """The factor of the cosines has a lower learning rate."""
         return Phase(rates={"scale": SCALE_RATE})
 
     @property
     def best_clip_parts(self) -> tuple[str, ...]:
-        """A video is as good as its best segment."""
+        """A video's score is that of its best segment."""
         return ("segment",)
 
     @property
     def unit_depth(self) -> int:
-        """Segments of all videos that proposals are made of."""
+        """Number of segments of all videos that form the proposals."""
         return self.config.retrieved
 
     @property
     def pair_numbers(self) -> int:
-        """Rows of all proposals, for each of a video's clips."""
+        """Number of values of all proposals, per clip of the video."""
         config = self.config
         return 8 * config.refine_hidden * max(1, config.proposals * config.window // config.max_clips)
 
     def encode_words(self, words: Words) -> Encodings:
-        """The query's vector among segments, and what the second network keeps of it."""
+        """The query's vector for segments, and the second network's encodings of the query."""
         refined = {f"{REFINED}{name}": x for name, x in self.refiner.encode_words(words).items()}
         return {"segment": F.normalize(self.sentence_out(mean_of_words(words)), dim=1), **refined}
 
@@ -171,12 +171,12 @@ class Spr(CorpusModel):
         return {"segment": rows, **{f"{n}_rows": x for n, x in features.items()}, "mask": clips.mask}
 
     def segments(self, clips: Clips) -> Tensor:
-        """(videos, segments, hidden), of length 1: a transformer over a segment's clips alone, added to them."""
+        """(videos, segments, hidden), of length 1: a transformer over the clips of each segment, with a residual."""
         size, hidden = self.config.segment, self.config.hidden
         more = -clips.mask.shape[1] % size
         mask = F.pad(clips.mask, (0, more)).view(-1, size)
         rows = F.pad(self.clips(clips), (0, 0, 0, more)).view(-1, size, hidden)
-        seen = mask | ~mask.any(1, keepdim=True)  # segments of padding alone look at something
+        seen = mask | ~mask.any(1, keepdim=True)  # segments of padding need something to attend to
         x = rows
         for layer in self.encoder:
             x = layer(x, seen)
@@ -189,13 +189,13 @@ class Spr(CorpusModel):
         return best_clip(queries["segment"], videos["segment"], videos["mask"])
 
     def unit_scores(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """(n, segments): cosines of query i with the segments of video i; minus infinity where there is none."""
+        """(n, segments): cosines of query i with the segments of video i; minus infinity in the padding."""
         at = slice(None, None, self.config.segment)
         cosine = torch.einsum("nd,nsd->ns", queries["segment"], videos["segment"][:, at])
         return cosine.masked_fill(~videos["mask"][:, at], -torch.inf)
 
     def proposals(self, queries: Encodings, videos: Encodings) -> VideoProposals:
-        """Runs of retrieved segments with their context: of all videos' best, or of the video's own."""
+        """Runs of retrieved segments with their context, among the best of all videos or of this video."""
         config, scores, count = self.config, self.unit_scores(queries, videos), videos["mask"].sum(1)
         if "cutoff" in queries:
             chosen = scores >= queries["cutoff"][:, None]
@@ -208,10 +208,10 @@ class Spr(CorpusModel):
         return VideoProposals(begin, torch.minimum(after, begin + config.window), there)
 
     def cut(self, videos: Encodings, found: VideoProposals) -> Clips:
-        """The clips of every proposal as those of a video of its own: n · proposals videos."""
+        """The clips of every proposal as those of a separate video: n · proposals videos."""
         place = found.first[..., None] + torch.arange(self.config.window, device=found.first.device)
         mask = place < found.after[..., None]
-        mask = mask | ~mask.any(2, keepdim=True)  # what is no proposal is read all the same, and left out later
+        mask = mask | ~mask.any(2, keepdim=True)  # missing proposals are read too, and dropped later
         place = place.clamp(max=videos["mask"].shape[1] - 1)
         row = torch.arange(len(place), device=place.device)[:, None, None]
         rows = {n: videos[f"{n}_rows"][row, place].flatten(0, 1) for n in self.config.modality_names}
@@ -240,7 +240,7 @@ class Spr(CorpusModel):
         return (found.first + start) / whole, (found.first + end) / whole, value
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
-        """Queries and segments by MIL-NCE both ways, and ReLoCLNet's loss on the moments' own proposals."""
+        """MIL-NCE of queries and segments in both directions, and ReLoCLNet's loss on the true moments' proposals."""
         pairs = keep_relevant(batch.pairs, self.config.relevant)
         place = torch.rand(len(pairs.start), generator=rng, device=rng.device).to(pairs.start.device)
         middle = pairs.start + ((pairs.end - pairs.start + 1) * place).long()
@@ -273,7 +273,7 @@ class Spr(CorpusModel):
 
 
 def keep_relevant(pairs: BatchPairs, least: float) -> BatchPairs:
-    """The pairs of at least this weight, or all if there is none such."""
+    """The pairs of at least this weight, or all if there is none."""
     kept = pairs.weight >= least
     kept = kept | ~kept.any()
     names = ("query", "video", "start", "end", "weight")

@@ -1,9 +1,9 @@
-"""2D-TAN: a query is fused with every candidate moment of a video, and convolutions let neighbours compare notes.
+"""2D-TAN: convolutions over a map of all candidate moments of a video, each fused with the query.
 
-The last state of an LSTM over the words meets the maximum over each candidate's clips by element-wise product; the
-normalised product runs through the map's convolutions and one score per cell comes out, trained to be the scaled
-overlap with the true moment (Zhang et al. 2020, sections 3.1–3.4; the base model of MDD, section 4.2). As query and
-video meet early, each pair costs a forward: rank videos with another model first.
+The last state of an LSTM over the words is multiplied with the maximum over each candidate's clips. The normalised
+product passes through the map's convolutions, which give one score per cell. Its target is the scaled overlap with the
+true moment (Zhang et al. 2020, sections 3.1–3.4; the base model of MDD, section 4.2). Each pair of query and video
+costs a forward pass, so another model should rank the videos first.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ class Tan2dConfig(GroundingConfig):
     fit_first: bool = False
     normalise_words: bool | None = False
     stride: int = 16
-    """Rows of features per clip of the map: each is projected by itself, and their mean is a clip."""
+    """Number of feature rows per clip of the map; rows are projected separately, then averaged to a clip."""
     text_layers: int = 3
     map_layers: int = 8
     kernel: int = 5
     moments: str = "pool"
-    """``pool`` (maximum over clips) or ``convolution``."""
+    """How candidates are computed from clips: ``pool`` (maximum) or ``convolution``."""
     padding: str = "each"
-    """``each`` layer, or all in the ``first`` as in the public code."""
+    """Where maps are padded: in ``each`` layer, or for all layers in the ``first``, as in the public code."""
     low: float = 0.5
     high: float = 1.0
-    """Overlaps up to ``low`` count as wrong, from ``high`` as right."""
+    """Overlaps up to ``low`` have the target 0, and from ``high`` on the target 1."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,7 +78,7 @@ class Tan2dConfig(GroundingConfig):
 
 
 class SentenceEncoder(nn.Module):
-    """The last state of a one-way LSTM over a query's words; 2D-TAN and MDD read queries so."""
+    """Encodes a query as the last state of a one-way LSTM over its words (2D-TAN, MDD)."""
 
     def __init__(self, dim: int, hidden: int, layers: int) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class SentenceEncoder(nn.Module):
     def forward(self, words: Words) -> tuple[Tensor, Tensor]:
         """(queries, hidden) of the last words, and (queries, words, hidden) of all."""
         states = self.lstm(words.features)[0]
-        last = words.mask.sum(1) - 1  # one-way: padding comes later and cannot have changed it
+        last = words.mask.sum(1) - 1  # padding comes later and does not change it
         return states.gather(1, last[:, None, None].expand(-1, 1, states.shape[2])).squeeze(1), states
 
 
@@ -122,7 +122,7 @@ class Tan2d(CorpusModel):
         return {"query": self.text_in(self.sentence(words)[0])}
 
     def encode_clips(self, clips: Clips) -> Encodings:
-        """Encode the clips; candidates are pooled when they are scored, as they outnumber the clips tenfold."""
+        """Encode the clips; candidates are ten times as many, so they are pooled when scored."""
         return {"clips": self.clips(clips), "mask": self.clips.mask(clips)}
 
     def candidates(self, clips: Tensor) -> Tensor:
@@ -130,18 +130,18 @@ class Tan2d(CorpusModel):
         return max_over(clips, self.cells) if self.stack is None else self.stack(clips, self.cells)
 
     def logits(self, query: Tensor, candidates: Tensor) -> Tensor:
-        """(n, cells): before the sigmoid, for query i and the candidates of video i."""
+        """(n, cells): the logits of the scores for query i and the candidates of video i."""
         fused = F.normalize(query[:, None] * self.map_in(candidates), dim=2)
         near = self.neighbours.over(self.cells, fused)
         return self.score(near)[..., 0]
 
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """Logarithm of each candidate's score."""
+        """The logarithm of each candidate's score."""
         scores = F.logsigmoid(self.logits(queries["query"], self.candidates(videos["clips"])))
         return self.cells.as_spans(scores, self.config.longest)
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
-        """The terms of queries and candidates as they are encoded."""
+        """The terms of the loss, see ``terms``."""
         query = self.encode_words(batch.words)["query"]
         return self.terms(batch.pairs, query, self.candidates(self.encode_clips(batch.clips)["clips"]))
 

@@ -1,8 +1,8 @@
-"""TCN-DCM: a map of moments whose location is separated from their content, and then averaged out.
+"""TCN-DCM: a map of moments that separates location from content, and averages the location out.
 
-Each candidate is split into a content and a location vector, which are made independent of each other; the query then
-attends over the locations of *all* candidates, so that no candidate profits from where it lies (Yang et al., SIGIR
-2021). The map itself is 2D-TAN's.
+Each candidate is split into a content and a location vector, which are trained to be independent. The query then
+attends to the locations of *all* candidates, so that no candidate has an advantage by its location (Yang et al., SIGIR
+2021). The map is that of 2D-TAN.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from momentseek.models.registry import register
 from momentseek.models.zoo.tan2d import SentenceEncoder, Tan2dConfig, overlap_loss
 
 FLOOR = 1e-9
-"""What is added under roots and to divisors, so that equal rows have finite gradients."""
+"""Added under roots and to divisors, so that equal rows have finite gradients."""
 
 
 def distance_correlation(ones: Tensor, others: Tensor) -> Tensor:
@@ -61,23 +61,23 @@ class TcnDcmConfig(Tan2dConfig):
 
     official: ClassVar[Mapping[str, Any]] = {"fit": "rounded", "correlated": 0}
     dropout: float = 0.1
-    """Of the attention's weights."""
+    """Dropout of the attention's weights."""
     map_layers: int = 3
     heads: int = 4
     deconfound: str = "attend"
-    """``attend`` over all locations; ``none`` is the model without them (TCN), ``blind`` sees locations alone."""
+    """``attend`` to all locations, ``none`` for a model without them (TCN), or ``blind`` for locations alone."""
     own: float = 1.0
-    """Weight of a candidate's own location next to those attended to (eta)."""
+    """Weight of a candidate's own location, added to the attended ones (eta)."""
     other_videos: float = 1.0
-    """Weight of the loss of the same queries on other videos, where nothing is right (gamma)."""
+    """Weight of the loss on other videos, where all targets are 0 (gamma)."""
     location: float = 1.0
     """Weight of the location vectors' distance from the positions' waves (sigma)."""
     independence: float = 0.001
     """Weight of the distance correlation of content and location (lambda)."""
     size: float = 1e-5
-    """Weight of the lengths of both, over all candidates."""
+    """Weight of the norms of both vectors, over all candidates."""
     correlated: int = 2048
-    """Candidates of a batch, drawn at random, that the correlation is taken over; 0: all, which is a square of that."""
+    """Number of random candidates of a batch for the correlation; 0 for all. The cost grows with its square."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -95,7 +95,7 @@ def location_waves(candidates: Cells, dim: int) -> Tensor:
 
 
 class LocationAttention(nn.Module):
-    """What a candidate takes from the locations of all candidates, and a share of its own."""
+    """Attention of each candidate to the locations of all candidates, plus a share of its own location."""
 
     def __init__(self, hidden: int, heads: int, dropout: float, own: float) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class LocationAttention(nn.Module):
 
 
 class TcnDcm(CorpusModel):
-    """Content, location and query on a map of moments."""
+    """TCN-DCM: content, location and query on a map of moments."""
 
     retrieves: ClassVar[bool] = False
     config: TcnDcmConfig
@@ -145,7 +145,7 @@ class TcnDcm(CorpusModel):
 
     @property
     def pair_numbers(self) -> int:
-        """The map and its attention, shared out among the clips."""
+        """Number of values of the map and its attention, per clip."""
         config = self.config
         attention = config.heads * len(self.cells) ** 2 // config.max_clips
         return 3 * config.hidden * config.max_clips + attention
@@ -154,7 +154,7 @@ class TcnDcm(CorpusModel):
         return {"query": self.sentence(words)[0]}
 
     def encode_clips(self, clips: Clips) -> Encodings:
-        """Encode the clips; without a look at them where the model is blind."""
+        """Encode the clips; a blind model ignores their content."""
         if self.clips is None:
             mask = clips.mask[:, :: self.config.stride]
             return {"clips": mask[..., None].to(self.where), "mask": mask}
@@ -169,7 +169,7 @@ class TcnDcm(CorpusModel):
         return self.content(candidates), None if self.location is None else torch.tanh(self.location(candidates))
 
     def locate(self, query: Tensor, content: Tensor, location: Tensor) -> Tensor:
-        """(n, cells, hidden): what each candidate takes from all locations, asked by the query and its own content."""
+        """(n, cells, hidden): each candidate's attention to all locations, by the query and its own content."""
         assert self.attention is not None
         assert self.query_in is not None
         assert self.content_in is not None
@@ -177,7 +177,7 @@ class TcnDcm(CorpusModel):
         return self.attention(asking, location)
 
     def logits(self, query: Tensor, content: Tensor, location: Tensor | None) -> Tensor:
-        """(n, cells): before the sigmoid, for query i and the candidates of video i."""
+        """(n, cells): the logits of the scores for query i and the candidates of video i."""
         moments = content
         if location is not None:
             moments = content + self.locate(query, content, location)
@@ -188,13 +188,13 @@ class TcnDcm(CorpusModel):
         return self.score(self.cells.of_map(maps) + F.relu(self.skip(fused)))[..., 0]
 
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """Logarithm of each candidate's score."""
+        """The logarithm of each candidate's score."""
         content, location = self.split(self.candidates(videos["clips"]))
         scores = F.logsigmoid(self.logits(queries["query"], content, location))
         return self.cells.as_spans(scores, self.config.longest)
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
-        """Overlaps; nothing in other videos; and content and location kept apart."""
+        """The overlaps, targets of 0 in other videos, and the separation of content and location."""
         pairs, config = batch.pairs, self.config
         assert pairs.times is not None, "the map's targets are overlaps in time"
         query = self.encode_words(batch.words)["query"][pairs.query]
@@ -215,7 +215,7 @@ class TcnDcm(CorpusModel):
         return terms
 
     def apart(self, content: Tensor, location: Tensor, rng: torch.Generator) -> dict[str, Tensor]:
-        """What makes location vectors say where, and content vectors not."""
+        """The terms that make location vectors encode the position, and content vectors independent of it."""
         config = self.config
         flat = content.flatten(0, 1), location.flatten(0, 1)
         chosen = torch.arange(len(flat[0]))

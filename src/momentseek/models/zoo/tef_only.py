@@ -1,4 +1,4 @@
-"""The blind baseline of TVR, Table 3: a moment is nothing but where it lies in its video."""
+"""The blind baseline of TVR, Table 3, which knows only a moment's position in its video."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from momentseek.models.zoo.mcn import DistanceConfig, DistanceModel, endpoints_o
 
 @dataclass(frozen=True, kw_only=True)
 class TEFOnlyConfig(DistanceConfig):
-    """Settings of the endpoint-only model; it sees how many clips a video has, never what they show."""
+    """Settings of the endpoint-only model, which knows the number of clips but not their content."""
 
     hidden: int = 64
 
 
 class TEFOnly(DistanceModel):
-    """MCN without content: ``unit(W2 relu(W1 [s/L, e/L]))``. Whatever it finds, the data's habits gave away."""
+    """MCN without content: ``unit(W2 relu(W1 [s/L, e/L]))``; its results show the bias of the data."""
 
     config: TEFOnlyConfig
 

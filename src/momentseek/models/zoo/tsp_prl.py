@@ -1,8 +1,8 @@
-"""TSP-PRL: a learnt policy moves and scales a window step by step; a third head guesses which window was best.
+"""TSP-PRL: a learned policy moves and scales a window step by step, and a third head predicts each window's IoU.
 
-A root policy chooses the kind of move, a leaf policy the move itself, and the two are trained in turns by actor-critic
-(Wu et al., AAAI 2020). The window begins as the middle half of the video. All moves, rewards and observations of a
-batch are computed at once.
+A root policy chooses the kind of move, and a leaf policy the move itself. The two are trained in turn by actor-critic
+(Wu et al., AAAI 2020). The window starts as the middle half of the video. All moves, rewards and observations of a
+batch are computed together.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from momentseek.models.model import CorpusModel, GroundingConfig, Phase, Predict
 from momentseek.models.registry import register
 
 BRANCHES = (4, 3, 3, 3, 3)
-"""Moves of each kind."""
+"""Number of moves of each kind."""
 HALF_LENGTHS = (0.6, 0.75, 0.417, 0.333)
 """Half the new length, as a share of the old, of each scaling."""
 UNEVEN_PLACES = {7: (0, 1, 2, 2, 3, 3, 4, 4, 5, 6), 8: (0, 1, 2, 3, 4, 4, 5, 5, 6, 7)}
-"""Which of a window's clips the public code looks at, for the two lengths where that is not ``floor(k n / 11)``."""
+"""The clips of a window that the public code observes, for the two lengths where it is not ``floor(k n / 11)``."""
 
 
 def first_window(count: Tensor) -> Tensor:
@@ -41,7 +41,7 @@ def first_window(count: Tensor) -> Tensor:
 
 
 def move_window(window: Tensor, kind: Tensor, move: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
-    """(n, 2): windows after a move, cut to the video, and (n,) whether nothing of them is left, which ends an episode.
+    """(n, 2): windows after a move, cut to the video, and (n,) whether they are empty, which ends an episode.
 
     >>> at, right, by = torch.tensor([[4, 14]]), torch.tensor([4]), torch.tensor([20])
     >>> [move_window(at, right, torch.tensor([m]), by)[0].tolist() for m in range(3)]
@@ -62,9 +62,9 @@ def move_window(window: Tensor, kind: Tensor, move: Tensor, count: Tensor) -> tu
 
 
 def window_overlap(window: Tensor, truth: Tensor, last_clip: int = 1) -> Tensor:
-    """(n,): IoU of windows of whole clips with moments (n, 2) in clips; below 0 for windows apart from them.
+    """(n,): IoU of windows of whole clips with moments (n, 2) in clips; negative for disjoint windows.
 
-    Windows include their last clip, or with ``last_clip`` 0 end where it begins.
+    Windows include their last clip; with ``last_clip`` 0, they end where it begins.
 
     >>> window_overlap(torch.tensor([[0, 3], [6, 7]]), torch.tensor([[2.0, 6.0], [2.0, 4.0]])).tolist()
     [0.3333333432674408, -0.3333333432674408]
@@ -77,7 +77,7 @@ def window_overlap(window: Tensor, truth: Tensor, last_clip: int = 1) -> Tensor:
 
 
 def root_reward(before: Tensor, after: Tensor, best: Tensor) -> Tensor:
-    """For choosing a kind of move: 1 more if no kind would have been better, less by what the best had over it.
+    """The reward of a kind of move: the gain in IoU, plus 1 if no kind is better, else minus the best kind's advantage.
 
     >>> root_reward(torch.tensor([0.2, 0.2]), torch.tensor([0.5, 0.1]), torch.tensor([0.5, 0.5])).tolist()
     [1.2999999523162842, -0.5]
@@ -86,9 +86,9 @@ def root_reward(before: Tensor, after: Tensor, best: Tensor) -> Tensor:
 
 
 def leaf_reward(before: Tensor, after: Tensor, *, spare: bool) -> Tensor:
-    """For a move: 1 (and the IoU, from a half on) if it got better, -0.1 if not, -1 if it left the moment.
+    """The reward of a move: 1 (plus the IoU if above 0.5) if the IoU rises, -0.1 if not, -1 if it is negative.
 
-    A window apart from the moment (below 0) that comes closer is worth 1 with ``spare``, and -1 without.
+    A disjoint window (negative IoU) that comes closer gets 1 with ``spare``, and -1 without.
 
     >>> was, now = torch.tensor([0.2, 0.4, 0.4, 0.1, -0.5]), torch.tensor([0.3, 0.6, 0.3, -0.1, -0.2])
     >>> [round(x, 1) for x in leaf_reward(was, now, spare=True).tolist()]
@@ -100,7 +100,7 @@ def leaf_reward(before: Tensor, after: Tensor, *, spare: bool) -> Tensor:
 
 
 def discounted_returns(reward: Tensor, value: Tensor, counted: Tensor, discount: float) -> Tensor:
-    """(n, steps): ``R_k = r_k + discount R_{k+1}``; the last step that counts goes on with its own value.
+    """(n, steps): ``R_k = r_k + discount R_{k+1}``; after the last counted step, R is that step's value.
 
     >>> every = torch.ones(1, 3)
     >>> discounted_returns(every, 2 * every, every, 0.5).tolist()
@@ -130,26 +130,26 @@ class TspPrlConfig(GroundingConfig):
     hidden: int = 1024
     max_clips: int = 300
     unit: int = 128
-    """Columns that a clip is mapped to before ten of a window are put side by side; 0: none, as in the paper, whose two
-    layers of 80,000 columns have most of its 168 million weights."""
+    """Number of columns to which clips are mapped before ten of a window are joined; 0 for no map, as in the paper,
+    whose two layers of 80,000 columns have most of its 168 million weights."""
     seen: int = 10
-    """Clips of a window, and of the whole video, that are looked at."""
+    """Number of clips of a window, and of the whole video, that are observed."""
     moves: int = 20
-    """Moves of an episode."""
+    """Number of moves of an episode."""
     turn: int = 200
-    """Training steps after which leaf and root policy take turns; leaves begin."""
+    """Number of training steps after which leaf and root policy alternate, starting with the leaf."""
     discount: float = 0.4
     entropy: float = 0.1
-    """Weight of the policies' entropy, so that they go on trying."""
+    """Weight of the policies' entropy, which encourages exploration."""
     closer: str = "right"
-    """A disjoint window that comes closer is ``right``, or ``wrong`` as in the public code."""
+    """Whether a disjoint window that comes closer is ``right``, or ``wrong`` as in the public code."""
     places: str = "even"
-    """Clips of a window are looked at in ``even`` places; ``official``: in windows of 7 and 8 as in the public code."""
+    """Which clips of a window are observed: ``even`` places, or ``official``, which differs for windows of 7 and 8."""
     last_clip: bool = True
-    """A window's time includes its last clip; false: it ends where that begins, as in the public code."""
+    """Include the last clip in a window's time; in the public code, the window ends where it begins."""
     detached: bool = True
-    """Values learn from the rewards alone; false: also from the policy's loss, and from what an episode goes on with,
-    as in the public code."""
+    """Train values by the rewards alone; with False, also by the policy's loss and the final value of an episode, as in
+    the public code."""
     sentence: str = "mean"
     """A query is the ``mean`` of its words, or the last state of an ``lstm`` (skip-thought vectors in the paper)."""
 
@@ -164,7 +164,7 @@ class TspPrlConfig(GroundingConfig):
 
 @dataclass(frozen=True)
 class PolicyAnswer:
-    """What the network says of one step: (n, 5) and (n, 5, 4) logits, values (n,) and (n, 5), and the guess (n,)."""
+    """The output of one step: logits (n, 5) and (n, 5, 4), values (n,) and (n, 5), and the logit of the IoU (n,)."""
 
     root: Tensor
     leaf: Tensor
@@ -174,7 +174,7 @@ class PolicyAnswer:
 
 
 class TspPrl(CorpusModel):
-    """A tree of policies over moves of a window."""
+    """TSP-PRL: a tree of policies over moves of a window."""
 
     retrieves: ClassVar[bool] = False
     rate_groups: ClassVar[tuple[str, ...]] = ("root", "leaf")
@@ -211,7 +211,7 @@ class TspPrl(CorpusModel):
         return 4 * self.config.hidden
 
     def phase_at(self, step: int, epoch: int) -> Phase:
-        """Leaves are trained first, then the root, and so on; the other's head rests."""
+        """Leaf and root policy are trained in turn, starting with the leaf; the head of the other is frozen."""
         if step // self.config.turn % 2:
             return Phase("root", {"leaf": 0.0})
         return Phase("leaf", {"root": 0.0})
@@ -231,7 +231,7 @@ class TspPrl(CorpusModel):
     def decide(
         self, query: Tensor, clips: Tensor, count: Tensor, window: Tensor, state: Tensor
     ) -> tuple[PolicyAnswer, Tensor]:
-        """What to do with a window, and the memory after it."""
+        """The network's output for a window, and the recurrent state after it."""
         every = torch.stack([torch.zeros_like(count), count - 1], 1)
         share = window.to(query.dtype) / (count - 1).clamp(min=1)[:, None]
         seen = self.whole(self.observe(clips, every)), self.local(self.observe(clips, window)), self.place(share)
@@ -247,7 +247,7 @@ class TspPrl(CorpusModel):
         return found, state
 
     def moments(self, queries: Encodings, videos: Encodings) -> Predicted:
-        """The windows visited with the best move at every step, each with the logarithm of its guess."""
+        """The windows visited by the best move at every step, scored by the logarithm of their predicted IoU."""
         clips, query = videos["clips"], queries["query"]
         count = videos["mask"].sum(1)
         window, state = first_window(count), torch.zeros_like(query)
@@ -266,7 +266,7 @@ class TspPrl(CorpusModel):
         return places[..., 0], places[..., 1] + int(self.config.last_clip) / count[:, None], torch.stack(scores, 1)
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
-        """Actor-critic over an episode: the policy whose turn it is tries moves, and the other does its best."""
+        """Actor-critic over an episode: the trained policy samples moves, and the other takes its best move."""
         pairs, config = batch.pairs, self.config
         assert pairs.times is not None, "rewards are overlaps in time"
         videos = take_rows(self.encode_clips(batch.clips), pairs.video)

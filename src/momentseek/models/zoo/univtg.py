@@ -1,7 +1,7 @@
 """UniVTG: one network for moments, highlights and summaries, clip by clip and without a decoder.
 
-Every clip says how likely it belongs to a moment, how far the moment's ends are from it, and how near it is to the
-query; moments come from the first two, highlights and summaries from first and third (Lin et al., ICCV 2023).
+For every clip it predicts the probability of being in a moment, the distances to the moment's ends, and the similarity
+to the query. Moments use the first two; highlights and summaries use the first and third (Lin et al., ICCV 2023).
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from momentseek.models.model import Predicted, above_nothing, at_least, below_on
 from momentseek.models.registry import register
 
 KERNEL = 3
-"""Clips that a convolution of the heads sees."""
+"""Kernel size of the heads' convolutions, in clips."""
 MIN_FLOAT = 1e-45
-"""What is added to a mask under a logarithm, as in the public code: its padding has a saliency of -103."""
+"""Added to a mask before taking the logarithm, as in the public code, where padding has a saliency of -103."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,15 +48,15 @@ class UniVtgConfig(HighlightConfig):
     """Share of the samples for which a branch of an encoder layer is left out in training."""
     max_words: int = 75
     masked: bool = True
-    """Convolutions see nothing outside a video; false: the batch's padding, as in the public code."""
+    """Convolutions read zeros outside a video; with False, they read the batch's padding, as in the public code."""
     stamp: str = "middle"
-    """The time that a clip's distances are counted from: its ``middle``, or as the ``public`` code has it, half of
-    ``clip_seconds`` after ``i`` (which is in clips, so that it is the end of clips of 2 s)."""
+    """The time from which a clip's distances are measured: its ``middle``, or as in the ``public`` code ``i +
+    clip_seconds / 2`` (which mixes clips and seconds, and is the end of clips of 2 s)."""
     clip_seconds: float = 2.0
     """Seconds of a clip, for the stamp of the public code."""
     rating: str = "both"
-    """Highlights are rated by the clips' nearness to the query (``near``), or that and their share in a moment
-    (``both``)."""
+    """How highlights are rated: by similarity to the query (``near``), or by that plus the probability of being in a
+    moment (``both``)."""
     label: float = 10.0
     ends: float = 10.0
     iou: float = 1.0
@@ -67,7 +67,7 @@ class UniVtgConfig(HighlightConfig):
     """Weight of clips outside of moments."""
     temperature: float = 0.07
     batch_contrast: bool = False
-    """Contrast the positive clip also with the clips at its place in the batch's other videos, as the public code."""
+    """Contrast the positive clip also with clips at its place in the batch's other videos, as in the public code."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -80,7 +80,7 @@ class UniVtgConfig(HighlightConfig):
 
 @dataclass(frozen=True, eq=False)
 class ClipAnswers:
-    """What every clip says."""
+    """The predictions for every clip."""
 
     share: Tensor
     """(n, clips): the probability of lying in a moment."""
@@ -97,7 +97,7 @@ class ClipAnswers:
 
 @dataclass(frozen=True, eq=False)
 class ClipTargets:
-    """What every clip should say."""
+    """The targets of every clip."""
 
     within: Tensor
     """(n, clips), True in a window."""
@@ -110,7 +110,7 @@ class ClipTargets:
 
 
 class UniVtg(HighlightModel):
-    """An encoder over clips and words, and three heads for each clip."""
+    """UniVTG: an encoder over clips and words, and three heads for each clip."""
 
     config: UniVtgConfig
 
@@ -130,14 +130,14 @@ class UniVtg(HighlightModel):
         self.ends = Perceptron((hidden, hidden, hidden, 2), KERNEL, masked=config.masked)
 
     def encode_words(self, words: Words) -> Encodings:
-        """The words, projected, and told apart from clips by the vector of their kind."""
+        """Project the words, and add a vector that distinguishes them from clips."""
         found = super().encode_words(words)
         rows = found["words"] + self.kind.weight[0]
         placed = {} if self.word_places is None else {"word_places": self.word_places(rows)}
         return {**found, "words": rows, **placed}
 
     def encode_clips(self, clips: Clips) -> Encodings:
-        """The clips, projected, with the vector of their kind."""
+        """Project the clips, and add a vector that distinguishes them from words."""
         found = super().encode_clips(clips)
         return {**found, "clips": found["clips"] + self.kind.weight[1]}
 
@@ -153,7 +153,7 @@ class UniVtg(HighlightModel):
         return torch.einsum("nw,nwd->nd", weight, queries["words"])
 
     def answer(self, queries: Encodings, videos: Encodings) -> ClipAnswers:
-        """All that the network says of query i in video i."""
+        """The predictions of the network for query i in video i."""
         mask, clips, query = videos["mask"], videos["clips"], self.sentence(queries)
         place = torch.cat(self.places(queries, videos), 1)
         rows, there = torch.cat([clips, queries["words"]], 1), torch.cat([mask, queries["words_mask"]], 1)
@@ -175,12 +175,12 @@ class UniVtg(HighlightModel):
         return start, end, found.share.masked_fill(~found.mask, -torch.inf)
 
     def saliency(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """Nearness to the query, and with ``rating=both`` the probability of lying in a moment added to it."""
+        """The similarity to the query; with ``rating=both``, plus the probability of being in a moment."""
         found = self.answer(queries, videos)
         return found.near + found.share if self.config.rating == "both" else found.near
 
     def clip_targets(self, samples: WindowSamples, salient: SaliencyTargets, mask: Tensor) -> ClipTargets:
-        """The window that each clip's stamp lies in; where none has a stamp inside, the clip of the first's start."""
+        """The window of each clip, by its stamp; if no stamp is in a window, the clip at the first window's start."""
         stamps = self.stamps(mask, samples.times[0])
         within, wanted = torch.zeros_like(mask), stamps.new_zeros(*mask.shape, 2)
         for row, windows in enumerate(samples.times):
@@ -210,7 +210,7 @@ class UniVtg(HighlightModel):
         }
 
     def contrasts(self, found: ClipAnswers, wanted: ClipTargets) -> tuple[Tensor, Tensor]:
-        """Of positive clips and queries across the batch, both ways; and of the positive with lower-rated clips."""
+        """The contrasts of positive clips and queries across the batch, and of positive with lower-rated clips."""
         rows, t = torch.arange(len(found.mask), device=found.mask.device), self.config.temperature
         positive = found.clips[rows, wanted.positive]
         near = F.normalize(positive, dim=1) @ F.normalize(found.query, dim=1).T / t

@@ -1,9 +1,9 @@
-"""WSSL: moments learnt from captions alone, by closing the circle caption → segment → caption.
+"""WSSL: learns moments from captions alone, by the cycle caption → segment → caption.
 
 A localiser finds the segment of a caption, and a captioner describes a segment (Duan et al., NeurIPS 2018). The
 captioner first learns from whole videos. Then, in every fifth epoch, the localiser learns to choose the anchor whose
-caption is most like the query; in the others both learn together, so that a query's segment lets the captioner write it
-again. No moment of the training set is ever looked at.
+caption is most similar to the query. In the other epochs both learn together, so that the captioner can reproduce a
+query from its segment. Training never uses the moments of the training set.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ ANCHORS = (
 )
 """Centres and widths of the fifteen anchors, as shares of the video."""
 REACH = 0.3
-"""How far a refinement goes: an anchor's centre moves by up to half of it, and its width grows by up to all of it."""
+"""Maximum refinement: an anchor's centre moves by at most half of it, and its width grows by at most all of it."""
 LAST = 1 - 1e-4
-"""Where a segment ends at the latest."""
+"""The latest end of a segment."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,29 +54,29 @@ class WsslConfig(GroundingConfig):
     dropout: float = 0.3
     layers: int = 2
     vocabulary: int = 6000
-    """Words that are known: the most frequent ones of the training queries."""
+    """Size of the vocabulary: the most frequent words of the training queries."""
     sharpness: float = 0.1
-    """How sharply a segment's ends cut the video for the captioner, per clip."""
+    """Sharpness of a segment's soft mask for the captioner, per clip."""
     pretrain: float = 100.0
-    """Epochs in which the captioner alone learns, from whole videos."""
+    """Number of epochs at the start in which only the captioner learns, from whole videos."""
     every: int = 5
-    """The localiser alone learns in one epoch of this many, from the anchors' captions."""
+    """One of this many epochs trains only the localiser, from the anchors' captions."""
     explained: int = 6
-    """Pairs of a batch whose fifteen anchors are described in a step of the localiser."""
+    """Number of pairs of a batch whose fifteen anchors are described in a step of the localiser."""
     reward: str = "rouge-l"
-    """How like a query an anchor's caption is: ``rouge-l`` of the caption that is written, or the ``likelihood`` of the
-    query itself (METEOR, in the public code)."""
+    """Similarity of an anchor to a query: ``rouge-l`` of the anchor's caption, or the ``likelihood`` of the query
+    (METEOR in the public code)."""
     noise: float = 0.01
     consistency: float = 0.01
-    """Weight of the distance between a query's segment and that of the captioner's words for it."""
+    """Weight of the distance between the segment of a query and that of its caption."""
     centred: bool = True
-    """Refinements are read in training as in search; false: centres lie half of their reach further right in training,
-    as in the public code, whose answers are therefore 15 % of the video too far left."""
+    """Decode refinements in training as in search; with False, centres in training lie half of the maximum further
+    right, as in the public code, whose predictions are therefore 15 % of the video too far left."""
     project: bool = True
-    """Map clips to ``hidden`` columns before they are read; false: read them as they are, as in the public code."""
+    """Map clips to ``hidden`` columns first; the public code does not."""
     circle: str = "paper"
-    """``official``: the localiser reads the beginning and the end of a sentence, clips lie where they begin, segments
-    are not cut to the video in training and their noise moves centre and width, as in the public code."""
+    """``paper``, or ``official`` as in the public code: the localiser reads the marks around a sentence, a clip's
+    position is its start, and in training segments are not cut and noise moves their centre and width."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,7 +87,7 @@ class WsslConfig(GroundingConfig):
 
 
 class PairNorm(nn.BatchNorm1d):
-    """Batch normalisation that a batch of one pair, which has no variance, passes by what was seen before."""
+    """Batch normalisation that uses its running statistics for a batch of one pair, which has no variance."""
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, columns) -> (n, columns)."""
@@ -139,7 +139,7 @@ class SegmentLocaliser(nn.Module):
 
 
 def attend(keys: Tensor, rows: Tensor, asked: Tensor, mask: Tensor) -> Tensor:
-    """(n, d): rows (n, T, d) weighed by ``softmax(keys · asked / sqrt(columns))``."""
+    """(n, d): the rows (n, T, d) weighted by ``softmax(keys · asked / sqrt(columns))``."""
     scores = torch.einsum("ntk,nk->nt", keys, asked) / keys.shape[2] ** 0.5
     return torch.einsum("nt,ntd->nd", scores.masked_fill(~mask, -torch.inf).softmax(1), rows)
 
@@ -170,7 +170,7 @@ def marked_sentences(entries: Tensor) -> Tensor:
 
 
 class Wssl(CorpusModel):
-    """A localiser and a captioner that teach each other."""
+    """WSSL: a localiser and a captioner that train each other."""
 
     retrieves: ClassVar[bool] = False
     rate_groups: ClassVar[tuple[str, ...]] = ("captioner", "localiser", "localiser.refine")
@@ -192,7 +192,7 @@ class Wssl(CorpusModel):
         return 2 * (2 + self.config.layers) * self.config.hidden
 
     def prepare(self, queries: Iterable[tuple[str, NDArray[np.float32]]]) -> None:
-        """Learn the vocabulary; embeddings begin at the mean features of a word where rows and words agree."""
+        """Build the vocabulary, and initialise embeddings with the mean features of words whose rows are known."""
         looked = list(queries)
         self.known.learn(text for text, _ in looked)
         sums: dict[int, NDArray[np.float64]] = {}
@@ -208,7 +208,7 @@ class Wssl(CorpusModel):
                     table[entry] = torch.from_numpy((total / seen[entry]).astype(np.float32))
 
     def phase_at(self, step: int, epoch: int) -> Phase:
-        """The captioner alone; then the localiser alone in every fifth epoch, and both together in the others."""
+        """First the captioner alone; then the localiser alone in every fifth epoch, and both in the others."""
         later = epoch - self.config.pretrain
         if later < 0:
             return Phase("caption", {"localiser": 0.0, "localiser.refine": 0.0})
@@ -217,7 +217,7 @@ class Wssl(CorpusModel):
         return Phase("both", {"localiser": 0.1, "localiser.refine": 1.0})
 
     def encode_words(self, words: Words) -> Encodings:
-        """What the localiser makes of the words, and their entries in the vocabulary."""
+        """The localiser's encoding of the words, and their entries in the vocabulary."""
         if words.ids is None:
             raise MomentseekError("the batch has no words, and WSSL reads them; give the queries' texts")
         entries = self.known(words.ids)
@@ -225,21 +225,21 @@ class Wssl(CorpusModel):
         return {"entries": entries, **self.localiser.encode_sentence(read)}
 
     def encode_clips(self, clips: Clips) -> Encodings:
-        """Videos as the localiser and as the captioner see them."""
+        """The encodings of videos by the localiser and by the captioner."""
         return {"clips": self.captioner.clips(clips), "mask": clips.mask, **self.localiser.encode_video(clips)}
 
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """No video before another: the localiser only learns within videos."""
+        """Return 0 for every video: the localiser only learns within videos."""
         return queries["said_last"].new_zeros(len(queries["said_last"]), len(videos["mask"]))
 
     def moments(self, queries: Encodings, videos: Encodings) -> Predicted:
-        """The anchors, refined; the score is the logarithm of an anchor's probability."""
+        """The refined anchors; the score is the log-probability of an anchor."""
         scores, refinement = self.localiser(queries, videos, videos["mask"])
         start, end = refined_segments(refinement).unbind(-1)
         return start, end, scores.log_softmax(1)
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
-        """What the phase trains, from queries and their videos; the pairs' moments are not looked at."""
+        """The loss of the current phase, from queries and their videos, without the pairs' moments."""
         pairs = batch.pairs
         queries = take_rows(self.encode_words(batch.words), pairs.query)
         videos = take_rows(self.encode_clips(batch.clips), pairs.video)
@@ -280,7 +280,7 @@ class Wssl(CorpusModel):
 
     @torch.no_grad()
     def best_anchors(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """(n,): the anchor whose caption is most like the query, by the captioner as it is."""
+        """(n,): the anchor whose caption by the current captioner is most similar to the query."""
         words, mask = queries["entries"], videos["mask"]
         count, anchors = len(words), words.new_tensor(ANCHORS, dtype=torch.float32)
         ends = torch.stack([anchors[:, 0] - anchors[:, 1] / 2, anchors[:, 0] + anchors[:, 1] / 2], 1).clamp(0, LAST)

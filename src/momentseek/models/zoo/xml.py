@@ -1,8 +1,8 @@
 """XML, cross-modal moment localisation (Lei et al. 2020, "TVR", section 4).
 
-The query becomes one vector per modality. Clips are encoded per modality, then each modality looks at the other. A
-video's score is its best clip's cosine with the query, on the first layer; starts and ends are found by two filters
-over the curve of query-clip similarities of the last layer.
+The query is encoded as one vector per modality. Clips are encoded per modality, then each modality attends to the
+other. A video's score is the cosine of its best clip with the query, on the first layer. Two filters over the curve of
+query-clip similarities of the last layer find starts and ends.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from momentseek.core.errors import MomentseekError
-from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
+from momentseek.models.batch import Batch, Clips, Encodings, Words
 from momentseek.models.features.data import Dims
 from momentseek.models.layers.attention import CrossEncoder, MaxQuery, ModularQuery, Stack, best_clip
 from momentseek.models.layers.projection import Positions, Projection, clip_width, initialise
@@ -52,23 +52,23 @@ class XMLConfig(ModelConfig, ListSettings):
     """``transformer``, ``lstm`` or ``cnn`` (Table 5)."""
     query_layers: int = 1
     columns: str | None = None
-    """Columns of the video features that are used, such as ``0:2048`` for the first of two (Table 7); nothing: all."""
+    """Columns of the video features to use, such as ``0:2048`` for the first of two (Table 7); all by default."""
     kernel: int = 5
-    """Clips a boundary filter sees."""
+    """Number of clips that a boundary filter covers; odd."""
     modular: bool = True
-    """One attention over the words per modality; False takes the largest value of each column (Table 5)."""
+    """Use one attention over the words per modality; False max-pools the words (Table 5)."""
     third_encoder: bool = True
-    """With one modality, a third transformer encoder in place of cross-attention, as in the public code; the paper says
-    nothing of it."""
+    """With one modality, use a third transformer encoder in place of cross-attention, as in the public code; the paper
+    does not mention it."""
     lstm_positions: bool = True
-    """Learned positions before LSTMs too, as the paper has them before every encoder; the public code has none."""
+    """Add learned positions before LSTMs too, as in the paper; the public code does not."""
     masked: bool = True
-    """Keep padding away from every score; False lets it reach the boundary filters and the CNN, as the public code
-    does."""
+    """Make scores independent of padding; False lets padding reach the boundary filters and the CNN, as in the public
+    code."""
     cross_linear: bool = True
-    """A linear map after cross-attention, as in the paper; the public code has none."""
+    """Apply a linear map after cross-attention, as in the paper; the public code does not."""
     query_linear: bool = True
-    """A linear map of the query before the curve, as in the public code; the paper's formula has none."""
+    """Apply a linear map to the query before the curve, as in the public code; the paper's formula has none."""
     margin: float = 0.1
     hinge_weight: float = 1.0
     span_weight: float = 0.01
@@ -77,13 +77,13 @@ class XMLConfig(ModelConfig, ListSettings):
     """First epoch, counted from 0, with hard negatives; None for never."""
     hard_pool: int = 20
     positive_mask: bool = True
-    """Other videos of the same query are no negatives, as in TVR-Ranking's paper; False is its public code."""
+    """Exclude other videos of the same query from the negatives, as in TVR-Ranking's paper; its code does not."""
     weighted: str = "all"
-    """What the similarity weighs: ``all`` terms (TVR-Ranking's paper), ``not-hinge`` (its public code), ``none``."""
+    """Terms weighted by similarity: ``all`` (TVR-Ranking's paper), ``not-hinge`` (its public code) or ``none``."""
     weighting: str = "linear"
-    """How similarity becomes weight: ``linear`` or ``exponential``."""
+    """How similarity becomes a weight: ``linear`` or ``exponential``."""
     objective: str = "paper"
-    """``paper``, or ``list``: scores of spans are not made probabilities of their video, and `listwise` trains them."""
+    """``paper``, or ``list``: span scores are not normalised within their video, and `listwise` trains them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -93,13 +93,13 @@ class XMLConfig(ModelConfig, ListSettings):
 
 
 class XML(CorpusModel):
-    """Queries and videos meet in one space per modality, so that videos can be encoded before queries are known."""
+    """XML: queries and videos in one space per modality, so that videos are encoded independently of queries."""
 
     config: XMLConfig
     clip_layers = 2
-    """Encoders per modality; cross-attention stands before the second."""
+    """Number of encoders per modality; cross-attention comes before the second."""
     lone_layers = 1
-    """Encoders more where there is one modality, and no cross-attention."""
+    """Number of additional encoders with one modality, which has no cross-attention."""
     match_layer = 0
     """The layer whose clips are compared with the query to rank videos."""
 
@@ -143,6 +143,14 @@ class XML(CorpusModel):
         self.span_queries = by_modality(lambda m: nn.Linear(hidden, hidden) if config.query_linear else nn.Identity())
         self.boundaries_head = BoundaryFilters(config.kernel, masked=config.masked)
         initialise(self)
+
+    @property
+    def listed_negatives(self) -> int:
+        return int(self.mined_videos > 0)
+
+    @property
+    def mined_videos(self) -> int:
+        return self.config.mined if self.config.objective == "list" else 0
 
     def encode_words(self, words: Words) -> Encodings:
         return self._query_parts(self.pooling(self.word_states(words), words.mask))
@@ -190,7 +198,7 @@ class XML(CorpusModel):
         return self._mean([_clip_products(queries[f"{m}_span"], videos[f"{m}_span"]) for m in self.modalities])
 
     def responses(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """(n, 2, clips): answers of the start and the end filter to the curve."""
+        """(n, 2, clips): responses of the start and the end filter to the curve."""
         return self.boundaries_head.responses(self.curve(queries, videos), videos["mask"])
 
     def boundaries(self, queries: Encodings, videos: Encodings) -> tuple[Tensor, Tensor]:
@@ -207,7 +215,7 @@ class XML(CorpusModel):
         return encoded[-1]
 
     def _query_parts(self, pooled: Tensor) -> Encodings:
-        """What is kept of queries (queries, modalities, hidden): unit vectors to match, vectors for the curve."""
+        """The encodings of pooled queries (queries, modalities, hidden): unit vectors, and vectors for the curve."""
         kept: Encodings = {}
         for m, q in zip(self.modalities, pooled.unbind(1), strict=True):
             kept[m] = normalize(q, dim=-1)
@@ -230,20 +238,20 @@ class XML(CorpusModel):
         return stack
 
     def _width(self, modality: str) -> int:
-        """Columns of a modality that are projected."""
+        """Number of columns of a modality that are projected."""
         width = clip_width(self.dims, self.config, modality)
         if self.columns is None or modality != "video":
             return width
         return width - (self.dims.video or 0) + self.columns[1] - self.columns[0]
 
     def _used_columns(self, clips: Tensor, modality: str) -> Tensor:
-        """The columns of clips that are projected: those of ``columns``, and the temporal endpoints after them."""
+        """The columns of clips that are projected: those of ``columns``, and the temporal endpoints."""
         if self.columns is None or modality != "video":
             return clips
         return torch.cat([clips[..., slice(*self.columns)], clips[..., self.dims.video :]], dim=-1)
 
     def _clip_parts(self, stack: dict[str, list[Tensor]], mask: Tensor) -> Encodings:
-        """What is kept of encoded clips: unit vectors to match, the last layer for the curve; zero where padded."""
+        """The encodings of clips: unit vectors to match, and the last layer for the curve; zero in the padding."""
         kept: Encodings = {"mask": mask}
         for m, layers in stack.items():
             kept[m] = self._there(normalize(layers[self.match_layer], dim=-1), mask)
@@ -251,28 +259,32 @@ class XML(CorpusModel):
         return kept
 
     def _there(self, clips: Tensor, mask: Tensor) -> Tensor:
-        """Rows of clips, with zeros in the padding unless it may be seen."""
+        """Set the padding to zero if ``masked``."""
         return clips * mask[..., None] if self.config.masked else clips
 
     def _curve_parts(self) -> list[str]:
-        """Names of what the curve takes of the videos."""
+        """Names of the videos' encodings that the curve needs."""
         return [name for m in self.modalities for name in self._curve_term(m) if name]
 
     def _curve_term(self, modality: str) -> tuple[str, str]:
-        """The clips' vectors that the curve multiplies by the query's, and what multiplies the products, if any."""
+        """Names of the clips' vectors that the curve multiplies by the query's, and of a factor of the products."""
         return f"{modality}_span", ""
 
     def _list_loss(self, batch: Batch, queries: Encodings, videos: Encodings, epoch: int) -> dict[str, Tensor]:
         """The list loss on ``alpha * match + start + end``, the divergence of spans, and the list loss on videos."""
         config, pairs, mask = self.config, batch.pairs, videos["mask"]
         match = config.alpha * self.match(queries, videos)
-        rows, columns = (
-            torch.cartesian_prod(torch.arange(len(match)), torch.arange(len(mask))).to(mask.device).unbind(1)
+        curves = []
+        for m in self.modalities:
+            clips, length = self._curve_term(m)
+            curve = torch.einsum("qd,vtd->qvt", queries[f"{m}_span"], videos[clips])
+            curves.append(curve * videos[length] if length else curve)
+        seen = mask.repeat(len(match), 1)
+        edges = self.boundaries_head.responses(self._mean(curves).flatten(0, 1), seen)
+        grid = span_grid(edges[:, 0], edges[:, 1], config.shortest, config.longest).view(
+            *match.shape, mask.shape[1], -1
         )
-        grid = self.spans(take_rows(queries, rows), take_rows(videos, columns))
-        grid = grid.view(*match.shape, *grid.shape[1:])
-        there = fits(mask, config.shortest, config.longest)
-        grid = grid.masked_fill(~there, 0.0) + match[..., None, None]
+        grid = grid.masked_fill(~fits(mask, config.shortest, config.longest), 0.0) + match[..., None, None]
         spans = SpanScores(grid, mask, pairs, config.shortest, config.longest)
         return list_terms(config, spans, match, epoch)
 
@@ -288,7 +300,7 @@ class XML(CorpusModel):
 
     def _span_loss(self, batch: Batch, queries: Encodings, videos: Encodings) -> dict[str, Tensor]:
         pairs = batch.pairs
-        # Of the videos only what the curve needs is copied per pair.
+        # Only the encodings that the curve needs are copied for each pair.
         start, end = self.boundaries(
             {name: queries[name][pairs.query] for name in queries if name.endswith("_span")},
             {name: videos[name][pairs.video] for name in ("mask", *self._curve_parts())},

@@ -1,1 +1,1 @@
-"""One file per kind of feature files."""
+"""Readers of feature files, one module per kind of file."""

@@ -1,8 +1,8 @@
 """Folders with a file per video or query: ``.npz``, ``.npy``, ``.pt`` or ``.safetensors``.
 
-Moment-DETR, its successors and lighthouse keep ``<video>.npz`` with the key ``features``, a folder per stream, and
-``qid<N>.npz`` with the key ``last_hidden_state`` for the queries. Nothing in a file is ever run: no pickles in numpy's,
-tensors alone in torch's.
+Moment-DETR, its successors and lighthouse store ``<video>.npz`` with the key ``features``, in a folder per stream, and
+``qid<N>.npz`` with the key ``last_hidden_state`` for queries. Code in a file is never run: pickles in numpy files are
+refused, and torch files may hold only tensors and plain values.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from momentseek.core.limits import check_size
 from momentseek.models.features.sources import READERS, FeatureReader, StoredTable, TableSource
 
 ARRAY_KEYS = ("features", "last_hidden_state")
-"""The keys under which people store the features of a video, and the words of a query."""
+"""The usual keys of the features of a video, and of the words of a query."""
 QUERY_PREFIX = "qid"
-"""What the files of queries are called before their number."""
+"""The prefix of the names of query files, before the number."""
 PICKLED = "holds Python objects, which are never loaded; save it as numbers"
 
 
 def choose_key(keys: Collection[str], key: str | None, where: str) -> str:
-    """The array of a file that has several: the one asked for, the only one, or the one with a usual name.
+    """Choose the array of a file: ``key`` if given, else the only array, or the one with a usual name.
 
     >>> choose_key(["pooler_output", "last_hidden_state"], None, "qid1.npz")
     'last_hidden_state'
@@ -41,13 +41,13 @@ def choose_key(keys: Collection[str], key: str | None, where: str) -> str:
     chosen = key or (next(iter(keys)) if len(keys) == 1 else usual)
     if chosen is None:
         raise MomentseekError(
-            f"{where} has several arrays ({', '.join(sorted(keys))}); say which, by key = … in data.toml"
+            f"{where} has several arrays ({', '.join(sorted(keys))}); name one by key = … in data.toml"
         )
     return chosen
 
 
 def find_npy(source: Path | bytes, key: str | None, where: str) -> StoredTable:
-    """The array of an ``.npy`` file."""
+    """Find the array of an ``.npy`` file."""
     with _open(source) as file:
         shape, dtype = _npy_header(file, where)
     return StoredTable(shape, dtype, _size(source), partial(_read_npy, source))
@@ -59,7 +59,7 @@ def _read_npy(source: Path | bytes) -> Any:
 
 
 def find_npz(source: Path | bytes, key: str | None, where: str) -> StoredTable:
-    """An array of an ``.npz`` file."""
+    """Find an array of an ``.npz`` file."""
     with _open(source) as file, zipfile.ZipFile(file) as archive:
         members = {name.removesuffix(".npy"): name for name in archive.namelist() if name.endswith(".npy")}
         member = archive.getinfo(members[choose_key(members, key, where)])
@@ -84,12 +84,12 @@ def _npy_header(file: IO[bytes], where: str) -> tuple[tuple[int, ...], np.dtype[
 
 
 def find_pt(source: Path | bytes, key: str | None, where: str) -> StoredTable:
-    """A tensor that ``torch.save`` wrote, alone or in a dict."""
+    """Find a tensor in a file of ``torch.save``, alone or in a dict."""
     return tensor_table(load_tensors(source, where), key, where, _size(source))
 
 
 def load_tensors(source: Path | bytes, where: str) -> Any:
-    """What ``torch.save`` wrote, if it is made of tensors and plain values; large files stay on disk."""
+    """Load a file of ``torch.save`` that holds tensors and plain values only; zip files are memory-mapped."""
     torch = optional_module("torch", "train")
     check_size(f"{where} (the file)", _size(source), _size(source))
     with_map = isinstance(source, Path) and zipfile.is_zipfile(source)
@@ -101,7 +101,7 @@ def load_tensors(source: Path | bytes, where: str) -> Any:
 
 
 def tensor_table(found: Any, key: str | None, where: str, stored: int) -> StoredTable:
-    """A tensor, or one of a dict, as a table."""
+    """Describe a tensor, alone or in a dict, as a stored table."""
     if isinstance(found, dict):
         found = found[choose_key([name for name in found if isinstance(name, str)], key, where)]
     if not hasattr(found, "numel") or found.is_sparse or found.is_quantized:
@@ -115,7 +115,7 @@ def tensor_table(found: Any, key: str | None, where: str, stored: int) -> Stored
 
 
 def find_safetensors(source: Path | bytes, key: str | None, where: str) -> StoredTable:
-    """A tensor of a safetensors file."""
+    """Find a tensor of a safetensors file."""
     torch_format = optional_module("safetensors.torch", "train")
     check_size(f"{where} (the file)", _size(source), _size(source))
     data = source if isinstance(source, bytes) else source.read_bytes()
@@ -137,11 +137,11 @@ ARRAY_FILES: dict[str, Callable[[Path | bytes, str | None, str], StoredTable]] =
     ".pth": find_pt,
     ".safetensors": find_safetensors,
 }
-"""What finds the array in a file, by its ending."""
+"""The function that finds the array in a file, by suffix."""
 
 
 def plain_names(names: Collection[str], what: str) -> dict[str, str]:
-    """Name of a video or query → name of its file; of queries, a ``qid`` before all of them is left out.
+    """Name of a video or query → name of its file; if all queries begin with ``qid``, it is removed.
 
     >>> plain_names(["qid3", "qid12"], "query"), plain_names(["qid3", "x"], "query")
     ({'3': 'qid3', '12': 'qid12'}, {'qid3': 'qid3', 'x': 'x'})
@@ -166,7 +166,7 @@ class FeatureFolder(TableSource):
         return {name: files[stem] for name, stem in plain_names(files, self.what).items()}
 
     def names(self) -> set[str]:
-        """The names of the files, without their endings."""
+        """The names of the files, without suffixes."""
         return set(self._files)
 
     @cached_property

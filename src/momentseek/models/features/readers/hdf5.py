@@ -1,4 +1,4 @@
-"""HDF5 files with one float dataset per video or query, as TVR and its successors have them."""
+"""HDF5 files with one dataset per video or query, as TVR and its successors use them."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from momentseek.models.features.sources import (
 SUFFIXES = (".h5", ".hdf5")
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 COMPANION_SUFFIXES = ("-mask", "-lengths")
-"""Endings of the datasets that stand next to the features in TVR's subtitle files."""
+"""Suffixes of the datasets that accompany the features in TVR's subtitle files."""
 MAX_SOFT_LINKS = 16
-"""Links within a file that are followed to an entry; more of them go in a circle."""
+"""Maximum number of soft links followed to an entry; more are probably a cycle."""
 MAX_CHUNK_OVERHEAD_BYTES = 4096
-"""What compression may add to a small chunk; HDF5 expands a stored chunk whole, whatever size it declares."""
+"""Bytes that compression may add to a small chunk; HDF5 expands a whole stored chunk, whatever size it declares."""
 LEADS_OUT = "leads out of the file, by a link or by its storage; copy the values into the file"
 
 
 class FeatureFile:
-    """One HDF5 file, open for reading; an entry is checked when it is first asked for.
+    """One HDF5 file, open for reading; an entry is checked when it is first read.
 
-    ``what`` is what the keys are, for messages: "video" or "query".
+    ``what`` says in messages what the entries are: "video" or "query".
     """
 
     def __init__(self, path: Path, what: str, key: str | None = None) -> None:
@@ -55,20 +55,20 @@ class FeatureFile:
         return isinstance(name, str) and self.entry(name) is not None
 
     def dtype(self, name: str) -> str:
-        """The type of an entry's numbers."""
+        """The type of an entry's values."""
         return str(self.table(name).dtype)
 
     def where(self, name: str) -> str:
-        """What a message says of an entry."""
+        """The name of an entry in messages."""
         return f"{self.path}: {self.what} {name}"
 
     def names(self) -> set[str]:
-        """Names of all entries, without those that stand next to them."""
+        """Names of all entries, without accompanying datasets such as masks."""
         with say_damage(f"{self.path}: the list of names"):
             return {name for name in self._file if not name.endswith(COMPANION_SUFFIXES)}
 
     def entry(self, name: str) -> Any:
-        """The dataset or group called ``name``, None if there is none; what leads out of the file is refused."""
+        """The dataset or group called ``name``, or None; links and storage outside the file are refused."""
         h5py = optional_module("h5py", "train")
         if not self._file:
             raise MomentseekError(f"{self.path}: was closed; open the data again")
@@ -104,17 +104,17 @@ class FeatureFile:
         return found
 
     def shape(self, name: str) -> tuple[int, int]:
-        """Rows and columns of an entry; the file is open for reading only, so they stay what they are."""
+        """Rows and columns of an entry, cached because the file is open for reading only."""
         if name not in self._shapes:
             self._shapes[name] = self.table(name).shape
         return self._shapes[name]
 
     def shape_text(self, name: str) -> str:
-        """The shape of an entry as text; an entry that nobody uses need not be a table."""
+        """The shape of an entry as text, for any entry, table or not."""
         return str(self._shapes[name] if name in self._shapes else getattr(self.entry(name), "shape", "a group"))
 
     def values(self, name: str) -> bytes:
-        """The bytes of an entry as the file has them, numbers or not; none if they vary in length."""
+        """The bytes of an entry as stored; empty for a group or for values of variable length."""
         found = self.entry(name)
         if not hasattr(found, "shape") or found.dtype.hasobject:
             return b""
@@ -123,7 +123,7 @@ class FeatureFile:
             return np.asarray(found[()]).tobytes()
 
     def read(self, name: str) -> Array:
-        """The rows of an entry, float32; what is too large for that becomes infinite."""
+        """The rows of an entry as float32; values that are too large become infinite."""
         table = self.table(name)
         with say_damage(self.where(name)), np.errstate(over="ignore"):
             if name not in self._checked:

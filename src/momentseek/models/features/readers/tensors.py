@@ -1,4 +1,4 @@
-"""Single files with a tensor for every video or query: ``.safetensors``, and what ``torch.save`` made of a dict."""
+"""Single files with a tensor for every video or query: ``.safetensors``, or a dict saved by ``torch.save``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from momentseek.models.features.sources import READERS, FeatureReader, StoredTab
 
 
 class TensorDict(TableSource):
-    """A dict that ``torch.save`` wrote; only what is asked for is read from the disk."""
+    """A dict saved by ``torch.save``, memory-mapped so that only the used tensors are read."""
 
     def __init__(self, path: Path, what: str, key: str | None = None) -> None:
         super().__init__(path, what, key)
@@ -31,7 +31,7 @@ class TensorDict(TableSource):
         return set(self._names)
 
     def find(self, name: str) -> StoredTable | None:
-        """A tensor of the dict."""
+        """Find a tensor of the dict."""
         if name not in self._names:
             return None
         return tensor_table(self._tensors[self._names[name]], self.key, self.where(name), self.size)
@@ -52,7 +52,7 @@ class SafetensorsFile(TableSource):
         return set(self._names)
 
     def find(self, name: str) -> StoredTable | None:
-        """A tensor of the file, of which only the header is read here."""
+        """Find a tensor of the file; this reads its header only."""
         if name not in self._names:
             return None
         about = self._file.get_slice(self._names[name])
